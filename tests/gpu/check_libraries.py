@@ -195,7 +195,7 @@ def checked_rows(out: Path) -> Any:
                 if not len(each.differing):
                     continue
                 call = launch.call()
-                places = writers(call, (each.place,), each.differing, None)
+                places = writers(call, (each.position,), each.differing, None)
                 count = call.grid[0] * call.grid[1] * call.grid[2]
                 said = "" if places is None else pattern(call, places, count)
                 row["wrong"].append(

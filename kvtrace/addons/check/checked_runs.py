@@ -24,7 +24,7 @@ from kvtrace.text import plural
 
 _ANSWERS: Final = ("agrees", "differs", "not finite", "undecided")
 _WORDS: Final = {
-    "agrees": "agree with their IR", "differs": "differ from it",
+    "agrees": "agree with their IR", "differs": "differ from their IR",
     "not finite": "made the first NaN or infinity", "undecided": "could not be decided",
 }  # fmt: skip
 _REASONS: Final = 8
@@ -38,7 +38,10 @@ class NothingToCheck(KvtraceError):
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """Results of the checked launches of several runs."""
+    """Results of the checked launches of several runs.
+
+    `kernels` has the kernel's options and the grid of each call, by run id and call id.
+    """
 
     runs: tuple[RunChecks, ...]
     kernels: Mapping[tuple[str, int], Mapping[str, Any]]
@@ -82,7 +85,11 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A launch that differs, as a script; `script` is None if `problem` prevents one."""
+    """A launch that differs, and the script that repeats it.
+
+    `script` is None if no script can be written; `problem` says why. `kernel` has the kernel's
+    options and the launch's grid.
+    """
 
     name: str
     seq: int
@@ -113,7 +120,10 @@ def check_runs(selection: Selection, shown: Shown = unshown) -> Checked:
 
 
 def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
-    """Return a function from call id to the recorded TTGIR of the call's kernel; cached."""
+    """Return a function that returns the recorded TTGIR of the kernel of a call, by call id.
+
+    The function caches its results, and raises Undecided if no TTGIR was recorded.
+    """
 
     @cache
     def rows() -> dict[int, dict[str, Any]]:
@@ -128,7 +138,7 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
     def module(digest: str, file: str | None, triton: str | None) -> Module:
         content = trace.artifact(digest)
         if content is None:
-            raise Undecided("the trace has lost its kernel's TTGIR")
+            raise Undecided("the file of the kernel's TTGIR is missing from the trace")
         text = content.decode(errors="replace")
         return module_defined_in(generic_ttgir(text, triton), file)
 
@@ -136,14 +146,14 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
         kernel = rows().get(call_id)
         digest = None if kernel is None else stage_artifact(kernel, "ttgir")
         if kernel is None or digest is None:
-            raise Undecided("its kernel was recorded without TTGIR")
+            raise Undecided("the kernel was recorded without TTGIR")
         return module(digest, kernel["file"], triton_of(kernel, run.versions))
 
     return ttgir
 
 
 def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return kernel and grid of each call, by run and call id."""
+    """Return the kernel's name and options and the grid of each call, by run id and call id."""
     columns = ["kernel_id", "name", "num_warps", "num_stages"]
     by_call: dict[tuple[str, int], dict[str, Any]] = {}
     for run in selection.runs:
@@ -160,7 +170,7 @@ def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[s
 
 
 def write_cases(selection: Selection, checked: Checked, folder: Path) -> Iterator[Case]:
-    """Write each launch that differs into its own folder, with a script that asserts it."""
+    """Write a case for each launch that differs, each in a subfolder of `folder`, and yield it."""
     for run, run_checks in zip(selection.runs, checked.runs, strict=True):
         differing = {row["seq"] for row in run_checks.rows if row["answer"] == "differs"}
         for launch in checked_launches(selection.trace, run) if differing else ():
@@ -178,7 +188,7 @@ def write_cases(selection: Selection, checked: Checked, folder: Path) -> Iterato
 
 
 def rerun_text(case: Case) -> Iterator[str]:
-    """Run a case with other numbers of warps and stages, and yield a line for each result.
+    """Run a case's script with other numbers of warps and stages, and yield a line per result.
 
     Raises:
         NothingToCheck: there is no GPU here.
@@ -187,8 +197,8 @@ def rerun_text(case: Case) -> Iterator[str]:
 
     if not torch.cuda.is_available():
         raise NothingToCheck(
-            "--rerun launches kernels, and there is no GPU here; take the folder of --cases to a "
-            "machine with one, and run check.py there"
+            "--rerun needs a GPU, and this machine has none: write the cases by --cases DIR, copy "
+            "DIR to a machine with a GPU, and run each check.py there"
         )
     if case.script is None:
         yield f"  launch {case.seq} of {case.name} cannot be run again: {case.problem}"
@@ -209,23 +219,25 @@ def rerun_text(case: Case) -> Iterator[str]:
 
 
 def check_rows(checked: Checked) -> tuple[CheckRow, ...]:
-    """Return the rows of the table `checks`, without locations and maps."""
+    """Return a row for each storage of the checked launches of all runs."""
     names = [field.name for field in fields(CheckRow) if field.name != "kernel"]
     rows: list[CheckRow] = []
     for run in checked.runs:
         for row in run.rows:
-            values: dict[str, Any] = {name: row.get(name) for name in names} | _stage(run, row)
+            values: dict[str, Any] = {name: row.get(name) for name in names} | _stage_fields(
+                run, row
+            )
             rows.append(CheckRow(kernel=_kernel(checked, run, row).get("name"), **values))
     return tuple(rows)
 
 
 def check_objects(checked: Checked) -> dict[str, Any]:
-    """Return the results as plain JSON."""
+    """Return the JSON of `kvtrace check --json`: counts, checks, findings, failures and rules."""
     return {
         "answers": {answer: checked.answers[answer] for answer in _ANSWERS},
         "checks": [
             {"run": run.run, "kernel": _kernel(checked, run, row).get("name"), **row}
-            | _stage(run, row)
+            | _stage_fields(run, row)
             for run in checked.runs
             for row in run.rows
         ],
@@ -240,11 +252,15 @@ def check_objects(checked: Checked) -> dict[str, Any]:
 
 
 def check_text(checked: Checked) -> Iterator[str]:
-    """Yield lines of text: differing launches first, then undecided ones, then the counts."""
+    """Yield the lines that `kvtrace check` prints.
+
+    Differing storages come first, then first NaNs and infinities, then counts of the reasons for
+    undecided results, then the number of launches by answer.
+    """
     for run in checked.runs:
         for row in run.rows:
             if row["answer"] == "differs":
-                yield from _difference(_kernel(checked, run, row), row)
+                yield from _difference_lines(_kernel(checked, run, row), row)
                 fault = run.faults.get(row["seq"])
                 if fault is not None:
                     yield f"  {fault.text}"
@@ -252,7 +268,7 @@ def check_text(checked: Checked) -> Iterator[str]:
             if finding["rule"] == "first-non-finite":
                 name = _kernel(checked, run, finding).get("name", "?")
                 yield f"not finite  {name}: {finding['message']}"
-    reasons = _reasons(checked.runs)
+    reasons = _undecided_reasons(checked.runs)
     if reasons:
         yield "undecided:"
         yield from (f"  {count:,} × {reason}" for reason, count in reasons.most_common(_REASONS))
@@ -270,15 +286,15 @@ def _kernel(checked: Checked, run: RunChecks, row: Mapping[str, Any]) -> Mapping
     return checked.kernels.get((run.run, row["call_id"]), {})
 
 
-def _stage(run: RunChecks, row: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return the stage at fault of a storage that differs, if determined."""
+def _stage_fields(run: RunChecks, row: Mapping[str, Any]) -> dict[str, str | None]:
+    """Return the fields `stage` and `stage_reason` of a row; None if no stage was determined."""
     fault = run.faults.get(row["seq"]) if row["answer"] == "differs" else None
     if fault is None:
         return {"stage": None, "stage_reason": None}
     return {"stage": fault.stage, "stage_reason": fault.reason}
 
 
-def _difference(kernel: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
+def _difference_lines(kernel: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[str]:
     grid = " × ".join(str(kernel.get(f"grid_{axis}")) for axis in "xyz")
     settings = f"num_warps={kernel.get('num_warps')}, num_stages={kernel.get('num_stages')}"
     yield f"differs  {kernel.get('name', '?')} ({settings}), launch {row['seq']}, grid {grid}"
@@ -296,9 +312,9 @@ def _difference(kernel: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[s
     )
 
 
-def _reasons(runs: Sequence[RunChecks]) -> Counter[str]:
-    counts: Counter[str] = Counter()
+def _undecided_reasons(runs: Sequence[RunChecks]) -> Counter[str]:
+    count_by_reason: Counter[str] = Counter()
     for run in runs:
-        counts.update(run.failures)
-        counts.update(row["reason"] for row in run.rows if row["answer"] == "undecided")
-    return counts
+        count_by_reason.update(run.failures)
+        count_by_reason.update(row["reason"] for row in run.rows if row["answer"] == "undecided")
+    return count_by_reason

@@ -51,9 +51,10 @@ Progress = Callable[[int, int], None]
 class RunChecks:
     """Results of a run's checked launches.
 
-    `rows` and `findings` are rows of the tables `checks` and `findings`; `failures` are sentences
-    on launches that could not be computed; `answers` counts launches. `faults` has the compiler
-    stage at fault by `seq` of differing launches, if requested.
+    `rows` and `findings` are rows of the tables `checks` and `findings`; `stacks` are the findings'
+    stacks; `failures` are sentences on launches that could not be computed; `answers` counts
+    launches by answer. `faults` has the compiler stage at fault by `seq` of differing launches; it
+    is empty if `check_run` has no TTGIR.
     """
 
     run: str
@@ -68,9 +69,9 @@ class RunChecks:
 def check_run(
     trace: Trace, run: Run, progress: Progress | None = None, ttgir: Ttgir | None = None
 ) -> RunChecks:
-    """Check all recorded launches of a run, and write the results into the trace.
+    """Check all recorded launches of a run, write the results into the trace, and return them.
 
-    With `ttgir`, results of differing launches name the compiler stage at fault.
+    With `ttgir`, findings of differing launches name the compiler stage at fault.
 
     Raises:
         TraceWriteError: the trace cannot be written.
@@ -83,9 +84,9 @@ def check_run(
             checks.answers["undecided"] += 1
             checks.failures.append(f"call {launch.call_id} of {launch.kernel}: {launch.reason}")
         elif launch.why == FINITE:
-            _search(checks, launch)
+            _find_first_bad(checks, launch)
         else:
-            _compare(checks, launch, ttgir)
+            _check_launch(checks, launch, ttgir)
         if progress is not None:
             progress(number, total)
     tables = {
@@ -100,31 +101,34 @@ def check_run(
 # -- against the IR -------------------------------------------------------------------------------
 
 
-def _compare(checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> None:
-    result = _check(checks, launch, ttgir)
-    args = {after.arguments[0]: after.arg for after in launch.after}
+def _check_launch(checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> None:
+    result = _checked_with_fault(checks, launch, ttgir)
+    arg_by_position = {after.arguments[0]: after.arg for after in launch.after}
     if not result.tensors:
-        checks.rows.append(_undecided(launch, result))
+        checks.rows.append(_undecided_row(launch, result))
     for tensor in result.tensors:
-        row = _row(launch, result, tensor, args[tensor.place])
+        row = _check_row(launch, result, tensor, arg_by_position[tensor.position])
         checks.rows.append(row)
         if not len(tensor.differing):
             continue
         call = launch.call()
-        places = _writers(launch, call, tensor)
+        places = _writing_places(launch, call, tensor)
         if places is None:
             row["pattern"] = "the kernel writes none of them"
             op = call.module.main.body.blocks[0].ops[0]
         else:
-            row |= _where(call, tensor, places)
+            row |= _location_columns(call, tensor, places)
             op = places.op
-        checks.findings.append(_wrong(checks, launch, call, tensor, op, row))
+        checks.findings.append(_wrong_finding(checks, launch, call, tensor, op, row))
 
 
-def _check(checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> LaunchCheck:
-    """Check a launch, and store the stage at fault.
+def _checked_with_fault(
+    checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None
+) -> LaunchCheck:
+    """Return the comparison of a launch with its IR.
 
-    The memory of the evaluation is freed on return.
+    Counts the answer in `checks`, and with `ttgir` stores the stage at fault of a launch that
+    differs. A separate function, so that the memory of the evaluation is freed on return.
     """
     evaluation = computed(launch)
     result = compared(evaluation)
@@ -135,10 +139,11 @@ def _check(checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> Lau
 
 
 def fault_of(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Ttgir) -> Fault:
-    """Return the stage at fault in a launch that differs from the values of its TTIR.
+    """Return the compiler stage at fault in a launch whose results differ from its TTIR's values.
 
-    Differences from stores past descriptors' extents, which the compiler does not cause, are
-    recognized first. `ttgir` returns the TTGIR of a call.
+    Differences by stores past descriptors' extents, which no compiler stage causes, are recognized
+    first. `meant` has the values of the TTIR; `ttgir` returns the TTGIR of a call. The fault is
+    "unknown" if there is no TTGIR.
     """
     chunks = in_whole_chunks(launch)
     if chunks is not None:
@@ -153,20 +158,20 @@ def fault_of(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Ttgir) -> 
     return stage_at_fault(launch, meant, module)
 
 
-def _undecided(launch: CheckedLaunch, result: LaunchCheck) -> dict[str, Any]:
+def _undecided_row(launch: CheckedLaunch, result: LaunchCheck) -> dict[str, Any]:
     return {
         "seq": launch.seq, "call_id": launch.call_id, "arg": -1, "answer": result.answer,
         "reason": result.reason,
     }  # fmt: skip
 
 
-def _writers(launch: CheckedLaunch, call: Call, tensor: TensorCheck) -> Places | None:
-    sharing = next(storage for storage in launch.after if tensor.place in storage.arguments)
+def _writing_places(launch: CheckedLaunch, call: Call, tensor: TensorCheck) -> Places | None:
+    storage = next(after for after in launch.after if tensor.position in after.arguments)
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
-    return writers(call, sharing.arguments, tensor.differing, programs)
+    return writers(call, storage.arguments, tensor.differing, programs)
 
 
-def _row(
+def _check_row(
     launch: CheckedLaunch, result: LaunchCheck, tensor: TensorCheck, arg: int
 ) -> dict[str, Any]:
     worst = tensor.worst
@@ -194,20 +199,20 @@ def _row(
     }
 
 
-def _where(call: Call, tensor: TensorCheck, places: Places) -> dict[str, Any]:
-    count = int(np.prod(call.grid))
-    row: dict[str, Any] = {
+def _location_columns(call: Call, tensor: TensorCheck, places: Places) -> dict[str, Any]:
+    number_of_programs = int(np.prod(call.grid))
+    columns: dict[str, Any] = {
         "op_index": places.op.index,
-        "pattern": pattern(call, places, count),
+        "pattern": pattern(call, places, number_of_programs),
     }
     location = None if tensor.worst is None else places.at(tensor.worst.offset)
     if location is not None:
         x, y, z = program_at(location[0], call.grid)
-        row |= {"program_x": x, "program_y": y, "program_z": z, "lane": list(location[1])}
-    return row
+        columns |= {"program_x": x, "program_y": y, "program_z": z, "lane": list(location[1])}
+    return columns
 
 
-def _wrong(
+def _wrong_finding(
     checks: RunChecks,
     launch: CheckedLaunch,
     call: Call,
@@ -234,24 +239,24 @@ def _wrong(
 # -- NaNs and infinities --------------------------------------------------------------------------
 
 
-def _search(checks: RunChecks, launch: CheckedLaunch) -> None:
+def _find_first_bad(checks: RunChecks, launch: CheckedLaunch) -> None:
     bad: BadLaunch = bad_launch(launch)
-    first = bad.first
-    checks.answers["not finite" if first is not None else "undecided"] += 1
-    if first is None:
+    first_value = bad.first
+    checks.answers["not finite" if first_value is not None else "undecided"] += 1
+    if first_value is None:
         checks.failures.append(f"launch {launch.seq} of {launch.kernel}: {bad.reason}")
         return
     call = launch.call()
-    op = next(candidate for candidate in call.module.ops if candidate.index == first.op_index)
-    x, y, z = first.program
+    op = next(candidate for candidate in call.module.ops if candidate.index == first_value.op_index)
+    x, y, z = first_value.program
     checks.findings.append(
-        _finding(checks, launch, call, op, NON_FINITE, f"launch {launch.seq}: {first.text}")
+        _finding(checks, launch, call, op, NON_FINITE, f"launch {launch.seq}: {first_value.text}")
         | {
             "program_x": x,
             "program_y": y,
             "program_z": z,
-            "lane": list(first.lane),
-            "iteration": first.iteration,
+            "lane": list(first_value.lane),
+            "iteration": first_value.iteration,
         }
     )
 

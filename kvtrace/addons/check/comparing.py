@@ -55,20 +55,21 @@ class TensorCheck:
 
     Attributes:
         argument: the name of the tensor in the storage.
-        place: the tensor's position among the call's arguments.
+        position: the tensor's position among the call's arguments.
         dtype: the element type of the comparison.
         elements: the number of compared elements.
-        undecided: the number of elements whose bound is wider than their value.
+        undecided: the number of elements with bounds too wide to decide; see `Distances.loose`.
         differing: byte offsets in the storage of elements beyond their bounds.
         worst: the element farthest beyond its bound; None without one.
         nearest: the largest distance, as a share of the bound, of elements within their bounds.
         bound: the median bound relative to the root mean square of the elements; 0: exact.
-        map: the largest error of each part of the compared memory, relative to the root mean
-            square, in rows of the tensor's last axis.
+        map: a reduced picture of the errors, empty if no element differs: the compared elements,
+            in rows as long as the tensor's last axis, are divided into at most 32 × 64 cells, each
+            with its largest error relative to the root mean square.
     """
 
     argument: str
-    place: int
+    position: int
     dtype: str
     elements: int
     undecided: int
@@ -81,7 +82,10 @@ class TensorCheck:
 
 @dataclass(frozen=True, slots=True)
 class LaunchCheck:
-    """The result of one launch; `reason` says why it, or some of its storages, are undecided."""
+    """The result of one launch: an answer, and the comparison of each storage.
+
+    `reason` says why the launch, or some of its storages, are undecided; else it is empty.
+    """
 
     answer: Answer
     tensors: tuple[TensorCheck, ...]
@@ -89,17 +93,17 @@ class LaunchCheck:
 
 
 class _BoundsGuard(Observer):
-    """Observer that stops an evaluation outside of its tensors, where memory is unknown.
+    """Observer that raises Undecided at an access outside of recorded memory.
 
-    On a device, memory beyond a storage may belong to another storage of the same launch. Of the
-    arguments `views`, only the memory of their tensors was recorded.
+    On a device, memory beyond a storage may belong to another storage of the same launch. For the
+    argument positions `views`, only the tensor's own part of the storage was recorded.
     """
 
     def __init__(self, views: frozenset[int]) -> None:
         self._views = views
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Raise Undecided."""
+        """Raise Undecided, unless a read outside of a view or a write stays in recorded storage."""
         writes = defect.kind == "store"
         if defect.rule == "out-of-view" and (writes or defect.argument not in self._views):
             return
@@ -109,7 +113,11 @@ class _BoundsGuard(Observer):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Consecutive elements: offset in the storage, expected and the device's bytes, and radii."""
+    """Consecutive elements of a storage, beginning at a byte offset.
+
+    `expected` and `got` are the bytes that the IR and the device leave; `radii` are the largest
+    allowed differences, one for each element.
+    """
 
     offset: int
     expected: NDArray[np.uint8]
@@ -119,9 +127,12 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Expected contents of a storage after a launch; `place` is the tensor's argument position."""
+    """Expected and actual contents of a storage after a launch.
 
-    place: int
+    `tensor` is the storage's first tensor, `position` the tensor's argument position.
+    """
+
+    position: int
     tensor: TensorArgument
     element: ElementType
     pieces: tuple[Piece, ...]
@@ -131,7 +142,8 @@ class Expected:
 class Computed:
     """Expected contents of a launch's storages, from evaluating the launch.
 
-    `reasons` say why some contents are unknown; `faults` name ops of the IR that come too early.
+    `reasons` say why contents of other storages are unknown; `faults` describe ops of TTGIR that
+    use memory before it is ready.
     """
 
     known: tuple[Expected, ...]
@@ -142,12 +154,11 @@ class Computed:
 def expected(
     launch: CheckedLaunch, module: Module | None = None, *, may_leave: bool = False
 ) -> Computed:
-    """Return the expected storages of a launch, evaluated from TTIR or another module.
+    """Evaluate a launch, and return the expected contents of its recorded storages.
 
-    Args:
-        launch: the launch.
-        module: another module of the kernel; with TTIR, stores keep to descriptors' extents.
-        may_leave: accesses may leave their tensors; memory that was not recorded is unknown.
+    `module` is evaluated, for example the kernel's TTGIR; None: the kernel's TTIR, changed so that
+    descriptor stores stay within the descriptors' extents. `may_leave`: accesses may leave their
+    tensors; memory that was not recorded is unknown.
 
     Raises:
         KvtraceError: the launch cannot be computed, or its result is not decided by its IR.
@@ -171,13 +182,10 @@ def expected(
 def evaluate_again(
     launch: CheckedLaunch, call: Call, instrument: Shadows, *, may_leave: bool = False
 ) -> None:
-    """Evaluate the recorded programs of a launch, with an instrument.
+    """Evaluate the recorded programs of a launch for their effect on an instrument.
 
-    Args:
-        launch: The launch.
-        call: The launch's call, or a modified copy.
-        instrument: The instrument.
-        may_leave: Accesses may leave their tensors; memory that was not recorded is unknown.
+    `call` is the launch's call or a modified copy. `instrument` computes shadow values, and has the
+    results afterwards. `may_leave`: as in `expected`.
 
     Raises:
         KvtraceError: The launch cannot be evaluated.
@@ -204,7 +212,7 @@ def check(launch: CheckedLaunch) -> LaunchCheck:
 
 
 def computed(launch: CheckedLaunch) -> Computed:
-    """Return the evaluation of a launch from TTIR; if it fails, with the reason only."""
+    """Return the expected contents of a launch by its TTIR; if that fails, the reason only."""
     try:
         return expected(launch)
     except KvtraceError as error:
@@ -212,62 +220,77 @@ def computed(launch: CheckedLaunch) -> Computed:
 
 
 def compared(evaluation: Computed) -> LaunchCheck:
-    """Return the comparison of a launch's memory with the expected values."""
-    checks, reasons = tuple(map(_compared, evaluation.known)), evaluation.reasons
-    if any(len(tensor.differing) for tensor in checks):
-        return LaunchCheck("differs", checks)
-    if any(tensor.undecided < tensor.elements for tensor in checks):
-        return LaunchCheck("agrees", checks, "; ".join(reasons))
-    return LaunchCheck("undecided", checks, "; ".join(reasons) or _NOTHING_DECIDED)
+    """Return the comparison of a launch's recorded memory with the expected values.
+
+    The answer is "differs" if an element is beyond its bound; else "agrees" if the bound of some
+    element decides, "undecided" if none does.
+    """
+    tensor_checks, reasons = tuple(map(_tensor_check, evaluation.known)), evaluation.reasons
+    if any(len(tensor.differing) for tensor in tensor_checks):
+        return LaunchCheck("differs", tensor_checks)
+    if any(tensor.undecided < tensor.elements for tensor in tensor_checks):
+        return LaunchCheck("agrees", tensor_checks, "; ".join(reasons))
+    return LaunchCheck("undecided", tensor_checks, "; ".join(reasons) or _NOTHING_DECIDED)
 
 
 def _expected(call: Call, memory: BoundedMemory, after: StorageAfter) -> Expected | str:
-    place = after.arguments[0]
-    tensor = call.arguments[place]
+    """Return a storage's expected contents after a launch, or the reason why they are unknown."""
+    position = after.arguments[0]
+    tensor = call.arguments[position]
     assert isinstance(tensor, TensorArgument)
-    sharing = [call.arguments[position] for position in after.arguments]
+    arguments = [call.arguments[index] for index in after.arguments]
     if tensor.storage.data is None or not all(
-        memory.is_known(argument) for argument in sharing if isinstance(argument, TensorArgument)
+        memory.is_known(argument) for argument in arguments if isinstance(argument, TensorArgument)
     ):
         return f"the stored values of {tensor.name} depend on tensors that were not recorded"
     element = _element(tensor, memory.elements.get(id(tensor.storage), set()))
     size = element.bytes
-    planes = memory.planes.by_storage.get(id(tensor.storage))
-    phase = tensor.offset_bytes % size if planes is None else planes[1]
-    if planes is not None and planes[0] != size:
-        return f"{tensor.name} is written as elements of another size"
+    shadow_planes = memory.planes.by_storage.get(id(tensor.storage))
+    phase = tensor.offset_bytes % size if shadow_planes is None else shadow_planes[1]
+    if shadow_planes is not None and shadow_planes[0] != size:
+        return f"the kernel writes elements of another size to {tensor.name} than the tensor has"
     pieces = [
         Piece(
-            phase + first * size,
-            tensor.storage.data[phase + first * size : phase + last * size],
+            phase + first_element * size,
+            tensor.storage.data[phase + first_element * size : phase + end_element * size],
             content,
-            np.zeros(last - first) if planes is None else planes[2]["worst"][first:last],
+            np.zeros(end_element - first_element)
+            if shadow_planes is None
+            else shadow_planes[2]["worst"][first_element:end_element],
         )
-        for first, last, content in _whole_elements(after, element, phase)
+        for first_element, end_element, content in _whole_elements(after, element, phase)
     ]
     return (
-        Expected(place, tensor, element, tuple(pieces))
+        Expected(position, tensor, element, tuple(pieces))
         if pieces
         else (f"no memory of {tensor.name} was recorded")
     )
 
 
 def _element(tensor: TensorArgument, stored: set[str]) -> ElementType:
-    """Return the type of the stored elements; the tensor's own if they have several types."""
+    """Return the element type that was stored; the tensor's own type for none or several types."""
     return element_of(next(iter(stored))) if len(stored) == 1 else tensor.element
 
 
 def _whole_elements(
     after: StorageAfter, element: ElementType, phase: int
 ) -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
-    """Yield first and end index of the elements that lie in each piece, and their bytes."""
+    """Yield the index range (first, end) of the elements wholly in each piece, and their bytes.
+
+    `phase` is the byte offset of element 0 in the storage. Pieces without a whole element are
+    skipped.
+    """
     size = element.bytes
     for piece in after.pieces:
-        first = -((phase - piece.offset) // size)
-        last = (piece.offset + len(piece.content) - phase) // size
-        begin = phase + first * size - piece.offset
-        if first < last:
-            yield first, last, piece.content[begin : begin + (last - first) * size]
+        first_element = -((phase - piece.offset) // size)
+        end_element = (piece.offset + len(piece.content) - phase) // size
+        begin = phase + first_element * size - piece.offset
+        if first_element < end_element:
+            yield (
+                first_element,
+                end_element,
+                piece.content[begin : begin + (end_element - first_element) * size],
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +304,7 @@ class Distances:
         radii: the largest allowed differences.
         offsets: byte offset of each element in the storage.
         beyond: the difference exceeds the radius.
-        loose: the radius is wider than the value, so that nothing can be concluded.
+        loose: the radius is wider than the expected value plus `scale`, so nothing is decided.
         scale: the root mean square of the expected values.
     """
 
@@ -310,19 +333,21 @@ def distances(output: Expected) -> Distances:
         for values in (expected, got)
     ]
     size = element.bytes
-    same = (expected.reshape(-1, size) == got.reshape(-1, size)).all(axis=1)
+    same_bits = (expected.reshape(-1, size) == got.reshape(-1, size)).all(axis=1)
     with np.errstate(all="ignore"):
         both_nan = np.isnan(as_floats[0]) & np.isnan(as_floats[1])
-        away = np.where(same | both_nan, 0.0, np.abs(as_floats[1] - as_floats[0]))
+        away = np.where(same_bits | both_nan, 0.0, np.abs(as_floats[1] - as_floats[0]))
         away = np.where(np.isnan(away), np.inf, away)
-        finite = as_floats[0][np.isfinite(as_floats[0])]
-        scale = float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
+        finite_values = as_floats[0][np.isfinite(as_floats[0])]
+        scale = (
+            float(np.sqrt(np.mean(finite_values * finite_values))) if finite_values.size else 0.0
+        )
         loose = (radii > np.abs(as_floats[0]) + scale) | np.isinf(radii) | np.isnan(radii)
         beyond = (away > radii) & ~loose
     return Distances(as_floats[0], as_floats[1], away, radii, offsets, beyond, loose, scale)
 
 
-def _compared(output: Expected) -> TensorCheck:
+def _tensor_check(output: Expected) -> TensorCheck:
     element, tensor = output.element, output.tensor
     differences = distances(output)
     away, radii, beyond, loose = (
@@ -336,35 +361,40 @@ def _compared(output: Expected) -> TensorCheck:
     with np.errstate(all="ignore"):
         within = ~beyond & ~loose & (radii > 0)
         nearest = float((away[within] / radii[within]).max(initial=0.0))
-        typical = float(np.median(radii[~loose])) / scale if scale and not loose.all() else 0.0
+        median_bound = float(np.median(radii[~loose])) / scale if scale and not loose.all() else 0.0
     return TensorCheck(
         argument=tensor.name,
-        place=output.place,
+        position=output.position,
         dtype=element.name,
         elements=len(away),
         undecided=int(loose.sum()),
         differing=differences.offsets[beyond],
-        worst=_worst(differences, element.bytes),
+        worst=_worst_element(differences, element.bytes),
         nearest=nearest,
-        bound=typical,
-        map=_map(np.where(loose, 0.0, away), scale, columns) if beyond.any() else np.zeros((0, 0)),
+        bound=median_bound,
+        map=_error_map(np.where(loose, 0.0, away), scale, columns)
+        if beyond.any()
+        else np.zeros((0, 0)),
     )
 
 
-def _map(away: NDArray[np.float64], scale: float, columns: int) -> NDArray[np.float64]:
-    """Return the largest error of each cell of a grid over rows of `columns` elements."""
+def _error_map(away: NDArray[np.float64], scale: float, columns: int) -> NDArray[np.float64]:
+    """Return the map of a TensorCheck: the largest relative error of each cell.
+
+    `away` are absolute errors, arranged in rows of `columns`; `scale` divides them unless it is 0.
+    """
     columns = max(1, min(columns, len(away)))
     rows = -(-len(away) // columns)
     padded = np.zeros(rows * columns)
     padded[: len(away)] = away / scale if scale else away
-    by_row = padded.reshape(rows, columns)
+    errors = padded.reshape(rows, columns)
     row_starts = np.unique(np.arange(_MAP_ROWS) * rows // _MAP_ROWS)
     column_starts = np.unique(np.arange(_MAP_COLUMNS) * columns // _MAP_COLUMNS)
-    joined = np.maximum.reduceat(np.maximum.reduceat(by_row, row_starts, 0), column_starts, 1)
-    return np.asarray(joined)
+    largest = np.maximum.reduceat(np.maximum.reduceat(errors, row_starts, 0), column_starts, 1)
+    return np.asarray(largest)
 
 
-def _worst(differences: Distances, size: int) -> Worst | None:
+def _worst_element(differences: Distances, size: int) -> Worst | None:
     if not differences.beyond.any():
         return None
     excess = np.where(differences.beyond, differences.away - differences.radii, -1.0)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
 
 
-def _kept(
+def _kept_meanings(
     before: Selection,
     after: Selection,
     kernels: Mapping[str, str],
@@ -31,7 +31,7 @@ def _kept(
     return kept_meanings(before, after, kernels, outputs, seconds)
 
 
-def _results(
+def _result_differences(
     before: Snapshot,
     after: Snapshot,
     matched: Sequence[tuple[KernelKey, KernelKey]],
@@ -42,4 +42,4 @@ def _results(
     return result_differences(before, after, matched, changed)
 
 
-DIFF: Final = DiffAddition(kept=_kept, results=_results)
+DIFF: Final = DiffAddition(kept=_kept_meanings, results=_result_differences)

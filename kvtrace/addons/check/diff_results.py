@@ -1,9 +1,9 @@
-"""First launch with another result, found by comparing digests of both sides launch by launch.
+"""First launch whose result differs between two traces, found by comparing recorded digests.
 
-Launches are paired by kernel and order, without those of autotuners; their storages are compared if
-the arguments have the same layout. If the memory a launch read differs, the cause is upstream, in
-something without a digest. If it is equal, the first suspect is a change of code, scalars or grid.
-A kernel without such a change is not deterministic, and its IR may say why.
+The n-th launches of a kernel on both sides are a pair; their storages are compared if the arguments
+have the same layout. If the inputs of the first differing launch differ too, the cause is upstream,
+in something without a digest. If they are equal, the first suspect is a change of code, scalars or
+grid. Without such a change the kernel is not deterministic, and its IR may say why.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -35,6 +35,8 @@ _Digests = dict[tuple[int, str], tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class _Launch:
+    """A launch with digests; `args` and `kernel` are recorded rows."""
+
     seq: int
     kernel: Mapping[str, Any]
     args: Sequence[Mapping[str, Any]]
@@ -48,16 +50,13 @@ def result_differences(
     matched: Sequence[tuple[KernelKey, KernelKey]],
     changed: Container[KernelKey],
 ) -> Results | None:
-    """Return the comparison of launches of two sides; None if a side has no digests.
+    """Compare the digests of launches of two sides, run by run, and return counts and the first.
 
-    Args:
-        before: The side BEFORE.
-        after: The side AFTER.
-        matched: Pairs of kernels of both sides.
-        changed: Kernels of AFTER with other code or options than in BEFORE.
+    Returns None if no pair of runs has digests on both sides. `matched` are pairs of kernels, in
+    BEFORE and in AFTER; `changed` are kernels of AFTER with other code or options than in BEFORE.
     """
     by_run = [
-        _of_runs(before, after, runs, matched, changed)
+        _compare_runs(before, after, runs, matched, changed)
         for runs in zip(before.runs, after.runs, strict=False)
     ]
     results = [result for result in by_run if result is not None]
@@ -75,57 +74,62 @@ def result_differences(
     )
 
 
-def _of_runs(
+def _compare_runs(
     before: Snapshot,
     after: Snapshot,
     runs: tuple["Run", "Run"],
     matched: Sequence[tuple[KernelKey, KernelKey]],
     changed: Container[KernelKey],
 ) -> Results | None:
-    sides = _launches(before, runs[0]), _launches(after, runs[1])
-    if not all(sides):
+    launches_by_side = _launches(before, runs[0]), _launches(after, runs[1])
+    if not all(launches_by_side):
         return None
     pairs = []
     unlike: list[str] = []
-    totals = [sum(map(len, side.values())) for side in sides]
-    for keys in matched:
-        ours, theirs = (side.get(key, []) for side, key in zip(sides, keys, strict=True))
+    totals = [sum(map(len, side.values())) for side in launches_by_side]
+    for kernel_pair in matched:
+        launches_before, launches_after = (
+            side.get(key, []) for side, key in zip(launches_by_side, kernel_pair, strict=True)
+        )
         alike_pairs = [
             (a, b, order)
-            for order, (a, b) in enumerate(zip(ours, theirs, strict=False), 1)
+            for order, (a, b) in enumerate(zip(launches_before, launches_after, strict=False), 1)
             if _are_alike(a, b)
         ]
         pairs += alike_pairs
-        if ours and theirs and not alike_pairs:
-            unlike += _of_other_sizes(ours[0], theirs[0], after)
-    differing = [pair for pair in pairs if _differing(*pair[:2], after=True)]
-    first = min(differing, key=lambda pair: pair[0].seq, default=None)
+        if launches_before and launches_after and not alike_pairs:
+            unlike += _other_order_of_sums(launches_before[0], launches_after[0], after)
+    differing = [pair for pair in pairs if _differing_arguments(*pair[:2], after=True)]
+    first_difference = min(differing, key=lambda pair: pair[0].seq, default=None)
     return Results(
         compared=len(pairs),
         unpaired=(totals[0] - len(pairs), totals[1] - len(pairs)),
         differing=len(differing),
-        first=None if first is None else _different_result(*first, after, changed),
+        first=None
+        if first_difference is None
+        else _different_result(*first_difference, after, changed),
         unlike=tuple(unlike),
     )
 
 
 def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
-    """Return the launches of a run with digests, by kernel, in order."""
+    """Return the launches of a run that have digests, by kernel, in the order of launches."""
     rows = side.trace.table("digests", (run,))
     if not rows.num_rows:
         return {}
-    names = ("seq", "call_id", "arg", "when", "digest", "lines")
+    digest_columns = ("seq", "call_id", "arg", "when", "digest", "lines")
     by_launch: dict[tuple[int, int], _Digests] = {}
     for seq, call, arg, when, digest, lines in zip(
-        *(rows[name].to_pylist() for name in names), strict=True
+        *(rows[name].to_pylist() for name in digest_columns), strict=True
     ):
         if digest is not None:
             by_launch.setdefault((seq, call), {})[arg, when] = digest, lines or 1
-    columns = [
+    kernel_columns = [
         "kernel_id", "name", "module", "source_artifact", "file", "line", "stages", "signature",
     ]  # fmt: skip
     kernels = {
-        row["kernel_id"]: row for row in side.trace.table("kernels", (run,), columns).to_pylist()
+        row["kernel_id"]: row
+        for row in side.trace.table("kernels", (run,), kernel_columns).to_pylist()
     }
     calls = {
         row["call_id"]: row
@@ -146,17 +150,17 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
 
 
 def _are_alike(a: _Launch, b: _Launch) -> bool:
-    """Return whether digests of two launches are comparable: the same arguments and layouts."""
-    shared = {key: lines for key, (_, lines) in a.digests.items()}
-    return shared == {key: lines for key, (_, lines) in b.digests.items()} and all(
+    """Return whether two launches have digests of the same arguments, with the same layouts."""
+    lines_by_digest = {key: lines for key, (_, lines) in a.digests.items()}
+    return lines_by_digest == {key: lines for key, (_, lines) in b.digests.items()} and all(
         0 <= arg < min(len(a.args), len(b.args))
         and all(a.args[arg][name] == b.args[arg][name] for name in _ALIKE)
-        for arg, _ in shared
+        for arg, _ in lines_by_digest
     )
 
 
-def _differing(a: _Launch, b: _Launch, *, after: bool) -> list[int]:
-    """Return the arguments whose memory differs after (or before) the launch."""
+def _differing_arguments(a: _Launch, b: _Launch, *, after: bool) -> list[int]:
+    """Return positions of arguments with other digests in `b`, after or else before the launch."""
     return [
         arg
         for (arg, when), digest in a.digests.items()
@@ -168,13 +172,13 @@ def _different_result(
     a: _Launch, b: _Launch, order: int, side: Snapshot, changed: Container[KernelKey]
 ) -> DifferentResult:
     outputs, inputs = (
-        tuple(str(b.args[arg]["name"]) for arg in _differing(a, b, after=after))
+        tuple(str(b.args[arg]["name"]) for arg in _differing_arguments(a, b, after=after))
         for after in (True, False)
     )
     lines_before = [lines for (_, when), (_, lines) in a.digests.items() if when != _AFTER]
     sampled = max(lines_before, default=1)
-    equal = not inputs if lines_before else None
-    module = _module(b, side) if equal is not False else None
+    inputs_equal = not inputs if lines_before else None
+    module = _module(b, side) if inputs_equal is not False else None
     causes = () if module is None else tuple(op.text for op in unordered(module))
     return DifferentResult(
         kernel=str(b.kernel["name"]),
@@ -183,21 +187,23 @@ def _different_result(
         order=order,
         launches=(a.seq, b.seq),
         outputs=outputs,
-        inputs=equal,
+        inputs=inputs_equal,
         sampled=sampled,
         inputs_differing=inputs,
         causes=causes,
-        why=_why(b, order, outputs, inputs, equal, sampled, causes, _changes(a, b, changed)),
+        why=_cause_text(
+            b, order, outputs, inputs, inputs_equal, sampled, causes, _changes_text(a, b, changed)
+        ),
     )
 
 
-def _changes(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
-    """Return the changes of a launch other than memory contents, as text; "" if none."""
+def _changes_text(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
+    """Return text on changes of code, scalars and grid from launch `a` to `b`; "" if none."""
     changes = ["its code was changed"] if key_of(b.kernel) in changed else []
     scalars = [
-        f"{theirs['name']} is {theirs['scalar']}, was {mine['scalar']}"
-        for mine, theirs in zip(a.args, b.args, strict=False)
-        if theirs["scalar"] != mine["scalar"]
+        f"{argument_after['name']} is {argument_after['scalar']}, was {argument_before['scalar']}"
+        for argument_before, argument_after in zip(a.args, b.args, strict=False)
+        if argument_after["scalar"] != argument_before["scalar"]
     ]
     changes += [f"its argument {text}" for text in scalars]
     if a.grid != b.grid:
@@ -205,31 +211,34 @@ def _changes(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
     return ", ".join(changes)
 
 
-def _why(
+def _cause_text(
     launch: _Launch,
     order: int,
     outputs: Sequence[str],
     inputs: Sequence[str],
-    equal: bool | None,
+    inputs_equal: bool | None,
     sampled: int,
     causes: Sequence[str],
     changes: str,
 ) -> str:
-    name = f"launch {order} of {launch.kernel['name']} is the first with another result"
-    name = f"{name} ({', '.join(outputs)})"
-    if equal is False:
+    """Return a sentence on the first launch with another result, and its cause if known."""
+    summary = f"launch {order} of {launch.kernel['name']} is the first with another result"
+    summary = f"{summary} ({', '.join(outputs)})"
+    if inputs_equal is False:
         return (
-            f"{name}; its inputs {', '.join(inputs)} differed already, and no compared launch "
+            f"{summary}; its inputs {', '.join(inputs)} differed already, and no compared launch "
             "wrote them differently: the cause is upstream, in a library's kernel, a copy or the "
             "host"
         )
     sampling = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
     if changes:
-        read = f"its inputs were equal{sampling}" if equal else "its inputs are not known"
-        return f"{name}: {changes}; {read}"
-    text = f"{name}, though its inputs were equal{sampling}: the kernel is not deterministic"
-    if equal is None:
-        text = f"{name}; its inputs are not known"
+        inputs_text = (
+            f"its inputs were equal{sampling}" if inputs_equal else "its inputs are not known"
+        )
+        return f"{summary}: {changes}; {inputs_text}"
+    text = f"{summary}, though its inputs were equal{sampling}: the kernel is not deterministic"
+    if inputs_equal is None:
+        text = f"{summary}; its inputs are not known"
     if causes:
         return f"{text}. {'; '.join(causes)}"
     return (
@@ -238,18 +247,18 @@ def _why(
     )
 
 
-def _of_other_sizes(a: _Launch, b: _Launch, side: Snapshot) -> Iterator[str]:
-    """Yield the reason why a kernel may sum in another order for other shapes, if any."""
+def _other_order_of_sums(a: _Launch, b: _Launch, side: Snapshot) -> Iterator[str]:
+    """Yield a sentence if a kernel may sum in another order for the other shapes of launch `b`."""
     module = _module(b, side)
     if module is None:
         return
-    first, second = _constants(a), _constants(b)
+    constants_before, constants_after = _constants(a), _constants(b)
     reasons = [op.text for op in unordered(module)]
     if any(op.name in _SUMMING for op in module.ops):
         reasons += [
-            f"{name} {value} → {second[name]}"
-            for name, value in first.items()
-            if name in second and second[name] != value
+            f"{name} {value} → {constants_after[name]}"
+            for name, value in constants_before.items()
+            if name in constants_after and constants_after[name] != value
         ]
     if reasons:
         yield (

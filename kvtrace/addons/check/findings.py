@@ -10,14 +10,14 @@ NON_FINITE: Final = "first-non-finite"
 RULES: Final = {
     WRONG: {
         "severity": "error",
-        "summary": "what the device stored is not what the kernel's IR means",
-        "hint": "run it with other num_warps and num_stages, or another version of the compiler",
+        "summary": "the device stored other values than the kernel's IR means",
+        "hint": "try other num_warps and num_stages, or another version of the compiler",
         "page": "docs/check.md",
     },
     NON_FINITE: {
         "severity": "error",
-        "summary": "a launch is the first to store a NaN or an infinity, from inputs without",
-        "hint": "guard the operation that makes it, or mask the lanes that it comes from",
+        "summary": "a launch stores a NaN or an infinity, though its inputs have none",
+        "hint": "guard the operation that makes the value, or mask the lanes that it comes from",
         "page": "docs/check.md",
     },
 }

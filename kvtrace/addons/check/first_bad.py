@@ -1,8 +1,8 @@
 """Origin of the first NaN or infinity of a launch: op, line, program and operands.
 
-The setting `finite` recorded these launches, whose inputs had no such value. They are evaluated
-again under the rule non-finite: a value counts if without it fewer non-finite values would be
-stored. Values in masked-off lanes, and values that are never stored, are reported separately.
+The setting `finite` recorded these launches, whose inputs had neither NaN nor infinity. They are
+evaluated again under the rule non-finite: a NaN counts as an origin if without it fewer non-finite
+values would be stored. Values from masked-off lanes, and values that are never stored, are marked.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class BadValue:
         programs: the number of programs in which the op makes such values.
         iteration: the trip of the innermost loop.
         lane: the element of the op's result.
-        number: nan, inf or -inf.
-        operands: the operands by name; of summed operands, the largest.
+        number: the value: nan, inf or -inf.
+        operands: name and values of each operand; of summed operands, the largest values.
         reaches_memory: the value, or a value computed from it, is stored.
         from_masked: the value comes from masked-off lanes of loads.
     """
@@ -65,17 +65,19 @@ class BadValue:
 
     @property
     def text(self) -> str:
-        """The value's origin as a sentence."""
-        kind = "a NaN" if np.isnan(self.number) else f"{self.number:+}"
-        of = "; ".join(f"{name} {', '.join(map(_short, values))}" for name, values in self.operands)
+        """A sentence on the op, its operands, where it is, and whether the value is stored."""
+        value = "a NaN" if np.isnan(self.number) else f"{self.number:+}"
+        operands = "; ".join(
+            f"{name} {', '.join(map(_number_text, values))}" for name, values in self.operands
+        )
         where = f" at {self.file}:{self.line}" if self.file is not None else ""
-        end = "reaches memory" if self.reaches_memory else "is never stored"
+        effect = "reaches memory" if self.reaches_memory else "is never stored"
         masked = ", from lanes that masked loads leave out" if self.from_masked else ""
-        others = f", and in {self.programs - 1} more" if self.programs > 1 else ""
+        program_count_text = f" (the first of {self.programs})" if self.programs > 1 else ""
         trip = f", trip {self.iteration}" if self.iteration else ""
         return (
-            f"{self.op}{where} makes {kind} of {of or 'no float'} in program {self.program}"
-            f"{others}, lane {self.lane}{trip}{masked}; it {end}"
+            f"{self.op}{where} makes {value} of {operands or 'no float'} in program {self.program}"
+            f"{program_count_text}, lane {self.lane}{trip}{masked}; the value {effect}"
         )
 
 
@@ -83,8 +85,8 @@ class BadValue:
 class BadLaunch:
     """A launch that made a NaN or an infinity, and the origins found by evaluation.
 
-    `values` that reach memory come first, in the order of execution. `reason` says why no value
-    reaches memory.
+    `values` are in the order of execution, all that reach memory before the others. `reason` says
+    why no value reaches memory; None if one does.
     """
 
     seq: int
@@ -95,12 +97,16 @@ class BadLaunch:
 
     @property
     def first(self) -> BadValue | None:
-        """The first value that reaches memory."""
+        """The first value that reaches memory; None if none does."""
         return next((value for value in self.values if value.reaches_memory), None)
 
 
 def bad_launches(trace: Trace, run: Run, lanes: int = LANES) -> Iterator[BadLaunch | UnreadyCall]:
-    """Yield the launches of a run recorded by `finite`, with the origins, in order."""
+    """Yield a run's launches recorded by the setting `finite`, in order, with the bad values.
+
+    Launches that cannot be evaluated are yielded as UnreadyCall. `lanes` limits the lanes of memory
+    accesses in the evaluation of one launch.
+    """
     for launch in checked_launches(trace, run):
         if isinstance(launch, UnreadyCall):
             yield launch
@@ -109,18 +115,18 @@ def bad_launches(trace: Trace, run: Run, lanes: int = LANES) -> Iterator[BadLaun
 
 
 def bad_launch(launch: CheckedLaunch, lanes: int = LANES) -> BadLaunch:
-    """Return the origins of the non-finite values of a launch."""
+    """Evaluate a launch, and return the ops that made NaNs and infinities from finite operands."""
     call = launch.call()
     origins = births(call, lanes, launch.programs)
     if isinstance(origins, str):
         return BadLaunch(launch.seq, launch.call_id, launch.kernel, (), origins)
-    values = [_value(birth, call) for birth in origins]
+    values = [_bad_value(birth, call) for birth in origins]
     values.sort(key=lambda value: not value.reaches_memory)
-    reason = None if values and values[0].reaches_memory else _why_not(call)
+    reason = None if values and values[0].reaches_memory else _reason_for_finite(call)
     return BadLaunch(launch.seq, launch.call_id, launch.kernel, tuple(values), reason)
 
 
-def _value(birth: Birth, call: Call) -> BadValue:
+def _bad_value(birth: Birth, call: Call) -> BadValue:
     frames = source_stack(birth.op)
     file, line = (frames[0].file, frames[0].line) if frames else (None, None)
     return BadValue(
@@ -139,15 +145,15 @@ def _value(birth: Birth, call: Call) -> BadValue:
     )
 
 
-def _why_not(call: Call) -> str:
-    """Return why the evaluation stores only finite values, though the device did not."""
-    positions = index_arguments(call.module).loaded
+def _reason_for_finite(call: Call) -> str:
+    """Return a possible reason why the evaluation stores finite values, unlike the device."""
+    loaded_positions = index_arguments(call.module).loaded
     tensors = [
         argument.name
-        for place, argument in enumerate(call.arguments)
+        for position, argument in enumerate(call.arguments)
         if isinstance(argument, TensorArgument)
         and argument.storage.data is None
-        and (positions is None or place in positions)
+        and (loaded_positions is None or position in loaded_positions)
     ]
     if tensors:
         return f"the contents of {', '.join(tensors)} before the launch were not recorded"
@@ -157,5 +163,5 @@ def _why_not(call: Call) -> str:
     )
 
 
-def _short(number: float) -> str:
+def _number_text(number: float) -> str:
     return f"{number:.6g}"

@@ -22,7 +22,7 @@ _AFTER: Final = "after"
 
 
 class UnfitMemory(KvtraceError):
-    """Recorded memory of a launch is not in kvtrace's format."""
+    """The recorded memory of a launch is incomplete, or does not fit the launch's arguments."""
 
     slug = "unfit-memory"
 
@@ -56,13 +56,14 @@ class CheckedLaunch:
         seq: the launch's number in `launches`.
         call_id: the launched call.
         kernel: the kernel's name.
-        why: the part of the setting that selected the launch.
+        why: the part of the setting `check` that selected the launch: first, sample, kernel or
+            finite.
         programs: the programs that can be evaluated (linear ids, x fastest); None: all.
-        call: returns the call with tensors as before the launch; a new copy each time, since
-            evaluation writes.
+        call: returns a new copy of the call, with tensors as before the launch; evaluation changes
+            the copy.
         after: contents of written storages after the launch.
-        views: argument positions (of the evaluator) of tensors in storages of which only views
-            were recorded.
+        views: argument positions (of the evaluator) of tensors in storages that were recorded only
+            in part: the tensors' own bytes.
         before: recorded contents of storages before the launch, by the argument position of a
             tensor in each.
     """
@@ -81,12 +82,10 @@ class CheckedLaunch:
 def checked_launches(
     trace: Trace, run: Run, kernels: Container[str] | None = None
 ) -> Iterator[CheckedLaunch | UnreadyCall]:
-    """Yield the launches of a run with recorded memory, in order.
+    """Yield the launches of a run whose memory was recorded, in the order of launches.
 
-    Args:
-        trace: The trace.
-        run: The run.
-        kernels: Names of kernels to return launches of; None: all.
+    A launch whose call or memory cannot be read is yielded as UnreadyCall, with the reason.
+    `kernels` are names of the kernels whose launches are yielded; None: all.
     """
     rows = trace.table("checked_launches", (run,)).to_pylist()
     if not rows:
@@ -96,7 +95,9 @@ def checked_launches(
         memory.setdefault((row["seq"], row["call_id"]), []).append(row)
     call_ids = {row["call_id"] for row in rows}
     table = trace.table("calls", (run,), columns=["call_id", "args"]).to_pylist()
-    names = {row["call_id"]: _names(row["args"]) for row in table if row["call_id"] in call_ids}
+    argument_names_of_calls = {
+        row["call_id"]: _argument_names(row["args"]) for row in table if row["call_id"] in call_ids
+    }
     calls = {call.call_id: call for call in calls_of(trace, run) if call.call_id in call_ids}
     for row in sorted(rows, key=lambda row: int(row["seq"])):
         call = calls.get(row["call_id"])
@@ -109,33 +110,40 @@ def checked_launches(
         else:
             try:
                 memory_rows = memory.get((row["seq"], row["call_id"]), [])
-                yield _launch(trace, row, call, names[row["call_id"]], memory_rows)
+                yield _checked_launch(
+                    trace, row, call, argument_names_of_calls[row["call_id"]], memory_rows
+                )
             except UnfitMemory as error:
                 yield UnreadyCall(row["call_id"], call.kernel, str(error))
 
 
-def _names(args: list[dict[str, Any]] | None) -> list[str]:
+def _argument_names(args: list[dict[str, Any]] | None) -> list[str]:
     return [str(arg["name"]) for arg in args or ()]
 
 
-def _launch(
+def _checked_launch(
     trace: Trace,
     row: dict[str, Any],
     call: Call,
     names: list[str],
     memory: list[dict[str, Any]],
 ) -> CheckedLaunch:
-    places = {memory_row["arg"]: _place(call, names, memory_row["arg"]) for memory_row in memory}
-    pieces = {
-        (memory_row["arg"], memory_row["when"]): _pieces(trace, memory_row) for memory_row in memory
+    position_by_arg = {
+        memory_row["arg"]: _position_of(call, names, memory_row["arg"]) for memory_row in memory
     }
-    before = {places[arg]: contents for (arg, when), contents in pieces.items() if when != _AFTER}
+    pieces = {
+        (memory_row["arg"], memory_row["when"]): _recorded_pieces(trace, memory_row)
+        for memory_row in memory
+    }
+    before = {
+        position_by_arg[arg]: contents for (arg, when), contents in pieces.items() if when != _AFTER
+    }
 
     def new_call() -> Call:
         return _with_memory(call, before)
 
     after = tuple(
-        StorageAfter(arg, _sharing(call, places[arg]), contents)
+        StorageAfter(arg, _positions_in_storage(call, position_by_arg[arg]), contents)
         for (arg, when), contents in sorted(pieces.items())
         if when == _AFTER
     )
@@ -148,41 +156,45 @@ def _launch(
         programs=None if programs is None else tuple(programs),
         call=new_call,
         after=after,
-        views=frozenset() if programs is not None else _views(call, before),
+        views=frozenset() if programs is not None else _positions_of_views(call, before),
         before=before,
     )
 
 
-def _views(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> frozenset[int]:
-    positions: set[int] = set()
-    for place, pieces in before.items():
-        tensor = call.arguments[place]
+def _positions_of_views(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> frozenset[int]:
+    partly_recorded: set[int] = set()
+    for position, pieces in before.items():
+        tensor = call.arguments[position]
         assert isinstance(tensor, TensorArgument)
         if sum(len(piece.content) for piece in pieces) < tensor.storage.nbytes:
-            positions.update(_sharing(call, place))
-    return frozenset(positions)
+            partly_recorded.update(_positions_in_storage(call, position))
+    return frozenset(partly_recorded)
 
 
-def _place(call: Call, names: list[str], arg: int) -> int:
-    """Return the evaluator's argument position of the recorded argument `arg`."""
+def _position_of(call: Call, names: list[str], arg: int) -> int:
+    """Return the evaluator's position of the tensor that was recorded as argument `arg`.
+
+    Raises:
+        UnfitMemory: the call has no tensor of the argument's name.
+    """
     if 0 <= arg < len(names):
-        for place, argument in enumerate(call.arguments):
+        for position, argument in enumerate(call.arguments):
             if isinstance(argument, TensorArgument) and argument.name == names[arg]:
-                return place
+                return position
     raise UnfitMemory(f"memory was recorded of argument {arg}, but the call has no tensor there")
 
 
-def _sharing(call: Call, place: int) -> tuple[int, ...]:
-    tensor = call.arguments[place]
+def _positions_in_storage(call: Call, position: int) -> tuple[int, ...]:
+    tensor = call.arguments[position]
     assert isinstance(tensor, TensorArgument)
     return tuple(
-        position
-        for position, other in enumerate(call.arguments)
-        if isinstance(other, TensorArgument) and other.storage is tensor.storage
+        other_position
+        for other_position, other_argument in enumerate(call.arguments)
+        if isinstance(other_argument, TensorArgument) and other_argument.storage is tensor.storage
     )
 
 
-def _pieces(trace: Trace, row: dict[str, Any]) -> tuple[Piece, ...]:
+def _recorded_pieces(trace: Trace, row: dict[str, Any]) -> tuple[Piece, ...]:
     content = trace.artifact(row["artifact"]) if row["artifact"] else None
     spans = row["spans"] or []
     if content is None or sum(span["size_bytes"] for span in spans) != len(content):
@@ -195,17 +207,20 @@ def _pieces(trace: Trace, row: dict[str, Any]) -> tuple[Piece, ...]:
 
 
 def _with_memory(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> Call:
-    """Return a call with new storages of the recorded contents, zero elsewhere."""
+    """Return a copy of a call with new storages: recorded contents, and zeros elsewhere.
+
+    A storage without any recorded contents has no data.
+    """
     storages: dict[int, Storage] = {}
-    for place, pieces in before.items():
-        tensor = call.arguments[place]
+    for position, pieces in before.items():
+        tensor = call.arguments[position]
         assert isinstance(tensor, TensorArgument)
         data = np.zeros(tensor.storage.nbytes, np.uint8)
         for piece in pieces:
-            end = piece.offset + len(piece.content)
-            if piece.offset < 0 or end > len(data):
+            end_offset = piece.offset + len(piece.content)
+            if piece.offset < 0 or end_offset > len(data):
                 raise UnfitMemory(f"memory was recorded of {tensor.name} outside its storage")
-            data[piece.offset : end] = piece.content
+            data[piece.offset : end_offset] = piece.content
         storages[id(tensor.storage)] = Storage(len(data), data)
     arguments = tuple(
         replace(argument, storage=_replacement(storages, argument.storage))
@@ -217,5 +232,5 @@ def _with_memory(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> Call:
 
 
 def _replacement(storages: dict[int, Storage], storage: Storage) -> Storage:
-    """Return the storage that replaces another: one without contents if none were recorded."""
+    """Return the new storage for `storage`; if there is none, add one without data."""
     return storages.setdefault(id(storage), Storage(storage.nbytes))

@@ -52,11 +52,11 @@ class OutputAnswer:
     """Whether two versions of a launch left the same result in an output.
 
     Attributes:
-        same: The answer.
+        same: The answer: yes, no or not known.
         elements: The number of compared elements.
         evidence: The reason; empty if the answer is yes.
         equal: All bits are equal.
-        changed: A version changed some of the elements.
+        changed: At least one version's launch changed some of the elements.
     """
 
     same: Word
@@ -84,31 +84,37 @@ class LaunchPair:
         return self._after
 
     def outputs(self) -> dict[str, int]:
-        """Return the argument position of an output of each recorded storage, by BEFORE's names."""
-        places: dict[str, int] = {}
+        """Return, for each recorded storage, BEFORE's name and the position of one of its tensors.
+
+        This is the first tensor that a version writes; the first of all if no version writes any.
+        """
+        position_by_name: dict[str, int] = {}
         storages = {after.arg: after for launch in self._launches for after in launch.after}
         for storage in storages.values():
-            written = [
-                place
-                for place in storage.arguments
-                if any(_is_written(call.module, place) for call in self._calls)
+            written_positions = [
+                position
+                for position in storage.arguments
+                if any(_is_written(call.module, position) for call in self._calls)
             ]
-            place = (written or storage.arguments)[0]
-            places[self._calls[0].arguments[place].name] = place
-        return places
+            position = (written_positions or storage.arguments)[0]
+            position_by_name[self._calls[0].arguments[position].name] = position
+        return position_by_name
 
-    def place_of(self, output: str) -> int | None:
-        """Return the argument position of a tensor by BEFORE's name, or None."""
-        names = [argument.name for argument in self._calls[0].arguments]
-        return names.index(output) if output in names else None
+    def position_of(self, output: str) -> int | None:
+        """Return the argument position of BEFORE's tensor `output`; None if there is none."""
+        argument_names = [argument.name for argument in self._calls[0].arguments]
+        return argument_names.index(output) if output in argument_names else None
 
-    def compare(self, place: int) -> OutputAnswer:
-        """Compare both launches' results in the output at an argument position.
+    def compare(self, position: int) -> OutputAnswer:
+        """Return whether both launches left the same result in the output at an argument position.
+
+        Results are the same if they are equal bit for bit, or if each is within BEFORE's derived
+        bound and they do not all deviate in the same direction.
 
         Raises:
             KvtraceError: a version cannot be evaluated on these inputs.
         """
-        storages = [_storage_at(launch, place) for launch in self._launches]
+        storages = [_storage_at(launch, position) for launch in self._launches]
         storage_before, storage_after = storages
         if storage_before is None or storage_after is None:
             return OutputAnswer("not known", 0, "the output was recorded on one side only")
@@ -117,61 +123,69 @@ class LaunchPair:
                 "not known", 0, "different parts of the output were recorded on the two sides"
             )
         elements = (
-            _RecordedElements(self._tensor(0, place), storage_before),
-            _RecordedElements(self._tensor(1, place), storage_after),
+            _RecordedElements(self._tensor(0, position), storage_before),
+            _RecordedElements(self._tensor(1, position), storage_after),
         )
         lanes = elements[0].lanes
         count = int(lanes.sum())
         equal = (elements[0].bits == elements[1].bits).all(axis=1)[lanes]
-        if not any(side.is_changed for side in elements):
+        if not any(values_of_side.is_changed for values_of_side in elements):
             return OutputAnswer(
                 "not known", count, "these launches do not change the output", changed=False
             )
         if equal.all():
             return OutputAnswer("yes", count, equal=True)
         values = elements[0].numbers[lanes], elements[1].numbers[lanes]
-        if not self._holds_floats(place):
-            return self._of_other_bits(place, equal, values, lanes)
-        was, is_now = (side.astype(np.float64) for side in values)
-        exact = self._exactly_before.of(place, lanes)
-        exact_on_after = self._before_on_after.of(place, lanes)
-        element = self._tensor(0, place).element
+        if not self._holds_floats(position):
+            return self._integer_answer(position, equal, values, lanes)
+        was, is_now = (values_of_side.astype(np.float64) for values_of_side in values)
+        exact = self._before_exactly.of(position, lanes)
+        exact_on_after = self._before_on_inputs_of_after.of(position, lanes)
+        element = self._tensor(0, position).element
         within = _is_within(was, exact, element) & _is_within(is_now, exact_on_after, element)
         within |= equal | (np.isnan(was) & np.isnan(is_now))
         if within.all():
             with np.errstate(all="ignore"):
                 moved = is_now + (exact.exact - exact_on_after.exact)
             if _is_one_sided(was, moved, exact, element):
-                return OutputAnswer("not known", count, self._one_sided())
+                return OutputAnswer("not known", count, self._one_sided_text())
             return OutputAnswer("yes", count)
-        return self._beyond(place, ~within, values, lanes, floats=True)
+        return self._unexplained_difference(position, ~within, values, lanes, floats=True)
 
     # -- elements that BEFORE's bound does not decide ---------------------------------------------
 
-    def _of_other_bits(
-        self, place: int, equal: _Lanes, values: tuple[NDArray[Any], NDArray[Any]], lanes: _Lanes
+    def _integer_answer(
+        self, position: int, equal: _Lanes, values: tuple[NDArray[Any], NDArray[Any]], lanes: _Lanes
     ) -> OutputAnswer:
-        """Compare integers, and elements stored as another type than that of their tensor."""
-        sides = self._tensor(0, place).element, self._tensor(1, place).element
-        if all(self._stored_types(place) == {element.name} for element in sides):
-            return self._beyond(place, ~equal, values, lanes, floats=False)
-        return self._undecided(~equal)
+        """Compare integers; the answer is "not known" if the stored type is not the tensor's."""
+        elements = self._tensor(0, position).element, self._tensor(1, position).element
+        if all(self._stored_types(position) == {element.name} for element in elements):
+            return self._unexplained_difference(position, ~equal, values, lanes, floats=False)
+        return self._undecided_answer(~equal)
 
-    def _beyond(
-        self, place: int, differing: _Lanes, values: tuple[NDArray[Any], NDArray[Any]],
+    def _unexplained_difference(
+        self, position: int, differing: _Lanes, values: tuple[NDArray[Any], NDArray[Any]],
         lanes: _Lanes, *, floats: bool,
     ) -> OutputAnswer:  # fmt: skip
-        """Search for an element that no rounding of either version explains.
+        """Return "no" with the worst element whose difference no rounding explains, else not known.
 
-        Each launch's result must be within what its IR allows: otherwise a race, a device or the
-        evaluator is at fault, and the versions may mean the same.
+        Each launch's result must be within the bound of its own IR: otherwise a race, a device or
+        the evaluator is at fault, and the versions may mean the same. `differing` are the elements
+        in question; without `floats`, elements are exact integers.
         """
-        was, is_now = (side.astype(np.float64) for side in values)
-        sides = self._widely_before.of(place, lanes), self._widely_after.of(place, lanes)
+        was, is_now = (values_of_side.astype(np.float64) for values_of_side in values)
+        exact_values = (
+            self._before_with_wide_bounds.of(position, lanes),
+            self._after_with_wide_bounds.of(position, lanes),
+        )
         allowed = [
-            _is_allowed(value, side) for value, side in zip((was, is_now), sides, strict=True)
+            _is_allowed(value, values_of_side)
+            for value, values_of_side in zip((was, is_now), exact_values, strict=True)
         ]
-        limit = np.sum([side.worst + side.meaning for side in sides], axis=0)
+        limit = np.sum(
+            [values_of_side.worst + values_of_side.meaning for values_of_side in exact_values],
+            axis=0,
+        )
         with np.errstate(all="ignore"):
             distances = np.abs(is_now - was)
             distances = np.where(
@@ -191,21 +205,23 @@ class LaunchPair:
         if floats:
             unexplained &= np.isfinite(was) | ~np.isfinite(is_now)  # a number where there was none
         if not unexplained.any():
-            return self._undecided(differing)
-        position = int(np.argmax(np.where(unexplained, distances, -1.0)))
-        tensor = self._tensor(0, place)
-        index = _index(tensor, int(np.flatnonzero(lanes)[position]))
-        before, after = (_text(side[position]) for side in values)
-        text = f"element {index} is {after}, was {before}, in kept results"
+            return self._undecided_answer(differing)
+        worst_index = int(np.argmax(np.where(unexplained, distances, -1.0)))
+        tensor = self._tensor(0, position)
+        tensor_index = _index_text(tensor, int(np.flatnonzero(lanes)[worst_index]))
+        before, after = (_number_text(values_of_side[worst_index]) for values_of_side in values)
+        text = f"element {tensor_index} is {after}, was {before}, in kept results"
         return OutputAnswer("no", len(differing), f"{text} (launch {self._after.seq})")
 
-    def _one_sided(self) -> str:
-        text = "all differing elements are farther from zero, or all nearer, by much of the bound"
+    def _one_sided_text(self) -> str:
+        text = (
+            "all differing elements moved away from zero, or all towards it, by much of the bound"
+        )
         return f"{text}, in kept results (launch {self._after.seq})"
 
-    def _undecided(self, differing: _Lanes) -> OutputAnswer:
+    def _undecided_answer(self, differing: _Lanes) -> OutputAnswer:
         count = f"{int(differing.sum()):,} of {len(differing):,} elements differ"
-        text = f"{count} in kept results (launch {self._after.seq}): maybe by rounding"
+        text = f"{count} in kept results (launch {self._after.seq}), maybe by rounding alone"
         return OutputAnswer("not known", len(differing), text)
 
     # -- evaluations ------------------------------------------------------------------------------
@@ -215,73 +231,77 @@ class LaunchPair:
         return self._before, self._after
 
     @cached_property
-    def _exactly_before(self) -> _Evaluation:
+    def _before_exactly(self) -> _Evaluation:
         return _Evaluation(self._before, self._before.call(), GrantedRoundings())
 
     @cached_property
-    def _before_on_after(self) -> _Evaluation:
+    def _before_on_inputs_of_after(self) -> _Evaluation:
         before, after = self._before.call(), self._after.call()
         if all(
-            is_equal(self._before.before[place], pieces)
-            for place, pieces in self._after.before.items()
+            have_equal_bytes(self._before.before[position], pieces)
+            for position, pieces in self._after.before.items()
         ):
-            return self._exactly_before
-        return _Evaluation(
-            self._before, replace(before, arguments=after.arguments), GrantedRoundings()
-        )
+            return self._before_exactly
+        return _Evaluation(self._before, replace(before, arguments=after.arguments), GrantedRoundings())
 
     @cached_property
-    def _widely_before(self) -> _Evaluation:
+    def _before_with_wide_bounds(self) -> _Evaluation:
         if _is_narrow(self._calls[0].module):
             return _Evaluation(self._before, self._before.call(), GrantedRoundings(narrow=True))
-        return self._exactly_before
+        return self._before_exactly
 
     @cached_property
-    def _widely_after(self) -> _Evaluation:
+    def _after_with_wide_bounds(self) -> _Evaluation:
         return _Evaluation(self._after, self._after.call(), GrantedRoundings(narrow=True))
 
     # -- arguments --------------------------------------------------------------------------------
 
-    def _tensor(self, side: int, place: int) -> TensorArgument:
-        tensor = self._calls[side].arguments[place]
+    def _tensor(self, side: int, position: int) -> TensorArgument:
+        tensor = self._calls[side].arguments[position]
         assert isinstance(tensor, TensorArgument)
         return tensor
 
-    def _holds_floats(self, place: int) -> bool:
-        element = self._tensor(0, place).element
-        return element.kind == "f" and self._stored_types(place) == {element.name}
+    def _holds_floats(self, position: int) -> bool:
+        element = self._tensor(0, position).element
+        return element.kind == "f" and self._stored_types(position) == {element.name}
 
-    def _stored_types(self, place: int) -> set[str]:
-        """Return the element types that either version stores to an output's storage."""
+    def _stored_types(self, position: int) -> set[str]:
+        """Return the names of element types that either version stores to an output's storage."""
         return {
             name
             for call in self._calls
-            for sharing in _sharing(call, place)
-            for name in _types_stored(call.module, sharing)
+            for shared_position in _positions_in_storage(call, position)
+            for name in _types_stored(call.module, shared_position)
         }
 
 
 class _Evaluation:
-    """A launch evaluated with the exact number beside each number."""
+    """A launch's evaluation that has for each stored number its exact value and error bounds."""
 
     def __init__(self, launch: CheckedLaunch, call: Call, granted: GrantedRoundings) -> None:
         module = within_extents(call.module)
         deviations = Deviations(module, granted=granted)
         evaluate_again(launch, replace(call, module=module), deviations)
         if deviations.memory is None:
-            raise Undecided("nothing was evaluated")
+            raise Undecided("the evaluation of the launch recorded no memory")
         deviations.memory.finish()
         self._call, self._open = call, deviations.open
         self._memory: BoundedMemory = deviations.memory
 
-    def of(self, place: int, lanes: _Lanes) -> ExactValues:
-        """Return the chosen elements of the storage of the tensor at an argument position."""
-        for position in _sharing(self._call, place):
-            sharing = self._call.arguments[position]
-            assert isinstance(sharing, TensorArgument)
-            if not self._memory.is_known(sharing):
-                raise Undecided(f"the stored values of {sharing.name} depend on unrecorded memory")
-        tensor = self._call.arguments[place]
+    def of(self, position: int, lanes: _Lanes) -> ExactValues:
+        """Return exact values and bounds of the elements `lanes` of the storage of a tensor.
+
+        Raises:
+            Undecided: the stored values depend on memory that was not recorded.
+        """
+        for other_position in _positions_in_storage(self._call, position):
+            shared_tensor = self._call.arguments[other_position]
+            assert isinstance(shared_tensor, TensorArgument)
+            if not self._memory.is_known(shared_tensor):
+                raise Undecided(
+                    f"the stored values of {shared_tensor.name} depend on unrecorded memory"
+                )
+        tensor = self._call.arguments[position]
         assert isinstance(tensor, TensorArgument)
         values = exact_values(tensor, self._memory, self._open, whole=True)
         return replace(
@@ -292,7 +312,11 @@ class _Evaluation:
 
 
 class _RecordedElements:
-    """Recorded contents of a storage after a launch, as elements of a tensor."""
+    """Recorded contents of a storage after a launch, as elements of a tensor.
+
+    `numbers` and `bits` have an entry for each element of the storage, and `lanes` whether all its
+    bytes were recorded. `is_changed`: recorded bytes differ from before the launch.
+    """
 
     def __init__(self, tensor: TensorArgument, after: StorageAfter) -> None:
         contents = np.zeros(tensor.storage.nbytes, np.uint8)
@@ -311,76 +335,81 @@ class _RecordedElements:
 
 
 def _is_within(value: Numbers, exact: ExactValues, element: ElementType) -> _Lanes:
-    """Return which elements are within derived bounds that are narrow enough to decide."""
-    finite = exact.exact[np.isfinite(exact.exact)]
-    scale = float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
-    size = np.where(np.isfinite(exact.exact), np.abs(exact.exact), 0.0)
-    widest = _WIDEST * np.maximum(size, scale) + rounding(element.name, size)
+    """Return for each element whether its value is within its bound, and the bound is narrow."""
+    finite_values = exact.exact[np.isfinite(exact.exact)]
+    scale = float(np.sqrt(np.mean(finite_values * finite_values))) if finite_values.size else 0.0
+    magnitudes = np.where(np.isfinite(exact.exact), np.abs(exact.exact), 0.0)
+    widest = _WIDEST * np.maximum(magnitudes, scale) + rounding(element.name, magnitudes)
     with np.errstate(all="ignore"):
         distances = np.where(value == exact.exact, 0.0, np.abs(value - exact.exact))
     return np.asarray((distances <= exact.near) & (exact.near <= widest))
 
 
 def _is_one_sided(was: Numbers, is_now: Numbers, exact: ExactValues, element: ElementType) -> bool:
-    """Return whether all numbers became larger, or all smaller, by more than constants round.
+    """Return whether all numbers moved away from zero, or all towards it, by more than rounding.
 
     Bounds hold for the worst case, in which all roundings go one way. A defect that makes every sum
-    2e-6 too large stays within them; roundings would not have the same sign in every element.
+    2e-6 too large stays within the bounds; but roundings do not have the same sign in every
+    element. The median move must exceed a share of the bound, and the effect of rounded constants.
     """
     with np.errstate(all="ignore"):
-        away = np.where(np.isfinite(was) & np.isfinite(is_now), np.abs(is_now) - np.abs(was), 0.0)
-    pairs, first = np.unique(np.stack([was, is_now]), axis=1, return_index=True)
-    apart = first[(pairs[0] != pairs[1]) & (away[first] != 0)]
-    if not len(apart) or not (np.all(away[apart] > 0) or np.all(away[apart] < 0)):
+        growth = np.where(np.isfinite(was) & np.isfinite(is_now), np.abs(is_now) - np.abs(was), 0.0)
+    pairs, first_positions = np.unique(np.stack([was, is_now]), axis=1, return_index=True)
+    moved = first_positions[(pairs[0] != pairs[1]) & (growth[first_positions] != 0)]
+    if not len(moved) or not (np.all(growth[moved] > 0) or np.all(growth[moved] < 0)):
         return False
-    share, constants = ((a, b)[len(apart) < _FEWEST] for a, b in (_SHARES, _CONSTANTS))
-    least = np.maximum(share * exact.near, constants * rounding(element.name, np.abs(was)))
-    return bool(np.median(np.abs(away[apart]) - least[apart]) > 0)
+    share, constants = ((a, b)[len(moved) < _FEWEST] for a, b in (_SHARES, _CONSTANTS))
+    thresholds = np.maximum(share * exact.near, constants * rounding(element.name, np.abs(was)))
+    return bool(np.median(np.abs(growth[moved]) - thresholds[moved]) > 0)
 
 
 def _is_allowed(value: Numbers, side: ExactValues) -> _Lanes:
-    """Return which elements a device that follows the IR may have left."""
+    """Return for each element whether a device that follows the IR may have left its value."""
     with np.errstate(all="ignore"):
-        same = (value == side.exact) | (np.isnan(value) & np.isnan(side.exact))
-        return np.asarray(same | (np.abs(value - side.exact) <= side.worst * _UPWARDS))
+        is_same_value = (value == side.exact) | (np.isnan(value) & np.isnan(side.exact))
+        return np.asarray(is_same_value | (np.abs(value - side.exact) <= side.worst * _UPWARDS))
 
 
 def _is_narrow(module: Module) -> bool:
-    """Return whether a kernel has narrow sums or foreign roundings, which need wider bounds."""
+    """Return whether a kernel has sums in narrow types or foreign roundings, which widen bounds."""
     return any(True for _ in (*narrow_sums(module), *foreign_roundings(module)))
 
 
-def _is_written(module: Module, place: int) -> bool:
-    return any(site.kind != "load" and site.reaches(place) for site in memory_sites(module))
+def _is_written(module: Module, position: int) -> bool:
+    return any(site.kind != "load" and site.reaches(position) for site in memory_sites(module))
 
 
-def _types_stored(module: Module, place: int) -> set[str]:
+def _types_stored(module: Module, position: int) -> set[str]:
     return {
         value_type(value.type).element.name
         for site in memory_sites(module)
-        if site.kind != "load" and site.reaches(place)
+        if site.kind != "load" and site.reaches(position)
         for value in data_of(site.op)
     }
 
 
-def _sharing(call: Call, place: int) -> Iterable[int]:
-    tensor = call.arguments[place]
+def _positions_in_storage(call: Call, position: int) -> Iterable[int]:
+    tensor = call.arguments[position]
     assert isinstance(tensor, TensorArgument)
     return [
-        position
-        for position, other in enumerate(call.arguments)
-        if isinstance(other, TensorArgument) and other.storage is tensor.storage
+        other_position
+        for other_position, other_argument in enumerate(call.arguments)
+        if isinstance(other_argument, TensorArgument) and other_argument.storage is tensor.storage
     ]
 
 
-def _storage_at(launch: CheckedLaunch, place: int) -> StorageAfter | None:
-    return next((after for after in launch.after if place in after.arguments), None)
+def _storage_at(launch: CheckedLaunch, position: int) -> StorageAfter | None:
+    return next((after for after in launch.after if position in after.arguments), None)
 
 
-def reads(module: Module, call: Call, place: int) -> bool:
+def reads(module: Module, call: Call, position: int) -> bool:
     """Return whether a kernel may read the storage of the tensor at an argument position."""
     sites = [site for site in memory_sites(module) if site.kind != "store"]
-    return any(site.reaches(position) for site in sites for position in _sharing(call, place))
+    return any(
+        site.reaches(other_position)
+        for site in sites
+        for other_position in _positions_in_storage(call, position)
+    )
 
 
 def spans(pieces: Iterable[Piece]) -> tuple[tuple[int, int], ...]:
@@ -388,23 +417,24 @@ def spans(pieces: Iterable[Piece]) -> tuple[tuple[int, int], ...]:
     return tuple((piece.offset, len(piece.content)) for piece in pieces)
 
 
-def is_equal(first: Sequence[Piece], second: Sequence[Piece]) -> bool:
+def have_equal_bytes(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
     """Return whether two storages held the same bytes at the same offsets."""
-    return spans(first) == spans(second) and all(
-        np.array_equal(one.content, other.content) for one, other in zip(first, second, strict=True)
+    return spans(left) == spans(right) and all(
+        np.array_equal(left_piece.content, right_piece.content)
+        for left_piece, right_piece in zip(left, right, strict=True)
     )
 
 
-def _index(tensor: TensorArgument, element: int) -> str:
-    """Return the tensor index of a storage's element as text; outside the tensor, its offset."""
-    steps = [
+def _index_text(tensor: TensorArgument, element: int) -> str:
+    """Return a storage's element as an index of the tensor; outside of it, as an offset from it."""
+    axis_offsets = [
         np.arange(size) * stride for size, stride in zip(tensor.shape, tensor.strides, strict=True)
     ]
     offset = element - tensor.offset_bytes // tensor.element.bytes
-    index = np.argwhere(np.asarray(sum(np.ix_(*steps)) if steps else 0) == offset)
-    return str(index[0].tolist()) if len(index) and steps else str(offset)
+    index = np.argwhere(np.asarray(sum(np.ix_(*axis_offsets)) if axis_offsets else 0) == offset)
+    return str(index[0].tolist()) if len(index) and axis_offsets else str(offset)
 
 
-def _text(number: np.generic) -> str:
+def _number_text(number: np.generic) -> str:
     value = number.item()
     return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 def run_missing_checks(
     selection: "Selection", *, asked: bool, shown: Shown = unshown
 ) -> Iterator[str]:
-    """Check recorded launches of unchecked runs, and yield notes for the user.
+    """Check the recorded launches of runs that were not checked yet, and yield notes for the user.
 
-    `asked`: the user wants the checks without a time limit.
+    There is a time limit unless `asked` is true, which means that the user asked for the checks. If
+    it is reached, or a check fails, a note names the command that does the checks.
     """
     trace = selection.trace
     for run in selection.runs:
@@ -38,7 +39,7 @@ def run_missing_checks(
                 limited = limited_progress(progress, began, deadline, "checking", "launches")
                 check_run(trace, run, limited, recorded_ttgir(trace, run))
         except KvtraceError as error:
-            yield f"{str(error).rstrip('.')}: kvtrace check {trace.path} does it"
+            yield f"{str(error).rstrip('.')}: run kvtrace check {trace.path} to check all launches"
             return
         yield (
             f"{run.run_id}: {plural(count, 'kept launch')} checked against the IR in "

@@ -87,33 +87,45 @@ def _blocks(context: Context) -> Iterable[Block]:
     yield Block("checks/index", lambda: json_block(rows))
     for row, table_row in numbered:
         if row.has_map:
-            yield Block(f"checks/{row.number}", partial(_map, table_row))
+            yield Block(f"checks/{row.number}", partial(_map_block, table_row))
 
 
 def _numbered_rows(context: Context) -> Iterator[tuple[CheckRow, dict[str, Any]]]:
-    """Yield the rows of all runs, differing ones first, each with its table row."""
-    calls = {(call.run, call.call_id): place for place, call in enumerate(context.report.calls)}
+    """Yield the page's rows of all runs, each with its row of the table `checks`.
+
+    Rows that differ come first, then undecided ones. Rows are numbered from 0.
+    """
+    call_indexes = {
+        (call.run, call.call_id): call_index for call_index, call in enumerate(context.report.calls)
+    }
     rows = [
         (index, row, fault)
         for index, run in enumerate(context.runs)
-        for row, fault in _rows(context, run)
+        for row, fault in _rows_with_faults(context, run)
     ]  # fmt: skip
     rows.sort(key=lambda entry: _ORDER.get(entry[1]["answer"], 1))
     for number, (run, row, fault) in enumerate(rows):
-        yield _row(number, run, calls.get((run, row["call_id"])), row, fault), row
+        yield _page_row(number, run, call_indexes.get((run, row["call_id"])), row, fault), row
 
 
-def _rows(context: Context, run: "Run") -> Iterator[tuple[dict[str, Any], Fault | None]]:
-    """Yield each row with the stage at fault, if all findings at its location agree."""
+def _rows_with_faults(
+    context: Context, run: "Run"
+) -> Iterator[tuple[dict[str, Any], Fault | None]]:
+    """Yield the rows of a run's table `checks`, each with the stage at fault.
+
+    The stage is None if there is no finding at the row's location, or findings with several stages.
+    """
     rows = list(plain_rows(context.trace.table("checks", (run,))))
-    faults = _faults(context, run) if any(row["answer"] == "differs" for row in rows) else {}
+    faults = (
+        _faults_by_location(context, run) if any(row["answer"] == "differs" for row in rows) else {}
+    )
     for row in rows:
         faults_of_row = tuple(faults.get(_location_key(row, _PLACE.values()), ()))
         yield row, faults_of_row[0] if len(faults_of_row) == 1 else None
 
 
-def _faults(context: Context, run: "Run") -> dict[str, set[Fault | None]]:
-    """Return the stages at fault in findings of wrong results, by location."""
+def _faults_by_location(context: Context, run: "Run") -> dict[str, set[Fault | None]]:
+    """Return the compiler stages that findings of wrong results name, by location key."""
     table = context.trace.table("findings", (run,), [*_PLACE, "rule", "message"])
     wrong = table.filter(pc.equal(without_dictionary(table["rule"]), _WRONG))
     by_location: dict[str, set[Fault | None]] = {}
@@ -126,7 +138,7 @@ def _location_key(row: dict[str, Any], columns: Iterable[str]) -> str:
     return repr([row[name] for name in columns])
 
 
-def _row(
+def _page_row(
     number: int, run: int, call: int | None, row: dict[str, Any], fault: Fault | None
 ) -> CheckRow:
     x, y, z = (row[f"program_{axis}"] for axis in "xyz")
@@ -143,11 +155,11 @@ def _row(
         elements=row["elements"],
         undecided=row["undecided"],
         differing=row["differing"],
-        nearest=_finite(row["nearest"]),
-        bound=_finite(row["bound"]),
-        got=_number(row["got"]),
-        expected=_number(row["expected"]),
-        worst_bound=_finite(row["worst_bound"]),
+        nearest=_finite_or_none(row["nearest"]),
+        bound=_finite_or_none(row["bound"]),
+        got=_number_text(row["got"]),
+        expected=_number_text(row["expected"]),
+        worst_bound=_finite_or_none(row["worst_bound"]),
         program=None if x is None else (x, y or 0, z or 0),
         lane=None if row["lane"] is None else tuple(row["lane"]),
         pattern=row["pattern"],
@@ -157,15 +169,15 @@ def _row(
     )
 
 
-def _map(row: dict[str, Any]) -> str:
-    return json_block(ErrorMap(row["map_columns"], tuple(map(_finite, row["map"]))))
+def _map_block(row: dict[str, Any]) -> str:
+    return json_block(ErrorMap(row["map_columns"], tuple(map(_finite_or_none, row["map"]))))
 
 
-def _finite(number: float | None) -> float | None:
+def _finite_or_none(number: float | None) -> float | None:
     return number if number is not None and isfinite(number) else None
 
 
-def _number(number: float | None) -> str | None:
+def _number_text(number: float | None) -> str | None:
     return None if number is None else f"{number:.9g}"
 
 

@@ -24,7 +24,7 @@ class Checks:
         kernels: globs; record the memory of every launch of a matching kernel.
         finite: N: the outputs of one launch in N of each kernel variant, including its first, are
             checked for NaNs and infinities; 1: of all; 0: of none.
-        digest: N: digests are made of the outputs of one launch in N, likewise.
+        digest: N: digests of outputs are made for one launch in N, counted in the same way.
     """
 
     first: bool = False
@@ -46,35 +46,39 @@ class Checks:
 
 def checks_of(settings: "Settings") -> Checks:
     """Return the parsed setting `check`."""
-    return _checks(CHECK.of(settings))
+    return _parse_checks(CHECK.of(settings))
 
 
-def _checks(text: str) -> Checks:
-    """Return the parsed setting; BadSetting names an invalid part."""
-    first, kernels = False, []
-    every = {"sample": 0, "finite": 0, "digest": 0}
+def _parse_checks(text: str) -> Checks:
+    """Parse the text of the setting `check`.
+
+    Raises:
+        BadSetting: a part of the text is invalid.
+    """
+    records_first, kernels = False, []
+    intervals = {"sample": 0, "finite": 0, "digest": 0}
     for part in filter(None, map(str.strip, text.split(","))):
-        kind, _, value = part.partition(":")
+        name, _, value = part.partition(":")
         if part == "first":
-            first = True
+            records_first = True
         elif part in ("finite", "digest"):
-            every[part] = 1
-        elif kind in every and _COUNT.fullmatch(value):
-            every[kind] = int(value)
-        elif kind == "kernel" and value:
+            intervals[part] = 1
+        elif name in intervals and _COUNT.fullmatch(value):
+            intervals[name] = int(value)
+        elif name == "kernel" and value:
             kernels.append(value)
         else:
             raise BadSetting(
-                "the setting check takes first, sample:N (N above 0), kernel:GLOB, finite[:N] and "
-                f"digest[:N], separated by commas, not {part!r}"
+                f"the setting check has an invalid part {part!r}; parts, separated by commas, are "
+                "first, sample:N (N above 0), kernel:GLOB, finite[:N] and digest[:N]"
             )
-    return Checks(first, kernels=tuple(kernels), **every)
+    return Checks(records_first, kernels=tuple(kernels), **intervals)
 
 
-def _text(value: Any) -> str:
+def _valid_text(value: Any) -> str:
     if not isinstance(value, str):
         raise BadSetting(f"the setting check must be text, not {value!r}")
-    _checks(value)
+    _parse_checks(value)
     return value
 
 
@@ -86,7 +90,7 @@ CHECK: Final = AddedSetting(
     "`sample:N`, of that and one launch in N after it; `kernel:GLOB`, of every launch of kernels "
     "of that name; `finite`, whether outputs hold NaNs or infinities; `digest`, digests of "
     "outputs; both for all launches, or with `:N` for one in N of each kernel variant. Empty: none",
-    read=_text,
+    read=_valid_text,
     option=(
         "first,sample:N,kernel:GLOB,finite[:N],digest[:N]",
         "Which launches' data to keep for checks",

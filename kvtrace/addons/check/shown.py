@@ -29,17 +29,18 @@ _COLUMNS: Final[tuple[Column[CheckRow], ...]] = (
     Column("answer", lambda row: row.answer, tone=lambda row: _TONES.get(row.answer, "unknown")),
     Column("elements", lambda row: count(row.elements), kind="number"),
     Column("differing", lambda row: count(row.differing), "elements", kind="number"),
-    Column("device has", lambda row: _number(row.got), "", "measured", "", "number"),
-    Column("IR means", lambda row: _number(row.expected), "", "derived", "", "number"),
-    Column("within", lambda row: _number(row.worst_bound), "", "derived", "", "number"),
+    Column("device has", lambda row: _number_text(row.got), "", "measured", "", "number"),
+    Column("IR means", lambda row: _number_text(row.expected), "", "derived", "", "number"),
+    Column("within", lambda row: _number_text(row.worst_bound), "", "derived", "", "number"),
     Column("why", lambda row: row.pattern or row.reason, kind="sentence"),
 )  # fmt: skip
 
 
 def check(trace: "OpenedTrace") -> CommandResult[Checked]:
-    """Compare memory of checked launches with the meaning of their IR; rows are the checks.
+    """Compare recorded memory of launches with the values that the kernels' IR means.
 
-    Fills the tables checks and findings of the trace.
+    The result has a row per output of each checked launch. Fills the tables checks and findings of
+    the trace.
 
     Raises:
         NothingToCheck: no launch was recorded by KVTRACE_CHECK.
@@ -53,15 +54,20 @@ def check(trace: "OpenedTrace") -> CommandResult[Checked]:
 
 
 def checks_html(checked: Checked) -> str:
-    """Return a table with a row per output of each checked launch, and the command's text."""
-    *others, counted = check_text(checked)
+    """Return HTML: a table with a row per output of each checked launch, and the command's text.
+
+    The table has at most 50 rows.
+    """
+    *detail_lines, counts_line = check_text(checked)
     rows = check_rows(checked)
     hidden = len(rows) - _SHOWN
     more = f" <small>the first {_SHOWN} of {len(rows):,} rows</small>" if hidden > 0 else ""
-    table = markup.table(_COLUMNS, rows[:_SHOWN], markup.words(counted) + more)
-    full_text = markup.folded("as kvtrace check prints it", markup.code([*others, counted]))
+    table = markup.table(_COLUMNS, rows[:_SHOWN], markup.words(counts_line) + more)
+    full_text = markup.folded(
+        "as kvtrace check prints it", markup.code([*detail_lines, counts_line])
+    )
     return markup.shown(table, full_text)
 
 
-def _number(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "" if value is None else f"{value:.9g}"

@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
 
 def in_whole_chunks(launch: CheckedLaunch) -> Sequence[Expected] | None:
-    """Return the expected memory if descriptor stores write whole chunks past extents.
+    """Return a launch's expected memory if its descriptor stores write whole chunks.
 
-    None if the launch has no such stores, or cannot be computed.
+    Such stores go past the descriptor's inner extent, as the target's hardware does. Returns None
+    if the kernel has none, or if the launch cannot be computed.
     """
     module = launch.call().module
     if not stores_whole_chunks(module):
@@ -36,9 +37,10 @@ def in_whole_chunks(launch: CheckedLaunch) -> Sequence[Expected] | None:
 
 
 def fault_of_descriptors(launch: CheckedLaunch, chunks: Sequence[Expected]) -> Fault | None:
-    """Return the fault "descriptor stores" if such stores explain all differences, else None.
+    """Return the fault "descriptor stores" if stores of whole chunks explain all differences.
 
-    `chunks` is the expected memory with stores of whole chunks.
+    `chunks` is the expected memory by `in_whole_chunks`. Returns None if an element differs from it
+    too, or if it is empty.
     """
     if not chunks or any(distances(output).beyond.any() for output in chunks):
         return None
@@ -51,57 +53,68 @@ def fault_of_descriptors(launch: CheckedLaunch, chunks: Sequence[Expected]) -> F
 
 
 def stage_at_fault(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Module) -> Fault:
-    """Return the stage at fault, from the values of TTIR (`meant`), TTGIR and the device."""
+    """Evaluate the launch's TTGIR, and return the compiler stage at fault.
+
+    `meant` has the values of the TTIR and of the device. The fault is "unknown" if the TTGIR cannot
+    be computed, or if bounds are too wide.
+    """
     try:
         computed = expected(launch, ttgir)
     except KvtraceError as error:
-        return Fault("unknown", f"its TTGIR could not be computed: {error}")
+        return Fault("unknown", f"the TTGIR could not be computed: {error}")
     if computed.faults:
         return Fault("ttgir", computed.faults[0])
-    lower = {output.place: output for output in computed.known}
+    ttgir_outputs = {output.position: output for output in computed.known}
     differs = changed = beyond_ttgir = undecided = 0
-    for upper in meant:
-        wrong = distances(upper).beyond
+    for ttir_output in meant:
+        wrong = distances(ttir_output).beyond
         if not wrong.any():
             continue
-        other = lower.get(upper.place)
-        if other is None or not _match(upper, other):
-            return Fault("unknown", f"its TTGIR stores to {upper.tensor.name} in another way")
-        by_ttgir = distances(other)
+        ttgir_output = ttgir_outputs.get(ttir_output.position)
+        if ttgir_output is None or not _have_same_pieces(ttir_output, ttgir_output):
+            return Fault(
+                "unknown",
+                f"the TTGIR stores other elements to {ttir_output.tensor.name} than the TTIR",
+            )
+        by_ttgir = distances(ttgir_output)
         differs += int(wrong.sum())
         beyond_ttgir += int((wrong & by_ttgir.beyond).sum())
         undecided += int((wrong & by_ttgir.loose).sum())
-        changed += int(distances(_between(upper, other)).beyond.sum())
-    return _judged(differs, changed, beyond_ttgir, undecided)
+        changed += int(distances(_between(ttir_output, ttgir_output)).beyond.sum())
+    return _fault_by_counts(differs, changed, beyond_ttgir, undecided)
 
 
-def _judged(differs: int, changed: int, beyond_ttgir: int, undecided: int) -> Fault:
-    """Return the fault, from numbers of elements.
+def _fault_by_counts(differs: int, changed: int, beyond_ttgir: int, undecided: int) -> Fault:
+    """Return the stage at fault, from numbers of elements.
 
-    Of the `differs` elements, `beyond_ttgir` differ from TTGIR's values too, and for `undecided`
-    TTGIR's bounds are too wide. For `changed` elements TTGIR's values differ from TTIR's.
+    For `differs` elements, the device's values differ from TTIR's; for `beyond_ttgir` of these they
+    differ from TTGIR's too, and for `undecided` of these TTGIR's bounds are too wide. For `changed`
+    elements TTGIR's values differ from TTIR's.
     """
     if beyond_ttgir == differs and not changed:
-        return Fault("behind ttgir", "the TTGIR means what the TTIR does")
+        return Fault("behind ttgir", "the TTGIR has the same values as the TTIR")
     if beyond_ttgir + undecided == 0 and changed:
-        return Fault("ttgir", "the device left what the TTGIR means, which is not what TTIR does")
+        return Fault(
+            "ttgir", "the device's results are the TTGIR's values, which differ from the TTIR's"
+        )
     if changed:
         return Fault(
-            "unknown", "the TTGIR means neither what the TTIR does nor what the device left"
+            "unknown",
+            "the TTGIR's values differ both from the TTIR's and from the device's results",
         )
-    return Fault("unknown", "the bounds of what its TTGIR means are too wide")
+    return Fault("unknown", "the error bounds of the TTGIR's values are too wide")
 
 
-def _match(first: Expected, second: Expected) -> bool:
-    return first.element == second.element and [
-        (piece.offset, len(piece.radii)) for piece in first.pieces
-    ] == [(piece.offset, len(piece.radii)) for piece in second.pieces]
+def _have_same_pieces(left: Expected, right: Expected) -> bool:
+    return left.element == right.element and [
+        (piece.offset, len(piece.radii)) for piece in left.pieces
+    ] == [(piece.offset, len(piece.radii)) for piece in right.pieces]
 
 
-def _between(upper: Expected, lower: Expected) -> Expected:
-    """Return a comparison of TTIR's values, as expected, with TTGIR's values."""
+def _between(ttir_output: Expected, ttgir_output: Expected) -> Expected:
+    """Return TTIR's values as expected, with TTGIR's in place of the device's; radii are added."""
     pieces = tuple(
-        replace(first, got=second.expected, radii=first.radii + second.radii)
-        for first, second in zip(upper.pieces, lower.pieces, strict=True)
+        replace(ttir, got=ttgir.expected, radii=ttir.radii + ttgir.radii)
+        for ttir, ttgir in zip(ttir_output.pieces, ttgir_output.pieces, strict=True)
     )
-    return replace(upper, pieces=pieces)
+    return replace(ttir_output, pieces=pieces)

@@ -33,7 +33,10 @@ _NOT_COMMITTED: Final = f"/{RECORDED.name}/\n/{BISECTED.name}/\n/report/\n"  # o
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """A baseline's facts, as listed; `judged`: its findings are known."""
+    """Facts on a baseline, as `kvtrace baseline list` shows them.
+
+    `judged`: its launches were checked for findings. `started`: the earliest run's start, in ns.
+    """
 
     name: str
     commit: str | None
@@ -46,22 +49,21 @@ class Baseline:
 
 
 def baseline_folder(name: str) -> Path:
-    """Return the folder of a baseline's name; BadSetting if the name is not allowed."""
+    """Return the folder for a baseline's name; raise BadSetting if the name is not allowed."""
     if _NAME.fullmatch(name) is None:
         raise BadSetting(
-            f"{name!r} cannot name a baseline; use letters, digits, '_', '-' and '.', as main."
+            f"{name!r} cannot name a baseline; use letters, digits, '_', '-' and '.', such as main."
         )
     return BASELINES / name
 
 
 def save_baseline(name: str, selection: Selection) -> Baseline:
-    """Store runs under a name, in place of an earlier baseline of that name.
+    """Store runs as the baseline `name`, replacing an earlier one, and return its facts.
 
     Raises:
         BadSetting: the name is not allowed.
         DamagedFile, NewerFormat: a file of the trace cannot be read.
         TraceWriteError: writing fails, for example on a full disk; an earlier baseline stays.
-
     """
     folder = baseline_folder(name)
     prepare_project()
@@ -81,7 +83,7 @@ def save_baseline(name: str, selection: Selection) -> Baseline:
     finally:
         shutil.rmtree(work, ignore_errors=True)
         shutil.rmtree(previous, ignore_errors=True)
-    return _listed(folder)
+    return _baseline_facts(folder)
 
 
 def open_baseline(name: str) -> Selection:
@@ -89,7 +91,6 @@ def open_baseline(name: str) -> Selection:
 
     Raises:
         BadSetting: no baseline has that name; the text says how to make one.
-
     """
     folder = baseline_folder(name)
     if not folder.is_dir():
@@ -98,23 +99,23 @@ def open_baseline(name: str) -> Selection:
 
 
 def no_baseline(name: str) -> str:
-    """Return a sentence that a baseline is missing, and how to make it."""
-    names = ", ".join(_names())
-    others = f" (there are {names})" if names else ""
+    """Return a message that the baseline `name` is missing, with the commands that save one."""
+    existing_names = ", ".join(_baseline_names())
+    existing = f" (there are {existing_names})" if existing_names else ""
     return (
-        f"there is no baseline {name!r} in {BASELINES}{others}; save one with kvtrace baseline "
+        f"there is no baseline {name!r} in {BASELINES}{existing}; save one with kvtrace baseline "
         f"save {name} TRACE, or with kvtrace gate --save --against {name}."
     )
 
 
 def has_baseline(name: str) -> bool:
-    """Return whether a baseline exists; BadSetting if the name is not allowed."""
+    """Return whether a baseline exists; raise BadSetting if the name is not allowed."""
     return baseline_folder(name).is_dir()
 
 
 def list_baselines() -> list[Baseline]:
-    """Return all baselines by name; DamagedFile if a baseline cannot be read."""
-    return [_listed(BASELINES / name) for name in _names()]
+    """Return all baselines, sorted by name; raise DamagedFile if a baseline cannot be read."""
+    return [_baseline_facts(BASELINES / name) for name in _baseline_names()]
 
 
 def remove_baseline(name: str) -> None:
@@ -122,7 +123,6 @@ def remove_baseline(name: str) -> None:
 
     Raises:
         BadSetting: no baseline has that name, or the baseline is a link.
-
     """
     folder = baseline_folder(name)
     if not folder.is_dir():
@@ -133,7 +133,7 @@ def remove_baseline(name: str) -> None:
 
 
 def prepare_project() -> None:
-    """Create the project's folder, of which git tracks the baselines alone."""
+    """Create `.kvtrace/baselines`, and a .gitignore for the other folders of `.kvtrace`."""
     try:
         BASELINES.mkdir(parents=True, exist_ok=True)
         ignored = PROJECT / ".gitignore"
@@ -145,20 +145,20 @@ def prepare_project() -> None:
         ) from error
 
 
-def _names() -> list[str]:
+def _baseline_names() -> list[str]:
     if not BASELINES.is_dir():
         return []
     return sorted(path.name for path in BASELINES.iterdir() if _NAME.fullmatch(path.name))
 
 
-def _listed(folder: Path) -> Baseline:
+def _baseline_facts(folder: Path) -> Baseline:
     selection = _all_runs(open_trace(folder))
     commits = {run.git_commit for run in selection.runs}
     launches = number_of(selection.trace.pieces("launches", columns=["weight"]))
     return Baseline(
         name=folder.name,
         commit=commits.pop() if len(commits) == 1 else None,
-        started=_started(selection.runs),
+        started=_earliest_start(selection.runs),
         runs=len(selection.runs),
         kernels=len(set(selection.table("kernels", ["name"])["name"].to_pylist())),
         launches=launches,
@@ -167,7 +167,7 @@ def _listed(folder: Path) -> Baseline:
     )
 
 
-def _started(runs: "tuple[Run, ...]") -> int | None:
+def _earliest_start(runs: "tuple[Run, ...]") -> int | None:
     return min((run.started for run in runs if run.started is not None), default=None)
 
 

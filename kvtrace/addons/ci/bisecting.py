@@ -1,8 +1,8 @@
-"""The commit that broke a rule, found by `git bisect run` in a separate checkout.
+"""Search for the commit that broke a rule, by `git bisect run` in a separate checkout.
 
-Every commit that git asks for is recorded, analyzed, and compared with GOOD. A commit that cannot
-be run, or whose rules cannot be judged, is skipped with git's exit code 125. `git bisect run`
-starts this program again for each commit (`judge_head`), with a `Plan` in a file.
+For each commit that git chooses, the program is recorded, analyzed, and compared with GOOD. A
+commit whose program fails, or whose rules cannot be judged, is skipped with git's exit code 125.
+`git bisect run` starts kvtrace for each commit (`judge_head`), with a `Plan` in a file.
 """
 
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final, Literal
 
-from kvtrace.addons.ci.comparing import Analyses, Comparison, Tell, compared
+from kvtrace.addons.ci.comparing import Analyses, Comparison, Tell, compare_runs
 from kvtrace.addons.ci.recording import end_session, record_program
 from kvtrace.addons.ci.worktrees import (
     Worktree,
@@ -43,7 +43,11 @@ _STEP: Final = re.compile(r"[0-9a-f]{12}  (?:good|bad |skip)  ")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Settings of every step: the command, the rules, and the folder of traces, one per commit."""
+    """Settings of every step of a bisection.
+
+    `out` is the folder of the traces, one per commit; `good` the commit to compare with; `path` the
+    checkout; `inside` the working directory in the checkout.
+    """
 
     command: str
     rules: Sequence[str]
@@ -54,7 +58,7 @@ class Plan:
 
     @property
     def worktree(self) -> Worktree:
-        """The checkout."""
+        """The checkout in which the commits are recorded."""
         return Worktree(Path(self.path), Path(self.inside))
 
 
@@ -69,11 +73,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Culprit:
-    """The first bad commit, and how its kernels differ from those of the commit before.
+    """The first bad commit, and how its kernels differ from those of the commit `before`.
 
-    `commit` is None if commits that cannot be judged lie in between; the first bad commit is then
-    one of `candidates`. `before`: the commit that is compared with. `checkout`: the folder of the
-    files.
+    `commit` is None if skipped commits hide the first bad one, which is then one of `candidates`.
+    `checkout` is the folder of the checkout.
     """
 
     commit: str | None
@@ -93,7 +96,7 @@ def bisect_commits(
     analyses: Analyses,
     tell: Tell,
 ) -> Culprit | None:
-    """Find the first commit after `good` that breaks a rule; None if `bad` breaks none.
+    """Return the first commit after `good` that breaks a rule; None if `bad` breaks none.
 
     Args:
         good: The commit that other commits are compared with.
@@ -108,36 +111,40 @@ def bisect_commits(
         BadSetting: a commit does not exist, GOOD cannot be run, the rules cannot be judged, or git
             stops.
         KeyboardInterrupt: by Ctrl-C; the checkout has been deleted by then.
-
     """
     repository = Path.cwd()
-    first, last = (commit_named(repository, name) for name in (good, bad))
+    good_commit, bad_commit = (commit_named(repository, name) for name in (good, bad))
     if out.exists():
         shutil.rmtree(out)
     out.mkdir(parents=True)
-    with worktree(repository, first) as checkout:
+    with worktree(repository, good_commit) as checkout:
         plan = Plan(
-            command, tuple(rules), str(out.absolute()), first, str(checkout.path),
+            command, tuple(rules), str(out.absolute()), good_commit, str(checkout.path),
             str(checkout.inside),
         )  # fmt: skip
-        for commit in dict.fromkeys((first, last)):
+        for commit in dict.fromkeys((good_commit, bad_commit)):
             checkout.check_out(commit)
             step = judge_commit(plan, commit, analyses, apart=True)
             tell(step_line(step, checkout))
             if step.verdict == "skip":
-                which = "GOOD" if commit == first else "BAD"
-                raise BadSetting(f"{which}, {commit[:12]}, cannot be judged: {step.text}.")
-            if commit == first and step.verdict == "bad":
-                raise BadSetting(f"GOOD, {commit[:12]}, breaks a rule itself: {step.text}.")
+                name = "GOOD" if commit == good_commit else "BAD"
+                raise BadSetting(
+                    f"the commit {name}, {commit[:12]}, cannot be judged: {step.text}."
+                )
+            if commit == good_commit and step.verdict == "bad":
+                raise BadSetting(f"the commit GOOD, {commit[:12]}, breaks a rule: {step.text}.")
         if step.verdict == "good":
             return None
-        return _culprit(plan, _run_git_bisect(plan, last, tell), analyses)
+        return _culprit(plan, _run_git_bisect(plan, bad_commit, tell), analyses)
 
 
 def judge_head(plan_file: Path, analyses: Analyses) -> tuple[Step, Worktree]:
-    """Judge the commit that is checked out: the step that `git bisect run` executes."""
-    fields = json.loads(plan_file.read_text(encoding="utf-8"))
-    plan = Plan(**fields)
+    """Judge the commit that `git bisect run` checked out, and return the step and the checkout.
+
+    `plan_file` has the plan as JSON. Changes of the program to tracked files are discarded.
+    """
+    plan_fields = json.loads(plan_file.read_text(encoding="utf-8"))
+    plan = Plan(**plan_fields)
     checkout = plan.worktree
     for name in os.environ.keys() - outside_git(os.environ).keys():
         del os.environ[name]  # git's own variables must not reach the program
@@ -147,11 +154,14 @@ def judge_head(plan_file: Path, analyses: Analyses) -> tuple[Step, Worktree]:
 
 
 def judge_commit(plan: Plan, commit: str, analyses: Analyses, *, apart: bool) -> Step:
-    """Record the checked-out commit, and compare it with GOOD."""
+    """Run and record the program at the checked-out commit, compare it with GOOD, and judge it.
+
+    `apart`: the program gets a session of its own, so that Ctrl-C does not reach it.
+    """
     out = Path(plan.out)
     log = out / f"{commit[:12]}.log"
     if not plan.worktree.folder.is_dir():
-        return Step(commit, "skip", f"the commit has no folder {plan.inside}")
+        return Step(commit, "skip", f"the folder {plan.inside} does not exist at this commit")
     with log.open("wb") as output, TemporaryDirectory(prefix="kvtrace-cache-") as cache:
         # Without an empty cache, compile times would lack kernels compiled for an earlier commit.
         has_compile_rule = any(rule.figure == "compile" for rule in read_rules(plan.rules))
@@ -170,21 +180,21 @@ def judge_commit(plan: Plan, commit: str, analyses: Analyses, *, apart: bool) ->
     for line in analyses.complete(run.selection):
         with log.open("a", encoding="utf-8") as output_text:
             output_text.write(f"kvtrace: {line}\n")
-    comparison = _change(plan, plan.good, commit, analyses)
+    comparison = _comparison_of_commits(plan, plan.good, commit, analyses)
     if missing := comparison.gate.missing():
         return Step(commit, "skip", f"{', '.join(missing)} cannot be judged: a figure is missing")
     return Step(commit, "bad" if comparison.broken else "good", comparison.headline)
 
 
 def step_line(step: Step, checkout: Worktree) -> str:
-    """Return a step as a line of text."""
+    """Return a line with a step's commit, verdict, subject and reason."""
     subject = checkout.git("log", "-1", "--format=%s", step.commit)
     text = step.text.replace(f"{checkout.path}/", "")
     return f"{step.commit[:12]}  {step.verdict:<4}  {subject[:40]:<40}  {text}"
 
 
 def _run_git_bisect(plan: Plan, bad: str, tell: Tell) -> str:
-    """Run git's bisection, report each step, and return all printed lines."""
+    """Run git's bisection, report each step by `tell`, and return git's output."""
     checkout, out = plan.worktree, Path(plan.out)
     plan_file, log = out / "plan.json", out / "git.log"
     plan_file.write_text(json.dumps(asdict(plan)), encoding="utf-8")
@@ -219,9 +229,9 @@ def _run_git_bisect(plan: Plan, bad: str, tell: Tell) -> str:
 
 
 def _candidates(output: str) -> list[str]:
-    """Return the commits among which git cannot determine the first bad one."""
-    _, marker, rest = output.partition("The first bad commit could be any of:")
-    return _HASH.findall(rest) if marker else []
+    """Return the commits that may be the first bad one, if git's output lists several."""
+    _, marker, text_after_marker = output.partition("The first bad commit could be any of:")
+    return _HASH.findall(text_after_marker) if marker else []
 
 
 def _culprit(plan: Plan, output: str, analyses: Analyses) -> Culprit:
@@ -230,23 +240,25 @@ def _culprit(plan: Plan, output: str, analyses: Analyses) -> Culprit:
         return Culprit(None, plan.path, candidates=candidates)
     match = _FIRST_BAD.search(output)
     if match is None:
-        raise BadSetting(f"git names no first bad commit; see {plan.out}/git.log.")
+        raise BadSetting(f"git bisect found no first bad commit; see {plan.out}/git.log.")
     commit = match[1]
     parents = checkout.git("log", "-1", "--format=%P", commit).split()
-    recorded_parents = [parent for parent in parents if _recorded(plan, parent) is not None]
+    recorded_parents = [parent for parent in parents if _recorded_runs(plan, parent) is not None]
     before = recorded_parents[0] if recorded_parents else plan.good
     subject = checkout.git("log", "-1", "--format=%s (%an, %as)", commit)
-    return Culprit(commit, plan.path, subject, before, _change(plan, before, commit, analyses))
+    return Culprit(
+        commit, plan.path, subject, before, _comparison_of_commits(plan, before, commit, analyses)
+    )
 
 
-def _change(plan: Plan, before: str, after: str, analyses: Analyses) -> Comparison:
-    sides = [_recorded(plan, commit) for commit in (before, after)]
-    assert sides[0] is not None
-    assert sides[1] is not None
-    return compared(sides[0], sides[1], (before[:12], after[:12]), plan.rules, analyses)
+def _comparison_of_commits(plan: Plan, before: str, after: str, analyses: Analyses) -> Comparison:
+    recorded = [_recorded_runs(plan, commit) for commit in (before, after)]
+    assert recorded[0] is not None
+    assert recorded[1] is not None
+    return compare_runs(recorded[0], recorded[1], (before[:12], after[:12]), plan.rules, analyses)
 
 
-def _recorded(plan: Plan, commit: str) -> Selection | None:
+def _recorded_runs(plan: Plan, commit: str) -> Selection | None:
     folder = Path(plan.out) / commit
     if not folder.is_dir():
         return None

@@ -1,4 +1,4 @@
-"""The comparison of two selections: a difference, judged by rules and written in each form."""
+"""Comparison of two selections of runs: their difference, judged by rules, and its output files."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -31,12 +31,11 @@ Tell = Callable[[str], object]
 
 @dataclass(frozen=True, slots=True)
 class Analyses:
-    """Functions of the command line that comparisons use.
+    """Functions of the command line that comparisons call.
 
     Attributes:
         complete: Runs the passes that runs lack, and yields notes for the user.
-        conditions: Derives the conditions for all sizes of both sides, for rules on conditions.
-
+        conditions: Returns the conditions on sizes of kernels of both sides, which some rules need.
     """
 
     complete: Callable[[Selection], Iterable[str]]
@@ -58,16 +57,16 @@ class Comparison:
 
     @property
     def headline(self) -> str:
-        """One line: the first violated rule with its cause, or that no rule is violated."""
+        """The first violated rule with its cause in one line; else "no rule is violated"."""
         if not self.broken:
             return "no rule is violated"
-        first = self.gate.failures[0]
-        more = len(self.gate.failures) - 1
-        text = f"{first.rule}: {first.what} {first.text}"
-        return f"{text}, and {more} more" if more else text
+        first_failure = self.gate.failures[0]
+        other_failures = len(self.gate.failures) - 1
+        text = f"{first_failure.rule}: {first_failure.what} {first_failure.text}"
+        return f"{text}, and {other_failures} more" if other_failures else text
 
 
-def compared(
+def compare_runs(
     before: Selection,
     after: Selection,
     labels: tuple[str, str],
@@ -75,21 +74,20 @@ def compared(
     analyses: Analyses,
     *, problem: str | None = None, meaning: float | None = None,
 ) -> Comparison:  # fmt: skip
-    """Compare two selections, and judge the second by rules.
+    """Compare the runs `after` with the runs `before`, and judge the difference by rules.
 
     Args:
-        before: The runs of the first side.
-        after: The runs of the second side.
-        labels: Names of the sides.
-        rules: The rules.
-        analyses: Analyses of runs.
-        problem: A problem that fails the comparison whatever the rules say.
-        meaning: Seconds for comparing the meanings of changed kernels.
+        before: The earlier runs.
+        after: The runs to judge.
+        labels: Names of both sides for the output.
+        rules: Rules as `--fail-on` takes them.
+        analyses: Functions that complete runs.
+        problem: A problem that fails the comparison even if no rule is violated.
+        meaning: Limit in seconds for comparing the meanings of changed kernels.
 
     Raises:
         BadSetting: a text is not a rule.
         DamagedFile, NewerFormat: a file of a trace cannot be read.
-
     """
     gate = Gate(read_rules(rules), problem=problem)
     sides = before, after
@@ -104,11 +102,10 @@ def comparison_text(
     outputs: Outputs = Outputs(),  # noqa: B008 - it is frozen
     tell: Tell = print,
 ) -> list[str]:
-    """Write the requested output files, and return the lines for a terminal.
+    """Write a comparison into the files that `outputs` names, and return the lines to print.
 
     Raises:
         BadSetting: a file cannot be written.
-
     """
     return write_outputs(
         comparison.difference, outputs, comparison.sides, gate=comparison.gate, width=width,
@@ -119,15 +116,11 @@ def comparison_text(
 def write_sarif(after: Selection, answers: Sequence[Answer], path: Path, tell: Tell) -> None:
     """Write the findings of runs as a SARIF file, which code-scanning services read.
 
-    Args:
-        after: The runs.
-        answers: Whether the runs may be merged: the log's property `answers`.
-        path: The file.
-        tell: Receives a line after writing.
+    `answers`, whether the runs may be merged, become the log's property `answers`. `tell` receives
+    a line after writing.
 
     Raises:
         BadSetting: the file cannot be written.
-
     """
     findings = without_proven(read_findings(after.trace, after.runs))
     root = after.runs[0].git_root if after.runs else None

@@ -1,4 +1,4 @@
-"""Programs that are started and recorded here: their runs and exit codes."""
+"""Recording of a program in a child process: its runs and its exit code."""
 
 import os
 import secrets
@@ -19,10 +19,10 @@ PATIENCE: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class ProgramRun:
-    """The launching runs of a program, None if it launched no kernel, and its exit code.
+    """The recorded runs of a program that launched kernels, and the program's exit code.
 
-    The exit code of a program ended by a signal is 128 plus the signal's number, as a shell reports
-    it.
+    `selection` is None if no run launched a kernel. The exit code of a program ended by a signal is
+    128 plus the signal's number, as in a shell.
     """
 
     selection: Selection | None
@@ -46,15 +46,14 @@ def record_program(
         folder: The working directory of the program; None: the current directory.
         variables: Additional environment variables.
         output: The file of the program's output and errors; None: those of this process.
-        apart: The program has a separate session: Ctrl-C reaches this process alone, which then
-            ends the program and all that it started.
+        apart: The program gets a separate session: Ctrl-C reaches this process alone, which then
+            ends the program and all processes that it started.
 
     Raises:
         BadSetting: the program does not exist, or cannot be run.
         KeyboardInterrupt: by Ctrl-C; the program has ended by then.
-
     """
-    earlier = _run_ids(out)
+    earlier_run_ids = _run_ids(out)
     environment = {
         **os.environ,
         "KVTRACE": str(out.absolute()),
@@ -75,27 +74,24 @@ def record_program(
     except OSError as error:
         raise BadSetting(
             f"{program[0]!r} cannot be run ({error.strerror or error}); give the command after --, "
-            "as -- python bench.py."
+            "for example -- python bench.py."
         ) from error
     code = _exit_code(process, apart=apart)
-    new = [run_id for run_id in _run_ids(out) if run_id not in earlier]
-    if not new:
+    new_run_ids = [run_id for run_id in _run_ids(out) if run_id not in earlier_run_ids]
+    if not new_run_ids:
         return ProgramRun(None, code)
     trace = open_trace(out)
-    runs = tuple(run for run in trace.runs if run.run_id in new)
-    launched = set(trace.table("launches", runs, ["call_id"])["run"].unique().to_pylist())
-    runs = tuple(run for run in runs if run.run_id in launched)
+    runs = tuple(run for run in trace.runs if run.run_id in new_run_ids)
+    launching_run_ids = set(trace.table("launches", runs, ["call_id"])["run"].unique().to_pylist())
+    runs = tuple(run for run in runs if run.run_id in launching_run_ids)
     return ProgramRun(Selection(trace, runs) if runs else None, code)
 
 
 def _exit_code(process: "subprocess.Popen[bytes]", *, apart: bool) -> int:
     """Wait for a process, and return its exit code; if interrupted, end the process.
 
-    Args:
-        process: The process.
-        apart: The process has a separate session, all of which is ended. Otherwise it receives
-            Ctrl-C itself.
-
+    `apart`: the process has a separate session, all of whose processes are ended. Otherwise the
+    process receives Ctrl-C itself.
     """
     try:
         code = process.wait()

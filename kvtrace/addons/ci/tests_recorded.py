@@ -1,10 +1,10 @@
-"""A plugin that records a pytest suite: the launches and defects of each test.
+"""Pytest plugin that records a test suite: the launches and defects of each test.
 
-Each test is a mark with the test's id around setup, call and teardown, so that a trace shows which
-test made a launch. Calls are judged before their first launch, as with KVTRACE_SANITIZE=1. A test
-that launches a call with a defect reports the defect, even if the call is not new. A test's
-launches are among the properties of its report, and so reach JUnit files and the process that
-pytest-xdist's workers report to.
+A mark with the test's id surrounds setup, call and teardown, so that a trace shows which test made
+a launch. Calls are judged before their first launch, as with KVTRACE_SANITIZE=1. A test that
+launches a call with a defect reports the defect, even if an earlier test launched the call too. A
+test's launches are properties of its report, and so reach JUnit files and the main process of
+pytest-xdist.
 """
 
 import os
@@ -43,7 +43,10 @@ class _Node(Protocol):
 
 
 def register(config: pytest.Config) -> None:
-    """Record the tests in this process or in workers of pytest-xdist, and report at the end."""
+    """Register the plugins that record the tests and print a summary at the end.
+
+    Tests are recorded in the process that runs them: this one, or workers of pytest-xdist.
+    """
     if config.getoption("collectonly", False):
         return
     worker_out = getattr(config, "workerinput", {}).get(_WORKER_OUT)
@@ -61,19 +64,19 @@ def register(config: pytest.Config) -> None:
 
 
 class _Workers:
-    """A plugin of the process that starts workers, and records nothing itself."""
+    """Plugin of the process that starts pytest-xdist's workers; it records nothing itself."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: _Node) -> None:
-        """Pass the trace's folder to a worker; each worker writes a separate run of one group."""
+        """Pass the trace's folder to a worker; the workers' runs form one group."""
         node.workerinput[_WORKER_OUT] = str(self._out)
 
 
 class _LaunchCounter:
-    """A follower of the journal that counts the launches of the current test."""
+    """Journal follower that counts the launches of the current test."""
 
     def __init__(self) -> None:
         self._names: dict[int, str] = {}
@@ -100,14 +103,14 @@ class _LaunchCounter:
         return sorted({self._names.get(self._kernels.get(call, -1), "?") for call in self._calls})
 
     def row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Note the kernel of a call, and the names of kernels."""
+        """Store the kernel of a new call, or the name of a new kernel."""
         if table == "kernels":
             self._names[row["kernel_id"]] = row["name"] or "?"
         elif table == "calls":
             self._kernels[row["call_id"]] = row["kernel_id"]
 
     def launches(self, columns: Mapping[str, Any], _copied: Sequence[tuple[int, int, int]]) -> None:
-        """Count launches."""
+        """Count new launches by call."""
         self._calls.update(memory_of(columns["call_id"]))
 
     def round(self, journal: "Journal") -> None:
@@ -118,7 +121,7 @@ class _LaunchCounter:
 
 
 class _Recorder:
-    """A plugin that records the tests of this process, and fails tests with violations."""
+    """Plugin that records the tests of this process; with `fails`, violations fail a test."""
 
     _session: "Session"
 
@@ -140,24 +143,24 @@ class _Recorder:
             if settings.sanitize == "off" and (self._fails or is_unset)
             else settings.sanitize
         )
-        around = api.current()
+        outer_session = api.current()
         self._session = api.start(self._out, sanitize=sanitize)
-        self._owns_recording = around is None and Path(self._session.out) == self._out
+        self._owns_recording = outer_session is None and Path(self._session.out) == self._out
         self._session.settings = replace(self._session.settings, sanitize=sanitize)
         self._session.follow(self._counter)
-        self._session.on_defects.append(self._note_defects)
+        self._session.on_defects.append(self._store_defects)
 
-    def _note_defects(self, call_id: int, defects: Sequence["Finding"]) -> None:
+    def _store_defects(self, call_id: int, defects: Sequence["Finding"]) -> None:
         known_defects = self._defects.setdefault(call_id, [])
         known_defects += [
             defect
             for defect in defects
-            if defect.finding_id not in {known.finding_id for known in known_defects}
+            if defect.finding_id not in {known_defect.finding_id for known_defect in known_defects}
         ]
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, None]:
-        """Mark a test from its setup to its teardown."""
+        """Reset the counts, and surround a test by a mark from setup to teardown."""
         self._session.flush()
         self._counter.begin()
         self._reported.clear()
@@ -168,7 +171,10 @@ class _Recorder:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, Any, None]:
-        """Add launches and defects to a report, and fail the test on a violation."""
+        """Add new defects and, after teardown, launches to a test's report.
+
+        With `fails`, a violation makes a passed report a failed one.
+        """
         outcome = yield
         report: pytest.TestReport = outcome.get_result()
         if call.when == "setup" and report.passed:
@@ -176,7 +182,7 @@ class _Recorder:
         self._session.flush()
         defects = self._new_defects()
         for defect in defects:
-            report.user_properties.append((FINDING, _line(defect)))
+            report.user_properties.append((FINDING, _finding_line(defect)))
         item.user_properties[:] = report.user_properties
         if call.when == "teardown" and self._counter.count:
             report.user_properties.append((LAUNCHES, self._counter.count))
@@ -185,7 +191,7 @@ class _Recorder:
         failures = [defect for defect in defects if defect.fails(strict=strict)]
         if self._fails and failures and report.passed:
             report.outcome = "failed"
-            report.longrepr = self._text(failures)
+            report.longrepr = self._failure_text(failures)
 
     def pytest_sessionfinish(self) -> None:
         """Seal the run, unless the recording began outside of pytest."""
@@ -203,7 +209,7 @@ class _Recorder:
         self._reported.update(defects)
         return list(defects.values())
 
-    def _text(self, findings: Sequence["Finding"]) -> str:
+    def _failure_text(self, findings: Sequence["Finding"]) -> str:
         from kvtrace.backends.compiled_kernels.judged_launches import judge_of
 
         defect = judge_of(self._session).defect(findings)
@@ -211,7 +217,7 @@ class _Recorder:
 
 
 class _Summary:
-    """A plugin that reports at the end the launches of all tests, in all processes."""
+    """Plugin that prints a summary of the launches and defects of all tests, in all processes."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -221,7 +227,7 @@ class _Summary:
         self._findings: list[tuple[str, str]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Count the launches and defects of a test's last report."""
+        """Count the launches and defects in a test's last report, that of teardown."""
         if report.when != "teardown":
             return
         for name, value in report.user_properties:
@@ -234,12 +240,12 @@ class _Summary:
                 self._findings.append((report.nodeid, str(value)))
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print a section of a few lines."""
+        """Print the summary as a section "kvtrace"."""
         terminalreporter.section("kvtrace")
-        for line in self._lines():
+        for line in self._summary_lines():
             terminalreporter.line(line)
 
-    def _lines(self) -> list[str]:
+    def _summary_lines(self) -> list[str]:
         out = os.path.relpath(self._out)
         if not self._launches:
             return [f"no test launched a kernel that was recorded in {out}"]
@@ -247,23 +253,27 @@ class _Summary:
             f"{plural(self._tests, 'test')} launched {plural(len(self._kernels), 'kernel')} "
             f"{self._launches:,} times, recorded in {out} (kvtrace report {out})"
         ]
-        tests = {test for test, _ in self._findings}
-        if not tests:
+        tests_with_defects = {test for test, _ in self._findings}
+        if not tests_with_defects:
             return [*lines, "no defect was found in these launches"]
-        lines.append(f"{plural(len(tests), 'test')} launched a kernel with a defect:")
-        shown = self._findings[:_SHOWN]
-        lines += [f"  {printable(test)}: {printable(text)}" for test, text in shown]
-        more = len(self._findings) - len(shown)
-        return [*lines, f"  … and {more} more (kvtrace sanitize {out})"] if more else lines
+        lines.append(f"{plural(len(tests_with_defects), 'test')} launched a kernel with a defect:")
+        shown_findings = self._findings[:_SHOWN]
+        lines += [f"  {printable(test)}: {printable(text)}" for test, text in shown_findings]
+        hidden_count = len(self._findings) - len(shown_findings)
+        return (
+            [*lines, f"  … and {hidden_count} more (kvtrace sanitize {out})"]
+            if hidden_count
+            else lines
+        )
 
 
-def _line(finding: "Finding") -> str:
-    """Return a finding in one line: its kind, access, kernel and place."""
+def _finding_line(finding: "Finding") -> str:
+    """Return a finding in one line: severity, rule, access, kernel and source line."""
     kind = finding.severity if finding.verdict == "violation" else finding.verdict
-    place = f"{os.path.relpath(finding.file)}:{finding.line}" if finding.file else "?"
+    source_line = f"{os.path.relpath(finding.file)}:{finding.line}" if finding.file else "?"
     access = (
         f"{finding.access or 'access'} of {finding.arg}"
         if finding.arg
         else finding.access or "access"
     )
-    return f"{kind}[{finding.rule}]: {access} in {finding.kernel}, {place}"
+    return f"{kind}[{finding.rule}]: {access} in {finding.kernel}, {source_line}"

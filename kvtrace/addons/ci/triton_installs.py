@@ -1,8 +1,8 @@
-"""Installed versions of Triton, each alone in a folder of the user's cache.
+"""Installation of versions of Triton, each in its own folder of the user's cache.
 
-A folder precedes the installed packages (`PYTHONPATH`), so that a program runs with that Triton,
-and with the same interpreter, torch and other packages as before. Triton needs no other package.
-The folders may be deleted at any time.
+A program uses a version if its folder precedes the installed packages (in `PYTHONPATH`); the
+interpreter, torch and all other packages stay the same. Triton needs no other package. The folders
+may be deleted at any time.
 """
 
 import os
@@ -34,10 +34,9 @@ def installed_triton(version: str) -> Path:
 
     Raises:
         NotInstallable: no such version for this Python, no installer, or no network.
-
     """
     if _VERSION.fullmatch(version) is None:
-        raise NotInstallable(f"{version!r} is not a version of Triton; give one such as 3.6.0.")
+        raise NotInstallable(f"{version!r} is not a version of Triton; an example is 3.6.0.")
     folder = cache_folder(os.environ) / f"{version}-{tag()}"
     if (folder / "triton").is_dir():
         return folder
@@ -57,13 +56,13 @@ def installed_triton(version: str) -> Path:
 
 
 def cache_folder(environment: Mapping[str, str]) -> Path:
-    """Return the folder of all installed versions."""
+    """Return the folder in which `installed_triton` makes a subfolder for each version."""
     base = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "kvtrace" / "triton"
 
 
 def with_triton(folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that put a version of Triton before the installed one."""
+    """Return PYTHONPATH with a folder of `installed_triton` in front, to add to an environment."""
     existing = environment.get("PYTHONPATH")
     paths = [str(folder), *([existing] if existing else [])]
     return {"PYTHONPATH": os.pathsep.join(paths)}
@@ -83,14 +82,20 @@ def _install(version: str, folder: Path) -> None:
         return
     lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
     if _NO_VERSION.search(result.stderr):
-        raise NotInstallable(f"there is no Triton {version} for {_python()} on this system.")
+        raise NotInstallable(
+            f"there is no Triton {version} for {_python_version()} on this system."
+        )
     errors = [line for line in lines if line.lower().startswith("error")] or lines[-1:]
     reason = errors[-1] if errors else f"exit code {result.returncode}"
     raise NotInstallable(f"Triton {version} cannot be installed: {reason.rstrip('.')}.")
 
 
 def _installer() -> list[str]:
-    """Return the command that installs packages for this Python, by uv if possible."""
+    """Return the start of a command that installs packages for this Python, by uv or else pip.
+
+    Raises:
+        NotInstallable: neither uv nor pip is installed.
+    """
     uv = shutil.which("uv")
     if uv is not None:
         return [uv, "pip", "install", "--quiet", "--python", sys.executable]
@@ -102,9 +107,9 @@ def _installer() -> list[str]:
 
 
 def tag() -> str:
-    """Return a name of this Python and machine, for folders."""
+    """Return the Python version, operating system and machine type as part of a folder's name."""
     return f"{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}"
 
 
-def _python() -> str:
+def _python_version() -> str:
     return f"Python {platform.python_version()}"

@@ -1,4 +1,4 @@
-"""One program under several versions of Triton: the figures of its kernels in one table."""
+"""Comparison of one program's kernels under several versions of Triton, in one table."""
 
 import os
 import shutil
@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
 
-from kvtrace.addons.ci.comparing import Analyses, Comparison, Tell, compared
+from kvtrace.addons.ci.comparing import Analyses, Comparison, Tell, compare_runs
 from kvtrace.addons.ci.recording import record_program
 from kvtrace.addons.ci.triton_installs import NotInstallable, installed_triton, with_triton
 from kvtrace.converters.findings import read_findings
@@ -32,7 +32,7 @@ _COLUMNS: Final = (
 class Figures:
     """Figures of one variant of a kernel under one version; None if not known.
 
-    `findings`: violations of the kernel over all variants.
+    `findings`: the number of violations of the kernel, over all its variants.
     """
 
     registers: int | None
@@ -43,17 +43,17 @@ class Figures:
     findings: int | None
 
     @property
-    def compared(self) -> tuple[int | None, ...]:
-        """The figures that depend on the version alone, in the table's order."""
+    def comparable(self) -> tuple[int | None, ...]:
+        """The figures that repeat under one version (not `compile_ns`), in the table's order."""
         return (self.registers, self.spills, self.shared_bytes, self.ptx_bytes, self.findings)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a program under one version.
+    """The result of a program under one version of Triton.
 
-    `problem`: the reason why there are no figures. `change`: the difference from the first version
-    that could be run; None for that version, and without rules.
+    `problem`: the reason why there are no figures. `change`: the comparison with the first version
+    that could be run; None for that version itself, and if there are no rules.
     """
 
     version: str
@@ -64,7 +64,7 @@ class Outcome:
 
     @property
     def is_judged(self) -> bool:
-        """The kernels are known, and every rule could be judged."""
+        """The program launched kernels, and every rule could be judged."""
         return self.problem is None and not (self.change and self.change.gate.missing())
 
 
@@ -76,10 +76,11 @@ def run_versions(
     analyses: Analyses,
     tell: Tell,
 ) -> list[Outcome]:
-    """Run a command under each version of Triton, with or without a GPU.
+    """Run and record a command under each version of Triton, and return the results in order.
 
     Args:
-        versions: Versions of the package in the table's order; others are compared with the first.
+        versions: Versions of the package in the table's order; others are compared with the
+            first.
         command: The shell command that runs the program.
         rules: Rules as `--fail-on` takes them, or none.
         out: The folder for traces and the program's output, emptied first.
@@ -88,15 +89,14 @@ def run_versions(
 
     Raises:
         BadSetting: no version is given, or a version twice; or a text is not a rule.
-
     """
     if not versions or len(set(versions)) < len(versions):
-        raise BadSetting("--triton takes different versions of Triton, such as 3.5.1,3.6.0.")
+        raise BadSetting("--triton needs versions of Triton without repetition: 3.5.1,3.6.0.")
     if out.exists():
         shutil.rmtree(out)
     out.mkdir(parents=True)
     outcomes = []
-    first: tuple[str, Selection] | None = None
+    reference: tuple[str, Selection] | None = None
     for version in versions:
         try:
             folder = installed_triton(version)
@@ -104,21 +104,21 @@ def run_versions(
             tell(str(error))
             outcomes.append(Outcome(version, problem="not installed"))
             continue
-        code, selection = _run(version, folder, command, out, tell)
+        code, selection = _run_version(version, folder, command, out, tell)
         if selection is None:
             outcomes.append(Outcome(version, "no kernel", code))
             continue
         with (out / f"{version}.log").open("a", encoding="utf-8") as log:
             log.writelines(f"kvtrace: {line}\n" for line in analyses.complete(selection))
         change = None
-        if first is not None and rules:
-            change = compared(first[1], selection, (first[0], version), rules, analyses)
-        first = first or (version, selection)
+        if reference is not None and rules:
+            change = compare_runs(reference[1], selection, (reference[0], version), rules, analyses)
+        reference = reference or (version, selection)
         outcomes.append(Outcome(version, None, code, figures_of(selection), change))
     return outcomes
 
 
-def _run(
+def _run_version(
     version: str, folder: Path, command: str, out: Path, tell: Tell
 ) -> tuple[int, Selection | None]:
     log = out / f"{version}.log"
@@ -139,12 +139,15 @@ def _run(
     other_versions = {run.versions.get("triton") for run in selection.runs} - {version}
     if other_versions:
         names = ", ".join(map(str, other_versions))
-        tell(f"the program was to run under Triton {version}, but ran under {names}")
+        tell(f"the program should run under Triton {version}, but imported Triton {names}")
     return program_run.exit_code, selection
 
 
 def figures_of(selection: Selection) -> dict[Variant, Figures]:
-    """Return the figures of each variant of each kernel; the first of equal variants."""
+    """Return the figures of each variant of each kernel.
+
+    Of several compiled kernels that are the same variant, the first counts.
+    """
     findings = read_findings(selection.trace, selection.runs)
     figures_by_variant: dict[Variant, Figures] = {}
     for row in selection.table("kernels", _COLUMNS).to_pylist():
@@ -154,15 +157,15 @@ def figures_of(selection: Selection) -> dict[Variant, Figures]:
             registers=row["registers"],
             spills=row["spills"],
             shared_bytes=row["shared_bytes"],
-            ptx_bytes=_size_of(selection, row, "ptx"),
+            ptx_bytes=_stage_size(selection, row, "ptx"),
             compile_ns=row["compile_ns"],
             findings=violations if findings.analyzed else None,
         )
-        figures_by_variant.setdefault((name, _label(row)), figures)
+        figures_by_variant.setdefault((name, _variant_label(row)), figures)
     return figures_by_variant
 
 
-def _size_of(selection: Selection, row: Mapping[str, Any], stage: str) -> int | None:
+def _stage_size(selection: Selection, row: Mapping[str, Any], stage: str) -> int | None:
     for entry in row["stages"] or ():
         if entry["stage"] == stage and entry["artifact"]:
             content = selection.trace.artifact(entry["artifact"])
@@ -170,8 +173,8 @@ def _size_of(selection: Selection, row: Mapping[str, Any], stage: str) -> int | 
     return None
 
 
-def _label(row: Mapping[str, Any]) -> str:
-    """Return the constants and the types that a variant was compiled for."""
+def _variant_label(row: Mapping[str, Any]) -> str:
+    """Return the constants and pointer types that a variant was compiled for, as text."""
     constants, types = [], []
     for name, value in specialization(row).items():
         if name.startswith(_CONSTANT):
@@ -184,39 +187,39 @@ def _label(row: Mapping[str, Any]) -> str:
 def versions_table(
     outcomes: Sequence[Outcome], *, everything: bool = False, width: int = 80
 ) -> list[str]:
-    """Return the lines of a table: each variant of a kernel under each version.
+    """Return a table with a row for each variant of a kernel under each version, and verdicts.
 
     Args:
         outcomes: One outcome for each version.
         everything: Also show variants whose figures are the same under all versions.
         width: Columns of the terminal.
-
     """
     variants = list(dict.fromkeys(key for outcome in outcomes for key in outcome.figures))
-    shown = [key for key in variants if everything or _differs(outcomes, key)]
+    shown_variants = [key for key in variants if everything or _figures_differ(outcomes, key)]
     header = ("Triton", "registers", "spills", "shared", "PTX", "compile", "findings")
-    rows = [row for key in shown for row in _rows(outcomes, key)]
+    rows = [row for key in shown_variants for row in _variant_rows(outcomes, key)]
     lines = columns(header, rows, width) if rows else []
-    for number, (name, label) in reversed(list(enumerate(shown))):
+    for number, (name, label) in reversed(list(enumerate(shown_variants))):
         title = f"{printable(name)} ({printable(label)})" if label else printable(name)
         lines.insert(1 + number * len(outcomes), shorten(title, width))
     if any("↑" in cell or "↓" in cell for row in rows for cell in row):
-        lines += ["", "↑ ↓: more or less than under the version before"]
-    if same := len(variants) - len(shown):
+        lines += ["", "↑ ↓: more or less than under the previous version"]
+    if unchanged_count := len(variants) - len(shown_variants):
         versions = ", ".join(o.version for o in outcomes if o.problem is None)
-        subject = f"{plural(same, 'variant')} of kernels {'is' if same == 1 else 'are'} the same"
+        verb = "is" if unchanged_count == 1 else "are"
+        subject = f"{plural(unchanged_count, 'variant')} of kernels {verb} the same"
         text = f"{subject} under {versions} except for times (--all shows them)"
         lines += ["", *wrapped(text, width)]
-    return [*lines, "", *_verdicts(outcomes, width)]
+    return [*lines, "", *_verdict_lines(outcomes, width)]
 
 
-def _differs(outcomes: Sequence[Outcome], key: Variant) -> bool:
+def _figures_differ(outcomes: Sequence[Outcome], key: Variant) -> bool:
     run_outcomes = [outcome for outcome in outcomes if outcome.problem is None]
     figures = [outcome.figures.get(key) for outcome in run_outcomes]
-    return len({f.compared if f is not None else None for f in figures}) > 1
+    return len({f.comparable if f is not None else None for f in figures}) > 1
 
 
-def _rows(outcomes: Sequence[Outcome], key: Variant) -> list[tuple[str, ...]]:
+def _variant_rows(outcomes: Sequence[Outcome], key: Variant) -> list[tuple[str, ...]]:
     rows = []
     before: Figures | None = None
     for outcome in outcomes:
@@ -224,19 +227,21 @@ def _rows(outcomes: Sequence[Outcome], key: Variant) -> list[tuple[str, ...]]:
         if figures is None:
             rows.append((f"  {outcome.version}", *["-"] * 6))
         else:
-            cells = _cells(figures, before)
+            cells = _figure_cells(figures, before)
             times = duration(figures.compile_ns)
             rows.append((f"  {outcome.version}", *cells[:4], times, cells[4]))
         before = figures or before
     return rows
 
 
-def _cells(figures: Figures, before: Figures | None) -> list[str]:
-    forms = (count, count, size, size, count)
-    earlier = before.compared if before is not None else (None,) * len(forms)
+def _figure_cells(figures: Figures, before: Figures | None) -> list[str]:
+    formatters = (count, count, size, size, count)
+    previous_figures = before.comparable if before is not None else (None,) * len(formatters)
     return [
-        form(now) + _direction(now, then)
-        for form, now, then in zip(forms, figures.compared, earlier, strict=True)
+        formatter(now) + _direction(now, then)
+        for formatter, now, then in zip(
+            formatters, figures.comparable, previous_figures, strict=True
+        )
     ]
 
 
@@ -246,18 +251,20 @@ def _direction(now: int | None, then: int | None) -> str:
     return "↑" if now > then else "↓"
 
 
-def _verdicts(outcomes: Sequence[Outcome], width: int) -> list[str]:
+def _verdict_lines(outcomes: Sequence[Outcome], width: int) -> list[str]:
     rows = [("Triton", "program", "rules")]
-    rows += [(o.version, _program(o), _rules(o)) for o in outcomes]
-    first, second = (max(len(row[column]) for row in rows) for column in (0, 1))
+    rows += [(o.version, _program_result(o), _rules_result(o)) for o in outcomes]
+    version_width, program_width = (max(len(row[column]) for row in rows) for column in (0, 1))
     return [
         line
         for version, program, rules in rows
-        for line in wrapped(f"{version:<{first}}  {program:<{second}}  {rules}", width)
+        for line in wrapped(
+            f"{version:<{version_width}}  {program:<{program_width}}  {rules}", width
+        )
     ]
 
 
-def _program(outcome: Outcome) -> str:
+def _program_result(outcome: Outcome) -> str:
     if outcome.exit_code is None:
         return outcome.problem or "-"
     if outcome.exit_code:
@@ -265,7 +272,7 @@ def _program(outcome: Outcome) -> str:
     return outcome.problem or "right"
 
 
-def _rules(outcome: Outcome) -> str:
+def _rules_result(outcome: Outcome) -> str:
     if outcome.change is None:
         return "-"
     if missing := outcome.change.gate.missing():

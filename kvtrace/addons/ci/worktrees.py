@@ -1,4 +1,4 @@
-"""A separate checkout for commits of a repository, which leaves the user's checkout alone."""
+"""Separate checkouts of a repository's commits, which leave the user's checkout unchanged."""
 
 import os
 import shutil
@@ -23,18 +23,18 @@ _OF_GIT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Worktree:
-    """A checkout of a repository; `inside` is the user's working directory in the repository."""
+    """A checkout at `path`; `inside` is the user's working directory within the repository."""
 
     path: Path
     inside: Path
 
     @property
     def folder(self) -> Path:
-        """The folder of the checkout that programs run in."""
+        """The checkout's counterpart of the user's working directory, where programs run."""
         return self.path / self.inside
 
     def git(self, *arguments: str) -> str:
-        """Run git in the checkout and return its output; BadSetting with git's error."""
+        """Run git in the checkout and return its output; raise BadSetting with git's error."""
         return git(self.path, *arguments)
 
     def check_out(self, commit: str) -> None:
@@ -42,17 +42,16 @@ class Worktree:
         self.git("checkout", "--quiet", "--force", "--detach", commit)
 
     def head(self) -> str:
-        """Return the commit that is checked out."""
+        """Return the hash of the commit that is checked out."""
         return self.git("rev-parse", "HEAD")
 
 
 @contextmanager
 def worktree(repository: Path, commit: str) -> Iterator[Worktree]:
-    """Yield a checkout of a commit, which is deleted when the block ends.
+    """Make a separate checkout of a commit and yield it; delete it when the block ends.
 
     Raises:
         BadSetting: the repository or the commit does not exist, or git cannot make the checkout.
-
     """
     inside = Path(git(repository, "rev-parse", "--show-prefix"))
     parent = Path(tempfile.mkdtemp(prefix="kvtrace-bisect-"))
@@ -66,7 +65,7 @@ def worktree(repository: Path, commit: str) -> Iterator[Worktree]:
 
 
 def commit_named(repository: Path, name: str) -> str:
-    """Return the full hash of a commit by a name; BadSetting if no commit has the name."""
+    """Return the hash of the commit that `name` means; raise BadSetting if there is none."""
     try:
         return git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     except BadSetting:
@@ -79,7 +78,6 @@ def git(folder: Path, *arguments: str) -> str:
 
     Raises:
         BadSetting: git is not installed, or fails; git's error is in the text.
-
     """
     try:
         result = subprocess.run(
@@ -101,10 +99,10 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def git_command(*arguments: str) -> list[str]:
-    """Return the command that runs git without hooks."""
+    """Return git's command with arguments, and options that disable hooks."""
     return ["git", *_QUIETLY, *arguments]
 
 
 def outside_git(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment without the variables that git sets for its programs."""
+    """Return an environment without the variables that git sets for programs that it starts."""
     return {name: value for name, value in environment.items() if name not in _OF_GIT}

@@ -1,4 +1,4 @@
-"""Kernels over many runs: times by job and commit, slowdowns, and findings.
+"""Kernels' times and findings over many runs, by job and commit, and slowdowns.
 
 `reading.py` builds plain data (`model.py`), which `fleet_text.py` and `page.py` show: `kvtrace
 fleet`. For very many runs, `spark/` queries tables and evaluates calls on Spark (`--engine spark`),

@@ -16,7 +16,10 @@ def fleet_text(fleet: Fleet, *, full: bool = False, width: int = 80) -> list[str
     if fleet.every > 1:
         lines += wrapped(sampling_note(fleet), width)
     if not fleet.kernels:
-        lines += ["", "no launch was timed on a device, or on a host that has one"]
+        lines += [
+            "",
+            "no run has times: neither device times, nor launches on a host with a device",
+        ]
     header = ("newest job", "median", "before", "ratio", "expected within", "")
     newest = [kernel for kernel in fleet.kernels if fleet.newest in kernel.times]
     if any(kernel.newest is not None for kernel in newest):
@@ -43,12 +46,12 @@ def fleet_text(fleet: Fleet, *, full: bool = False, width: int = 80) -> list[str
     ]  # fmt: skip
     lines += _table(("finding", "jobs", "first seen in", "still there"), finding_rows, full, width)
     if not fleet.judged_jobs:
-        lines += ["", "no run was judged: kvtrace sanitize looks for findings"]
+        lines += ["", "no run was checked for findings: kvtrace sanitize does that"]
     return lines
 
 
 def headline(fleet: Fleet) -> str:
-    """Return one sentence: the numbers of runs and jobs, and the changes of the newest job."""
+    """Return a sentence with the numbers of runs, jobs, and kernels slower in the newest job."""
     changed = [k for k in fleet.kernels if k.newest is not None and k.newest.claimed]
     slower = sum(k.newest is not None and k.newest.ratio > 1 for k in changed)
     compared = sum(k.newest is not None for k in fleet.kernels)
@@ -58,15 +61,15 @@ def headline(fleet: Fleet) -> str:
     )
     if not compared:
         suffix = f" ({reason})" if (reason := _why_not_compared(fleet)) else ""
-        return f"{summary}, which is compared with none yet{suffix}"
+        return f"{summary}, which cannot be compared yet{suffix}"
     return (
         f"{summary}: {slower} of {plural(compared, 'kernel')} slower, "
-        f"{len(changed) - slower} faster than the jobs before"
+        f"{len(changed) - slower} faster than in earlier jobs"
     )
 
 
 def _why_not_compared(fleet: Fleet) -> str:
-    """Return the reason that all kernels of the newest job share, or "" if they differ."""
+    """Return why the newest job's kernels are not compared; "" if their reasons differ."""
     reasons = {k.reason for k in fleet.kernels if fleet.newest in k.times}
     return (reasons.pop() or "") if len(reasons) == 1 else ""
 
@@ -83,24 +86,27 @@ def job_label(job: Job) -> str:
 
 
 def moment(started: int) -> str:
-    """Return a time in ns since 1970 to the minute, UTC."""
+    """Return a time in ns since 1970 as text: UTC date, hour and minute."""
     return datetime.fromtimestamp(started / 1e9, UTC).strftime("%Y-%m-%d %H:%M")
 
 
 def verdict(comparison: JobComparison | None) -> str:
-    """Return "×1.30 slower" or the like; "" if no change is claimed."""
+    """Return the change of a comparison, such as "×1.30 slower"; "" if none is claimed."""
     if comparison is None or not comparison.claimed:
         return ""
     return f"×{comparison.ratio:.2f} {'slower' if comparison.ratio > 1 else 'faster'}"
 
 
 def expected(kernel: KernelTimes, newest: int) -> tuple[str, str, str]:
-    """Return the mean of earlier jobs, the ratio to it, and the ratio's 99 % interval."""
+    """Return texts: the mean of earlier jobs, the newest job's ratio to it, and its 99 % interval.
+
+    Without a comparison they are "-", "-" and the reason.
+    """
     comparison = kernel.newest
     if comparison is None:
         return "-", "-", kernel.reason or ""
     mean = kernel.times[newest] / comparison.ratio
-    low, high = (comparison.ratio / end for end in reversed(comparison.interval))
+    low, high = (comparison.ratio / bound for bound in reversed(comparison.interval))
     return duration(mean), f"×{comparison.ratio:.2f}", f"×{low:.2f} to ×{high:.2f}"
 
 
@@ -114,8 +120,8 @@ def _table(
 ) -> list[str]:
     if not rows:
         return []
-    shown = rows if full else rows[:_SHOWN]
-    lines = ["", *columns(header, shown, width)]
-    if len(shown) < len(rows):
-        lines.append(f"… {len(rows) - len(shown):,} more (--full shows them)")
+    shown_rows = rows if full else rows[:_SHOWN]
+    lines = ["", *columns(header, shown_rows, width)]
+    if len(shown_rows) < len(rows):
+        lines.append(f"… {len(rows) - len(shown_rows):,} more (--full shows them)")
     return lines

@@ -23,7 +23,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobComparison:
-    """A job's time compared with the times of earlier jobs.
+    """A kernel's time in one job, compared with its times in earlier jobs.
 
     `ratio`: the time divided by the geometric mean of earlier jobs (at most 20 that measured it on
     the same machine). `interval`: the 99 % prediction interval of the ratio. `claimed`: a change is
@@ -37,7 +37,7 @@ class JobComparison:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The first job in which a kernel takes longer, or less long, than in earlier jobs."""
+    """The number of the first job in which a kernel is slower or faster, and the comparison."""
 
     job: int
     judged: JobComparison
@@ -47,9 +47,9 @@ class Change:
 class KernelTimes:
     """Times of a kernel on one kind of machine, for the grid that took most time.
 
-    `times`: the median time of a launch by job number, over the job's runs. `newest`: the newest
-    job's comparison with earlier jobs; None, with a `reason`, if there is none. `total_ns`: the
-    time of all launches that were read.
+    `times`: the time of a launch by job number: the median over the job's runs. `newest`: the
+    newest job's comparison with earlier jobs; None, with a `reason`, if there is none. `total_ns`:
+    the sum over all launches that were read, of any grid.
     """
 
     kernel: str
@@ -67,9 +67,10 @@ class KernelTimes:
 
 @dataclass(frozen=True, slots=True)
 class FleetFinding:
-    """Findings of a rule in a kernel: the first and last job that had some, and their number.
+    """Findings of a rule in a kernel.
 
-    `still`: the newest job has some; None if that job was not judged.
+    `first` and `last` are numbers of jobs with such findings, `jobs` counts them, `distinct` counts
+    the findings of the last. `still`: the newest job has some; None if it was not checked.
     """
 
     kernel: str
@@ -86,10 +87,11 @@ class FleetFinding:
 
 @dataclass(frozen=True, slots=True)
 class Fleet:
-    """Jobs by start, the number of the compared job, and kernels by time.
+    """Kernels' times and findings over the jobs of a trace.
 
-    `every`: one in so many launches of each run was read. `judged_jobs`: the number of jobs that
-    were checked for findings.
+    Jobs are in the order of their starts, kernels of their total times, longest first. `newest`:
+    the number of the compared job. `every`: one in this number of launches of each run was read.
+    `judged_jobs`: the number of jobs that were checked for findings.
     """
 
     path: str
@@ -103,5 +105,5 @@ class Fleet:
 
 
 def fleet_object(fleet: Fleet) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Fleet`."""
+    """Return the fields of a `Fleet`, nested, for JSON."""
     return asdict(fleet)

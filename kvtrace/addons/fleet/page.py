@@ -24,19 +24,19 @@ _POINTS: Final = 240
 
 
 def fleet_page(fleet: Fleet) -> str:
-    """Return the page."""
+    """Return the HTML page: plots of up to 500 kernels, changes, findings and jobs."""
     kernels = fleet.kernels[:_MOST_KERNELS]
     notes = [sampling_note(fleet)] if fleet.every > 1 else []
     omitted = len(fleet.kernels) - len(kernels)
     if omitted:
         notes.append(f"{omitted:,} kernels that take less time are left out")
     if not fleet.judged_jobs:
-        notes.append("no run was judged: kvtrace sanitize looks for findings")
+        notes.append("no run was checked for findings: kvtrace sanitize does that")
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
         path=escape(fleet.path),
         headline=escape(headline(fleet)),
         notes="".join(f"<p>{escape(note)}</p>" for note in notes),
-        kernels=_rows(_kernel(fleet, kernel) for kernel in kernels),
+        kernels=_rows(_kernel_row(fleet, kernel) for kernel in kernels),
         changes=_rows(
             _cells(kernel.kernel, kernel.machine, verdict(change.judged),
                    duration(kernel.times[change.job]), job_label(fleet.jobs[change.job]))
@@ -56,7 +56,7 @@ def fleet_page(fleet: Fleet) -> str:
     )  # fmt: skip
 
 
-def _kernel(fleet: Fleet, kernel: KernelTimes) -> str:
+def _kernel_row(fleet: Fleet, kernel: KernelTimes) -> str:
     ns = kernel.times.get(fleet.newest)
     comparison = (
         expected(kernel, fleet.newest) if ns is not None else ("-", "-", kernel.reason or "")
@@ -68,20 +68,20 @@ def _kernel(fleet: Fleet, kernel: KernelTimes) -> str:
 
 
 def _plot(kernel: KernelTimes, jobs: int) -> str:
-    """Return an SVG plot of the times: jobs to the right, logarithmic, changes marked."""
+    """Return an SVG plot of a kernel's times (logarithmic) over the jobs, with dots at changes."""
     times = sorted(kernel.times.items())
     step = math.ceil(len(times) / _POINTS)
     changed_jobs = {change.job for change in kernel.changes}
-    logs = {job: math.log(ns) for job, ns in times[::step] + times[-1:]}
-    logs |= {job: math.log(ns) for job, ns in times if job in changed_jobs}
-    low, high = min(logs.values()), max(logs.values())
-    reach = max(high - low, 0.02)
+    log_times = {job: math.log(ns) for job, ns in times[::step] + times[-1:]}
+    log_times |= {job: math.log(ns) for job, ns in times if job in changed_jobs}
+    low, high = min(log_times.values()), max(log_times.values())
+    log_range = max(high - low, 0.02)
 
     def point(job: int) -> str:
         x = 3 + (_WIDTH - 6) * job / max(1, jobs - 1)
-        return f"{x:.1f},{_HEIGHT - 3 - (_HEIGHT - 6) * (logs[job] - low) / reach:.1f}"
+        return f"{x:.1f},{_HEIGHT - 3 - (_HEIGHT - 6) * (log_times[job] - low) / log_range:.1f}"
 
-    points = " ".join(point(job) for job in sorted(logs))
+    points = " ".join(point(job) for job in sorted(log_times))
     dots = "".join(
         '<circle r="2.5" cx="{}" cy="{}"/>'.format(*point(job).split(",")) for job in changed_jobs
     )
@@ -105,5 +105,5 @@ def _shortened(names: Sequence[str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Return a text escaped for HTML, without control characters for a terminal."""
+    """Return a text escaped for HTML, with control characters made visible."""
     return html.escape(printable(text))

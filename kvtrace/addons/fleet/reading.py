@@ -1,7 +1,7 @@
-"""Kernels' times by job, and findings by kernel, read by SQL views without loading launches.
+"""Reading of a `Fleet` from a trace: SQL aggregates times and findings, no launch is loaded.
 
-Medians cannot be added up, so a directory of runs is read some runs at a time: each run is read
-separately anyway, small groups are found faster, and memory does not grow with launches.
+The median over several runs cannot be computed from theirs, so times are aggregated run by run. A
+limited number of runs is queried at a time, so that memory does not grow with launches.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -103,19 +103,16 @@ _FINDINGS: Final = f"""
 def read_fleet(
     trace: "Trace", newest: Sequence["Run"], *, most_launches: int = MOST_LAUNCHES
 ) -> Fleet:
-    """Read all runs up to the end of the chosen job, and compare the job with earlier jobs.
+    """Read all runs up to those of one job, and compare the job with earlier jobs.
 
-    Args:
-        trace: The trace.
-        newest: Runs of the job that is compared with earlier jobs.
-        most_launches: Above this number, launches are sampled.
+    `newest` are the runs of the job to compare; later runs are ignored. If there are more than
+    `most_launches`, only one launch in some number is read.
 
     Raises:
         DamagedFile, NewerFormat, OlderFormat: a file cannot be read; see `Trace.table`.
-
     """
-    until = max(run.run_id for run in newest)
-    runs = [run for run in trace.runs if run.run_id <= until]
+    last_run_id = max(run.run_id for run in newest)
+    runs = [run for run in trace.runs if run.run_id <= last_run_id]
     jobs, job_of = _jobs(runs)
     newest_job = job_of[newest[-1].run_id]
     judged_runs = [
@@ -128,18 +125,18 @@ def read_fleet(
             findings = query(database, _FINDINGS)[1]
     rows = {run.run_id: row_count(trace, run, "gpu_kernels") for run in runs}
     on_device = [run for run in runs if rows[run.run_id]]
-    on_host = [run for run in runs if not rows[run.run_id] and _models(run)]
+    on_host = [run for run in runs if not rows[run.run_id] and _device_models(run)]
     rows |= {run.run_id: row_count(trace, run, "launches") for run in on_host}
     every = max(1, -(-sum(rows.values()) // most_launches))
     kernels: list[KernelTimes] = []
     by_kind: tuple[tuple[Kind, list[Run]], ...] = (("device", on_device), ("host", on_host))
-    for kind, chosen in by_kind:
-        portions = _portions(chosen, rows, every)
-        tasks = (partial(_times, trace, kind, some, every) for some in portions)
+    for kind, kind_runs in by_kind:
+        portions = _portions(kind_runs, rows, every)
+        queries = (partial(_times_by_run, trace, kind, portion, every) for portion in portions)
         # Listings of an object store must come from one thread.
         remote = remote_folder(trace.path) is not None
-        times = [task() for task in tasks] if remote else list(in_order(tasks))
-        kernels += _kernels(kind, chosen, times, job_of, newest_job)
+        times = [task() for task in queries] if remote else list(in_order(queries))
+        kernels += _kernel_times_of_runs(kind, kind_runs, times, job_of, newest_job)
     return Fleet(
         path=str(trace.path),
         jobs=jobs,
@@ -153,36 +150,40 @@ def read_fleet(
 
 
 def _jobs(runs: Sequence["Run"]) -> tuple[tuple[Job, ...], dict[str, int]]:
-    """Return the jobs by start, and the job number of each run."""
-    members: dict[str, list[Run]] = {}
+    """Return the jobs in the order of their starts, and the job number of each run by run id."""
+    runs_by_group: dict[str, list[Run]] = {}
     for run in runs:
-        members.setdefault(run.group_id or run.run_id, []).append(run)
-    began = {
+        runs_by_group.setdefault(run.group_id or run.run_id, []).append(run)
+    start_by_group = {
         group: min((r.started or 0, r.run_id) for r in group_runs)
-        for group, group_runs in members.items()
+        for group, group_runs in runs_by_group.items()
     }
-    order = sorted(members, key=lambda group: began[group])
-    jobs = tuple(_job(group, members[group]) for group in order)
-    job_of = {run.run_id: at for at, group in enumerate(order) for run in members[group]}
+    groups_by_start = sorted(runs_by_group, key=lambda group: start_by_group[group])
+    jobs = tuple(_job(group, runs_by_group[group]) for group in groups_by_start)
+    job_of = {
+        run.run_id: number
+        for number, group in enumerate(groups_by_start)
+        for run in runs_by_group[group]
+    }
     return jobs, job_of
 
 
 def _job(group: str, runs: Sequence["Run"]) -> Job:
-    first = runs[0]
+    first_run = runs[0]
     return Job(
         group=group,
         runs=len(runs),
         started=min((r.started for r in runs if r.started is not None), default=None),
-        commit=first.git_commit,
-        branch=first.git_branch,
-        dirty=first.git_dirty,
-        command=first.command,
+        commit=first_run.git_commit,
+        branch=first_run.git_branch,
+        dirty=first_run.git_dirty,
+        command=first_run.command,
         hosts=tuple(sorted({r.host for r in runs if r.host})),
-        devices=tuple(sorted({name for r in runs for name in _models(r)})),
+        devices=tuple(sorted({name for r in runs for name in _device_models(r)})),
     )
 
 
-def _models(run: "Run") -> list[str]:
+def _device_models(run: "Run") -> list[str]:
     return sorted({str(device["name"]) for device in run.devices if device.get("name")})
 
 
@@ -202,8 +203,11 @@ def _portions(runs: Sequence["Run"], rows: Mapping[str, int], every: int) -> Ite
         yield portion
 
 
-def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.Table:
-    """Return the rows of `_BY_RUN`; one in `every` launches of each run is read."""
+def _times_by_run(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.Table:
+    """Return total time and time of a launch by run, kernel and grid, as `_BY_RUN` selects them.
+
+    `kind`: device times or host times. One in `every` launches of each run is read.
+    """
     view, key = _TIMES[kind]
     has_samples = any(run.settings.get("sample") for run in runs)
     medians_sql = medians if has_samples else medians_of_single_rows
@@ -222,11 +226,11 @@ def _times(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.
     return table
 
 
-def _kernels(
+def _kernel_times_of_runs(
     kind: Kind, runs: Sequence["Run"], times: Sequence[pa.Table], job_of: Mapping[str, int],
     newest: int,
 ) -> list[KernelTimes]:  # fmt: skip
-    """Return the kernels of some runs from the tables of `_times`."""
+    """Return the kernels' times by job and their changes, from the tables of `_times_by_run`."""
     if not times:
         return []
     jobs = {
@@ -240,21 +244,21 @@ def _kernels(
         table = database.sql(_KERNELS).to_arrow_table()
     jobs_of, ns_of = (table.column(name) for name in ("jobs", "ns"))
     return [
-        _kernel(kind, row, _medians(jobs_of[index].values, ns_of[index].values), newest)
+        _kernel_times(kind, row, _medians(jobs_of[index].values, ns_of[index].values), newest)
         for index, row in enumerate(table.drop_columns(["jobs", "ns"]).to_pylist())
     ]
 
 
 def _medians(job_column: pa.Array, ns_column: pa.Array) -> dict[int, float]:
-    """Return the median of each job; the arrays are sorted by job, then by time."""
+    """Return the median time by job number; both arrays are sorted by job, then by time."""
     jobs, ns = job_column.to_numpy(), ns_column.to_numpy()
-    first = np.flatnonzero(np.diff(jobs, prepend=-1))
-    count = np.diff(first, append=jobs.size)
-    low, high = ns[first + (count - 1) // 2], ns[first + count // 2]
-    return dict(zip(jobs[first].tolist(), (low + (high - low) / 2).tolist(), strict=True))
+    first_indexes = np.flatnonzero(np.diff(jobs, prepend=-1))
+    count = np.diff(first_indexes, append=jobs.size)
+    low, high = ns[first_indexes + (count - 1) // 2], ns[first_indexes + count // 2]
+    return dict(zip(jobs[first_indexes].tolist(), (low + (high - low) / 2).tolist(), strict=True))
 
 
-def _kernel(
+def _kernel_times(
     kind: Kind, row: Mapping[str, Any], times: dict[int, float], newest: int
 ) -> KernelTimes:
     comparison, reason, changes = judge_times(kind, times, newest)
@@ -274,19 +278,19 @@ def _kernel(
 
 
 def _machine(run: "Run", kind: Kind) -> str:
-    """Return the machine that times are comparable on: devices, and the host for host times."""
-    models = ", ".join(_models(run)) or "unknown device"
+    """Return the name of what times depend on: the device models; for host times the host too."""
+    models = ", ".join(_device_models(run)) or "unknown device"
     return models if kind == "device" else f"{models} in {run.host or 'unknown host'}"
 
 
 def _findings(
     rows: Sequence[tuple[Any, ...]], job_of: Mapping[str, int], newest: int, is_judged: bool
 ) -> tuple[FleetFinding, ...]:
-    by_key: dict[tuple[str, str | None, str | None, str], dict[int, tuple[str, int]]] = {}
+    jobs_by_finding: dict[tuple[str, str | None, str | None, str], dict[int, tuple[str, int]]] = {}
     for run, module, source, kernel, rule, severity, distinct in rows:
-        jobs = by_key.setdefault((kernel, module, source, rule or "?"), {})
-        counted = jobs.get(job_of[run], ("", 0))[1]
-        jobs[job_of[run]] = (severity or "note", max(counted, distinct))
+        jobs = jobs_by_finding.setdefault((kernel, module, source, rule or "?"), {})
+        earlier_count = jobs.get(job_of[run], ("", 0))[1]
+        jobs[job_of[run]] = (severity or "note", max(earlier_count, distinct))
     findings = [
         FleetFinding(
             kernel=kernel,
@@ -300,6 +304,6 @@ def _findings(
             distinct=jobs[max(jobs)][1],
             still=newest in jobs if is_judged else None,
         )
-        for (kernel, module, source, rule), jobs in by_key.items()
+        for (kernel, module, source, rule), jobs in jobs_by_finding.items()
     ]
     return tuple(sorted(findings, key=lambda f: (-f.last, f.first, f.kernel, f.rule)))

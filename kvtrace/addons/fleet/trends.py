@@ -37,23 +37,24 @@ Real = npt.NDArray[np.float64]
 def judge_times(
     kind: Kind, times: Mapping[int, float], newest: int
 ) -> tuple[JobComparison | None, str | None, tuple[Change, ...]]:
-    """Compare each job with earlier ones; return the newest's result or reason, and all changes.
+    """Compare a kernel's time in each job with its times in earlier jobs.
+
+    Returns the newest job's comparison, or None and the reason; and the changes of all jobs.
 
     Args:
-        kind: Times of the device or of the host; host times have to differ by more.
+        kind: Device times or host times; host times have a higher threshold.
         times: Positive times by job number.
         newest: The number of the newest job.
-
     """
     jobs, threshold = sorted(times), _LEAST_THRESHOLD[kind]
     ns = [times[job] for job in jobs]
-    comparisons = _compared(np.log(ns), threshold)
-    changes = _changes(jobs, ns, comparisons, threshold)
+    comparisons = _comparisons_of_jobs(np.log(ns), threshold)
+    changes = _confirmed_changes(jobs, ns, comparisons, threshold)
     if newest not in times:
-        return None, "not in this job", changes
+        return None, "not launched in this job", changes
     index = jobs.index(newest)
     if index < LEAST:
-        return None, f"fewer than {LEAST} jobs before", changes
+        return None, f"fewer than {LEAST} earlier jobs", changes
     return comparisons.at(index), None, changes
 
 
@@ -72,41 +73,43 @@ class _Comparisons:
         return JobComparison(ratio, (low, high), bool(self.claimed[index - LEAST]))
 
 
-def _compared(logs: Real, threshold: float) -> _Comparisons:
+def _comparisons_of_jobs(logs: Real, threshold: float) -> _Comparisons:
     centered = logs - logs.mean()
     sums = np.concatenate([[0.0], np.cumsum(centered)])
     squares = np.concatenate([[0.0], np.cumsum(centered * centered)])
-    index = np.arange(LEAST, logs.size)
-    window = np.minimum(index, WINDOW)
-    mean = (sums[index] - sums[index - window]) / window
-    squared_deviations = squares[index] - squares[index - window] - window * mean * mean
+    indexes = np.arange(LEAST, logs.size)
+    window = np.minimum(indexes, WINDOW)
+    mean = (sums[indexes] - sums[indexes - window]) / window
+    squared_deviations = squares[indexes] - squares[indexes - window] - window * mean * mean
     spread = np.sqrt(np.maximum(squared_deviations, 0.0) / (window - 1))
-    reach = _T[window - LEAST] * spread * np.sqrt(1 + 1 / window)
-    difference = centered[index] - mean
-    ratio, low, high = (np.exp(d) for d in (difference, difference - reach, difference + reach))
+    half_width = _T[window - LEAST] * spread * np.sqrt(1 + 1 / window)
+    difference = centered[indexes] - mean
+    ratio, low, high = (
+        np.exp(d) for d in (difference, difference - half_width, difference + half_width)
+    )
     return _Comparisons(
         ratio, low, high, ((low > 1) | (high < 1)) & (np.abs(ratio - 1) >= threshold)
     )
 
 
-def _changes(
+def _confirmed_changes(
     jobs: Sequence[int], times: Sequence[float], comparisons: _Comparisons, threshold: float
 ) -> tuple[Change, ...]:
-    """Return the claims that later jobs confirm, each reported once.
+    """Return the changes that later jobs confirm, each for its first job only.
 
-    Jobs right after a change lie outside of the interval of those before, too. So a further claim
-    must also be beyond the threshold by the mean of the jobs since the change.
+    The jobs after a change also lie outside of the interval of the jobs before it. So a further
+    change must also be beyond the threshold compared with the mean of the jobs since the last one.
     """
     changes: list[Change] = []
-    since = 0
+    last_change = 0
     for index in (np.flatnonzero(comparisons.claimed) + LEAST).tolist():
         comparison = comparisons.at(index)
-        after = times[index + 1 : index + 1 + _AFTER]
-        means = [times[index] / comparison.ratio]
-        means += [geometric_mean(times[since:index])] if changes else []
-        observed = [times[index], *([median(after)] if after else [])]
-        ratios = [ns / mean for ns in observed for mean in means]
+        later_times = times[index + 1 : index + 1 + _AFTER]
+        reference_means = [times[index] / comparison.ratio]
+        reference_means += [geometric_mean(times[last_change:index])] if changes else []
+        observed_times = [times[index], *([median(later_times)] if later_times else [])]
+        ratios = [ns / mean for ns in observed_times for mean in reference_means]
         if all(abs(r - 1) >= threshold and (r > 1) == (comparison.ratio > 1) for r in ratios):
             changes.append(Change(jobs[index], comparison))
-            since = index
+            last_change = index
     return tuple(changes)

@@ -1,4 +1,4 @@
-"""Facts on kernels in the fields of torch.profiler's operators: shapes, types, strides, FLOPs."""
+"""Facts on a run's calls (shapes, types, FLOPs …) in the fields of torch.profiler's operators."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -26,7 +26,7 @@ _FRAMES: Final = 12
 
 
 class CallFacts:
-    """Facts on a run's calls, as arguments of events; built once per call."""
+    """Facts on a run's calls, as arguments of events; cached by call."""
 
     def __init__(self, trace: Trace, run: Run) -> None:
         columns = ["call_id", "kernel_id", "args", "stack_id"]
@@ -39,7 +39,7 @@ class CallFacts:
         frames = trace.table("stacks", [run], ["stack_id", "frames"])
         self._stacks = {row["stack_id"]: row["frames"] for row in plain_rows(frames)}
         self._derived = derived_calls(trace, run)
-        self._known: dict[int, dict[str, Any]] = {}
+        self._facts_by_call: dict[int, dict[str, Any]] = {}
 
     @property
     def derived(self) -> bool:
@@ -47,20 +47,20 @@ class CallFacts:
         return bool(self._derived.work)
 
     def of(self, call_id: int) -> dict[str, Any]:
-        """Return the event arguments of a call, empty if the call was not recorded."""
-        if call_id not in self._known:
+        """Return the event arguments of a call; empty if the call was not recorded."""
+        if call_id not in self._facts_by_call:
             row = self._calls.get(call_id)
-            self._known[call_id] = {} if row is None else self._made(call_id, row)
-        return self._known[call_id]
+            self._facts_by_call[call_id] = {} if row is None else self._build_facts(call_id, row)
+        return self._facts_by_call[call_id]
 
-    def _made(self, call_id: int, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _build_facts(self, call_id: int, row: Mapping[str, Any]) -> dict[str, Any]:
         kernel = self._kernels.get(row["kernel_id"], {})
-        done = self._derived.work.get(call_id)
-        work = {} if done is None else {"bytes": done.bytes, "FLOPs": done.flops}
-        if done is not None and done.unique_bytes is not None:
-            work["distinct bytes"] = done.unique_bytes
+        call_work = self._derived.work.get(call_id)
+        work = {} if call_work is None else {"bytes": call_work.bytes, "FLOPs": call_work.flops}
+        if call_work is not None and call_work.unique_bytes is not None:
+            work["distinct bytes"] = call_work.unique_bytes
         facts = {
-            **_inputs(row["args"] or ()),
+            **_argument_fields(row["args"] or ()),
             **work,
             "kernel_backend": "triton",
             "kernel_name": kernel.get("name"),
@@ -68,32 +68,32 @@ class CallFacts:
             "kernel_line": kernel.get("line"),
             "num_warps": kernel.get("num_warps"),
             "num_stages": kernel.get("num_stages"),
-            "Python stack": _stack(self._stacks.get(row["stack_id"]) or ()),
+            "Python stack": _stack_lines(self._stacks.get(row["stack_id"]) or ()),
             "kvtrace call": call_id,
         }
         return {key: value for key, value in facts.items() if value not in (None, [])}
 
 
-def _inputs(args: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the arguments passed at launch, and the constants by name."""
+def _argument_fields(args: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the fields for the arguments: dims, strides, types, values, names and constants."""
     passed = [arg for arg in args if arg["kind"] != "constexpr"]
     constants = [f"{a['name']}={a['scalar']}" for a in args if a["kind"] == "constexpr"]
     return {
         "Input Dims": [arg["shape"] or [] for arg in passed],
         "Input Strides": [arg["strides"] or [] for arg in passed],
-        "Input type": [_type(arg) for arg in passed],
+        "Input type": [_torch_type(arg) for arg in passed],
         "Concrete Inputs": [arg["scalar"] or "" for arg in passed],
         "Input names": [arg["name"] for arg in passed],
         "kernel_kwargs": ",".join(constants),
     }
 
 
-def _type(arg: Mapping[str, Any]) -> str:
+def _torch_type(arg: Mapping[str, Any]) -> str:
     if arg["kind"] == "scalar":
         return "Scalar"
     return _TYPES.get(arg["dtype"], arg["dtype"] or "")
 
 
-def _stack(frames: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the lines of a stack, innermost first."""
+def _stack_lines(frames: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return up to 12 frames of a stack as lines "file(line): function", innermost first."""
     return [f"{frame['file']}({frame['line']}): {frame['function']}" for frame in frames[:_FRAMES]]

@@ -1,4 +1,4 @@
-"""Events of a run in torch.profiler's JSON format, built from tables alone."""
+"""Events of a run in torch.profiler's JSON format, built from the trace's tables."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -13,10 +13,10 @@ _REQUEST: Final = {"copy": "cudaMemcpyAsync", "fill": "cudaMemsetAsync", None: "
 
 
 def events_of(trace: Trace, run: Run, facts: CallFacts, base: int) -> Iterator[dict[str, Any]]:
-    """Yield marks, launches as operators with the driver's call inside, and executions.
+    """Yield events of a run: marks, launches as operators with the driver's call, and executions.
 
     Times are µs since `base` (ns since 1970); rows without times are skipped. The driver's call of
-    a launch gets the times of the launching function, since kvtrace timed no other.
+    a launch gets the times of the launching function, since kvtrace does not time the driver.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.
@@ -28,7 +28,7 @@ def events_of(trace: Trace, run: Run, facts: CallFacts, base: int) -> Iterator[d
 
 
 def _events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[dict[str, Any]]:
-    """Yield the same events with times in ns since 1970."""
+    """Yield the events of `events_of` with times in ns since 1970."""
     pid = run.pid or 0
     for mark in _rows(trace, run, "marks"):
         if mark["begin"] is not None and mark["end"] is not None:
@@ -43,15 +43,15 @@ def _events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[dict[str, Any]
     for row in _rows(trace, run, "gpu_kernels"):
         if row["start"] is None or row["end"] is None:
             continue
-        yield _execution(row, facts)
+        yield _execution_event(row, facts)
         launch = launches.pop(row["launch_seq"], None) if row["graph_id"] is None else None
         if launch is not None:
-            yield from _launch(launch, row["correlation_id"], pid, facts)
+            yield from _launch_events(launch, row["correlation_id"], pid, facts)
         elif row["requested"] is not None and row["correlation_id"] not in requested:
             requested.add(row["correlation_id"])
-            yield _request(row, pid)
+            yield _request_event(row, pid)
     for row in launches.values():
-        yield from _launch(row, None, pid, facts)
+        yield from _launch_events(row, None, pid, facts)
 
 
 def _rows(trace: Trace, run: Run, table: str) -> Iterator[dict[str, Any]]:
@@ -59,7 +59,7 @@ def _rows(trace: Trace, run: Run, table: str) -> Iterator[dict[str, Any]]:
         yield from plain_rows(piece)
 
 
-def _execution(row: dict[str, Any], facts: CallFacts) -> dict[str, Any]:
+def _execution_event(row: dict[str, Any], facts: CallFacts) -> dict[str, Any]:
     call_facts = {} if row["call_id"] is None else facts.of(row["call_id"])
     args: dict[str, Any] = {
         "device": row["device"],
@@ -70,7 +70,7 @@ def _execution(row: dict[str, Any], facts: CallFacts) -> dict[str, Any]:
         "registers per thread": row["registers"],
         "shared memory": row["shared_bytes"],
         "bytes": row["bytes"],
-        **{key: _three(row, key) for key in ("grid", "block")},
+        **{key: _axis_sizes(row, key) for key in ("grid", "block")},
         **call_facts,
         "kvtrace grade": row["grade"],
     }
@@ -81,12 +81,12 @@ def _execution(row: dict[str, Any], facts: CallFacts) -> dict[str, Any]:
     return _event(category, name, *span, args)
 
 
-def _three(row: dict[str, Any], name: str) -> list[int] | None:
+def _axis_sizes(row: dict[str, Any], name: str) -> list[int] | None:
     sizes = [row[f"{name}_{axis}"] for axis in "xyz"]
     return None if None in sizes else sizes
 
 
-def _launch(
+def _launch_events(
     row: dict[str, Any], correlation: int | None, pid: int, facts: CallFacts
 ) -> Iterator[dict[str, Any]]:
     arguments = facts.of(row["call_id"])
@@ -96,7 +96,7 @@ def _launch(
         yield _event("cuda_driver", "cuLaunchKernelEx", *span, {"correlation": correlation})
 
 
-def _request(row: dict[str, Any], pid: int) -> dict[str, Any]:
+def _request_event(row: dict[str, Any], pid: int) -> dict[str, Any]:
     name = "cudaGraphLaunch" if row["graph_id"] is not None else _REQUEST.get(row["kind"], "")
     thread = row["request_thread"] or 0
     span = (pid, thread, row["requested"], row["requested"])

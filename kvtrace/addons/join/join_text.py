@@ -1,4 +1,4 @@
-"""Results of a join as text: a sentence, and lines of counts."""
+"""Text on the results of `kvtrace join`, from counts of executions by grade and reason."""
 
 from collections.abc import Mapping
 
@@ -8,13 +8,13 @@ from kvtrace.text import plural
 #: Explanation of each grade, as the command prints it.
 _GRADES = {
     "exact": "requested inside the launch",
-    "ordered": "in the order of the launches",
+    "ordered": "in the same order as the launches",
     "inferred": "the only way to align them, or the only call that fits",
 }
 
 
 def sentence(counts: Mapping[str, int]) -> str:
-    """Return a sentence on how many executions of recorded kernels have a launch or a call."""
+    """Return the number and share of executions with a call, by grade, as a sentence."""
     total, joined = counts["launched"], counts["with_call"]
     if not total:
         return "no execution has the name and grid of a launch"
@@ -24,7 +24,10 @@ def sentence(counts: Mapping[str, int]) -> str:
 
 
 def lines(counts: Mapping[str, int], title: str) -> list[str]:
-    """Return the command's lines on one run: joined executions by grade, others by reason."""
+    """Return the lines that `kvtrace join` prints on a run, whose id is `title`.
+
+    JoinedExecutions executions are counted by grade, others by reason.
+    """
     texts = [f"{title}: {sentence(counts)}"]
     texts += [
         f"  {counts[grade]:>9,} {grade}: {meaning}"
@@ -33,7 +36,7 @@ def lines(counts: Mapping[str, int], title: str) -> list[str]:
     ]
     without = counts["with_call"] - counts["with_launch"]
     if without:
-        texts.append(f"  {without:>9,} of them have a call alone: several launches of it fit")
+        texts.append(f"  {without:>9,} of them have a call but no launch: several launches fit")
     texts += [
         f"  {counts[text]:>9,} not joined: {text}" for text in REASONS.values() if text in counts
     ]

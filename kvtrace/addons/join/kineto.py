@@ -25,7 +25,7 @@ from kvtrace.schema.trace import Selection, Trace
 from kvtrace.text import plural
 
 _SECOND: Final = 1_000_000_000
-_REPLAY: Final = "bytes and FLOPs are not known: kvtrace replay derives them first"
+_REPLAY: Final = "bytes and FLOPs are missing: run kvtrace replay to derive them"
 
 
 class KinetoConverter:
@@ -37,7 +37,7 @@ class KinetoConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the events of one run, or with the setting `trace`, the annotated file."""
+        """Write one run's events into `output`, or with the setting `trace` the annotated file."""
         reject_unknown_settings("kineto", settings, ("trace",))
         trace, run = selection.trace, _one_run(selection)
         facts = CallFacts(trace, run)
@@ -47,7 +47,7 @@ class KinetoConverter:
             _write(output, parts)
             notes = annotations.sentences()
         else:
-            _write(output, _document(trace, run, facts))
+            _write(output, _document_parts(trace, run, facts))
             notes = ()
         return Conversion((output,), (*notes, *(() if facts.derived else (_REPLAY,))))
 
@@ -56,27 +56,31 @@ CONVERTER: Final = KinetoConverter()
 
 
 def _one_run(selection: Selection) -> Run:
-    """Return the only run with launches; torch.profiler writes a file per process."""
+    """Return the only run with launches, since torch.profiler writes a file per process.
+
+    Raises:
+        BadSetting: no run, or several, have launches.
+    """
     runs = [run for run in selection.runs if row_count(selection.trace, run, "launches")]
     if len(runs) != 1:
         raise BadSetting(
-            f"{plural(len(runs), 'run')} of {selection.trace.path} have launches, and a file of "
-            "torch.profiler is of one process; name one with --run."
+            f"{selection.trace.path} has {plural(len(runs), 'run')} with launches, but a file of "
+            "torch.profiler is of one process: name one run with --run."
         )
     return runs[0]
 
 
-def _document(trace: Trace, run: Run, facts: CallFacts) -> Iterator[str]:
+def _document_parts(trace: Trace, run: Run, facts: CallFacts) -> Iterator[str]:
     base = (run.started or 0) // _SECOND * _SECOND  # µs since 1970 have more digits than a float
-    head: dict[str, Any] = {"schemaVersion": 1, "displayTimeUnit": "ms"}
-    head["baseTimeNanoseconds"] = base
+    document_head: dict[str, Any] = {"schemaVersion": 1, "displayTimeUnit": "ms"}
+    document_head["baseTimeNanoseconds"] = base
     if run.rank is not None:
-        head["distributedInfo"] = {"rank": run.rank, "world_size": run.world_size}
-    head["deviceProperties"] = [
+        document_head["distributedInfo"] = {"rank": run.rank, "world_size": run.world_size}
+    document_head["deviceProperties"] = [
         {"id": device["index"], "name": device["name"], "totalGlobalMem": device["memory_bytes"]}
         for device in run.devices
     ]
-    yield json.dumps(head)[:-1] + ', "traceEvents": [\n'
+    yield json.dumps(document_head)[:-1] + ', "traceEvents": [\n'
     separator = ""
     for event in events_of(trace, run, facts, base):
         yield separator + json.dumps(event)
@@ -85,14 +89,14 @@ def _document(trace: Trace, run: Run, facts: CallFacts) -> Iterator[str]:
 
 
 def _write(output: Path, parts: Iterable[str]) -> None:
-    with whole_file(output) as file, _packed(output, file) as target:
+    with whole_file(output) as file, _compressed(output, file) as target:
         for part in parts:
             target.write(part.encode())
 
 
 @contextmanager
-def _packed(output: Path, file: BinaryIO) -> Iterator[Any]:
-    """Compress the output if the file's name ends in .gz."""
+def _compressed(output: Path, file: BinaryIO) -> Iterator[Any]:
+    """Yield the file to write into: one that compresses if the output's name ends in .gz."""
     if output.suffix != ".gz":
         yield file
         return

@@ -1,4 +1,4 @@
-"""Comparison of kernels by their look on the device, which decides what launches may match.
+"""Looks: the properties of a kernel's launch that a device reports, by which launches are matched.
 
 Name and grid are always compared. Block size and shared memory are compared if both sides know
 them, unless executions of that name and grid have a value that no launch has: then the kernel was
@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 FOREIGN: Final = -1
 #: Suffix that rocprof appends to function names.
 _DESCRIPTOR: Final = ".kd"
-_Place = tuple[str, tuple[int, int, int] | None]
+_NameAndGrid = tuple[str, tuple[int, int, int] | None]
 
 
 class Look(NamedTuple):
@@ -28,12 +28,14 @@ class Look(NamedTuple):
 
 
 @dataclass(slots=True)
-class Numbers:
+class LookNumbers:
     """Numbers of looks; looks that cannot be distinguished share a number.
 
-    Attributes: calls: Number by call. executions: Number by the position of an execution's look;
-    FOREIGN if no launch has the look. uncertain: Numbers of kernels that were compiled differently
-    for the executions, or whose grid the executions lack.
+    Attributes:
+        calls: The number of each call's look, by call id.
+        executions: The number of each execution's look, in order; FOREIGN if no launch has it.
+        uncertain: Numbers of kernels that were compiled differently for the executions, or
+            whose grid the executions lack.
     """
 
     calls: dict[int, int] = field(default_factory=dict)
@@ -41,34 +43,45 @@ class Numbers:
     uncertain: set[int] = field(default_factory=set)
 
 
-def numbered(calls: Mapping[int, Look], executions: Sequence[Look]) -> Numbers:
-    """Return numbers of the looks of calls and executions, equal where they may be the same."""
+def number_looks(calls: Mapping[int, Look], executions: Sequence[Look]) -> LookNumbers:
+    """Number the looks of calls and executions; a call and its executions get equal numbers."""
     executions = [look._replace(name=look.name.removesuffix(_DESCRIPTOR)) for look in executions]
     gridless = {look.name for look in executions if look.grid is None}
     executions = [_without_grid(look, gridless) for look in executions]
     calls = {call: _without_grid(look, gridless) for call, look in calls.items()}
-    launched, ran = _by_place(calls.values()), _by_place(executions)
-    result, numbers = Numbers(), dict[Hashable, int]()
+    launched, executed = _by_name_and_grid(calls.values()), _by_name_and_grid(executions)
+    result, number_by_look = LookNumbers(), dict[Hashable, int]()
     compared = {}
-    for place, looks in launched.items():
-        pairs = [
-            ({look[part] for look in looks}, {look[part] for look in ran.get(place, ())})
-            for part in (2, 3)
+    for name_and_grid, looks in launched.items():
+        values_of_sides = [
+            (
+                {look[index] for look in looks},
+                {look[index] for look in executed.get(name_and_grid, ())},
+            )
+            for index in (2, 3)
         ]
-        compared[place] = tuple(
-            None not in own | other and other <= own if other else False for own, other in pairs
+        compared[name_and_grid] = tuple(
+            None not in launch_values | values and values <= launch_values if values else False
+            for launch_values, values in values_of_sides
         )
     for call, look in calls.items():
-        key = _key(look, compared[look[:2]])
-        result.calls[call] = numbers.setdefault(key, len(numbers))
+        key = _compared_look(look, compared[look[:2]])
+        result.calls[call] = number_by_look.setdefault(key, len(number_by_look))
     for look in executions:
         compares = compared.get(look[:2])
-        number = FOREIGN if compares is None else numbers.get(_key(look, compares), FOREIGN)
+        number = (
+            FOREIGN
+            if compares is None
+            else number_by_look.get(_compared_look(look, compares), FOREIGN)
+        )
         result.executions.append(number)
-    for place, looks in ran.items():
-        if place in launched and (place[1] is None or _differs(launched[place], looks)):
+    for name_and_grid, looks in executed.items():
+        if name_and_grid in launched and (
+            name_and_grid[1] is None or _was_compiled_again(launched[name_and_grid], looks)
+        ):
             result.uncertain.update(
-                numbers[_key(look, compared[place])] for look in launched[place]
+                number_by_look[_compared_look(look, compared[name_and_grid])]
+                for look in launched[name_and_grid]
             )
     return result
 
@@ -77,22 +90,25 @@ def _without_grid(look: Look, names: Container[str]) -> Look:
     return look._replace(grid=None) if look.name in names else look
 
 
-def _by_place(looks: Iterable[Look]) -> dict[_Place, set[Look]]:
-    by_place: dict[_Place, set[Look]] = {}
+def _by_name_and_grid(looks: Iterable[Look]) -> dict[_NameAndGrid, set[Look]]:
+    looks_by_name_and_grid: dict[_NameAndGrid, set[Look]] = {}
     for look in looks:
-        by_place.setdefault((look.name, look.grid), set()).add(look)
-    return by_place
+        looks_by_name_and_grid.setdefault((look.name, look.grid), set()).add(look)
+    return looks_by_name_and_grid
 
 
-def _key(look: Look, compared: tuple[bool, ...]) -> Hashable:
-    rest = (value if used else None for value, used in zip(look[2:], compared, strict=True))
-    return (*look[:2], *rest)
+def _compared_look(look: Look, compared: tuple[bool, ...]) -> Hashable:
+    compared_values = (
+        value if is_compared else None
+        for value, is_compared in zip(look[2:], compared, strict=True)
+    )
+    return (*look[:2], *compared_values)
 
 
-def _differs(launched: set[Look], ran: set[Look]) -> bool:
-    """Return whether some execution's block size or shared memory is that of no launch."""
-    for part in (2, 3):
-        own, other = ({look[part] for look in looks} for looks in (launched, ran))
-        if None not in own | other and not other <= own:
+def _was_compiled_again(launched: set[Look], executed: set[Look]) -> bool:
+    """Return whether an execution has a block size or shared memory that no launch has."""
+    for index in (2, 3):
+        launch_values, values = ({look[index] for look in looks} for looks in (launched, executed))
+        if None not in launch_values | values and not values <= launch_values:
             return True
     return False

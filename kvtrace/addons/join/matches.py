@@ -1,16 +1,16 @@
-"""Matches between launches and device executions: launch, call, certainty, or reason for none."""
+"""Matches of device executions: launch, call and certainty, or the reason why there is no match."""
 
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
 
-from kvtrace.addons.join.sides import Executed
+from kvtrace.addons.join.sides import TimedExecutions
 from kvtrace.figures.causes import NONE, Flags, Integers
 
 
 class Grade(IntEnum):
-    """Certainty of an execution's launch or call; the values of the column `grade`."""
+    """Certainty of an execution's match; the column `grade` has the names in lower case."""
 
     #: The host requested the execution inside the launch, on the launch's thread.
     EXACT = 0
@@ -43,7 +43,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Matches:
-    """Columns with an entry per execution; NONE where unknown or not applicable."""
+    """Launch, call, grade, reason and graph of each execution; NONE where there is none."""
 
     seq: Integers
     call: Integers
@@ -65,7 +65,7 @@ class Matches:
         grade: Integers | Grade,
         graph: int = NONE,
     ) -> None:
-        """Store launches and calls of executions; executions without a call are skipped."""
+        """Store a match for the executions at `rows`; those whose call is NONE are skipped."""
         seqs, calls, grades = (np.broadcast_to(c, rows.shape) for c in (seq, call, grade))
         has_call = calls != NONE
         matched = rows[has_call]
@@ -74,11 +74,11 @@ class Matches:
         self.reason[matched], self.graph[matched] = NONE, graph
 
     def refuse(self, rows: Integers, reason: Reason) -> None:
-        """Store the reason why executions have no launch, unless a call is known."""
+        """Store the reason why the executions at `rows` have no match; skip those with a call."""
         self.reason[rows[self.call[rows] == NONE]] = reason
 
 
-def open_rows(executed: Executed, matches: Matches) -> Flags:
-    """Return which executions look like a launch, and have no call yet."""
+def open_rows(executed: TimedExecutions, matches: Matches) -> Flags:
+    """Return for each execution whether it looks like a launch and has no call yet."""
     is_open: Flags = (executed.look >= 0) & (matches.call == NONE)
     return is_open

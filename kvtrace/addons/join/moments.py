@@ -1,21 +1,23 @@
-"""Launches matched by time: the host requests a kernel while the launching function runs."""
+"""Matching by time: the host requests a kernel's execution while the launching function runs."""
 
 import numpy as np
 
 from kvtrace.addons.join.matches import Grade, Matches, Reason
-from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE, Flags, Integers
 
 
-def containing(launched: Launched, executed: Executed, chosen: Flags) -> Integers:
-    """Return for each execution the row of the launch in which it was requested, or NONE.
+def requesting_launches(
+    launched: RecordedLaunches, executed: TimedExecutions, chosen: Flags
+) -> Integers:
+    """Return for each execution the index of the launch during which it was requested, or NONE.
 
-    Of nested launches the innermost counts, on the request's thread. If the request's thread is not
-    known, only a single thread may have been launching at that time. The launch must look like the
-    execution.
+    Only executions in `chosen` have one. Of nested launches of the request's thread, the innermost
+    counts. If the thread is not known, a launch is found only if no other thread was launching
+    then. The launch must look like the execution.
     """
     row = np.full(executed.look.size, NONE)
-    several = np.zeros(row.size, bool)
+    is_ambiguous = np.zeros(row.size, bool)
     requested = chosen & (executed.requested != NONE)
     for thread in np.unique(launched.thread).tolist():
         launches = np.flatnonzero((launched.thread == thread) & (launched.graph == NONE))
@@ -25,24 +27,29 @@ def containing(launched: Launched, executed: Executed, chosen: Flags) -> Integer
         )
         if not launches.size or not requests.size:
             continue
-        inside = _innermost(
+        inside = _innermost_interval(
             launched.enter[launches], launched.leave[launches], executed.requested[requests]
         )
         inside_rows = np.flatnonzero(inside >= 0)
         executions = requests[inside_rows]
-        several[executions] |= row[executions] != NONE
+        is_ambiguous[executions] |= row[executions] != NONE
         row[executions] = launches[inside[inside_rows]]
-    row[several] = NONE
-    same = launched.look[row] == executed.look if launched.look.size else np.zeros(row.size, bool)
-    return np.where((row != NONE) & same, row, NONE)
+    row[is_ambiguous] = NONE
+    looks_alike = (
+        launched.look[row] == executed.look if launched.look.size else np.zeros(row.size, bool)
+    )
+    return np.where((row != NONE) & looks_alike, row, NONE)
 
 
-def join_by_time(launched: Launched, executed: Executed, chosen: Flags, matches: Matches) -> None:
-    """Store the launches of the chosen executions that were requested inside a launch.
+def join_by_time(
+    launched: RecordedLaunches, executed: TimedExecutions, chosen: Flags, matches: Matches
+) -> None:
+    """Store in `matches` the launches during which the chosen executions were requested.
 
-    A launch has one execution: if two were requested inside a launch, neither is certain.
+    If two executions were requested during a launch, neither gets it. Executions without a launch
+    get the reason.
     """
-    row = containing(launched, executed, chosen)
+    row = requesting_launches(launched, executed, chosen)
     inside = np.flatnonzero(row != NONE)
     counts = np.bincount(row[inside], minlength=launched.seq.size)
     alone = inside[counts[row[inside]] == 1]
@@ -52,9 +59,12 @@ def join_by_time(launched: Launched, executed: Executed, chosen: Flags, matches:
     matches.refuse(np.flatnonzero(chosen & (row == NONE)), Reason.NOT_LAUNCHED)
 
 
-def _innermost(enter: Integers, leave: Integers, moment: Integers) -> Integers:
-    """Return the innermost interval around each moment, or -1; intervals are sorted by `enter`."""
-    around = _around(leave, enter)
+def _innermost_interval(enter: Integers, leave: Integers, moment: Integers) -> Integers:
+    """Return the index of the innermost interval around each moment, or -1.
+
+    Intervals are sorted by `enter`.
+    """
+    around = _enclosing_intervals(leave, enter)
     interval = np.searchsorted(enter, moment, side="right") - 1
     while True:
         ended = (interval >= 0) & (leave[interval] < moment)
@@ -63,15 +73,15 @@ def _innermost(enter: Integers, leave: Integers, moment: Integers) -> Integers:
         interval = np.where(ended, around[interval], interval)
 
 
-def _around(leave: Integers, enter: Integers) -> Integers:
-    """Return for each interval the interval around it, or -1."""
+def _enclosing_intervals(leave: Integers, enter: Integers) -> Integers:
+    """Return for each interval the index of the innermost interval that contains it, or -1."""
     if (enter[1:] > leave[:-1]).all():
         return np.full(enter.size, -1)
     around = np.full(enter.size, -1)
-    open_ones: list[int] = []
+    open_intervals: list[int] = []
     for index, begin in enumerate(enter.tolist()):
-        while open_ones and leave[open_ones[-1]] < begin:
-            open_ones.pop()
-        around[index] = open_ones[-1] if open_ones else -1
-        open_ones.append(index)
+        while open_intervals and leave[open_intervals[-1]] < begin:
+            open_intervals.pop()
+        around[index] = open_intervals[-1] if open_intervals else -1
+        open_intervals.append(index)
     return around

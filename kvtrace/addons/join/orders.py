@@ -1,4 +1,4 @@
-"""Launches matched by order: a stream runs kernels in the order of their launches."""
+"""Matching by order: a stream runs kernels in the order of their launches."""
 
 from collections.abc import Iterator
 
@@ -6,33 +6,33 @@ import numpy as np
 
 from kvtrace.addons.join.alignment import can_align, certain_partners
 from kvtrace.addons.join.matches import Grade, Matches, Reason, open_rows
-from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE, Flags, Integers, by_place
 
 
 def join_by_order(
-    launched: Launched,
-    executed: Executed,
+    launched: RecordedLaunches,
+    executed: TimedExecutions,
     chosen: Flags,
     possible: Flags,
     uncertain: set[int],
     matches: Matches,
 ) -> None:
-    """Store the launches of the chosen executions by the order on their streams.
+    """Match executions with launches by their order on streams, and store the matches.
 
-    Args:
-        launched: The launches.
-        executed: The executions.
-        chosen: Executions of direct launches.
-        possible: Launches that may have caused the executions.
-        uncertain: Partly known looks, whose matches are at best inferred.
-        matches: Receives the matches.
+    `chosen` are the executions to match, of direct launches; `possible` the launches that may have
+    caused them. Looks in `uncertain` are partly known, so that matches are graded inferred at best.
+    `matches` also gets reasons for executions without a match.
     """
     direct = launched.chosen(possible & (launched.graph == NONE)).in_order()
-    ran = np.flatnonzero(chosen)
-    order = (executed.start[ran], executed.correlation[ran], executed.file[ran])
-    ran = ran[np.lexsort(order)]
-    for launches, rows_of_stream in _streams(direct, executed, ran):
+    execution_rows = np.flatnonzero(chosen)
+    order = (
+        executed.start[execution_rows],
+        executed.correlation[execution_rows],
+        executed.file[execution_rows],
+    )
+    execution_rows = execution_rows[np.lexsort(order)]
+    for launches, rows_of_stream in _paired_streams(direct, executed, execution_rows):
         partner, grade = _partners(launches.look, executed.look[rows_of_stream])
         matched = np.flatnonzero(partner >= 0)
         rows, launch_rows = rows_of_stream[matched], partner[matched]
@@ -40,75 +40,102 @@ def join_by_order(
         grades[np.isin(executed.look[rows], sorted(uncertain))] = Grade.INFERRED
         matches.add(rows, launches.seq[launch_rows], launches.call[launch_rows], grades)
     join_only_calls(direct, executed, chosen, matches)
-    matches.refuse(ran, Reason.ORDER)
+    matches.refuse(execution_rows, Reason.ORDER)
 
 
-def _streams(
-    direct: Launched, executed: Executed, ran: Integers
-) -> Iterator[tuple[Launched, Integers]]:
-    """Yield launches and executions of the same stream; stream numbers differ between the sides.
+def _paired_streams(
+    direct: RecordedLaunches, executed: TimedExecutions, execution_rows: Integers
+) -> Iterator[tuple[RecordedLaunches, Integers]]:
+    """Yield the launches of a stream, and the rows of the executions of the same stream.
 
-    Streams that agree in all looks are paired, if there is one such pair. Of the others, streams
-    are paired that have more in common with each other than with any other stream.
+    Stream numbers differ between the sides. First, streams with equal sequences of looks are
+    paired, unless several have that sequence. Then streams are paired that share more kernels with
+    each other than with any other stream.
     """
     launches_by_place = {place: direct.chosen(rows) for place, rows in by_place(direct.place)}
-    rows_by_place = {place: ran[rows] for place, rows in by_place(executed.place[ran])}
+    rows_by_place = {
+        place: execution_rows[rows] for place, rows in by_place(executed.place[execution_rows])
+    }
     looks = [{place: launches.look for place, launches in launches_by_place.items()}]
     looks.append({place: executed.look[rows] for place, rows in rows_by_place.items()})
-    for pairs in (_equal, _nearest):
-        for mine, other in pairs(*looks):
-            yield launches_by_place[mine], rows_by_place[other]
-            del looks[0][mine], looks[1][other]
+    for pairs in (_equal_streams, _nearest_streams):
+        for launch_stream, execution_stream in pairs(*looks):
+            yield launches_by_place[launch_stream], rows_by_place[execution_stream]
+            del looks[0][launch_stream], looks[1][execution_stream]
 
 
-def _equal(own: dict[int, Integers], theirs: dict[int, Integers]) -> list[tuple[int, int]]:
+def _equal_streams(
+    launch_looks: dict[int, Integers], execution_looks: dict[int, Integers]
+) -> list[tuple[int, int]]:
     alike: dict[bytes, tuple[list[int], list[int]]] = {}
-    for side, looks in enumerate((own, theirs)):
+    for side, looks in enumerate((launch_looks, execution_looks)):
         for place, sequence in looks.items():
             alike.setdefault(sequence.tobytes(), ([], []))[side].append(place)
-    return [(mine[0], other[0]) for mine, other in alike.values() if len(mine) == len(other) == 1]
+    return [
+        (launch_stream[0], execution_stream[0])
+        for launch_stream, execution_stream in alike.values()
+        if len(launch_stream) == len(execution_stream) == 1
+    ]
 
 
-def _nearest(own: dict[int, Integers], theirs: dict[int, Integers]) -> list[tuple[int, int]]:
-    """Return pairs of streams, each of which has most in common with the other."""
-    top = max((int(looks.max(initial=0)) for looks in (*own.values(), *theirs.values())), default=0)
+def _nearest_streams(
+    launch_looks: dict[int, Integers], execution_looks: dict[int, Integers]
+) -> list[tuple[int, int]]:
+    """Return pairs of streams that share more looks with each other than with other streams."""
+    highest_look = max(
+        (
+            int(looks.max(initial=0))
+            for looks in (*launch_looks.values(), *execution_looks.values())
+        ),
+        default=0,
+    )
     counts = [
-        {place: np.bincount(looks, minlength=top + 1) for place, looks in side.items()}
-        for side in (own, theirs)
+        {place: np.bincount(looks, minlength=highest_look + 1) for place, looks in side.items()}
+        for side in (launch_looks, execution_looks)
     ]
     common = {
-        (mine, other): int(np.minimum(first, second).sum())
-        for mine, first in counts[0].items()
-        for other, second in counts[1].items()
+        (launch_stream, execution_stream): int(np.minimum(launch_counts, execution_counts).sum())
+        for launch_stream, launch_counts in counts[0].items()
+        for execution_stream, execution_counts in counts[1].items()
     }
     pairs = []
-    for (mine, other), size in common.items():
+    for (launch_stream, execution_stream), size in common.items():
         rivals = [
             value
             for pair, value in common.items()
-            if pair != (mine, other) and (pair[0] == mine or pair[1] == other)
+            if pair != (launch_stream, execution_stream)
+            and (pair[0] == launch_stream or pair[1] == execution_stream)
         ]
         if size > max(rivals, default=0):
-            pairs.append((mine, other))
+            pairs.append((launch_stream, execution_stream))
     return pairs
 
 
-def _partners(own: Integers, theirs: Integers) -> tuple[Integers, Grade]:
-    """Return the position of each execution's launch in a stream, or -1, and the grade."""
-    if np.array_equal(own, theirs):
-        return np.arange(own.size), Grade.ORDERED
-    if can_align(own, theirs):
-        return certain_partners(own, theirs), Grade.INFERRED
-    partners = np.full(theirs.size, -1)
-    for look in np.unique(theirs).tolist():
-        mine, other = np.flatnonzero(own == look), np.flatnonzero(theirs == look)
-        if mine.size == other.size:
-            partners[other] = mine
+def _partners(launch_looks: Integers, execution_looks: Integers) -> tuple[Integers, Grade]:
+    """Return the index of each execution's launch in its stream, or -1, and the grade.
+
+    `launch_looks` and `execution_looks` are the looks of a stream's launches and executions, in
+    order.
+    """
+    if np.array_equal(launch_looks, execution_looks):
+        return np.arange(launch_looks.size), Grade.ORDERED
+    if can_align(launch_looks, execution_looks):
+        return certain_partners(launch_looks, execution_looks), Grade.INFERRED
+    partners = np.full(execution_looks.size, -1)
+    for look in np.unique(execution_looks).tolist():
+        launch_indexes, execution_indexes = (
+            np.flatnonzero(launch_looks == look),
+            np.flatnonzero(execution_looks == look),
+        )
+        if launch_indexes.size == execution_indexes.size:
+            partners[execution_indexes] = launch_indexes
     return partners, Grade.INFERRED
 
 
-def join_only_calls(direct: Launched, executed: Executed, chosen: Flags, matches: Matches) -> None:
-    """Store the call of executions without a certain launch, if only one call looks alike."""
+def join_only_calls(
+    direct: RecordedLaunches, executed: TimedExecutions, chosen: Flags, matches: Matches
+) -> None:
+    """Store the call of chosen executions without a match if only one call has their look."""
     open_executions = np.flatnonzero(chosen & open_rows(executed, matches))
     if not open_executions.size or not len(direct):
         return

@@ -1,9 +1,9 @@
 """Launches of replayed executions: captured launches of the graph with the same kernels.
 
 A replay bypasses Python; its executions share a correlation id. A replay may be of any captured
-graph with the same kernels, each equally often. If several graphs qualify, the order of turns may
-tell which one. Within a graph, a kernel that occurs once is certain; kernels that occur several
-times follow the order of captures if they run on one stream.
+graph with the same kernels, each as often as in the replay. If several graphs qualify, the order of
+replays may determine the graph (`_graphs_by_turn`). Within a graph, a kernel that occurs once is
+certain; kernels that occur several times follow the order of captures if they run on one stream.
 """
 
 from collections import Counter
@@ -13,22 +13,25 @@ from typing import NamedTuple
 import numpy as np
 
 from kvtrace.addons.join.matches import Grade, Matches
-from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE, Flags, Integers, share_request
 
 _Kernels = frozenset[tuple[int, int]]
 
 
-class Captured(NamedTuple):
-    """A captured graph: time of its first launch, and its launches in order, by look."""
+class CapturedGraph(NamedTuple):
+    """A captured graph: its number, the time of its first launch, and its launches by look.
+
+    A launch is its `seq` and call id; launches of a look are in order.
+    """
 
     number: int
     first: int
     launches: dict[int, list[tuple[int, int]]]
 
 
-def replayed(executed: Executed) -> Flags:
-    """Return which executions share their request with others, or have a graph id."""
+def are_replayed(executed: TimedExecutions) -> Flags:
+    """Return for each execution whether it shares its request with others, or has a graph id."""
     request = executed.file << 33 | (executed.correlation & ((1 << 33) - 1))
     shared: Flags = (executed.correlation != NONE) & share_request(request)
     has_graph: Flags = executed.graph != NONE
@@ -36,17 +39,21 @@ def replayed(executed: Executed) -> Flags:
 
 
 def join_replays(
-    launched: Launched, executed: Executed, chosen: Flags, matches: Matches, same_clock: bool
+    launched: RecordedLaunches,
+    executed: TimedExecutions,
+    chosen: Flags,
+    matches: Matches,
+    same_clock: bool,
 ) -> None:
-    """Store the launches of the chosen executions, by whole replays.
+    """Match the chosen executions with captured launches, replay by replay, and store the matches.
 
-    `same_clock`: times of both sides are comparable, so replays must follow the capture.
+    `same_clock`: times of both sides are comparable, so a replay must begin after the capture.
     """
-    by_kernels: dict[_Kernels, list[Captured]] = {}
+    by_kernels: dict[_Kernels, list[CapturedGraph]] = {}
     for graph in _captured_graphs(launched):
         counts = {look: len(launches) for look, launches in graph.launches.items()}
         by_kernels.setdefault(frozenset(counts.items()), []).append(graph)
-    replays = list(_requests(executed, chosen))
+    replays = list(_rows_by_request(executed, chosen))
     possible = []
     for rows in replays:
         graphs = by_kernels.get(frozenset(Counter(executed.look[rows].tolist()).items()), [])
@@ -58,17 +65,17 @@ def join_replays(
     for rows, candidates, turn in zip(replays, possible, turns, strict=True):
         took_turn = turn is not None and len(candidates) > 1
         graphs = [turn] if turn is not None else candidates
-        looks, places = executed.look[rows], executed.place[rows]
-        key = (looks.tobytes(), places.tobytes(), tuple(graph.number for graph in graphs))
+        looks, stream_numbers = executed.look[rows], executed.place[rows]
+        key = (looks.tobytes(), stream_numbers.tobytes(), tuple(graph.number for graph in graphs))
         if key not in cache:
-            cache[key] = _launches_of(graphs, looks.tolist(), places.tolist())
+            cache[key] = _launches_of_replay(graphs, looks.tolist(), stream_numbers.tolist())
         number = graphs[0].number if len(graphs) == 1 else NONE
         matches.add(rows, *cache[key], Grade.INFERRED if took_turn else Grade.ORDERED, number)
 
 
 def _graphs_by_turn(
-    possible: Sequence[Sequence[Captured]], files: Sequence[int]
-) -> list[Captured | None]:
+    possible: Sequence[Sequence[CapturedGraph]], files: Sequence[int]
+) -> list[CapturedGraph | None]:
     """Return the graph of each replay, in order, or None if it cannot be determined.
 
     The layers of a model are captured into graphs that differ only in their tensors. A step replays
@@ -77,55 +84,63 @@ def _graphs_by_turn(
 
     Args:
         possible: Candidate graphs of each replay, in order of their captures.
-        files: The number of the file with each replay's times.
+        files: The number of the file with the times of each replay; turns are counted per file.
     """
-    graphs_of_replays: list[Captured | None] = [
+    graphs_of_replays: list[CapturedGraph | None] = [
         graphs[0] if len(graphs) == 1 else None for graphs in possible
     ]
     for file in dict.fromkeys(files):
         indexes = [index for index, number in enumerate(files) if number == file]
-        _take_turns([possible[index] for index in indexes], indexes, graphs_of_replays)
+        _assign_graphs_by_turn([possible[index] for index in indexes], indexes, graphs_of_replays)
     return graphs_of_replays
 
 
-def _take_turns(
-    possible: Sequence[Sequence[Captured]],
+def _assign_graphs_by_turn(
+    possible: Sequence[Sequence[CapturedGraph]],
     indexes: Sequence[int],
-    graphs_of_replays: list[Captured | None],
+    graphs_of_replays: list[CapturedGraph | None],
 ) -> None:
-    marks = [graphs[0] for graphs in possible if len(graphs) == 1]
-    if not marks:
+    unique_graphs = [graphs[0] for graphs in possible if len(graphs) == 1]
+    if not unique_graphs:
         return
-    mark = min(marks, key=lambda graph: graph.first)
-    begins = [place for place, graphs in enumerate(possible) if list(graphs) == [mark]]
-    steps = list(zip(begins, [*begins[1:], len(possible)], strict=True))
-    alike = {graphs[0].number: graphs for graphs in possible if len(graphs) > 1}
-    for first, graphs in alike.items():
+    first_unique = min(unique_graphs, key=lambda graph: graph.first)
+    step_begins = [
+        replay_index
+        for replay_index, graphs in enumerate(possible)
+        if list(graphs) == [first_unique]
+    ]
+    steps = list(zip(step_begins, [*step_begins[1:], len(possible)], strict=True))
+    candidates_by_first = {graphs[0].number: graphs for graphs in possible if len(graphs) > 1}
+    for first_graph_number, graphs in candidates_by_first.items():
         replays = [
             [
-                place
-                for place in range(*step)
-                if possible[place][:1] and possible[place][0].number == first
+                replay_index
+                for replay_index in range(*step)
+                if possible[replay_index][:1]
+                and possible[replay_index][0].number == first_graph_number
             ]
             for step in steps
         ]
         counts = Counter(map(len, replays[:-1]))
-        whole = set(counts) <= {len(graphs)} and len(replays[-1]) == len(graphs)
-        if not whole or graphs[0].first < mark.first:
+        is_regular = set(counts) <= {len(graphs)} and len(replays[-1]) == len(graphs)
+        if not is_regular or graphs[0].first < first_unique.first:
             continue
         for step_replays in replays:
-            for place, graph in zip(step_replays, graphs, strict=True):
-                graphs_of_replays[indexes[place]] = graph
+            for replay_index, graph in zip(step_replays, graphs, strict=True):
+                graphs_of_replays[indexes[replay_index]] = graph
 
 
-def _launches_of(
-    graphs: Sequence[Captured], looks: Sequence[int], places: Sequence[int]
+def _launches_of_replay(
+    graphs: Sequence[CapturedGraph], looks: Sequence[int], stream_numbers: Sequence[int]
 ) -> tuple[Integers, Integers]:
-    """Return launch and call of each execution of a replay, NONE where uncertain."""
+    """Return `seq` and call id of each execution of a replay, NONE where uncertain.
+
+    `graphs` are the replay's candidates; `looks` and `places` are those of its executions.
+    """
     counts: Counter[int] = Counter()
     streams: dict[int, set[int]] = {}
-    for look, place in zip(looks, places, strict=True):
-        streams.setdefault(look, set()).add(place)
+    for look, stream_number in zip(looks, stream_numbers, strict=True):
+        streams.setdefault(look, set()).add(stream_number)
     pairs = []
     for look in looks:
         in_order = len(streams[look]) == 1
@@ -143,19 +158,19 @@ def _launches_of(
     return seqs, call_ids
 
 
-def _captured_graphs(launched: Launched) -> list[Captured]:
-    """Return the captured graphs, in order of their first launches."""
+def _captured_graphs(launched: RecordedLaunches) -> list[CapturedGraph]:
+    """Return the graphs with captured launches, in the order of their first launches."""
     graphs = []
     for number, launches in launched.of_graphs():
-        graphs.append(Captured(number, int(launches.enter[0]), {}))
+        graphs.append(CapturedGraph(number, int(launches.enter[0]), {}))
         columns = (launches.look.tolist(), launches.seq.tolist(), launches.call.tolist())
         for look, *pair in zip(*columns, strict=True):
             graphs[-1].launches.setdefault(look, []).append((pair[0], pair[1]))
     return graphs
 
 
-def _requests(executed: Executed, chosen: Flags) -> Iterator[Integers]:
-    """Yield the executions of each request in order of their begin, in the order of requests."""
+def _rows_by_request(executed: TimedExecutions, chosen: Flags) -> Iterator[Integers]:
+    """Yield the rows of the chosen executions, request by request, in the order of their begins."""
     rows = np.flatnonzero(chosen)
     keys = (executed.start[rows], executed.correlation[rows], executed.file[rows])
     rows = rows[np.lexsort(keys)]

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.addons.join.looks import Look, numbered
+from kvtrace.addons.join.looks import Look, number_looks
 from kvtrace.figures.causes import NONE, Flags, Integers, Launches, device_look
 from kvtrace.figures.columns import (
     combined_codes,
@@ -43,22 +43,22 @@ _KERNEL: Final = (
 
 
 @dataclass(frozen=True)
-class Launched(Launches):
-    """Launches in order of `seq`, with the thread that called each."""
+class RecordedLaunches(Launches):
+    """Launches in the order of `seq`, with the thread of each."""
 
     thread: Integers
 
 
 @dataclass(frozen=True)
-class Executed:
+class TimedExecutions:
     """Executions of another tool, in the order of their rows, as columns.
 
     Attributes:
-        start: Begin on the device.
+        start: Begin on the device, in ns.
         correlation: Correlation id, which the executions of a replay share.
-        place: A number for device and stream.
+        place: A number for file, device and stream.
         graph: The graph of a replayed execution.
-        requested: Time of the host's request.
+        requested: Time of the host's request, in ns.
         thread: Thread of the request.
         look: Number of the look; `FOREIGN` if no launch looks alike.
         file: The number of the run with the times.
@@ -74,29 +74,24 @@ class Executed:
     file: Integers
 
 
-class Sides(NamedTuple):
+class JoinSides(NamedTuple):
     """A recording's launches, and another tool's executions.
 
-    Attributes:
-        launched: The launches.
-        executed: The executions.
-        uncertain: Partly known looks.
-        sampled: Some launches were not recorded, or rows may be sums of several executions.
+    `uncertain` are numbers of partly known looks; see `looks.py`. `sampled`: some launches were not
+    recorded, or rows may be sums of several executions.
     """
 
-    launched: Launched
-    executed: Executed
+    launched: RecordedLaunches
+    executed: TimedExecutions
     uncertain: set[int]
     sampled: bool
 
 
-def sides(trace: Trace, run: Run, executions: pa.Table) -> Sides:
-    """Return a run's launches and the executions, with numbers for equal looks.
+def sides(trace: Trace, run: Run, executions: pa.Table) -> JoinSides:
+    """Return a run's launches and the executions as arrays, with the number of each one's look.
 
-    Args:
-        trace: The recording.
-        run: A run of the recording.
-        executions: Rows of `gpu_kernels` of other runs, with their column `run`.
+    `run` is a recorded run; `executions` are rows of `gpu_kernels` of other runs, with their column
+    `run`.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.
@@ -104,11 +99,13 @@ def sides(trace: Trace, run: Run, executions: pa.Table) -> Sides:
     calls = _looks_of_calls(trace, run)
     codes, examples = combined_codes([executions[name] for name in _LOOK])
     looks = _looks_of_executions(executions, examples)
-    numbers = numbered(calls, looks)
-    look_numbers = np.asarray(numbers.executions, np.int64)[codes] if looks else codes
-    launched, sampled = _launched(trace, run, numbers.calls)
+    look_numbers_of_sides = number_looks(calls, looks)
+    look_numbers = np.asarray(look_numbers_of_sides.executions, np.int64)[codes] if looks else codes
+    launched, sampled = _launched(trace, run, look_numbers_of_sides.calls)
     sampled |= _are_sampled(executions)
-    return Sides(launched, _executed(executions, look_numbers), numbers.uncertain, sampled)
+    return JoinSides(
+        launched, _executed(executions, look_numbers), look_numbers_of_sides.uncertain, sampled
+    )
 
 
 def _looks_of_calls(trace: Trace, run: Run) -> dict[int, Look]:
@@ -135,7 +132,7 @@ def _looks_of_executions(rows: pa.Table, examples: Integers) -> list[Look]:
 
 
 def _look(kind: str | None, name: str | None, *sizes: int | None) -> Look:
-    """Return the look of an execution; copies and fills of memory look like no kernel."""
+    """Return the look of an execution; of copies and fills of memory (`kind`), one of no kernel."""
     x, y, z, *block, shared_bytes = sizes
     if kind:
         return Look("", (0, 0, 0))
@@ -149,12 +146,25 @@ def _look(kind: str | None, name: str | None, *sizes: int | None) -> Look:
     )
 
 
-def _launched(trace: Trace, run: Run, looks: dict[int, int]) -> tuple[Launched, bool]:
-    """Return the launches that may have executions, and whether some were not recorded."""
-    names = ["seq", "call_id", "enter", "exit", "thread", "device", "stream", "graph_id", "weight"]
-    rows = trace.table("launches", [run], [*names, "phase"]).sort_by("seq")
+def _launched(trace: Trace, run: Run, looks: dict[int, int]) -> tuple[RecordedLaunches, bool]:
+    """Return the launches that may have executions, and whether sampling left out others.
+
+    `looks` are the numbers of looks by call id.
+    """
+    column_names = [
+        "seq",
+        "call_id",
+        "enter",
+        "exit",
+        "thread",
+        "device",
+        "stream",
+        "graph_id",
+        "weight",
+    ]
+    rows = trace.table("launches", [run], [*column_names, "phase"]).sort_by("seq")
     call = integers(rows["call_id"])
-    look = _by_number(looks, call)
+    look = _looked_up(looks, call)
     phase = pc.fill_null(without_dictionary(rows["phase"]), "")
     captured: Flags = np.asarray(pc.equal(phase, "graph_capture"))
     graph = integers(rows["graph_id"], 0)
@@ -170,12 +180,12 @@ def _launched(trace: Trace, run: Run, looks: dict[int, int]) -> tuple[Launched, 
         "graph": np.where(captured, graph, NONE),
         "look": look,
     }
-    launched = Launched(**{key: value[usable] for key, value in columns.items()})
+    launched = RecordedLaunches(**{key: value[usable] for key, value in columns.items()})
     return launched, _are_sampled(rows)
 
 
-def _executed(rows: pa.Table, look: Integers) -> Executed:
-    return Executed(
+def _executed(rows: pa.Table, look: Integers) -> TimedExecutions:
+    return TimedExecutions(
         start=integers(rows["start"], NONE),
         correlation=integers(rows["correlation_id"], NONE),
         place=_places(rows),
@@ -196,7 +206,11 @@ def _places(rows: pa.Table) -> Integers:
     return combined_codes([rows[name] for name in columns])[0]
 
 
-def _by_number(values: dict[int, int], numbers: Integers) -> Integers:
-    distinct, place = np.unique(numbers, return_inverse=True)
+def _looked_up(values: dict[int, int], numbers: Integers) -> Integers:
+    distinct, index_in_distinct = np.unique(numbers, return_inverse=True)
     values_of_distinct = [values.get(number, NONE) for number in distinct.tolist()]
-    return np.asarray(values_of_distinct, np.int64)[place] if values_of_distinct else numbers
+    return (
+        np.asarray(values_of_distinct, np.int64)[index_in_distinct]
+        if values_of_distinct
+        else numbers
+    )

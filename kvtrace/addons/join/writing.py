@@ -1,4 +1,4 @@
-"""Tables of the pass `join`: executions in the form of kvtrace's own timeline."""
+"""Tables of the pass `join`, in which joined executions have the form of kvtrace's own timeline."""
 
 from collections import Counter
 from typing import Any
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.addons.join.join_text import sentence
-from kvtrace.addons.join.joining import Joined
+from kvtrace.addons.join.joining import JoinedExecutions
 from kvtrace.addons.join.matches import REASONS, Grade, Reason
 from kvtrace.figures.causes import NONE, Integers
 from kvtrace.figures.columns import integers
@@ -21,39 +21,37 @@ _TIMES = ("start", "end", "requested")
 
 
 def tables(
-    trace: Trace, run: Run, times: Trace, joined: Joined, source: str
+    trace: Trace, run: Run, times: Trace, joined: JoinedExecutions, source: str
 ) -> dict[str, pa.Table]:
     """Return the tables of the pass: executions, host events, stacks, and a message.
 
-    Args:
-        trace: The recording.
-        run: The run whose launches were matched.
-        times: The trace with the executions.
-        joined: The matches.
-        source: Name of the times in the message.
+    `trace` is the recording, `run` the run whose launches were matched, `times` the trace with the
+    executions, and `source` the names of the files with the times, for the message.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.
     """
-    theirs = pc.unique(joined.rows["run"].cast(pa.string())).to_pylist()
-    executions = _executions(joined, _next_record(trace, run, "gpu_kernels"))
-    events = times.table("host_events", theirs).drop_columns(["run"])
-    first = _next_record(trace, run, "host_events")
-    events = _set(events, "record", pa.array(np.arange(first, first + events.num_rows)))
+    time_run_ids = pc.unique(joined.rows["run"].cast(pa.string())).to_pylist()
+    executions = _execution_rows(joined, _next_record(trace, run, "gpu_kernels"))
+    events = times.table("host_events", time_run_ids).drop_columns(["run"])
+    first_record = _next_record(trace, run, "host_events")
+    events = _with_column(
+        events, "record", pa.array(np.arange(first_record, first_record + events.num_rows))
+    )
     for name in ("begin", "end"):
-        events = _set(events, name, _later(events[name], joined.shift_ns))
-    used = pa.chunked_array([*executions["stack_id"].chunks, *events["stack_id"].chunks])
-    stacks = times.table("stacks", theirs).drop_columns(["run"])
-    stacks = stacks.filter(pc.is_in(stacks["stack_id"], pc.unique(used)))
+        events = _with_column(events, name, _shifted(events[name], joined.shift_ns))
+    used_stack_ids = pa.chunked_array([*executions["stack_id"].chunks, *events["stack_id"].chunks])
+    stacks = times.table("stacks", time_run_ids).drop_columns(["run"])
+    stacks = stacks.filter(pc.is_in(stacks["stack_id"], pc.unique(used_stack_ids)))
     new_tables = {"gpu_kernels": executions, "host_events": events, "stacks": stacks}
-    messages = pa.Table.from_pylist([_message(run, joined, source)], TABLES["messages"].schema)
+    messages = pa.Table.from_pylist([_message_row(run, joined, source)], TABLES["messages"].schema)
     return {**new_tables, "messages": messages}
 
 
-def counts(joined: Joined) -> dict[str, int]:
-    """Return numbers of executions with a launch or a call by grade, and of others by reason.
+def counts(joined: JoinedExecutions) -> dict[str, int]:
+    """Return the counts of executions: in all, by grade of their match, and by reason for none.
 
-    Executions that look like no launch are counted as `foreign`.
+    Kernels that look like no launch are counted as `foreign`.
     """
     matches, looks = joined.matches, joined.launched
     kernels = np.asarray(joined.rows["kind"].is_null())
@@ -69,49 +67,49 @@ def counts(joined: Joined) -> dict[str, int]:
     }
 
 
-def _executions(joined: Joined, first: int) -> pa.Table:
+def _execution_rows(joined: JoinedExecutions, first: int) -> pa.Table:
     rows, matches = joined.rows.drop_columns(["run"]), joined.matches
     for name in _TIMES:
-        rows = _set(rows, name, _later(rows[name], joined.shift_ns))
+        rows = _with_column(rows, name, _shifted(rows[name], joined.shift_ns))
     direct = (matches.seq != NONE) & (matches.graph == NONE)
     graph = np.where(matches.graph == NONE, integers(rows["graph_id"], NONE), matches.graph)
-    names = pa.array([grade.name.lower() for grade in Grade])
+    grade_names = pa.array([grade.name.lower() for grade in Grade])
     indices = pa.array(matches.grade.astype(np.int32), mask=matches.grade == NONE)
     columns: dict[str, pa.Array] = {
         "record": pa.array(np.arange(first, first + rows.num_rows)),
-        "launch_seq": _known(matches.seq),
-        "call_id": _known(matches.call),
-        "graph_id": _known(graph),
-        "grade": pa.DictionaryArray.from_arrays(indices, names),
+        "launch_seq": _null_if_none(matches.seq),
+        "call_id": _null_if_none(matches.call),
+        "graph_id": _null_if_none(graph),
+        "grade": pa.DictionaryArray.from_arrays(indices, grade_names),
     }
     # As in kvtrace's own timeline: a direct launch itself has the time and line of the request.
     for name in ("requested", "stack_id"):
         columns[name] = pc.if_else(pa.array(direct), pa.scalar(None, rows[name].type), rows[name])
     for name, values in columns.items():
-        rows = _set(rows, name, values)
+        rows = _with_column(rows, name, values)
     return rows
 
 
-def _set(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
+def _with_column(rows: pa.Table, name: str, values: pa.Array | pa.ChunkedArray) -> pa.Table:
     return rows.set_column(rows.column_names.index(name), name, values)
 
 
-def _later(column: pa.ChunkedArray, shift_ns: int) -> pa.ChunkedArray:
+def _shifted(column: pa.ChunkedArray, shift_ns: int) -> pa.ChunkedArray:
     return pc.add(column.cast(pa.int64()), shift_ns).cast(column.type)
 
 
-def _known(values: Integers) -> pa.Array:
+def _null_if_none(values: Integers) -> pa.Array:
     return pa.array(values, mask=values == NONE)
 
 
 def _next_record(trace: Trace, run: Run, table: str) -> int:
-    """Return a number above those of the rows recorded by the run itself."""
+    """Return the first unused number for the column `record` of a table of the run."""
     rows = captured_rows(trace.path, TABLES[table], run.run_id, ["record"], quietly)
     highest = pc.max(rows["record"]).as_py()
     return 0 if highest is None else highest + 1
 
 
-def _message(run: Run, joined: Joined, source: str) -> dict[str, Any]:
+def _message_row(run: Run, joined: JoinedExecutions, source: str) -> dict[str, Any]:
     return {
         "time": run.ended or run.started or 0,
         "level": "info",

@@ -1,7 +1,7 @@
-"""The candidate's side of calls: inputs decoded from bytes, results encoded as bytes.
+"""The candidate's side of calls: receives inputs as bytes, and sends results as bytes.
 
-Results are read by compiled functions of torch and Python, which are looked up before the
-candidate's file is imported and are kept in no object that the file receives.
+Results are read by compiled functions of torch and Python. These functions are looked up before the
+candidate's file is imported, and the file receives no object that refers to them.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ _PLAIN: Final = (torch.Tensor, torch.nn.Parameter)
 
 @dataclass
 class Call:
-    """One call: number, inputs, arguments, and weights of a model with their `values`.
+    """One call of the candidate.
 
-    `gradients`: PyTorch records gradients, as by default. `tracked` and `cotangents` are those of
-    the case.
+    `inputs` describe the inputs, `arguments` are their values; `weights` describe a model's
+    weights, `values` are their values. `gradients`: PyTorch records gradients during the call.
+    `tracked` and `cotangents` are those of the case.
     """
 
     number: int
@@ -51,10 +52,10 @@ class Call:
 
 
 class CallAnswerer:
-    """The loop that reads calls from a pipe and writes their answers."""
+    """Reads calls from a pipe, runs them, and writes the answers into another pipe."""
 
     def __init__(self) -> None:
-        self._read = _reader()
+        self._read = _result_reader()
         self._initial_threads = _python_threads()
         self._results: dict[int, list[Any]] = {}
         #: The last tensor of each position and description, whose contents may be overwritten.
@@ -66,17 +67,16 @@ class CallAnswerer:
         """Answer messages until the pipe is closed.
 
         Args:
-            first: The first message, which was read already.
-            run: Runs the candidate, and returns its results; None if it raised an error.
-
+            first: The first message, which was already read; None if there was none.
+            run: Runs the candidate for a call, and returns its results; None if it raised an error.
         """
-        read_results, write, pack, put_answer = self._read, os.write, SIZES.pack, _put
+        read_results, write, pack, write_answer = self._read, os.write, SIZES.pack, _write_answer
         collect = gc.collect
         message = first
         while message is not None:
             header, content = message
             if "call" in header:
-                call = self._call(header, content)
+                call = self._decode_call(header, content)
                 before = _generator_states()
                 results = run(call)
                 used_generators = [
@@ -87,10 +87,10 @@ class CallAnswerer:
                 descriptions, odd, parts = read_results(results or [])
                 if header["keep"] and parts:
                     self._results[call.number] = [*(results or [])]
-                put_answer(write, pack, descriptions, odd, used_generators, parts)
+                write_answer(write, pack, descriptions, odd, used_generators, parts)
             elif "again" in header:
                 descriptions, odd, parts = read_results(self._results[header["again"]])
-                put_answer(write, pack, descriptions, odd, [], parts)
+                write_answer(write, pack, descriptions, odd, [], parts)
             else:
                 collect()  # a callback that waits for a collection changes results now
                 is_active = (
@@ -98,11 +98,11 @@ class CallAnswerer:
                     or any(signal.getitimer(timer)[0] for timer in _TIMERS)
                     or self._keeps_results()
                 )
-                put_answer(write, pack, "", [], [], [], is_active)
+                write_answer(write, pack, "", [], [], [], is_active)
             message = receive(CALLS, _MOST_BYTES)
 
     def _keeps_results(self) -> bool:
-        """Return whether the candidate keeps a tensor that it returned before its last call."""
+        """Return whether the candidate still refers to a result of a call before its last one."""
         reused_inputs = {id(tensor) for tensor in self._last_tensors.values()}
         counts = Counter(id(value) for results in self._results.values() for value in results)
         return any(
@@ -114,17 +114,17 @@ class CallAnswerer:
             for value in self._results[call]
         )
 
-    def _call(self, header: dict[str, Any], content: bytes) -> Call:
+    def _decode_call(self, header: dict[str, Any], content: bytes) -> Call:
         inputs: list[Input] = []
         values: list[Any] = []
-        start = 0
+        byte_offset = 0
         result_addresses = {
             value.untyped_storage().data_ptr()
             for results in self._results.values()
             for value in results
             if isinstance(value, torch.Tensor)
         }
-        count = len(header["inputs"])
+        input_count = len(header["inputs"])
         for position, entry in enumerate((*header["inputs"], *header["weights"])):
             if "dtype" not in entry:
                 inputs.append(ScalarInput(entry["name"], entry["value"]))
@@ -132,7 +132,7 @@ class CallAnswerer:
                 continue
             description = tensor_of({**entry, "file": ""})
             size = description.storage * getattr(torch, description.dtype).itemsize
-            bytes_, start = content[start : start + size], start + size
+            bytes_, byte_offset = content[byte_offset : byte_offset + size], byte_offset + size
             if entry.get("same") is not None:
                 inputs.append(description)
                 values.append(values[entry["same"]])
@@ -149,44 +149,49 @@ class CallAnswerer:
                 values.append(last_tensor)
                 continue
             tensor = tensors.tensor_of(description, bytes_, "cuda")
-            if position < count:
+            if position < input_count:
                 self._last_tensors[key] = tensor
             inputs.append(description)
             values.append(tensor)
-        weights = [entry for entry in inputs[count:] if isinstance(entry, TensorInput)]
+        weights = [entry for entry in inputs[input_count:] if isinstance(entry, TensorInput)]
         return Call(
-            header["call"], inputs[:count], values[:count], weights, values[count:],
+            header["call"], inputs[:input_count], values[:input_count], weights,
+            values[input_count:],
             header["gradients"], header["tracked"], header["cotangents"],
         )  # fmt: skip
 
 
 def _overwrite(tensor: Any, content: bytes) -> None:
-    """Replace the contents of a tensor's storage at the same address."""
-    whole = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-    whole.set_(tensor.untyped_storage())
-    whole.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
+    """Overwrite the whole storage of a tensor with `content`."""
+    storage_bytes = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    storage_bytes.set_(tensor.untyped_storage())
+    storage_bytes.copy_(torch.frombuffer(bytearray(content), dtype=torch.uint8))
 
 
-def _put(
+def _write_answer(
     write: Callable[[int, Any], int], pack: Callable[[int, int], bytes], descriptions: str,
     odd: Sequence[str], used_generators: Sequence[str], parts: Sequence[bytes],
     is_active: bool = False,
 ) -> None:  # fmt: skip
-    """Write an answer as `messages.py` defines messages."""
+    """Write an answer into the pipe, in the format of `messages.py`.
+
+    `descriptions` is JSON text on the results, `parts` are their bytes, `odd` are sentences on
+    results that are no plain tensors. `is_active`: threads, timers or kept results were found.
+    """
     texts = (",".join(f'"{name}"' for name in names) for names in (odd, used_generators))
-    listed = ",".join(
+    name_lists = ",".join(
         f'"{name}":[{text}]' for name, text in zip(("odd", "drew"), texts, strict=True)
     )
     active = "true" if is_active else "false"
-    text = f'{{"results":[{descriptions}],{listed},"running":{active}}}'.encode()
+    text = f'{{"results":[{descriptions}],{name_lists},"running":{active}}}'.encode()
     for part in (pack(len(text), sum(map(len, parts))) + text, *parts):
         remaining = memoryview(part)
         while remaining:
             remaining = remaining[write(ANSWERS, remaining[: 1 << 20]) :]
 
 
-def _reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[bytes]]]:
-    """Return a function that gives the results' descriptions, oddities and bytes."""
+def _result_reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[bytes]]]:
+    """Return a function that reads results: their JSON descriptions, oddities, and bytes."""
     base, strided, byte = torch._C.TensorBase, torch.strided, torch.uint8
     contiguous, reshape, view, numpy = base.contiguous, base.reshape, base.view, base.numpy
     detach, cpu, conjugated, negated = base.detach, base.cpu, base.resolve_conj, base.resolve_neg
@@ -199,21 +204,25 @@ def _reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[bytes]]]:
         descriptions: list[str] = []
         oddities: list[str] = []
         parts: list[bytes] = []
-        for at, value in enumerate(results):
+        for index, value in enumerate(results):
             if not isinstance(value, torch.Tensor):
                 number = float(value) if type(value) in (bool, int, float) else None
-                descriptions.append(f'{{"value":{"null" if number is None else _number(number)}}}')
+                descriptions.append(
+                    f'{{"value":{"null" if number is None else _json_number(number)}}}'
+                )
                 parts.append(b"")
                 continue
             if type(value) not in _PLAIN:
-                oddities.append(f"result {at} is a {type(value).__name__[:40]!a}, no plain tensor")
+                oddities.append(
+                    f"result {index} is a {type(value).__name__[:40]!a}, no plain tensor"
+                )
             elif attributes(value):
-                oddities.append(f"result {at} is a tensor with separate attributes")
+                oddities.append(f"result {index} is a tensor with separate attributes")
             with no_function(), no_dispatch():
                 if type(value) not in _PLAIN:
                     value = cast(value, torch.Tensor)
                 if layout_of(value) is not strided:
-                    oddities.append(f"result {at} is a sparse tensor")
+                    oddities.append(f"result {index} is a sparse tensor")
                     descriptions.append('{"value":null}')
                     parts.append(b"")
                     continue
@@ -232,7 +241,7 @@ def _reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[bytes]]]:
     return read
 
 
-def _number(value: float) -> str:
+def _json_number(value: float) -> str:
     if value != value:
         return "NaN"
     return (
@@ -245,17 +254,19 @@ def _number(value: float) -> str:
 
 
 def _python_threads() -> int:
-    """Return the number of threads that run Python, without those of kvtrace."""
+    """Return the number of threads that run Python code, other than kvtrace's threads."""
     targets = (getattr(thread, "_target", None) for thread in threading.enumerate())
-    ours = sum(str(getattr(target, "__module__", "")).startswith("kvtrace.") for target in targets)
-    return len(sys._current_frames()) - ours
+    threads_of_kvtrace = sum(
+        str(getattr(target, "__module__", "")).startswith("kvtrace.") for target in targets
+    )
+    return len(sys._current_frames()) - threads_of_kvtrace
 
 
 def _generator_states() -> dict[str, Any]:
     state: tuple[Any, ...] = tuple(np.random.get_state(legacy=True))
-    kind, keys, *rest = state
+    algorithm, keys, *position = state
     return {
         "random": random.getstate(),
-        "numpy.random": (kind, bytes(keys), *rest),
+        "numpy.random": (algorithm, bytes(keys), *position),
         "torch": bytes(torch.get_rng_state().numpy()),
     }

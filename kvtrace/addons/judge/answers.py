@@ -1,7 +1,7 @@
-"""Right results, computed by the reference's second process once the candidate has ended.
+"""The reference's results, computed in a second process after the candidate has ended.
 
-Until then they exist nowhere, so the candidate cannot find them. Nor can it know the other values
-of the same inputs that are drawn here, for which launches must be right, too.
+Until then they exist nowhere, so the candidate cannot find them. Other values of the inputs are
+also drawn here: the candidate's launches must compute right results for them too.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ _AWKWARD_SECONDS: Final = 1.5
 
 @dataclass(frozen=True, slots=True)
 class FreshCase:
-    """A case with values that the candidate never had, and the reference's results for it.
+    """A case with values that the candidate never received, and the reference's results for it.
 
-    `whole`: integers and booleans differ as well, if the case has any. `awkward`: the kind of
-    awkward floats, if they are awkward.
+    `whole`: integers and booleans have new values too, if the case has any. `awkward`: the kind of
+    awkward floats; empty if the floats are usual.
     """
 
     case: Case
@@ -71,8 +71,8 @@ class FreshCase:
 class Answer:
     """The reference's results for a case, and for the same case with other values.
 
-    `untried` lists awkward values that were not drawn, for lack of time or because of too many
-    elements.
+    `untried` lists the kinds of awkward values that were not drawn, because time was over or the
+    case has too many elements.
     """
 
     expected: Expected
@@ -83,16 +83,15 @@ class Answer:
 def answer(
     place: Place, inputs: Path, child: Path, folder: Path, prepared: Path, seed: int
 ) -> None:  # fmt: skip
-    """Write the reference's results for all cases, and for other values of them, into a folder.
+    """Write the reference's results for all cases, and for the cases with other values.
 
     Args:
-        place: The reference.
-        inputs: The folder of the cases.
-        child: The folder of the candidate's process, with TTIR.
-        folder: The folder for results and other values.
-        prepared: The file of the seed that the cases were made with.
+        place: The reference's file and function.
+        inputs: The folder with the cases.
+        child: The folder of the candidate's process; its TTIR has constants for awkward values.
+        folder: The folder to write into: the other values, and results as `answers.json`.
+        prepared: The file with the seed that the cases were made with.
         seed: The seed of the other values.
-
     """
     start_evaluator(folder)
     seed_torch(prepared)
@@ -105,7 +104,7 @@ def answer(
         untried: list[str] = []
         if not number:
             fresh_cases += _wide_integer_cases(reference, case, inputs, folder, random)
-            constants = _constants(child)
+            constants = _kernel_constants(child)
             fresh_cases += _awkward_cases(
                 reference, case, inputs, folder, random, constants, untried,
                 huge=0 < expected.length <= _MOST_INPUTS_OF_ELEMENT,
@@ -128,10 +127,10 @@ def _fresh_cases(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator,
     number: int,
 ) -> Iterator[FreshCase]:  # fmt: skip
-    """Yield cases that the reference accepts with other values: all values, then floats alone.
+    """Yield the case with other values: of all tensors, then of tensors of floats alone.
 
-    Weights differ in the first case alone, since a model may convert its weights once and keep the
-    result.
+    Values that the reference refuses are skipped. A model's weights change in the first case alone
+    (`number` 0), since a model may convert its weights once and keep the result.
     """
     has_floats = any(
         is_floats(entry) for entry in (*case.inputs, *(() if number else case.weights))
@@ -159,7 +158,8 @@ def _awkward_cases(
 ) -> Iterator[FreshCase]:  # fmt: skip
     """Yield the case with each kind of awkward floats that the reference accepts.
 
-    `huge`: values whose squares overflow are tried, too.
+    `huge`: also try values whose squares overflow. Kinds that are not tried, because of time or
+    size, are added to `untried`.
     """
     floats = [entry for entry in case.inputs if is_floats(entry)]
     groups = [(CONSTANTS, entry) for entry in groups_of(constants)]
@@ -167,18 +167,18 @@ def _awkward_cases(
     kinds = [*usual, *groups, (SPECIAL, [])]
     if not floats:
         return
-    begun = time.process_time()
+    start_time = time.process_time()
     is_large = sum(entry.storage for entry in case.tensors) > _MOST_ELEMENTS
-    for at, (kind, group) in enumerate(kinds):
-        if is_large or time.process_time() > begun + _AWKWARD_SECONDS:
-            untried += dict.fromkeys(name for name, _ in kinds[at:])
+    for index, (kind, group) in enumerate(kinds):
+        if is_large or time.process_time() > start_time + _AWKWARD_SECONDS:
+            untried += dict.fromkeys(name for name, _ in kinds[index:])
             return
         redrawn = _other_values(
-            case, inputs, folder, random, f"awkward{at}", floats, (), scaled=False, awkward=kind,
+            case, inputs, folder, random, f"awkward{index}", floats, (), scaled=False, awkward=kind,
             constants=group,
         )  # fmt: skip
         try:
-            expected = reference.results(redrawn, folder, folder, f"awkward{at}")
+            expected = reference.results(redrawn, folder, folder, f"awkward{index}")
         except Exception:  # noqa: BLE001, S112 - values that the reference refuses prove nothing
             continue
         if kind == HUGE and _overflows(expected, folder):
@@ -189,19 +189,20 @@ def _awkward_cases(
 def _overflows(expected: Expected, folder: Path) -> bool:
     """Return whether the reference, or an equally good algorithm, overflows in the inputs' types.
 
-    That is so where the reference's results are far off, or are large themselves: a mean may add
-    before it divides.
+    It does if the reference's results in these types are far from the exact ones, or if results are
+    near the largest number: a mean may add before it divides.
     """
-    for one, other in zip(expected.exact, expected.native, strict=True):
-        if other["dtype"] not in EPSILON:
+    for exact_tensor, native_tensor in zip(expected.exact, expected.native, strict=True):
+        if native_tensor["dtype"] not in EPSILON:
             continue
         exact, native = (
-            tensors.array(folder, stored).astype(np.float64) for stored in (one, other)
+            tensors.array(folder, stored).astype(np.float64)
+            for stored in (exact_tensor, native_tensor)
         )
         finite = np.isfinite(exact)
         with np.errstate(all="ignore"):
             is_close = np.abs(native - exact) <= _LOST_SHARE * np.abs(exact)
-        limit = float(ml_dtypes.finfo(numpy_dtype(str(other["dtype"]))).max) ** _FAR_BELOW
+        limit = float(ml_dtypes.finfo(numpy_dtype(str(native_tensor["dtype"]))).max) ** _FAR_BELOW
         if not is_close[finite].all() or np.abs(exact[finite]).max(initial=0.0) > limit:
             return True
     return False
@@ -210,7 +211,7 @@ def _overflows(expected: Expected, folder: Path) -> bool:
 def _wide_integer_cases(
     reference: Reference, case: Case, inputs: Path, folder: Path, random: np.random.Generator
 ) -> Iterator[FreshCase]:
-    """Yield the case with integers of all sizes, unless the reference refuses them as positions."""
+    """Yield the case with integers of all sizes, unless the reference raises an error for them."""
     integers = [entry for entry in case.inputs if is_integers(entry)]
     if not integers:
         return
@@ -227,45 +228,49 @@ def _other_values(
     changing: Sequence[Input], weights: Sequence[TensorInput], *, scaled: bool, awkward: str = "",
     constants: Sequence[float] = (),
 ) -> Case:  # fmt: skip
-    """Return a case with other values in some tensors, and write the contents into `folder`."""
+    """Return the case with new values in the tensors `changing` and `weights`.
+
+    Writes the contents of all tensors into `folder`, in files that begin with `name`. The values
+    are usual ones (see `fresh.other_values` for `scaled`), or of the kind `awkward`.
+    """
     new_files: dict[str, str] = {}
 
-    def redrawn(entry: TensorInput, at: str, *, changes: bool) -> TensorInput:
+    def redrawn(entry: TensorInput, index: str, *, changes: bool) -> TensorInput:
         if entry.file in new_files:  # one tensor is several inputs
             return replace(entry, file=new_files[entry.file])
-        new_files[entry.file] = f"{name}-{at}.bin"
+        new_files[entry.file] = f"{name}-{index}.bin"
         content = (inputs / entry.file).read_bytes()
         if changes:
             content = other_values(
                 content, entry, random, scaled=scaled, awkward=awkward, constants=constants
             )
-        (folder / f"{name}-{at}.bin").write_bytes(content)
-        return replace(entry, file=f"{name}-{at}.bin")
+        (folder / f"{name}-{index}.bin").write_bytes(content)
+        return replace(entry, file=f"{name}-{index}.bin")
 
     return replace(
         case,
         inputs=tuple(
-            redrawn(entry, str(at), changes=entry in changing)
+            redrawn(entry, str(index), changes=entry in changing)
             if isinstance(entry, TensorInput)
             else entry
-            for at, entry in enumerate(case.inputs)
+            for index, entry in enumerate(case.inputs)
         ),
         weights=tuple(
-            redrawn(entry, f"w{at}", changes=entry in weights)
-            for at, entry in enumerate(case.weights)
+            redrawn(entry, f"w{index}", changes=entry in weights)
+            for index, entry in enumerate(case.weights)
         ),
     )
 
 
-def _constants(child: Path) -> list[float]:
-    """Return the float constants of the kernels' TTIR, a limited number of each."""
+def _kernel_constants(child: Path) -> list[float]:
+    """Return up to 64 nonzero float constants of each of up to 16 kernels, from their TTIR."""
     constants: dict[float, None] = {}
     for path in sorted(child.glob("ttir-*"))[:_MOST_KERNELS]:
         if path.is_symlink() or not path.is_file():
             continue
         with path.open("rb") as file:
-            numbers = _CONSTANT.findall(file.read(_MOST_BYTES))
-        constants |= {float(number): None for number in numbers[:_MOST_CONSTANTS]}
+            constant_texts = _CONSTANT.findall(file.read(_MOST_BYTES))
+        constants |= {float(number): None for number in constant_texts[:_MOST_CONSTANTS]}
     return [constant for constant in constants if constant]
 
 
@@ -273,8 +278,7 @@ def read_answers(folder: Path) -> list[Answer]:
     """Read the reference's answers, one per case; an empty list if there is no reference.
 
     Raises:
-        CannotJudge: it was not left as `answer` writes it.
-
+        CannotJudge: the cases cannot be read.
     """
     if not (folder / "answers.json").exists():
         return []

@@ -1,4 +1,4 @@
-"""Sentences about a candidate's observed actions besides computing."""
+"""Sentences about a candidate's forbidden actions: files, processes, network, object searches."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -14,7 +14,7 @@ _MOST_EXAMPLES: Final = 3
 
 
 def behavior_sentences(events: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield each kind of observed action, with a sentence that gives examples."""
+    """Yield each kind of observed action, with a sentence that lists up to three examples."""
     examples_by_kind: dict[str, dict[str, None]] = {}
     for event in events:
         examples = examples_by_kind.setdefault(str(event["kind"]), {})

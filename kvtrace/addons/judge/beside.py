@@ -1,9 +1,8 @@
-"""A helper process with torch and a clean environment, which runs functions concurrently.
+"""A helper process with torch and a clean environment, which runs functions for this process.
 
-The environment that a process is executed with stays in its memory and in /proc/self/environ, and
-so in those of its forks, even if variables are deleted later. This process's environment may hold
-secrets, so untrusted code is forked from the helper instead. An idle helper is kept for the next
-judgment.
+A process's initial environment stays in its memory and in /proc/self/environ, also in forks, even
+if variables are deleted later. This process's environment may contain secrets, so processes for
+untrusted code are forked from the helper. An idle helper is reused by the next judgment.
 """
 
 from __future__ import annotations
@@ -36,7 +35,10 @@ _idle: list[HelperProcess] = []
 
 
 class HelperProcess:
-    """A process that runs functions of kvtrace for this process; it is not confined."""
+    """A process that runs functions of kvtrace for this process, one at a time; not confined.
+
+    `owner` is the id of the process that created it.
+    """
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -53,7 +55,10 @@ class HelperProcess:
         return self._process.pid
 
     def ask(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Send a function that pickle finds by name to the process; `answer` waits for it."""
+        """Start a function with arguments in the process; `answer` waits for its result.
+
+        The function must be importable by name, as for pickle.
+        """
         assert self._process.stdin is not None
         self._owes_answer = True
         try:
@@ -63,25 +68,24 @@ class HelperProcess:
             return  # the process has ended; `answer` reports that
 
     def answer(self) -> Any:
-        """Wait for the function to end, and return its result.
+        """Wait for the function that `ask` started, and return its result.
 
         Raises:
             KvtraceError: the function raised this error.
             CannotJudge: the function raised another error, or the process ended before that.
-
         """
         assert self._process.stdout is not None
         try:
-            done, value = pickle.load(self._process.stdout)  # noqa: S301 - our own code wrote it
+            succeeded, value = pickle.load(self._process.stdout)  # noqa: S301 - our own code wrote it
         except EOFError as error:
             raise CannotJudge("a process of kvtrace judge ended before it was done") from error
         self._owes_answer = False
-        if done:
+        if succeeded:
             return value
         raise value
 
     def is_idle(self) -> bool:
-        """Return whether this process may send a function: the helper runs and owes no answer."""
+        """Return whether the helper runs, belongs to this process, and owes no answer."""
         return self.owner == os.getpid() and not self._owes_answer and self._process.poll() is None
 
     def end(self) -> None:
@@ -92,7 +96,7 @@ class HelperProcess:
 
 @contextmanager
 def helper_process() -> Iterator[HelperProcess]:
-    """Yield a helper for exclusive use; a helper that still owes an answer is killed."""
+    """Yield an idle or new helper for exclusive use; kill it afterwards if it owes an answer."""
     helper = (
         next((idle for idle in iter(_pop_idle, None) if idle.is_idle()), None) or HelperProcess()
     )
@@ -117,7 +121,10 @@ def _end_idle() -> None:
 
 
 def serve(parent: int) -> None:
-    """Run functions sent to standard input until it closes or the parent process ends."""
+    """Run the functions that arrive on standard input, and write results to standard output.
+
+    This is the helper's main function; it ends with its input, or with the process `parent`.
+    """
     system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
     if os.getppid() != parent:
         return  # the parent ended before this process was bound to it

@@ -1,10 +1,10 @@
-"""The caller: passes inputs to the candidate's process, one call at a time, and stores results.
+"""The caller: sends inputs to the candidate's process, one call at a time, and stores results.
 
-The caller runs no code of the candidate and shares no memory with its process. Inputs of a call are
-sent when the call before is answered, so no answer can be made of later inputs. A seed that only
-the caller has determines which case a call is of, how many calls there are, and their order. Each
-case is called at least once; the bytes of its first answer are stored as its results. All later
-answers must equal them, both when returned and when read again.
+The caller runs no code of the candidate and shares no memory with its process. The inputs of a call
+are sent after the previous call was answered, so no answer can depend on later inputs. A seed that
+only the caller has determines the number of calls, and the case of each. Each case is called at
+least once; the bytes of its first answer are stored as its results. All later answers for the case
+must be equal, both when returned and when read again.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _TYPES: Final = frozenset((*DTYPES.values(), *EPSILON)) | {
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A returned result with the file of its bytes; `value` is a number, which has no bytes."""
+    """A returned result: a tensor whose bytes are in `file`, or else the number `value`."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -71,13 +71,13 @@ class CallResults:
         order: The case number of each call.
         results: The results of each case's first call, by case number.
         odd: Sentences on results that are not plain tensors.
-        differences: Rule and sentence for each result that differs in another call or later.
-        drew: Generators of random numbers that a call used.
+        differences: Rule and sentence for each result that differs in a repeated call ("call") or
+            when read again ("later").
+        drew: Names of random number generators that calls used.
         whole: All calls were answered.
-        malformed: The error in a message, if reading stopped there.
+        malformed: The error in a message that ended the calls; empty if none did.
         running: Threads or timers of the candidate ran on after its last call, or the candidate
             kept results.
-
     """
 
     order: list[int] = field(default_factory=list)
@@ -90,21 +90,20 @@ class CallResults:
     running: bool = False
 
 
-def hand_over(
+def call_candidate(
     inputs: Path, seed: Path, folder: Path, calls: int, answers: int, *, seconds: float,
     most_bytes: int,
 ) -> None:  # fmt: skip
-    """Call the candidate on all cases, and write its results into a folder.
+    """Call the candidate on all cases, and write its results into a new folder.
 
     Args:
-        inputs: The folder of the cases.
-        seed: The file of the seed of order and number of calls.
-        folder: The folder for results.
+        inputs: The folder with the cases.
+        seed: The file with the seed that determines number and order of calls.
+        folder: The folder to create for results.
         calls: The descriptor that calls are written to.
         answers: The descriptor that answers are read from.
-        seconds: Time limit of the candidate's process.
+        seconds: Time limit of the candidate's process, which limits the repeated calls.
         most_bytes: Limit of a call's results in bytes.
-
     """
     folder.mkdir()
     caller = _Caller(inputs, folder, _random_from(seed), calls, answers, most_bytes)
@@ -130,7 +129,7 @@ def _random_from(seed: Path) -> random.Random:
 
 
 def fork_worker(parent: int, work: Any) -> int:
-    """Run a function in a fork that is killed when this process ends; return its process id."""
+    """Run `work` in a fork, and return the fork's process id; it is killed when `parent` ends."""
     pid = os.fork()
     if pid == 0:
         code = 1
@@ -146,12 +145,11 @@ def fork_worker(parent: int, work: Any) -> int:
     return pid
 
 
-def read_answered(folder: Path) -> CallResults:
-    """Read the file that `hand_over` has written.
+def read_call_results(folder: Path) -> CallResults:
+    """Return the results that `call_candidate` has written into a folder.
 
     Raises:
         CannotJudge: the file does not exist.
-
     """
     try:
         content = json.loads((folder / ANSWERED).read_text(encoding="utf-8"))
@@ -168,6 +166,8 @@ def read_answered(folder: Path) -> CallResults:
 
 
 class _Caller:
+    """The calls of one judgment; `answered` has their results so far."""
+
     def __init__(
         self, inputs: Path, folder: Path, random_: random.Random, calls: int, answers: int,
         most_bytes: int,
@@ -188,19 +188,19 @@ class _Caller:
         self._repeating_seconds = 0.0
 
     def call_all(self, seconds: float) -> None:
-        """Call each case once, and some cases again."""
+        """Call each case once in random order, repeat some calls, and read old results again."""
         random_ = self._random
-        others = [*range(1, len(self._cases))]
-        random_.shuffle(others)
-        for number in [0, *others]:
+        other_cases = [*range(1, len(self._cases))]
+        random_.shuffle(other_cases)
+        for number in [0, *other_cases]:
             self._call(number)
             for _ in range(random_.randrange(4)):
                 self._repeat()
-        fewest, most = random_.randint(*_FEWEST_CALLS), random_.randint(*_MOST_CALLS)
-        while (count := len(self.answered.order)) < most:
+        fewest_calls, most_calls = random_.randint(*_FEWEST_CALLS), random_.randint(*_MOST_CALLS)
+        while (count := len(self.answered.order)) < most_calls:
             if not self._can_repeat() or self._repeating_seconds > _REPEATING_SHARE * seconds:
                 break
-            if self._repeating_seconds > _REPEATING_SECONDS and count >= fewest:
+            if self._repeating_seconds > _REPEATING_SECONDS and count >= fewest_calls:
                 break
             self._repeat()
         self._call(0, keep=True)  # a last result, for a thread that changes such a result later
@@ -216,19 +216,25 @@ class _Caller:
         return any(self._first_bytes.values())
 
     def _repeat(self) -> None:
-        """Repeat the call of an answered case, most often one of few bytes."""
-        answered = sorted(
+        """Repeat the call of a random answered case; cases with few bytes are chosen more often."""
+        answered_cases = sorted(
             (n for n, parts in self._first_bytes.items() if parts), key=self._size_key
         )
-        if not answered:
+        if not answered_cases:
             return
         begun = time.monotonic()
-        chosen = answered[min(int(self._random.expovariate(0.7)), len(answered) - 1)]
-        last = self.answered.order[-1]
-        same_shapes = [n for n in answered if n != last and self._shapes(n) == self._shapes(last)]
+        case_number = answered_cases[
+            min(int(self._random.expovariate(0.7)), len(answered_cases) - 1)
+        ]
+        last_case = self.answered.order[-1]
+        same_shapes = [
+            n
+            for n in answered_cases
+            if n != last_case and self._shapes(n) == self._shapes(last_case)
+        ]
         if same_shapes and self._random.random() < 1 / 2:  # memory left by the last call would fit
-            chosen = self._random.choice(same_shapes)
-        self._call(chosen)
+            case_number = self._random.choice(same_shapes)
+        self._call(case_number)
         if self._kept_calls and self._random.random() < 1 / 8:
             self._read_again([self._random.choice(self._kept_calls)], "later")
         self._repeating_seconds += time.monotonic() - begun
@@ -237,13 +243,16 @@ class _Caller:
         return [tensor.shape for tensor in self._cases[number].tensors]
 
     def _size_key(self, number: int) -> tuple[bool, int]:
-        """Return a sort key of cases: by bytes, those with few elements last."""
+        """Return a sort key for cases: by size in bytes, but tiny cases last."""
         sizes = [math.prod(tensor.shape) for tensor in self._cases[number].tensors]
         total = sum(tensor.storage for tensor in self._cases[number].tensors)
         return max(sizes, default=0) < FEW, total
 
     def _call(self, number: int, *, keep: bool = False) -> None:
-        """Call the candidate on a case, and compare the answer with the case's first, if any."""
+        """Call the candidate on a case, and store the answer, or compare it with the first one.
+
+        `keep`: the results stay alive in the candidate's process, to be read again.
+        """
         case, call = self._cases[number], len(self.answered.order)
         first_bytes = self._first_bytes.get(number)
         is_new = first_bytes is None or self._random.random() < 1 / 16
@@ -252,10 +261,10 @@ class _Caller:
         header = {
             "call": call, "keep": keep,
             "inputs": [
-                {**_described(value), "same": case.shared_with(at)}
+                {**_input_description(value), "same": case.shared_with(at)}
                 for at, value in enumerate(case.inputs)
             ],
-            "weights": [_described(weight) for weight in case.weights],
+            "weights": [_input_description(weight) for weight in case.weights],
             "overwrite": self._random.random() < 1 / 2,
             "gradients": self._random.random() < 1 / 2,
             "tracked": case.tracked, "cotangents": case.cotangents,
@@ -263,13 +272,13 @@ class _Caller:
         if call == 0 and (self._inputs / INITIAL).exists():
             header["initial"] = json.loads((self._inputs / INITIAL).read_text(encoding="utf-8"))
         answer, content = self._exchange(header, self._contents(number))
-        for name in _texts(answer.get("drew")):
+        for name in _short_texts(answer.get("drew")):
             if name not in self.answered.drew:
                 self.answered.drew.append(name)
-        for sentence in _texts(answer.get("odd")):
+        for sentence in _short_texts(answer.get("odd")):
             if sentence not in self.answered.odd:
                 self.answered.odd.append(sentence)
-        results, parts = _results(answer, content)
+        results, parts = _results_of_answer(answer, content)
         if keep and parts:
             self._kept_calls.append(call)
             self._kept_size += len(content)
@@ -279,7 +288,7 @@ class _Caller:
             self._compare(number, results, parts, "call", f"call {call + 1}")
 
     def _contents(self, number: int) -> bytes:
-        """Return the bytes of a case's tensors, cached if they are few."""
+        """Return the bytes of all tensors of a case; those of small cases are cached."""
         if number not in self._cached_inputs:
             files = [self._inputs / tensor.file for tensor in self._cases[number].tensors]
             content = b"".join(file.read_bytes() for file in files)
@@ -290,9 +299,9 @@ class _Caller:
 
     def _store_first(self, number: int, results: Sequence[Result], parts: Sequence[bytes]) -> None:
         stored = []
-        for at, (result, part) in enumerate(zip(results, parts, strict=True)):
-            file = f"answer{number}-{at}.bin"
-            (self._folder / file).write_bytes(part)
+        for index, (result, content) in enumerate(zip(results, parts, strict=True)):
+            file = f"answer{number}-{index}.bin"
+            (self._folder / file).write_bytes(content)
             stored.append(Result(result.dtype, result.shape, file, result.value))
         self.answered.results[number] = stored
         self._first_bytes[number] = [*parts]
@@ -300,28 +309,37 @@ class _Caller:
     def _compare(
         self, number: int, results: Sequence[Result], parts: Sequence[bytes], rule: str, when: str
     ) -> None:
-        """Note results that differ from the first answer of the case."""
+        """Compare results with the first answer of their case, and store the differences.
+
+        `rule` and `when` describe the difference: a repeated call, or reading again.
+        """
         first_results, first_parts = self.answered.results[number], self._first_bytes[number]
         label = self._cases[number].label
         if len(first_results) != len(results):
-            self._note_difference(
+            self._add_difference(
                 rule, f"{len(results)} results in place of {len(first_results)}, {when}, {label}"
             )
             return
-        for at, (old, new) in enumerate(zip(first_results, results, strict=True)):
-            if (old.dtype, old.shape, repr(old.value)) != (new.dtype, new.shape, repr(new.value)):
-                self._note_difference(
-                    rule, f"result {at} has another type, shape or value, {when}, {label}"
+        for index, (first_result, result) in enumerate(zip(first_results, results, strict=True)):
+            if (first_result.dtype, first_result.shape, repr(first_result.value)) != (
+                result.dtype,
+                result.shape,
+                repr(result.value),
+            ):
+                self._add_difference(
+                    rule, f"result {index} has another type, shape or value, {when}, {label}"
                 )
-            elif first_parts[at] != parts[at]:
-                kind = numpy_dtype(new.dtype)
-                one, two = (np.frombuffer(part, kind) for part in (first_parts[at], parts[at]))
-                count = count_differences(one, two)
+            elif first_parts[index] != parts[index]:
+                dtype = numpy_dtype(result.dtype)
+                first_elements, elements = (
+                    np.frombuffer(part, dtype) for part in (first_parts[index], parts[index])
+                )
+                count = count_differences(first_elements, elements)
                 if count:
-                    text = f"{count:,} of {one.size:,} elements of result {at} differ"
-                    self._note_difference(rule, f"{text}, {when}, {label}")
+                    text = f"{count:,} of {first_elements.size:,} elements of result {index} differ"
+                    self._add_difference(rule, f"{text}, {when}, {label}")
 
-    def _note_difference(self, rule: str, text: str) -> None:
+    def _add_difference(self, rule: str, text: str) -> None:
         if len(self.answered.differences) < _MOST_NOTES:
             self.answered.differences.append((rule, text))
 
@@ -329,7 +347,7 @@ class _Caller:
         """Read earlier results again, and compare them with the first answers of their cases."""
         for call in calls:
             answer, content = self._exchange({"again": call})
-            results, parts = _results(answer, content)
+            results, parts = _results_of_answer(answer, content)
             number = self.answered.order[call]
             self._compare(number, results, parts, "later", f"read {when}")
 
@@ -343,8 +361,8 @@ class _Caller:
         return answer
 
 
-def _described(entry: Input) -> dict[str, Any]:
-    """Return the description of an input that the candidate's process gets, without its file."""
+def _input_description(entry: Input) -> dict[str, Any]:
+    """Return the description of an input for the candidate's process, without its file."""
     if isinstance(entry, TensorInput):
         return {
             "name": entry.name, "dtype": entry.dtype, "shape": entry.shape,
@@ -353,51 +371,50 @@ def _described(entry: Input) -> dict[str, Any]:
     return {"name": entry.name, "value": entry.value}
 
 
-def _texts(value: Any) -> list[str]:
-    """Return a few short texts of a list that may be anything."""
+def _short_texts(value: Any) -> list[str]:
+    """Return up to 20 texts of a list, cut to 200 characters each; [] for other values."""
     texts = value if isinstance(value, list) else []
     return [str(text)[:200] for text in texts[:_MOST_NOTES]]
 
 
-def _results(header: dict[str, Any], content: bytes) -> tuple[list[Result], list[bytes]]:
+def _results_of_answer(header: dict[str, Any], content: bytes) -> tuple[list[Result], list[bytes]]:
     """Return the results that a header describes, and the bytes of each.
 
     Raises:
         Malformed: the header does not describe the bytes.
-
     """
     entries = header.get("results")
     if not isinstance(entries, list) or len(entries) > _MOST_RESULTS:
-        raise Malformed("an answer without results, or with too many")
-    results, parts, start = [], [], 0
+        raise Malformed("an answer has no results, or too many")
+    results, parts, byte_offset = [], [], 0
     for entry in entries:
         if not isinstance(entry, dict):
-            raise Malformed("a result that is not an object")
+            raise Malformed("a result is not a JSON object")
         if "value" in entry:
             value = entry["value"]
             if not isinstance(value, int | float) and value is not None:
-                raise Malformed("a result that is not a number")
+                raise Malformed("the value of a result is not a number")
             results.append(Result("", (), value=None if value is None else float(value)))
             parts.append(b"")
             continue
         dtype, shape = entry.get("dtype"), entry.get("shape")
         if dtype not in _TYPES or not isinstance(shape, list) or len(shape) > _MOST_AXES:
-            raise Malformed(f"a result of the type {str(dtype)[:40]}")
+            raise Malformed(f"a result has an invalid type ({str(dtype)[:40]}) or too many axes")
         if not all(type(size) is int and 0 <= size < 1 << 40 for size in shape):
-            raise Malformed("a result of no shape")
-        end = start + math.prod(shape) * numpy_dtype(str(dtype)).itemsize
-        if end > len(content):
-            raise Malformed("a result without all of its bytes")
+            raise Malformed("a result has an invalid shape")
+        byte_end = byte_offset + math.prod(shape) * numpy_dtype(str(dtype)).itemsize
+        if byte_end > len(content):
+            raise Malformed("a result has fewer bytes than its shape needs")
         results.append(Result(str(dtype), tuple(shape)))
-        parts.append(content[start:end])
-        start = end
-    if start != len(content):
-        raise Malformed("bytes of no result")
+        parts.append(content[byte_offset:byte_end])
+        byte_offset = byte_end
+    if byte_offset != len(content):
+        raise Malformed("an answer has bytes that belong to no result")
     return results, parts
 
 
 def array_of(result: Result, folder: Path) -> np.ndarray[Any, Any]:
-    """Return the elements of a result of a case's first call."""
+    """Return the elements of a result as an array; `folder` has the file of its bytes."""
     if not result.file or not result.dtype:
         return np.asarray(np.nan if result.value is None else result.value, np.float64)
     content = (folder / result.file).read_bytes()

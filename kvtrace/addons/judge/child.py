@@ -4,10 +4,10 @@ The candidate's code can change anything in this process, so nothing written her
 another process reads the log and evaluates the launches again.
 
 Calls arrive one at a time (`calling.py`) with inputs alone, without right results or the case's
-identity. Results are answered as bytes, at once and when they are asked for again. The log has one
-JSON object per line: `launch`, `moved`, `returned`, `raised` and `changed` of a call in order, and
-between them other observed actions of the candidate (`kind`). The log goes through a pipe, so that
-written entries cannot be taken back.
+identity. Results are sent as bytes, after the call and when requested again. The log has one JSON
+object per line: for each call in order its `launch`, `moved`, `returned`, `raised` and `changed`
+entries, and other observed actions of the candidate (`kind`). The log is written into a pipe, so
+that the candidate cannot remove entries.
 """
 
 from __future__ import annotations
@@ -64,12 +64,9 @@ _PACKAGE: Final = os.path.dirname(kvtrace.__file__)  # noqa: PTH120
 
 
 def run_candidate(request: Request, folder: Path) -> None:
-    """Run and record the candidate on all inputs that arrive through the pipe.
+    """Import the candidate, and run and record it on all inputs that arrive through the pipe.
 
-    Args:
-        request: The judgment's request.
-        folder: The folder for trace, log and contents.
-
+    `folder` is for trace, log and contents.
     """
     import torch
     import triton
@@ -94,7 +91,7 @@ def run_candidate(request: Request, folder: Path) -> None:
     launch_contexts.append(log.around)
     before_left_out.append(_refuse)
     answerer = CallAnswerer()
-    first = receive(CALLS, _MOST_BYTES)
+    first_message = receive(CALLS, _MOST_BYTES)
     replaced = ReplacementFinder()
     with events.behavior(folder):
         try:
@@ -103,7 +100,9 @@ def run_candidate(request: Request, folder: Path) -> None:
             entry: Any = getattr(module, request.entry.name)
             if inspect.isclass(entry):
                 torch.manual_seed(0)
-                entry = entry(*_initial_arguments(module, {} if first is None else first[0]))
+                entry = entry(
+                    *_initial_arguments(module, {} if first_message is None else first_message[0])
+                )
             if isinstance(entry, torch.nn.Module):
                 entry = entry.cuda()
         except Exception as error:  # noqa: BLE001 - the candidate's error is reported
@@ -111,26 +110,29 @@ def run_candidate(request: Request, folder: Path) -> None:
             log.write({**failure(error, phase, request.entry.file), "case": 0})
             return
         with suppress(_Failed):
-            answerer.answer_all(first, lambda call: log.call(call, entry))
+            answerer.answer_all(first_message, lambda call: log.call(call, entry))
     for name in replaced.replaced_names(request.entry.file.parent):
         log.write({"patched": name})
     stop()
 
 
 def _initial_arguments(module: ModuleType, header: Mapping[str, Any]) -> list[Any]:
-    """Return a model's constructor arguments: the file's, or else the reference's."""
+    """Return a model's constructor arguments: by the file's `get_init_inputs`, or from `header`.
+
+    `header` is that of the first call, with the reference's arguments.
+    """
     if hasattr(module, "get_init_inputs"):
         return list(module.get_init_inputs())
     return list(header.get("initial", ()))
 
 
 def _refuse(sentence: str) -> None:
-    """Refuse a launch that the evaluator cannot run, since its results could not be judged."""
+    """Raise MissingIR for a launch that the evaluator cannot run; its results are unknown."""
     raise MissingIR(sentence)
 
 
 def _is_recording() -> bool:
-    """Return whether this thread runs a function of kvtrace, such as the journal's."""
+    """Return whether this is a thread that kvtrace started, such as the journal's."""
     if threading.current_thread() is threading.main_thread():
         return False
     frame: types.FrameType | None = sys._getframe()
@@ -143,7 +145,10 @@ def _is_recording() -> bool:
 
 
 def _absolute(path: str, event: str, arguments: tuple[Any, ...]) -> str:
-    """Return the absolute path that an event names; the path may be relative to an open folder."""
+    """Return the absolute path of an audit event's path, which may be relative to an open folder.
+
+    For some events, the last of the event's `arguments` is the descriptor of this folder, or -1.
+    """
     folder = os.getcwd()  # noqa: PTH109
     descriptor = arguments[-1] if event in _RELATIVE else None
     if isinstance(descriptor, int) and descriptor >= 0:
@@ -154,13 +159,13 @@ def _absolute(path: str, event: str, arguments: tuple[Any, ...]) -> str:
 
 
 class _EventWriter:
-    """A writer of lines into the supervisor's pipe, for all threads."""
+    """Writes log entries as lines into the supervisor's pipe, from any thread."""
 
     def __init__(self) -> None:
         self._lock = forks.Lock()
 
     def write(self, entry: dict[str, Any]) -> None:
-        """Write an object completely."""
+        """Write a log entry as one line of JSON."""
         line = json.dumps(entry).encode() + b"\n"
         with self._lock:
             while line:
@@ -168,9 +173,10 @@ class _EventWriter:
 
     @contextmanager
     def behavior(self, folder: Path) -> Iterator[None]:
-        """Log what the candidate does to files, processes and the network while the block runs.
+        """Log changes of files outside `folder`, and uses of processes and the network.
 
-        Python code cannot remove an audit hook; actions that bypass Python are not seen.
+        This lasts while the block runs. An audit hook observes the actions, which Python code
+        cannot remove; actions that bypass Python are not observed.
         """
         ignored_paths = (str(folder), os.devnull)
         compiler_folder = os.path.dirname(str(sys.modules["triton"].__file__))  # noqa: PTH120
@@ -215,28 +221,32 @@ class _EventWriter:
 
 
 class _Failed(Exception):
-    """The candidate failed on the inputs that were asked for."""
+    """The candidate failed on the given inputs, so that no other case needs to be tried."""
 
 
 def failure(error: Exception, phase: str, file: Path) -> dict[str, Any]:
-    """Return the log's entry for an error of the candidate, with its place in the file."""
+    """Return the log entry for an error of the candidate, with the line in its file, if any.
+
+    `phase` says what failed.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     line = next((frame.lineno for frame in reversed(frames) if frame.filename == str(file)), None)
-    place = {} if line is None else {"file": str(file), "line": line}
-    return {"failed": f"{phase}: {_one_line(error)}", **place}
+    location = {} if line is None else {"file": str(file), "line": line}
+    return {"failed": f"{phase}: {_one_line(error)}", **location}
 
 
 def _one_line(error: Exception) -> str:
-    """Return an error in one line: the first and the last of several lines."""
+    """Return the type and text of an error in one line; of several lines, the first and last."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip(" ^")]
     text = " … ".join([*lines[:1], *lines[1:][-1:]])
     return f"{type(error).__name__}: {text}"[:_MOST_CHARACTERS]
 
 
 class _Log:
-    """The log of launches and results, with the contents that evaluating them takes.
+    """The log of launches and results, and files with the memory contents to evaluate them.
 
-    `_known` holds, by address and size of a storage, contents that earlier entries explain.
+    `_known` has, by address and size of a storage, the contents that follow from earlier entries.
+    Other contents are "unexplained", and are stored.
     """
 
     def __init__(self, folder: Path, events: _EventWriter, file: Path) -> None:
@@ -251,11 +261,15 @@ class _Log:
         self._alive: list[Any] = []
 
     def write(self, entry: dict[str, Any]) -> None:
-        """Write an entry with the number of its call."""
+        """Write an entry, with the number of the current call as `case`."""
         self._events.write({**entry, "case": self._call})
 
     def call(self, call: Call, entry: Any) -> list[Any] | None:
-        """Call the candidate; return its results, or None if it raised an error."""
+        """Call the candidate and log results or error; return the results, None for an error.
+
+        Raises:
+            _Failed: the candidate raised an error on the first call, that of the given inputs.
+        """
         import torch
 
         from kvtrace.addons.judge.moves import MoveReporter
@@ -265,11 +279,11 @@ class _Log:
         passed: list[Any] = [value for value in call.arguments if tensors.is_tensor(value)]
         descriptions = [entry for entry in call.inputs if isinstance(entry, TensorInput)]
         if call.weights and isinstance(entry, torch.nn.Module):
-            passed += self._loaded(call, entry)
+            passed += self._load_weights(call, entry)
             descriptions += call.weights
         for number, (tensor, description) in enumerate(zip(passed, descriptions, strict=False)):
             if tensor is not None:
-                self._input(number, tensor, description)
+                self._add_input(number, tensor, description)
         try:
             with torch.set_grad_enabled(call.gradients), MoveReporter(self):
                 results = results_of_call(
@@ -285,7 +299,7 @@ class _Log:
                 raise _Failed from error
             self.write({"raised": _one_line(error)})
             return None
-        self.write({"returned": [self._result(result) for result in results]})
+        self.write({"returned": [self._result_entry(result) for result in results]})
         changed = [
             description.name
             for description, tensor in zip(descriptions, passed, strict=False)
@@ -295,20 +309,22 @@ class _Log:
             self.write({"changed": changed})
         return results
 
-    def _loaded(self, call: Call, entry: Any) -> list[Any]:
-        """Load a model's weights; return its tensors in the order of the reference's weights.
+    def _load_weights(self, call: Call, entry: Any) -> list[Any]:
+        """Load the reference's weights into a model; return the model's tensors in their order.
 
-        Weights are matched by name; the rest by order, if all remaining shapes are equal.
+        Weights are matched by name, and the others by order if all their shapes are equal. None
+        stands for a weight without a tensor in the model.
         """
         state = {n: v for n, v in entry.state_dict().items() if tensors.is_tensor(v)}
         weights = {w.name: value for w, value in zip(call.weights, call.values, strict=True)}
         matches = {n: n for n, v in weights.items() if n in state and state[n].shape == v.shape}
-        rest = [n for n in weights if n not in matches]
-        free = [n for n in state if n not in matches]
-        if len(rest) == len(free) and all(
-            weights[one].shape == state[other].shape for one, other in zip(rest, free, strict=True)
+        unmatched_weights = [n for n in weights if n not in matches]
+        unmatched_tensors = [n for n in state if n not in matches]
+        if len(unmatched_weights) == len(unmatched_tensors) and all(
+            weights[weight_name].shape == state[tensor_name].shape
+            for weight_name, tensor_name in zip(unmatched_weights, unmatched_tensors, strict=True)
         ):
-            matches |= dict(zip(rest, free, strict=True))
+            matches |= dict(zip(unmatched_weights, unmatched_tensors, strict=True))
         entry.load_state_dict({matches[n]: weights[n] for n in matches}, strict=False)
         state = entry.state_dict()
         if len(matches) < len(weights) and len(state) > len(matches):
@@ -317,7 +333,10 @@ class _Log:
 
     @contextmanager
     def around(self, launch: ExecutedLaunch) -> Iterator[None]:
-        """Log a launch, with contents that no earlier entry explains."""
+        """Log a launch with unexplained contents of its storages, and afterwards its effect.
+
+        The launch happens in the block; what it leaves in memory counts as explained.
+        """
         digest = hashlib.sha256(launch.ttir.encode()).hexdigest()
         path = self._folder / f"ttir-{digest}"
         if not path.exists():
@@ -330,10 +349,10 @@ class _Log:
                 entries.append({"name": argument.name, "value": argument.value})
                 continue
             number = self._number(argument.storage)
-            entries.append(_argument(argument, number))
+            entries.append(_argument_entry(argument, number))
             if number not in storages:
                 storages[number] = argument.storage
-                content = self._new_content(argument.storage)
+                content = self._store_unexplained(argument.storage)
                 if content is not None:
                     contents[number] = {"bytes": argument.storage.nbytes, "file": content}
         self.write(
@@ -348,49 +367,49 @@ class _Log:
                 self._known[storage.address, storage.nbytes] = storage.data.copy()
 
     def before(self, target: Any) -> None:
-        """Store a tensor's unexplained contents before PyTorch writes to the tensor."""
+        """Log the contents of a tensor before PyTorch writes to it, if they are unexplained."""
         if not self.explained(target):
             self.write(
                 {
                     "moved": None,
-                    "sources": [self._view(target)],
+                    "sources": [self._view_entry(target)],
                     "contents": self._contents_of([target]),
                 }
             )
 
     def moved(self, target: Any, sources: Sequence[Any], picked: Any, fill: float) -> None:
-        """Log a move by PyTorch, which explains the target's new contents."""
-        others = [source for source in sources if _key(source) != _key(target)]
+        """Log a move of elements by PyTorch; the target's new contents count as explained."""
+        other_sources = [source for source in sources if _key(source) != _key(target)]
         entry = {
-            "moved": self._view(target), "bytes": target.untyped_storage().nbytes(),
-            "sources": [self._view(source) for source in sources], "fill": fill,
-            "picked": None if picked is None else self._store(tensors.bytes_of(picked)),
-            "contents": self._contents_of(others),
+            "moved": self._view_entry(target), "bytes": target.untyped_storage().nbytes(),
+            "sources": [self._view_entry(source) for source in sources], "fill": fill,
+            "picked": None if picked is None else self._store_content(tensors.bytes_of(picked)),
+            "contents": self._contents_of(other_sources),
         }  # fmt: skip
         self.write(entry)
         self._set_explained(target)
 
     def explained(self, tensor: Any) -> bool:
-        """Return whether a storage holds exactly what logged launches and moves have left there."""
+        """Return whether a storage's contents are those that logged launches and moves left."""
         key = _key(tensor)
         return key in self._known and not self._is_changed(tensor)
 
     def made(self, tensor: Any) -> None:
-        """Forget the contents that an earlier tensor had at a new tensor's address."""
+        """Mark a new tensor's contents as unexplained."""
         self._known.pop(_key(tensor), None)
 
     def _contents_of(self, values: Sequence[Any]) -> dict[int, dict[str, Any]]:
-        """Store unexplained contents of some tensors' storages; return them by storage number."""
+        """Store the unexplained contents of tensors' storages; return size and file by number."""
         contents = {}
         for tensor in values:
             if not self.explained(tensor):
                 content = tensors.storage_bytes(tensor)
                 number = self._ids.setdefault(_key(tensor), 1000 + len(self._ids))
-                contents[number] = {"bytes": len(content), "file": self._store(content)}
+                contents[number] = {"bytes": len(content), "file": self._store_content(content)}
                 self._set_explained(tensor)
         return contents
 
-    def _view(self, tensor: Any) -> dict[str, Any]:
+    def _view_entry(self, tensor: Any) -> dict[str, Any]:
         return {
             "storage": self._ids.setdefault(_key(tensor), 1000 + len(self._ids)),
             "dtype": _dtype(tensor),
@@ -402,27 +421,27 @@ class _Log:
     def _set_explained(self, tensor: Any) -> None:
         self._known[_key(tensor)] = np.frombuffer(tensors.storage_bytes(tensor), np.uint8)
 
-    def _input(self, number: int, tensor: Any, description: TensorInput) -> None:
+    def _add_input(self, number: int, tensor: Any, description: TensorInput) -> None:
         self._ids.setdefault(_key(tensor), number)
         self._set_explained(tensor)
         self._alive.append(tensor)
         assert description.storage * tensor.element_size() == tensor.untyped_storage().nbytes()
 
     def _number(self, storage: Storage) -> int:
-        """Return the number of a storage; the inputs' storages have their positions, from 0."""
+        """Return the number of a storage: inputs' storages have their positions, others 1000 up."""
         assert storage.address is not None
         return self._ids.setdefault((storage.address, storage.nbytes), 1000 + len(self._ids))
 
-    def _new_content(self, storage: Storage) -> str | None:
-        """Store a storage's contents if no earlier entry explains them; return their digest."""
+    def _store_unexplained(self, storage: Storage) -> str | None:
+        """Store a storage's contents and return their digest; None if they are explained."""
         if storage.data is None:
             return None
         explained = self._known.get((storage.address or 0, storage.nbytes))
         if explained is not None and np.array_equal(explained, storage.data):
             return None
-        return self._store(storage.data.tobytes())
+        return self._store_content(storage.data.tobytes())
 
-    def _store(self, content: bytes) -> str:
+    def _store_content(self, content: bytes) -> str:
         digest = hashlib.sha256(content).hexdigest()
         if digest not in self._contents and self._bytes + len(content) <= _MOST_BYTES:
             self._contents.add(digest)
@@ -434,12 +453,12 @@ class _Log:
         explained = self._known.get(_key(tensor))
         return explained is not None and bytes(explained) != tensors.storage_bytes(tensor)
 
-    def _result(self, value: Any) -> dict[str, Any]:
+    def _result_entry(self, value: Any) -> dict[str, Any]:
         if not tensors.is_tensor(value):
             return {"value": value if isinstance(value, int | float | bool) else repr(value)[:200]}
         if self.explained(value):
-            return self._view(value)
-        content = self._store(tensors.bytes_of(value))
+            return self._view_entry(value)
+        content = self._store_content(tensors.bytes_of(value))
         return {"dtype": _dtype(value), "shape": list(value.shape), "content": content}
 
 
@@ -453,7 +472,7 @@ def _key(tensor: Any) -> tuple[int, int]:
     return storage.data_ptr(), storage.nbytes()
 
 
-def _argument(argument: TensorArgument, number: int) -> dict[str, Any]:
+def _argument_entry(argument: TensorArgument, number: int) -> dict[str, Any]:
     return {
         "name": argument.name, "storage": number, "offset": argument.offset_bytes,
         "dtype": argument.dtype, "shape": argument.shape, "strides": argument.strides,

@@ -31,12 +31,13 @@ _ORDER: Final = 32.0
 
 @dataclass(frozen=True, slots=True)
 class ComparedResult:
-    """One result of a case beside the reference's.
+    """The comparison of one result of a case with the reference's.
 
-    `error`, `allowed` and their quotient `share` (beyond 1: wrong) belong to the element with the
-    greatest share; None stands for values that are not finite. `wrong` counts wrong elements, and
-    `first` is the index of the first wrong element. `tolerance` is `derived`, `granted` or `fixed`
-    (with the reason in `because`), or `equal`. `other_meaning` counts elements that differ from the
+    `error`, `allowed` and their quotient `share` (above 1: wrong) belong to the element with the
+    greatest share; None stands for values that are not finite. `wrong` counts wrong elements;
+    `first` is the index of the first one, `got` and `expected` its values; `axis` is a phrase if
+    all wrong elements are at the end of an axis. `tolerance` is `derived`, `granted` or `fixed`
+    (the reason is in `because`), or `equal`. `other_meaning` counts elements that differ from the
     reference in exact arithmetic.
     """
 
@@ -65,29 +66,29 @@ def strided(
 ) -> NDArray[Any]:
     """Return a view of a flat array of any type; strides and offset are in elements.
 
-    NumPy's own function does not accept foreign types, so the array is viewed as raw bytes there.
+    NumPy's function for this does not accept the types of ml_dtypes, so it gets raw bytes.
     """
     size = values.dtype.itemsize
-    plain = values.view(f"V{size}") if values.dtype.kind == "V" or size == 1 else values
+    raw_values = values.view(f"V{size}") if values.dtype.kind == "V" or size == 1 else values
     view = np.lib.stride_tricks.as_strided(
-        plain[offset:], tuple(shape), tuple(int(step) * size for step in strides)
+        raw_values[offset:], tuple(shape), tuple(int(step) * size for step in strides)
     )
     return view.view(values.dtype)
 
 
-def compared(
+def compare_result(
     at: int, got: NDArray[Any], exact: NDArray[Any], native: NDArray[Any], dtype: str, *,
     tf32: bool, planes: NDArray[Any] | str, granted: NDArray[np.float64] | None = None,
 ) -> ComparedResult:  # fmt: skip
     """Compare a result with the exact result.
 
-    The allowed error comes from the result's planes: it is the error that a right device may have.
-    If `planes` is a text (the reason why there are no planes), the problem's grant is allowed. If
-    that is not known either, the tolerance is fixed: a share of an element's value plus the typical
-    size of all elements, since an element near zero may be a sum of typical elements. The share is
-    a step of the result's type (32 steps of float32, whose sums may be taken in another order),
-    twice the error of the reference in the inputs' types, and the rounding of float32 by tensor
-    cores if a dot allows that. Integers and booleans must be equal.
+    The allowed error is that of a right device, by the result's planes (`deriving.py`). Without
+    planes, the problem's grant (`grants.py`) is allowed. Without a grant, the tolerance is fixed: a
+    share of the sum of an element's value and the typical size of all elements, since an element
+    near zero may be a sum of typical elements. The share is a step of the result's type (32 steps
+    for float32, whose sums may be taken in another order), plus twice the error of the reference in
+    the inputs' types, plus the rounding of float32 by tensor cores if a dot allows that. Integers
+    and booleans must be equal.
 
     Args:
         at: The result's number.
@@ -97,30 +98,31 @@ def compared(
         dtype: The result's type.
         tf32: Dots may have rounded their factors to tf32.
         planes: The planes of the result, or the reason why there are none.
-        granted: The allowed error by the reference's condition; None if that is not known.
-
+        granted: The error that the problem grants each element; None if not known.
     """
     if dtype not in EPSILON:
         wrong = got != native
         difference = np.abs(got.astype(np.float64) - native.astype(np.float64))
-        return _result(at, got, native, wrong, difference, np.zeros(got.shape))
+        return _compared_result(at, got, native, wrong, difference, np.zeros(got.shape))
     value, truth, rounded = (np.asarray(array, np.float64) for array in (got, exact, native))
     with np.errstate(all="ignore"):
         finite = np.isfinite(truth)
         typical = float(np.sqrt(np.mean(truth[finite] ** 2))) if finite.any() else 0.0
-        both = finite & np.isfinite(rounded)
-        around = np.abs(truth) + typical
+        is_comparable = finite & np.isfinite(rounded)
+        magnitude = np.abs(truth) + typical
         native_error = float(
-            np.max((np.abs(rounded - truth) / around)[both & (around > 0)], initial=0.0)
+            np.max(
+                (np.abs(rounded - truth) / magnitude)[is_comparable & (magnitude > 0)], initial=0.0
+            )
         )
         step = EPSILON[dtype] * (_ORDER if dtype in ("float32", "float64") else 1)
-        allowed = (step + _FACTOR * native_error + (_CUT * TF32 if tf32 else 0)) * around
+        allowed = (step + _FACTOR * native_error + (_CUT * TF32 if tf32 else 0)) * magnitude
         allowed = np.where(finite, allowed, 0.0)
-        same = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == rounded)
-        same |= np.isnan(value) & np.isnan(rounded)
+        is_equal = (value == truth) | (np.isnan(value) & np.isnan(truth)) | (value == rounded)
+        is_equal |= np.isnan(value) & np.isnan(rounded)
         # the reference overflows in the inputs' types: infinity and NaN are equally right
-        same |= finite & ~np.isfinite(rounded) & ~np.isfinite(value)
-        difference = np.where(same, 0.0, np.abs(value - truth))
+        is_equal |= finite & ~np.isfinite(rounded) & ~np.isfinite(value)
+        difference = np.where(is_equal, 0.0, np.abs(value - truth))
         other_meaning = 0
         if not isinstance(planes, str):
             exact_error = _REFERENCE * typical if dtype != "float64" else 0.0
@@ -128,18 +130,18 @@ def compared(
             radius = planes["near"] + meaning
             if granted is not None:
                 radius = np.minimum(radius, granted + exact_error)
-            unknown = int((~same & ~np.isfinite(radius)).sum())
-            if unknown:
-                planes = f"no bound is known for {plural(unknown, 'element')}"
+            unbounded_count = int((~is_equal & ~np.isfinite(radius)).sum())
+            if unbounded_count:
+                planes = f"no bound is known for {plural(unbounded_count, 'element')}"
             else:
                 allowed = radius
                 granted = None
-                strays = ~same & (np.abs(value + planes["off"] - truth) > meaning)
-                other_meaning = int(strays.sum())
+                differs_in_meaning = ~is_equal & (np.abs(value + planes["off"] - truth) > meaning)
+                other_meaning = int(differs_in_meaning.sum())
         if granted is not None:
             allowed = np.where(np.isfinite(granted), granted, allowed)
-        wrong = ~same & ~(difference <= allowed)
-    result = _result(at, value, truth, wrong, difference, allowed)
+        wrong = ~is_equal & ~(difference <= allowed)
+    result = _compared_result(at, value, truth, wrong, difference, allowed)
     if isinstance(planes, str):
         return replace(result, tolerance="fixed" if granted is None else "granted", because=planes)
     return replace(result, tolerance="derived", other_meaning=other_meaning)
@@ -155,10 +157,10 @@ def count_differences(one: NDArray[Any], other: NDArray[Any]) -> int:
     if one.dtype.kind == "c":
         return int((one != other).sum())
     exact = one.astype(np.float64)
-    return compared(0, other, exact, one, str(one.dtype), tf32=False, planes="").wrong
+    return compare_result(0, other, exact, one, str(one.dtype), tf32=False, planes="").wrong
 
 
-def _result(
+def _compared_result(
     at: int, got: NDArray[Any], expected: NDArray[Any], wrong: NDArray[np.bool_],
     difference: NDArray[np.float64], allowed: NDArray[np.float64],
 ) -> ComparedResult:  # fmt: skip
@@ -169,33 +171,35 @@ def _result(
     shares = np.where(np.isnan(shares), np.inf, shares)
     worst = int(np.argmax(shares))
     count = int(wrong.sum())
-    first: tuple[int, ...] = ()
+    first_wrong_index: tuple[int, ...] = ()
     if count:
-        first = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+        first_wrong_index = tuple(
+            int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        )
     return ComparedResult(
         at,
-        _plain(difference.reshape(-1)[worst]),
-        _plain(allowed.reshape(-1)[worst]),
-        _plain(shares.reshape(-1)[worst]),
+        _finite_or_none(difference.reshape(-1)[worst]),
+        _finite_or_none(allowed.reshape(-1)[worst]),
+        _finite_or_none(shares.reshape(-1)[worst]),
         count,
         int(got.size),
-        first,
-        _plain(got[first]) if count else None,
-        _plain(expected[first]) if count else None,
-        _tail(wrong) if count else "",
+        first_wrong_index,
+        _finite_or_none(got[first_wrong_index]) if count else None,
+        _finite_or_none(expected[first_wrong_index]) if count else None,
+        _end_of_axis(wrong) if count else "",
     )
 
 
-def _plain(value: Any) -> float | None:
-    """Return a number as JSON has it: None if it is not finite."""
+def _finite_or_none(value: Any) -> float | None:
+    """Return a finite number as a float; None for others, which JSON lacks."""
     return float(value) if np.isfinite(value) else None
 
 
-def _tail(wrong: NDArray[np.bool_]) -> str:
-    """Return a phrase that says where wrong elements are if all are at the end of an axis."""
+def _end_of_axis(wrong: NDArray[np.bool_]) -> str:
+    """Return a phrase such as "all in the last 3 of 64 along axis 0" if that is so, else ""."""
     for axis, size in enumerate(wrong.shape):
-        others = tuple(a for a in range(wrong.ndim) if a != axis)
-        is_wrong = np.asarray(wrong.any(axis=others))
+        other_axes = tuple(a for a in range(wrong.ndim) if a != axis)
+        is_wrong = np.asarray(wrong.any(axis=other_axes))
         start = int(np.argmax(is_wrong))
         if start > 0 and is_wrong[start:].all():
             return f"all in the last {size - start} of {size} along axis {axis}"

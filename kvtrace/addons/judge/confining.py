@@ -1,9 +1,8 @@
-"""Confined processes for untrusted code, and the files that are taken over from them.
+"""Confined processes for untrusted code.
 
 `run_confined` forks a supervisor, which forks the process: behind the walls of `walls/`, in a
-folder in memory. The supervisor copies the regular files that the process left after its end;
-events arrive through a pipe. None of this is expected to stop an attacker who knows a hole in the
-kernel.
+folder in memory. After the process's end, the supervisor copies the regular files that it left;
+events arrive through a pipe. An attacker who knows a security hole of the kernel is not stopped.
 """
 
 from __future__ import annotations
@@ -77,14 +76,13 @@ class ProcessResult:
     """The end of a confined process.
 
     Attributes:
-        how: `whole` (completed), `late` (killed at its time limit) or `broken` (it died, its code
-            ended the process, or it was killed for a bound that `reason` names).
-        seconds: Duration.
-        confined: All walls were up; otherwise the caller allowed their absence.
+        how: `whole` (completed), `late` (killed at its time limit) or `broken` (it crashed, its
+            code ended the process, or it was killed for the limit that `reason` names).
+        seconds: The duration.
+        confined: All walls were up; False only if the caller allows an unconfined process.
         output: The end of its standard output and error.
-        reason: The bound that it was killed for; empty if it was not, or at its time limit.
-        left_out: Files beside its code that were not copied for it, with reasons.
-
+        reason: The exceeded limit, other than time, or why its files could not be copied; or "".
+        left_out: Files in the folders of its code that were not copied for it, with reasons.
     """
 
     how: str
@@ -96,22 +94,22 @@ class ProcessResult:
 
     @property
     def in_words(self) -> str:
-        """The end of an incomplete process, as the rest of a sentence."""
+        """The predicate of a sentence on an incomplete process, such as "was killed: …"."""
         if self.how == "late":
             return "took too long and was killed"
         return f"was killed: {self.reason}" if self.reason else "ended before it was done"
 
     @property
     def last_line(self) -> str:
-        """The last printed line, cut to a sentence's length."""
+        """The last line that the process printed, at most 500 characters; "" if there is none."""
         lines = [line.strip() for line in self.output.splitlines() if line.strip()]
         return lines[-1][:500] if lines else ""
 
 
 def clean_environment() -> dict[str, str]:
-    """Return this process's environment without secrets: only variables that are needed.
+    """Return this process's environment without secrets: only variables that Python needs.
 
-    PYTHONPATH keeps absolute folders alone; relative and empty entries mean the current folder.
+    Of PYTHONPATH only absolute folders are kept; other entries depend on the current folder.
     """
     variables = {
         name: value
@@ -129,23 +127,22 @@ def run_confined(
     reads: Sequence[Path] = (), code: Sequence[Path] = (), unconfined: bool = False,
     calls: Sequence[int] = (),
 ) -> ProcessResult:  # fmt: skip
-    """Run a function in a confined process, wait for its end, and take over its files.
+    """Run a function in a confined process, wait for its end, and copy the files that it left.
 
     Args:
         work: The function. Bytes that it writes to the descriptor `EVENTS` arrive in the file
             `events` of `folder`.
-        folder: The only folder that the process can write to, empty at first. Its files are taken
-            over, except for those of its working folder.
+        folder: The only folder that the process can write to, in memory and empty at first. Its
+            files are copied to the folder on disk, except for those of its working folders.
         seconds: Time limit, at which the process is killed.
-        memory_mb: Limit of memory allocated after the start, including the folder's files.
+        memory_mb: Limit in MiB of memory allocated after the start, with the folder's files.
         reads: Files and folders that the process may read besides the system's and Python's.
-        code: Python files that it may import; they and the files beside them are copied.
-        unconfined: Run the function even where this system cannot confine it.
+        code: Python files that the process may import; their folders' other files are copied too.
+        unconfined: Run the function unconfined if this system cannot confine processes.
         calls: Descriptors that the process gets as `CALLS` and `ANSWERS`; none if empty.
 
     Raises:
         CannotConfine: the system cannot confine processes, and `unconfined` is false.
-
     """
     folder.mkdir(parents=True, exist_ok=True)
     run = _Run(work, folder, seconds, memory_mb << 20, tuple(reads), tuple(code), tuple(calls))
@@ -168,7 +165,7 @@ class _Run:
     calls: tuple[int, ...]
 
     def run(self, *, apart: bool) -> ProcessResult:
-        """Fork the supervisor, and wait for its result."""
+        """Fork the supervisor, and wait for its result; `apart`: the process is confined."""
         begun = time.monotonic()
         reading, writing = os.pipe()
         sys.stdout.flush()
@@ -192,8 +189,8 @@ class _Run:
         result: dict[str, Any] = json.loads(content)
         if "refused" in result:
             raise CannotConfine(
-                f"this system does not let kvtrace confine what it runs ({result['refused']}); it "
-                "takes Linux 5.12, and namespaces of users or root's rights: see docs/agents.md. "
+                f"this system does not let kvtrace confine the file ({result['refused']}); it "
+                "needs Linux 5.12, and user namespaces or root's rights: see docs/agents.md. "
                 "--unconfined runs the file with your rights"
             )
         how, output, reason = result["how"], result["output"], result["reason"]
@@ -201,7 +198,10 @@ class _Run:
 
 
 def _supervise(run: _Run, result_pipe: int, *, apart: bool) -> None:
-    """Be the parent of the confined process, and write its result to a pipe; never returns."""
+    """Start and watch the process, write its result to a pipe, and end this process.
+
+    `apart`: the process is confined.
+    """
     try:
         os.setsid()
         system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
@@ -220,7 +220,7 @@ def _supervise(run: _Run, result_pipe: int, *, apart: bool) -> None:
 
 
 class _Supervisor:
-    """The parent of the confined process, with descriptors opened before the walls are up."""
+    """The parent of the confined process; it opens its descriptors before the walls are up."""
 
     def __init__(self, run: _Run, *, apart: bool) -> None:
         self._run = run
@@ -251,18 +251,17 @@ class _Supervisor:
         return f"{self._run.folder.name}.{EVENTS_FILE}"
 
     def start(self) -> int:
-        """Fork the process, and return its process id once all its walls are up.
+        """Fork the process, wait until all its walls are up, and return its process id.
 
         Raises:
             OSError: a wall cannot be put up.
-
         """
         self._events_pipe, events = os.pipe()
         self._output_pipe, output = os.pipe()
         walls, ready = os.pipe()
         child = os.fork()
         if child == 0:
-            self._be_confined(output, events, ready)
+            self._run_confined_and_exit(output, events, ready)
         for descriptor in (events, output, ready, *self._run.calls):
             os.close(descriptor)
         message = os.read(walls, _MOST_RESULT_BYTES)
@@ -271,14 +270,14 @@ class _Supervisor:
         return child
 
     def finish(self, child: int) -> dict[str, Any]:
-        """Wait for the end of the process, take over its files, and return its result."""
+        """Wait for the end of the process, copy its files, and return its result as a dict."""
         status, is_late, reason = self._wait(child)
         for pipe in (self._events_pipe, self._output_pipe):
             os.set_blocking(pipe, False)
             with contextlib.suppress(BlockingIOError):
                 while self._read_pipe(pipe):
                     pass
-        problem = self._take_over()
+        problem = self._copy_left_files()
         reason = reason or problem
         is_complete = os.waitstatus_to_exitcode(status) == _COMPLETED and not reason
         how = "late" if is_late else "whole" if is_complete else "broken"
@@ -286,9 +285,12 @@ class _Supervisor:
         return {"how": how, "output": output, "reason": reason, "left_out": self._left_out}
 
     def _wait(self, child: int) -> tuple[int, bool, str]:
-        """Wait for the process; return its status, whether it was late, and an exceeded bound."""
+        """Wait for the process, and kill it at a limit.
+
+        Returns its exit status, whether it exceeded its time, and another exceeded limit or "".
+        """
         deadline = time.monotonic() + self._run.seconds
-        polled, is_late, reason = 0.0, False, ""
+        last_check, is_late, reason = 0.0, False, ""
         pipes = [self._events_pipe, self._output_pipe]
         while True:
             ready, _, _ = select.select(pipes, [], [], _POLL_SECONDS)
@@ -299,14 +301,14 @@ class _Supervisor:
             if ended:
                 return status, is_late, reason
             now = time.monotonic()
-            if is_late or reason or now < polled + _POLL_SECONDS:
+            if is_late or reason or now < last_check + _POLL_SECONDS:
                 continue
-            polled, is_late, reason = now, now > deadline, self._exceeded_bound(child)
+            last_check, is_late, reason = now, now > deadline, self._exceeded_limit(child)
             if is_late or reason:
                 os.kill(child, signal.SIGKILL)
 
-    def _exceeded_bound(self, child: int) -> str:
-        """Return the bound that the process exceeds, as a phrase; empty if it exceeds none."""
+    def _exceeded_limit(self, child: int) -> str:
+        """Return a phrase on the limit that the process exceeds, other than time; "" for none."""
         if self._event_bytes > _MOST_EVENTS:
             return f"it wrote more than {_MOST_EVENTS >> 20} MiB of events"
         file_system = os.fstatvfs(self._source)
@@ -320,21 +322,21 @@ class _Supervisor:
             return f"it started more than {_MOST_THREADS} threads"
         # Files of an unconfined process are on disk.
         is_exceeded = memory + file_bytes * self._apart > self._memory_limit
-        return "it and its files took more memory together than they may" * is_exceeded
+        return "it exceeded the memory limit, together with its files" * is_exceeded
 
     def _read_pipe(self, pipe: int) -> bool:
-        """Store a part of a pipe's bytes; return whether there may be more."""
-        part = os.read(pipe, 1 << 20)
+        """Read and store a chunk of a pipe's bytes; return False at the pipe's end."""
+        chunk = os.read(pipe, 1 << 20)
         if pipe == self._output_pipe:
-            self._output = (self._output + part)[-_MOST_OUTPUT:]
-            return bool(part)
-        self._event_bytes += len(part)
+            self._output = (self._output + chunk)[-_MOST_OUTPUT:]
+            return bool(chunk)
+        self._event_bytes += len(chunk)
         if self._event_bytes <= _MOST_EVENTS:
-            os.write(self._events_file, part)
-        return bool(part)
+            os.write(self._events_file, chunk)
+        return bool(chunk)
 
-    def _take_over(self) -> str:
-        """Take over the files that the process left; return why not all could be taken, or ""."""
+    def _copy_left_files(self) -> str:
+        """Copy the files that the process left; return why not all could be copied, or ""."""
         folder = self._run.folder
         source_folder = folder.with_name(f"{folder.name}.left")
         if not self._apart:  # the folder is on disk, and is replaced by an empty one
@@ -342,11 +344,11 @@ class _Supervisor:
             folder.mkdir()
             self._target = os.open(folder, _FOLDER)
         try:
-            leftovers.take_over(
+            leftovers.copy_files(
                 self._source, self._target, self._run.memory, (*_WORK_FOLDERS, EVENTS_FILE)
             )
         except (leftovers.TooManyFiles, OSError) as problem:
-            return f"what it left cannot be taken over: {problem}"
+            return f"the files that it left cannot be copied: {problem}"
         finally:
             os.rename(
                 self._events, EVENTS_FILE, src_dir_fd=self._parent_folder, dst_dir_fd=self._target
@@ -355,8 +357,8 @@ class _Supervisor:
                 leftovers.remove(source_folder)
         return ""
 
-    def _be_confined(self, output: int, events: int, ready: int) -> None:
-        """Put up the walls, say so, run the function, and end; never returns."""
+    def _run_confined_and_exit(self, output: int, events: int, ready: int) -> None:
+        """Put up the walls, write "ready" or the error into a pipe, run the function, and exit."""
         code = 1
         try:
             os.setsid()  # otherwise signals to its group reach the supervisor, in any namespace
@@ -379,7 +381,10 @@ class _Supervisor:
             os._exit(code)
 
     def _put_up_walls(self, output: int, events: int, ready: int) -> int:
-        """Confine this process; return the new number of the descriptor `ready`."""
+        """Confine this process for good, and return the new number of the descriptor `ready`.
+
+        Only standard streams, events, calls and `ready` stay open.
+        """
         system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)
         os.nice(self._lowered_priority)
         if self._apart:
@@ -393,7 +398,7 @@ class _Supervisor:
         sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors="replace", closefd=False)
         sys.stderr = os.fdopen(2, "w", encoding="utf-8", errors="replace", closefd=False)
         folder = self._run.folder
-        _settle_in(folder)
+        _set_environment(folder)
         privileges.give_up()
         privileges.limit(self._address_limit, self._run.seconds, apart=self._apart)
         landlock.restrict(folder)
@@ -401,7 +406,7 @@ class _Supervisor:
         return len(descriptors) - 1
 
 
-def _settle_in(folder: Path) -> None:
+def _set_environment(folder: Path) -> None:
     """Set the confined process's environment variables and working folder."""
     home, temporary = folder / "home", folder / "temporary"
     variables = clean_environment() | {

@@ -1,8 +1,8 @@
-"""Bounds of rounding errors beside memory: how far a right device's results may be off.
+"""Bounds of rounding errors of each element in memory: how far a right device may be off.
 
-The bounds (planes) are derived while the launches of a call are evaluated, and carried from launch
-to launch. They end, with a reason, where PyTorch computes, or moves elements that a kernel has
-written.
+The bounds are derived while the launches of a call are evaluated, in arrays of the shape of memory
+(planes), and carried from launch to launch. A storage loses them, with a reason, if PyTorch
+computes its contents, or moves elements into it that a kernel has written.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ _FORMS: Final = {name: FLOATS[name] for name in EPSILON}
 class DerivedBounds:
     """Planes of storages by number, and the reasons why other storages have none.
 
-    `launches` is the number of launches of the case: each takes its part of the chance.
+    `launches` is the number of launches of the case, over which the chance of an error beyond the
+    bounds is divided. A storage in neither has exact contents.
     """
 
     launches: int
@@ -51,9 +52,12 @@ class DerivedBounds:
         self, module: Module, arguments: Sequence[Argument], grid: tuple[int, int, int],
         numbers: Mapping[int, Storage], observer: Observer, kernel: str,
     ) -> bool:  # fmt: skip
-        """Evaluate a launch with planes; on failure restore memory, note why, and return False."""
-        written = written_storages(module, arguments)
-        writes = [number for number, storage in numbers.items() if storage in written]
+        """Evaluate a launch with planes, and return whether that was possible.
+
+        If not, memory is unchanged, and the storages that the launch writes get the reason.
+        """
+        storages_written = written_storages(module, arguments)
+        writes = [number for number, storage in numbers.items() if storage in storages_written]
         reason = next((self.reasons[n] for n in numbers if n in self.reasons), None)
         if reason is None and sum(storage.nbytes for storage in numbers.values()) > _MOST_BYTES:
             reason = f"{kernel} works on more than {_MOST_BYTES >> 20} MiB"
@@ -70,9 +74,12 @@ class DerivedBounds:
         self, module: Module, arguments: Sequence[Argument], grid: tuple[int, int, int],
         numbers: Mapping[int, Storage], observer: Observer, kernel: str, writes: Sequence[int],
     ) -> str | None:  # fmt: skip
-        """Evaluate a launch with planes; return the reason if that was not possible."""
-        written = [data for number in writes if (data := numbers[number].data) is not None]
-        copies = [data.copy() for data in written]
+        """Evaluate a launch, and store the planes of the storages `writes`.
+
+        If that is not possible, restore memory and return the reason; else return None.
+        """
+        written_memory = [data for number in writes if (data := numbers[number].data) is not None]
+        copies = [data.copy() for data in written_memory]
         deviations = Deviations(
             module,
             chance=CHANCE / max(self.launches, 1),
@@ -85,51 +92,55 @@ class DerivedBounds:
                 instrument=deviations, most_steps=MOST_STEPS // _STEPS_DIVISOR,
             )  # fmt: skip
         except (KvtraceError, *UNFIT) as error:
-            reason = f"of {kernel} none is derived: {error}"
+            reason = f"no bound can be derived for {kernel}: {error}"
         if reason is None and deviations.open:
-            reason = f"which way {kernel} goes depends on roundings"
+            reason = f"roundings decide a branch of {kernel}"
         if reason is not None:
-            for data, copy in zip(written, copies, strict=True):
+            for data, copy in zip(written_memory, copies, strict=True):
                 data[...] = copy
             return reason
         memory = deviations.memory
         assert memory is not None
         memory.finish()
         for number in writes:
-            kept_planes = memory.planes.by_storage.get(id(numbers[number]))
-            if kept_planes is not None:
-                self.planes[number] = kept_planes
+            storage_planes = memory.planes.by_storage.get(id(numbers[number]))
+            if storage_planes is not None:
+                self.planes[number] = storage_planes
         return None
 
     def note_move(
         self, number: int, sources: Sequence[int], values: NDArray[Any], moved: Sequence[Any]
     ) -> None:
-        """End the bounds of a storage if PyTorch moved elements that have bounds, or rounded them.
+        """Update the bounds of storage `number` after PyTorch moved elements from `sources` to it.
 
-        `moved` are the elements before the move, `values` those in the storage after it.
+        The bounds end if moved elements have bounds, or if the move rounded them. `moved` are the
+        elements before the move, `values` those in the storage after it.
         """
         reason = next((self.reasons[n] for n in sources if n in self.reasons), None)
         if reason is None and any(n in self.planes for n in (number, *sources)):
-            reason = "PyTorch moves what a kernel wrote"
+            reason = "PyTorch moves elements that a kernel wrote"
         if reason is None and any(_rounds(array, values.dtype) for array in moved):
             reason = f"PyTorch rounds to {values.dtype}"
         if reason is not None:
             self._end_bounds(number, reason)
 
     def note_contents(self, number: int, name: str, values: NDArray[Any] | None) -> None:
-        """Note contents that neither launches nor moves explain; None: memory without contents."""
+        """Reset the bounds of a storage that got unexplained contents; None: no contents yet.
+
+        Floats that are not simple constants may be rounded results, so that they end the bounds.
+        """
         self.planes.pop(number, None)
         self.reasons.pop(number, None)
-        form = None if values is None else _FORMS.get(values.dtype.name)
-        if values is None or form is None:
+        float_format = None if values is None else _FORMS.get(values.dtype.name)
+        if values is None or float_format is None:
             return
-        if constants_radius(form, values.astype(np.float64)).any():
-            self._end_bounds(number, f"Python or PyTorch computed what {name} holds")
+        if constants_radius(float_format, values.astype(np.float64)).any():
+            self._end_bounds(number, f"Python or PyTorch computed the contents of {name}")
 
     def planes_of(self, entry: Mapping[str, Any], itemsize: int) -> NDArray[Any] | str:
-        """Return the planes of a result in its shape, or the reason why there are none."""
+        """Return the planes of a logged result in its shape, or the reason why there are none."""
         if "storage" not in entry:
-            return "Python or PyTorch computed it"
+            return "Python or PyTorch computed the result"
         number, shape = int(entry["storage"]), tuple(map(int, entry["shape"]))
         if number in self.reasons:
             return self.reasons[number]
@@ -138,8 +149,8 @@ class DerivedBounds:
         size, phase, planes = self.planes[number]
         if (size, phase) != (itemsize, 0):
             return "a kernel wrote elements of another size"
-        steps = tuple(int(step) * PLANES.itemsize for step in entry["strides"])
-        return np.lib.stride_tricks.as_strided(planes[int(entry["offset"]) :], shape, steps)
+        byte_strides = tuple(int(step) * PLANES.itemsize for step in entry["strides"])
+        return np.lib.stride_tricks.as_strided(planes[int(entry["offset"]) :], shape, byte_strides)
 
     def _end_bounds(self, number: int, reason: str) -> None:
         self.planes.pop(number, None)
@@ -147,7 +158,7 @@ class DerivedBounds:
 
 
 def _rounds(values: NDArray[Any], to: np.dtype[Any]) -> bool:
-    """Return whether a conversion to a type changes elements."""
+    """Return whether converting elements to the float type `to` changes some of them."""
     if values.dtype == to or to.name not in _FORMS:
         return False
     with np.errstate(all="ignore"):

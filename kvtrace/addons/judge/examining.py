@@ -1,7 +1,7 @@
-"""The examiner's process: rules and figures of the trace that the candidate's process has left.
+"""The examiner's process: judges the trace of the candidate's process by rules, and adds figures.
 
-At the same time another process compares results (`outputs.py`). Nothing that the candidate's
-Python reported counts besides the trace and the log.
+At the same time another process compares results (`outputs.py`). Of the candidate's process, only
+the trace and the log are used.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.addons.judge import behavior
-from kvtrace.addons.judge.calling import read_answered
+from kvtrace.addons.judge.calling import read_call_results
 from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.inputs import BEYOND, read_cases
 from kvtrace.addons.judge.kernel_check import Figures, figures_of
@@ -34,13 +34,8 @@ def examine(
 ) -> None:
     """Judge the trace that a candidate's process has left, and write the result into `folder`.
 
-    Args:
-        request: The judgment's request.
-        largest: Sizes that the file declares as its largest.
-        folders: The folders of the other processes.
-        folder: The folder of the trace, and of the result.
-        tuned: Kernels may be autotuned.
-
+    `largest` has the largest sizes, if the file declares them; `folders` are those of the other
+    processes. `tuned`: kernels may be autotuned, so that some configurations may fail.
     """
     with collected_result(folder) as result:
         _examine(request, largest, folders, folder / "trace", result, tuned=tuned)
@@ -60,15 +55,15 @@ def _examine(
     for kernel, text in kernels_over_limit(trace, tuned=tuned):
         hint = "take smaller blocks, or fewer stages"
         result.problems.append(Problem("shared-memory", "error", text, hint, kernel=kernel))
-    _rules(trace, log, folders, result)
-    _all_sizes(trace, request.at or largest, result)
-    _figures(trace, request.device, result)
+    _judge_by_rules(trace, log, folders, result)
+    _add_sizes(trace, request.at or largest, result)
+    _add_figures(trace, request.device, result)
 
 
 def _behavior_problems(
     log: Mapping[int, Sequence[Mapping[str, Any]]], events: Sequence[Mapping[str, Any]]
 ) -> Iterator[Problem]:
-    """Yield problems of the candidate's observed actions besides computing."""
+    """Yield a problem for each kind of forbidden action, and one for replaced functions."""
     for kind, text in behavior.behavior_sentences(events):
         yield Problem(kind, "error", text, behavior.HINT)
     patched = [str(e["patched"]) for entries in log.values() for e in entries if "patched" in e]
@@ -80,11 +75,10 @@ def _behavior_problems(
 def _check_kernels(
     trace: OpenedTrace, entries: Sequence[Sequence[Mapping[str, Any]]], child: Path
 ) -> None:
-    """Check that log and trace have the same kernels.
+    """Check that the trace has all kernels of the log.
 
     Raises:
-        CannotJudge: they differ.
-
+        CannotJudge: a kernel of the log is missing in the trace.
     """
     artifact = trace.selection.trace.artifact
     recorded = {
@@ -106,16 +100,15 @@ def _check_kernels(
 def _findings_beyond_given(
     trace: OpenedTrace, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders
 ) -> Mapping[str, str]:
-    """Map findings that only cases beyond the given inputs show to the label of such a case.
+    """Return the findings that occur only in cases beyond the given inputs.
 
     Launches of trace and log are matched by their order. Launches without programs, which the log
-    lacks, are skipped; if the numbers still differ, nothing is mapped.
+    lacks, are skipped; if the numbers still differ, the result is empty.
 
     Returns:
-        Labels of cases by the ids of findings.
-
+        The label of such a case by finding id.
     """
-    cases, order = read_cases(folders.inputs), read_answered(folders.answered).order
+    cases, order = read_cases(folders.inputs), read_call_results(folders.answered).order
     case_of_call = {call: cases[number] for call, number in enumerate(order)}
     case_of_launch = [
         case_of_call.get(call) for call, entries in log.items() for _ in launch_entries(entries)
@@ -140,11 +133,11 @@ def _findings_beyond_given(
     }
 
 
-def _rules(
+def _judge_by_rules(
     trace: OpenedTrace, log: Mapping[int, Sequence[Mapping[str, Any]]], folders: Folders,
     result: ExaminerResult,
 ) -> None:  # fmt: skip
-    """Judge all memory accesses by the default rules."""
+    """Judge all memory accesses by the default rules, and add findings and counts to `result`."""
     findings = trace.sanitize("default").data
     labels = _findings_beyond_given(trace, log, folders)
     result.rules = dict(findings.total)
@@ -171,8 +164,8 @@ def _rules(
         result.problems.append(problem)
 
 
-def _all_sizes(trace: OpenedTrace, at: str | None, result: ExaminerResult) -> None:
-    """Add the sizes for which accesses stay inside, and verdicts at the requested sizes."""
+def _add_sizes(trace: OpenedTrace, at: str | None, result: ExaminerResult) -> None:
+    """Add to `result` the sizes for which accesses stay in bounds, and violations at sizes `at`."""
     kernels, _ = kernel_conditions(trace.selection, parse_sizes(at), envelope=False)
     for kernel in kernels:
         result.generic.append(
@@ -196,15 +189,15 @@ def _all_sizes(trace: OpenedTrace, at: str | None, result: ExaminerResult) -> No
             )  # fmt: skip
 
 
-def _figures(trace: OpenedTrace, device: str | None, result: ExaminerResult) -> None:
-    """Add the bytes and FLOPs of the first launch of each kernel."""
+def _add_figures(trace: OpenedTrace, device: str | None, result: ExaminerResult) -> None:
+    """Add bytes, FLOPs and roofline of the first launch of each kernel to `result`."""
     trace.replay("profiler")
     profile = trace.profile(calls=True, device=device).data
     for kernel in profile.kernels:
         if kernel.calls:
-            first = min(kernel.calls, key=lambda call: call.call_id)
-            figures: Figures = figures_of(first, profile)
+            first_call = min(kernel.calls, key=lambda call: call.call_id)
+            figures: Figures = figures_of(first_call, profile)
             result.figures.append(
-                {"kernel": kernel.name, "grid": first.grid, "tensors": first.tensors}
+                {"kernel": kernel.name, "grid": first_call.grid, "tensors": first_call.tensors}
                 | asdict(figures)
             )

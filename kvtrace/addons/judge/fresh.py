@@ -78,17 +78,16 @@ def other_values(
     content: bytes, tensor: TensorInput, random: np.random.Generator, *, scaled: bool = False,
     awkward: str = "", constants: Sequence[float] = (),
 ) -> bytes:  # fmt: skip
-    """Return a storage's bytes with other values in the elements that a tensor views.
+    """Return a storage's bytes with new values in the elements that a tensor views.
 
     Args:
         content: The bytes of the storage.
         tensor: The view; other elements do not change.
         random: The generator to draw from.
-        scaled: All floats are multiplied by one factor, rather than mixed.
+        scaled: Multiply all floats by one factor, instead of mixing pairs of them.
         awkward: The kind of awkward values: `AWKWARD`, `CONSTANTS` or `SPECIAL` for floats, `WIDE`
             for integers. "": usual values.
         constants: Constants of the kernels.
-
     """
     elements = np.frombuffer(content, numpy_dtype(tensor.dtype)).copy()
     view = strided(elements, tensor.shape, tensor.strides, tensor.offset)
@@ -96,13 +95,15 @@ def other_values(
     if values.size:
         is_sorted = tensor.shape == values.shape and values.size > 1 and _is_sorted(values)
         redrawn: NDArray[Any] = (
-            _floats(values.astype(np.float64), random, scaled=scaled)
+            _other_floats(values.astype(np.float64), random, scaled=scaled)
             if is_float(tensor) and not awkward
-            else _awkward(values.astype(np.float64), random, awkward, tensor.dtype, constants)
+            else _awkward_floats(
+                values.astype(np.float64), random, awkward, tensor.dtype, constants
+            )
             if is_float(tensor)
-            else _of_all_sizes(elements.dtype, values.size, random)
+            else _integers_of_all_sizes(elements.dtype, values.size, random)
             if awkward == WIDE and elements.dtype != np.bool_
-            else _integers(values.astype(np.int64), random, is_sorted=is_sorted)
+            else _other_integers(values.astype(np.int64), random, is_sorted=is_sorted)
         )
         with np.errstate(all="ignore"):
             redrawn = (np.sort(redrawn) if is_sorted else redrawn).astype(elements.dtype)
@@ -110,10 +111,14 @@ def other_values(
     return elements.tobytes()
 
 
-def _floats(
+def _other_floats(
     values: NDArray[np.float64], random: np.random.Generator, *, scaled: bool
 ) -> NDArray[np.float64]:
-    """Return random points between pairs of the given values; sums and extremes differ."""
+    """Return new floats in place of `values`: random points between pairs of them.
+
+    With `scaled`, all are multiplied by one random factor. Zeros and values that are not finite
+    stay. Values that are all equal, or none of which is finite, are replaced by random ones.
+    """
     changing = np.isfinite(values) & (values != 0)
     nonzero = values[changing]
     result = values.copy()
@@ -124,26 +129,30 @@ def _floats(
     elif not np.isfinite(values).any():
         result = random.standard_normal(values.size)
     elif nonzero.size:
-        one, other = random.choice(nonzero, nonzero.size), random.choice(nonzero, nonzero.size)
-        result[changing] = other + (one - other) * random.random(nonzero.size)
+        left, right = random.choice(nonzero, nonzero.size), random.choice(nonzero, nonzero.size)
+        result[changing] = right + (left - right) * random.random(nonzero.size)
     return result
 
 
 def _drawn_from_scratch(
     value: float, size: int, random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Draw numbers in place of equal values: of their sign and magnitude, or around zero."""
+    """Return random numbers near `value`, of its sign; between -1 and 1 if it is 0."""
     if value == 0:
         return random.uniform(-1.0, 1.0, size)
     return np.asarray(value * random.uniform(*_FACTORS, size))
 
 
-def _awkward(
+def _awkward_floats(
     values: NDArray[np.float64], random: np.random.Generator, kind: str, dtype: str,
     constants: Sequence[float],
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Draw awkward numbers in place of nonzero finite values; the signs' range is kept."""
-    result = _floats(values, random, scaled=False)
+    """Return awkward numbers of a kind in place of nonzero finite values.
+
+    They are negative only if some of `values` are. If the kind does not fit the values, the result
+    is that of `_other_floats`.
+    """
+    result = _other_floats(values, random, scaled=False)
     changing = np.isfinite(result) & (result != 0)
     nonzero = result[changing]
     if not nonzero.size:
@@ -191,15 +200,17 @@ def _awkward(
         nonzero = picked * signs
         random.shuffle(nonzero)
     elif kind == CONSTANTS:
-        near = _around(constants, dtype, signed=signed)
-        near = near if exceeds_one else near[np.abs(near) <= 1]
-        if not near.size:
+        nearby_numbers = _numbers_around(constants, dtype, signed=signed)
+        nearby_numbers = (
+            nearby_numbers if exceeds_one else nearby_numbers[np.abs(nearby_numbers) <= 1]
+        )
+        if not nearby_numbers.size:
             return result
-        chosen = random.random(nonzero.size) < _CONSTANTS_SHARE
-        chosen[: min(len(near), nonzero.size)] = True
-        picked = random.choice(near, nonzero.size)
-        picked[: len(near)] = near[: nonzero.size]
-        nonzero = np.where(chosen, picked, nonzero)
+        is_replaced = random.random(nonzero.size) < _CONSTANTS_SHARE
+        is_replaced[: min(len(nearby_numbers), nonzero.size)] = True
+        picked = random.choice(nearby_numbers, nonzero.size)
+        picked[: len(nearby_numbers)] = nearby_numbers[: nonzero.size]
+        nonzero = np.where(is_replaced, picked, nonzero)
         random.shuffle(nonzero)
     elif kind == SPECIAL:
         nonzero[random.integers(nonzero.size)] = np.nan
@@ -210,31 +221,34 @@ def _awkward(
     return result
 
 
-def _around(constants: Sequence[float], dtype: str, *, signed: bool) -> NDArray[np.float64]:
-    """Return constants, their square roots, and numbers between and beyond them."""
-    sizes = sorted(
+def _numbers_around(constants: Sequence[float], dtype: str, *, signed: bool) -> NDArray[np.float64]:
+    """Return usual constants, numbers between and beyond them, and the square roots of all.
+
+    With `signed`, also their negatives; without numbers that the type cannot represent.
+    """
+    magnitudes = sorted(
         {abs(number) for number in constants if _SMALLEST_USUAL <= abs(number) <= _LARGEST_USUAL}
     )
-    between = [(one + other) / 2 for one, other in pairwise(sizes)]
-    beyond = [*(size / 2 for size in sizes[:1]), *(2 * size for size in sizes[-1:])]
-    numbers = np.asarray([*sizes, *between, *beyond])
+    between = [(smaller + larger) / 2 for smaller, larger in pairwise(magnitudes)]
+    beyond = [*(size / 2 for size in magnitudes[:1]), *(2 * size for size in magnitudes[-1:])]
+    numbers = np.asarray([*magnitudes, *between, *beyond])
     numbers = np.unique(np.concatenate([numbers, np.sqrt(numbers)]))
     numbers = np.concatenate([numbers, -numbers]) if signed else numbers
-    inside: NDArray[np.float64] = numbers[np.abs(numbers) <= _LARGEST.get(dtype, np.inf)]
-    return inside
+    representable: NDArray[np.float64] = numbers[np.abs(numbers) <= _LARGEST.get(dtype, np.inf)]
+    return representable
 
 
 def groups_of(constants: Sequence[float]) -> list[list[float]]:
-    """Return groups of constants to draw together: usual magnitudes first, then similar ones.
+    """Return groups of constants to draw together: those of usual magnitudes, then similar ones.
 
-    Large constants are drawn with their own sign alone: a kernel may well clamp from below at -1e9.
+    Very large constants keep their sign, since a kernel may clamp from below at -1e9.
     """
-    least, small, large, most = _FAR
-    far = {abs(number) for number in constants if least <= abs(number) < small}
-    far |= {math.sqrt(number) for number in far if math.sqrt(number) < small}
-    huge = {number for number in constants if large < number <= most}
+    smallest, small, large, largest = _FAR
+    very_small = {abs(number) for number in constants if smallest <= abs(number) < small}
+    very_small |= {math.sqrt(number) for number in very_small if math.sqrt(number) < small}
+    very_large = {number for number in constants if large < number <= largest}
     groups: list[list[float]] = []
-    for number in (*sorted(huge), *sorted(far)):
+    for number in (*sorted(very_large), *sorted(very_small)):
         if groups and 1 <= number / groups[-1][0] <= _TOGETHER:
             groups[-1].append(number)
         else:
@@ -244,7 +258,7 @@ def groups_of(constants: Sequence[float]) -> list[list[float]]:
 
 
 def _are_far(constants: Sequence[float]) -> bool:
-    """Return whether no constant has a usual magnitude, so that these are drawn alone."""
+    """Return whether all constants are very small, or all very large."""
     sizes = [abs(number) for number in constants]
     return bool(sizes) and (max(sizes) < _FAR[1] or min(sizes) > _FAR[2])
 
@@ -256,7 +270,7 @@ def other_scalar(value: float, random: np.random.Generator) -> float:
     )
 
 
-def _integers(
+def _other_integers(
     values: NDArray[np.int64], random: np.random.Generator, *, is_sorted: bool
 ) -> NDArray[np.int64]:
     low, high = int(values.min()), int(values.max())
@@ -268,10 +282,10 @@ def _integers(
     return redrawn
 
 
-def _of_all_sizes(
+def _integers_of_all_sizes(
     dtype: np.dtype[Any], size: int, random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw integers from a type's whole range, as far as their sums fit in 64 bits."""
+    """Return random integers from a type's whole range, limited so that sums fit in 64 bits."""
     limits = np.iinfo(dtype)
     low, high = max(int(limits.min), -_WIDEST), min(int(limits.max), _WIDEST)
     return random.integers(low, high, size, endpoint=True)

@@ -1,7 +1,6 @@
-"""Calls of a reference or a candidate that return results, or the gradients of inputs.
+"""Calls of a reference or a candidate, which return results or the gradients of inputs.
 
-A candidate that does not differentiate is refused by an error, which says nothing about its
-results.
+If a candidate has no gradients, an error is raised, which does not make its results wrong.
 """
 
 from __future__ import annotations
@@ -24,12 +23,11 @@ def results_of_call(
         tracked: Inputs of floats require gradients.
         cotangents: Number of cotangents among the arguments. 0: the results are returned,
             otherwise the gradients of the inputs of floats, each tensor once.
-        is_candidate: Only gradients of a `torch.autograd.Function` count; others do not see what
-            kernels wrote.
+        is_candidate: Only gradients by a `torch.autograd.Function` count, since PyTorch does not
+            differentiate what kernels compute.
 
     Raises:
         ValueError: a result or an input has no gradient.
-
     """
     if not tracked:
         return tensors.results_of(function(*arguments))
@@ -49,7 +47,7 @@ def results_of_call(
             if len(float_results) != cotangents or not all(roots):
                 raise ValueError("a result has no gradient")
             if is_candidate and not _has_python_function(roots):
-                raise ValueError("a result has no gradient of the program's")
+                raise ValueError("a result has no gradient by a torch.autograd.Function")
             gradients = torch.autograd.grad(
                 float_results, leaves, arguments[len(inputs) :], allow_unused=True
             )
@@ -64,18 +62,16 @@ def results_of_call(
 def _has_python_function(roots: Sequence[Any]) -> bool:
     """Return whether the graph of gradients contains a `torch.autograd.Function` of Python.
 
-    Args:
-        roots: `grad_fn` of each result.
-
+    `roots` are the `grad_fn` of the results.
     """
     from torch.autograd.function import BackwardCFunction
 
-    reached, pending = set(roots), [*roots]
+    visited, pending = set(roots), [*roots]
     while pending:
         node = pending.pop()
         if isinstance(node, BackwardCFunction):
             return True
-        following = {inner for inner, _ in node.next_functions if inner is not None} - reached
-        reached |= following
-        pending += following
+        next_nodes = {inner for inner, _ in node.next_functions if inner is not None} - visited
+        visited |= next_nodes
+        pending += next_nodes
     return False

@@ -1,8 +1,7 @@
-"""Tolerances that a problem grants its results, measured on the reference alone.
+"""Grants: tolerances of a problem's results, measured on the reference alone.
 
-Inputs are moved within the roundings of their types: the further the reference's results move, the
-further right results may be off. The candidate takes no part, so nothing that it computes can widen
-the tolerance.
+Inputs are changed within the roundings of their types: the more the reference's results change, the
+larger the tolerance. The candidate is not involved, so it cannot widen the tolerance.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ Numbers = NDArray[np.float64]
 _MOST_SECONDS: Final = 1.25
 
 
-class Unmeasured(Exception):
-    """The reference does not take inputs that are moved."""
+class CannotMeasure(Exception):
+    """The reference raises an error for slightly changed inputs."""
 
 
 #: Allowed error of each element, allowed error where dots cut to tf32, and the number of inputs
@@ -52,29 +51,28 @@ def grants_of(
     """Return the grant of each result; None if the reference is too slow or not deterministic.
 
     Args:
-        results: returns the reference's results in float64 for inputs moved by a draw.
-        exact: the results in float64 for the inputs as they are.
+        results: returns the reference's results in float64 for inputs changed by a draw.
+        exact: the results in float64 for the unchanged inputs.
         native: the results in the inputs' types, and the types' names.
         inputs: the inputs of floats, and the types' names.
-
     """
     exact_by_name = {str(at): values for at, values in enumerate(exact)}
-    names = [FLOATS[name] for _, name in inputs]
-    types = [FLOATS.get(name, name) for _, name in native]
-    moving_inputs = inputs_of([values for values, _ in inputs], names, results=types)
+    input_types = [FLOATS[name] for _, name in inputs]
+    result_types = [FLOATS.get(name, name) for _, name in native]
+    moving_inputs = inputs_of([values for values, _ in inputs], input_types, results=result_types)
 
-    def moved(draw: Draw) -> Mapping[str, Numbers]:
+    def results_by_name(draw: Draw) -> Mapping[str, Numbers]:
         return {str(at): values for at, values in enumerate(results(draw))}
 
     begun = time.monotonic()
     try:
-        again = moved(Draw(0, 0.0))
+        repeated = results_by_name(Draw(0, 0.0))
         if time.monotonic() - begun > _MOST_SECONDS:
             return None
-        if any(not are_alike(values, again[at]) for at, values in exact_by_name.items()):
+        if any(not are_alike(values, repeated[at]) for at, values in exact_by_name.items()):
             return None
-        measured = conditions(moved, exact_by_name, moving_inputs)
-    except Unmeasured:
+        measured = conditions(results_by_name, exact_by_name, moving_inputs)
+    except CannotMeasure:
         return None
     scales = deviations_for(CHANCE, sum(values.size for values in exact))
     tf32_inputs = replace(
@@ -82,10 +80,14 @@ def grants_of(
     )
     grants = []
     for at, values in exact_by_name.items():
-        native_values, result_type = native[int(at)][0], types[int(at)]
+        native_values, result_type = native[int(at)][0], result_types[int(at)]
         with np.errstate(all="ignore"):
-            square = (native_values.reshape(values.shape) - values) ** 2
-        native_error = np.sqrt(np.mean(square, where=np.isfinite(square))) if square.size else 0.0
+            squared_errors = (native_values.reshape(values.shape) - values) ** 2
+        native_error = (
+            np.sqrt(np.mean(squared_errors, where=np.isfinite(squared_errors)))
+            if squared_errors.size
+            else 0.0
+        )
         condition = replace(
             measured[at], own=float(native_error) if np.isfinite(native_error) else 0.0
         )

@@ -1,10 +1,10 @@
-"""Values that the candidate's Python made for kernels, and results that are made of them.
+"""Taint analysis of values that the candidate's Python computes on the host for kernels.
 
-Two recorded runs on inputs that differ in some values are compared launch by launch: any difference
-in scalars, constants, grids or unexplained contents was made of those values on the host. Taint
-then follows the differences into results, one bit per storage: a launch whose stored values may be
-made of tainted values taints all storages that the launch writes. For example, a host that passes
-the sum of the inputs as a scalar to a kernel taints the kernel's output.
+Two recorded runs on inputs that differ in some values are compared launch by launch: if scalars,
+constants, grids or unexplained contents differ, the host computed them from these values. Taint is
+then propagated, one bit per storage: a launch that may store values made of tainted values taints
+the storages it writes. For example, if the host passes the sum of the inputs as a scalar to a
+kernel, the kernel's output is tainted.
 """
 
 from __future__ import annotations
@@ -37,11 +37,12 @@ _SELECTING = computing("where")
 
 @dataclass(frozen=True, slots=True)
 class HostData:
-    """A value or a choice that the host made for a step of the log.
+    """A value or a choice that the host computed for a step (launch or move) of the log.
 
-    `storage`: the storage of contents. `scalar`: the position of a number among a launch's
-    arguments. Both are None for a launch of another kernel or with other constants. `places`: the
-    value decides only which elements PyTorch moves, or how many programs run.
+    `at`: the step's index. `storage`: the storage with computed contents. `scalar`: the position of
+    a computed scalar among the launch's arguments. Both are None for a choice of kernel or
+    constants. `places`: the value only decides which elements PyTorch moves, or how many programs
+    run.
     """
 
     at: int
@@ -54,34 +55,39 @@ class HostData:
 def host_differences(
     steps: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]
 ) -> Iterator[HostData]:
-    """Yield the host's values and choices that differ in another run."""
-    for at, step in enumerate(steps):
-        other = others[at] if at < len(others) else {}
+    """Yield the host's values and choices in `steps` that differ from those of another run.
+
+    Ends at the first step with another kernel.
+    """
+    for index, step in enumerate(steps):
+        other_step = others[index] if index < len(others) else {}
         kernel = step.get("launch")
-        if other.get("launch") != kernel or ("moved" in step) != ("moved" in other):
-            yield HostData(at, f"which kernels are launched, from {kernel or 'a copy'} on")
+        if other_step.get("launch") != kernel or ("moved" in step) != ("moved" in other_step):
+            yield HostData(index, f"which kernels are launched, from {kernel or 'a copy'} on")
             return
-        if step.get("ttir") != other.get("ttir"):
-            yield HostData(at, f"the constants of {kernel}")
-        other_contents = _contents(other)
+        if step.get("ttir") != other_step.get("ttir"):
+            yield HostData(index, f"the constants of {kernel}")
+        other_contents = _contents(other_step)
         for role, (number, file) in _contents(step).items():
             if other_contents.get(role, (0, ""))[1] != file:
                 description = (
                     f"the contents of {role} of {kernel}" if kernel else "what PyTorch moves"
                 )
-                yield HostData(at, description, storage=number)
-        if step.get("grid") != other.get("grid"):
-            yield HostData(at, f"the grid of {kernel}", places=True)
-        if step.get("picked") != other.get("picked"):
-            yield HostData(at, "which elements PyTorch moves", places=True)
-        pairs = zip(step.get("arguments", ()), other.get("arguments", ()), strict=False)
+                yield HostData(index, description, storage=number)
+        if step.get("grid") != other_step.get("grid"):
+            yield HostData(index, f"the grid of {kernel}", places=True)
+        if step.get("picked") != other_step.get("picked"):
+            yield HostData(index, "which elements PyTorch moves", places=True)
+        pairs = zip(step.get("arguments", ()), other_step.get("arguments", ()), strict=False)
         for position, (argument, other_argument) in enumerate(pairs):
             if "storage" not in argument and argument["value"] != other_argument.get("value"):
-                yield HostData(at, f"the argument {argument['name']} of {kernel}", scalar=position)
+                yield HostData(
+                    index, f"the argument {argument['name']} of {kernel}", scalar=position
+                )
 
 
 def _contents(step: Mapping[str, Any]) -> dict[str, tuple[int, str]]:
-    """Return storage and digest of a step's unexplained contents, by tensor.
+    """Return storage number and digest of a step's unexplained contents, by the tensor's name.
 
     Storage numbers differ between runs, since memory is freed and used again.
     """
@@ -100,29 +106,24 @@ def host_made_storages(
 ) -> set[int]:  # fmt: skip
     """Return the storages whose final values may be made of the host's values.
 
-    Values that only decide where a kernel reads and writes, how far it goes and what it compares
-    with are not followed, as long as they decide about floats of the inputs. If they decide about
-    numbers that are the same for all inputs, they are values in disguise: looked up in a table of
-    whole numbers, counted by programs that add one each, or stored as the position of a one among
-    zeros.
+    Values that only decide addresses, masks, trip counts and comparisons are not followed, as long
+    as the data they select are floats of the inputs. If the selected data are the same for all
+    inputs, the result encodes the value: for example as an index into a table of integers, as a
+    count of programs that add one each, or as the position of a one among zeros.
 
-    Args:
-        host: The host's values and choices.
-        steps: Launches and moves, in order.
-        modules: The kernels' IR.
-        floats: Storages of inputs that are floats.
-
+    `steps` are launches and moves in order, `modules` the kernels' IR by digest, `floats` the
+    storages of inputs of floats.
     """
     tainted: set[int] = set()
     varying = set(floats)
-    for at, step in enumerate(steps):
-        step_data = [data for data in host if data.at == at and not data.places]
+    for index, step in enumerate(steps):
+        step_data = [data for data in host if data.at == index and not data.places]
         new_contents = {int(key) for key in step["contents"]}
         tainted -= new_contents
         varying -= new_contents - set(floats)
         tainted |= {data.storage for data in step_data if data.storage is not None}
         has_other_kernel = any(data.storage is None and data.scalar is None for data in step_data)
-        decides_places = any(data.at == at and data.places for data in host)
+        decides_places = any(data.at == index and data.places for data in host)
         if "launch" not in step:
             target = step["moved"]
             sources = {int(source["storage"]) for source in step["sources"]}
@@ -133,17 +134,23 @@ def host_made_storages(
                 varying |= {number} if is_varying else set()  # some old contents may remain
             continue
         arguments = step["arguments"]
-        numbers = [int(entry["storage"]) if "storage" in entry else None for entry in arguments]
+        storage_numbers = [
+            int(entry["storage"]) if "storage" in entry else None for entry in arguments
+        ]
         scalars = {data.scalar for data in step_data if data.scalar is not None}
         varying_targets: set[int] = set()
         for store in stores_of(modules[str(step["ttir"])]):
-            targets = _numbers(range(len(numbers)) if store.to is None else store.to, numbers)
-            is_varying = store.of is not None and bool(_numbers(store.of, numbers) & varying)
+            targets = _storage_numbers(
+                range(len(storage_numbers)) if store.to is None else store.to, storage_numbers
+            )
+            is_varying = store.of is not None and bool(
+                _storage_numbers(store.of, storage_numbers) & varying
+            )
             is_count = decides_places and store.adds and not is_varying
             if (
                 has_other_kernel
                 or is_count
-                or _is_host_made(store, numbers, scalars, tainted, varying)
+                or _is_host_made(store, storage_numbers, scalars, tainted, varying)
             ):
                 tainted |= targets
             varying_targets |= targets if is_varying else set()
@@ -153,12 +160,12 @@ def host_made_storages(
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """A store of a kernel, by positions of the kernel's arguments; None: not known which.
+    """A store of a kernel, described by positions of the kernel's arguments; None: unknown.
 
-    `to`: pointers that the store writes through. `of`: arguments that its values may be made of; a
-    pointer stands for the memory behind it. `chosen`: for each choice or lookup of a value, the
-    arguments that decide and the arguments chosen from; the store's address counts as such a choice
-    unless the value is zero. `adds`: the store combines its value with the memory's.
+    `to`: pointers that the store may write through. `of`: arguments that its values may be made of;
+    a pointer stands for the memory behind it. `chosen`: for each selection or lookup of a value,
+    the arguments that decide and the arguments selected from; the store's address counts as a
+    selection unless the value is zero. `adds`: the store combines its value with memory's.
     """
 
     to: Arguments
@@ -174,6 +181,8 @@ def _is_host_made(
     store: Store, numbers: Sequence[int | None], scalars: Collection[int],
     tainted: Collection[int], varying: Collection[int],
 ) -> bool:  # fmt: skip
+    """Return whether a store's values, or decisions about constant data, may be tainted."""
+
     def is_tainted(arguments: Arguments) -> bool:
         return arguments is None or any(
             position in scalars or numbers[position] in tainted for position in arguments
@@ -183,11 +192,12 @@ def _is_host_made(
         return arguments is not None and any(numbers[position] in varying for position in arguments)
 
     return is_tainted(store.of) or any(
-        is_tainted(by) and not is_varying(options) for by, options in store.chosen
+        is_tainted(deciding_arguments) and not is_varying(options)
+        for deciding_arguments, options in store.chosen
     )
 
 
-def _numbers(arguments: Iterable[int], numbers: Sequence[int | None]) -> set[int]:
+def _storage_numbers(arguments: Iterable[int], numbers: Sequence[int | None]) -> set[int]:
     return {number for position in arguments if (number := numbers[position]) is not None}
 
 
@@ -199,7 +209,7 @@ def _places_of(op: Op) -> list[Value]:
 
 @once_per_module
 def stores_of(module: Module) -> tuple[Store, ...]:
-    """Return all stores of a kernel."""
+    """Return all stores of a kernel, with the arguments that their values depend on."""
     return tuple(_StoreAnalysis(module).stores())
 
 
@@ -210,7 +220,7 @@ def places_are_loaded(module: Module) -> bool:
 
 
 class _StoreAnalysis:
-    """A backward search from a kernel's stored values to its arguments."""
+    """Backward search from a kernel's stored values to the arguments that they are made of."""
 
     def __init__(self, module: Module) -> None:
         self._store_ops = [op for op in module.ops if op.name in WRITING]
@@ -221,18 +231,22 @@ class _StoreAnalysis:
     def stores(self) -> Iterator[Store]:
         for op in self._store_ops:
             data = data_of(op)
-            chosen = [self._choice_of(value) for value in backward(data, self._unselected_operands)]
+            selections = [
+                self._choice_of(value) for value in backward(data, self._unselected_operands)
+            ]
             if not all(constant_of(value) == 0 for value in data):
-                by = self._made_of(_places_of(op), self._operands)
-                chosen.append((by, self._made_of(data, self._unselected_operands)))
+                deciding_arguments = self._made_of(_places_of(op), self._operands)
+                selections.append(
+                    (deciding_arguments, self._made_of(data, self._unselected_operands))
+                )
             yield Store(
                 self._roots.of([op]), self._made_of(data, self._value_operands),
-                tuple(choice for choice in chosen if choice is not None), op.name in READING,
+                tuple(choice for choice in selections if choice is not None), op.name in READING,
             )  # fmt: skip
 
     def loads_places(self) -> bool:
         """Return whether addresses, masks or trip counts may be made of loaded values."""
-        places = [
+        deciding_values = [
             value
             for op in self._flow.module.ops
             for value in (
@@ -243,7 +257,7 @@ class _StoreAnalysis:
                 else ()
             )
         ]
-        made_of = self._made_of(places, self._operands)
+        made_of = self._made_of(deciding_values, self._operands)
         pointers = {
             at
             for at, argument in enumerate(self._flow.module.main.arguments)
@@ -252,32 +266,38 @@ class _StoreAnalysis:
         return made_of is None or not pointers.isdisjoint(made_of)
 
     def _choice_of(self, value: Value) -> tuple[Arguments, Arguments] | None:
-        """Return the arguments that decide a value, and those chosen from; None: no choice."""
+        """Return the arguments that decide a value, and those it is selected from.
+
+        None if the value is no result of a load, selection, comparison, loop or branch.
+        """
         owner = value.owner
         op = owner if isinstance(owner, Op) else None if owner is None else owner.region.owner
         if op is None:
             return None
         if op.name in READING:
-            by = _places_of(op)
+            deciding_values = _places_of(op)
         elif op.name in LOOPS | BRANCHES:
-            by = list(deciding(op))
+            deciding_values = list(deciding(op))
         elif op.name in _SELECTING:
-            by = [op.operand("condition")]
+            deciding_values = [op.operand("condition")]
         elif op.name in _COMPARING:
-            by = list(op.operands)
+            deciding_values = list(op.operands)
         else:
             return None
-        among = (
+        candidates = (
             frozenset()
             if op.name in _COMPARING
             else self._made_of((value,), self._unselected_operands)
         )
-        return self._made_of(by, self._operands), among
+        return self._made_of(deciding_values, self._operands), candidates
 
     def _made_of(
         self, values: Iterable[Value], through: Callable[[Value], Sequence[Value]]
     ) -> Arguments:
-        """Return the arguments that values are made of; a pointer stands for its memory."""
+        """Return the arguments that values are made of, following operands by `through`.
+
+        A pointer stands for the memory behind it. None if a load's pointer is not known.
+        """
         reached = list(backward(values, through))
         loads = [v.owner for v in reached if isinstance(v.owner, Op) and v.owner.name in READING]
         pointers = self._roots.of(loads)
@@ -291,7 +311,7 @@ class _StoreAnalysis:
         return pointers | scalars
 
     def _value_operands(self, value: Value) -> Sequence[Value]:
-        """Return the operands that a value is made of, without addresses and compared operands."""
+        """Return the operands that a value is made of: no addresses, masks or compared operands."""
         owner = value.owner
         if not isinstance(owner, Op) or owner.name not in READING | _COMPARING:
             return self._flow.sources(value)
@@ -301,7 +321,7 @@ class _StoreAnalysis:
         return (*data_of(owner), *(() if other is None else (other,)))
 
     def _unselected_operands(self, value: Value) -> Sequence[Value]:
-        """Return the same operands, without conditions of selections."""
+        """Return `_value_operands`, for selections without their condition."""
         owner = value.owner
         if isinstance(owner, Op) and owner.name in _SELECTING:
             return owner.operand("first"), owner.operand("second")

@@ -1,7 +1,7 @@
-"""Inputs of a candidate: the given ones, and the sizes, values and views derived from them.
+"""Cases: sets of inputs of a candidate, given or derived from given ones with other sizes or views.
 
-A case is one set of inputs. A tensor is stored as its storage's bytes and a view of the storage, so
-that no process has to trust another process's Python.
+A tensor is stored as its storage's bytes and a view of the storage, so that no process has to trust
+another process's Python.
 """
 
 from __future__ import annotations
@@ -61,7 +61,10 @@ _PRIMES: Final = (7, 131, 13, 257, 61)
 
 @dataclass(frozen=True, slots=True)
 class TensorInput:
-    """A tensor argument: a view of `storage` elements from `offset` on."""
+    """A tensor argument: a view into a storage of `storage` elements, beginning at `offset`.
+
+    Strides and offset are in elements; `file` has the storage's bytes, if they were stored.
+    """
 
     name: str
     dtype: str
@@ -73,7 +76,7 @@ class TensorInput:
 
     @property
     def contiguous(self) -> bool:
-        """The view is the whole storage in order."""
+        """The view begins at the storage's first element, and its elements are consecutive."""
         return self.offset == 0 and self.strides == contiguous_strides(self.shape)
 
 
@@ -92,11 +95,12 @@ Input = TensorInput | ScalarInput
 class Case:
     """One set of inputs.
 
-    `kind`: `given`, the given inputs; `values`, the same sizes with other values; `sizes`, chosen
-    sizes; `view`, the given inputs as views of larger storages; `beyond`, inputs that the given
-    ones do not ask for, such as unequal extents in place of equal ones. `weights` belong to a
-    model, and follow the inputs. A `tracked` case has inputs of floats that require gradients. If
-    it has `cotangents`, they are its last inputs, and its results are the gradients of the others.
+    `kind`: `given`, the given inputs; `values`, the same sizes with other values; `sizes`, other
+    sizes; `view`, the given inputs as views of larger storages; `beyond`, inputs that a candidate
+    for the given ones need not support, such as unequal extents in place of equal ones. `weights`
+    belong to a model, and follow the inputs. In a `tracked` case, inputs of floats require
+    gradients. `cotangents` is their number among the last inputs; with any, the case's results are
+    the gradients of the other inputs.
     """
 
     label: str
@@ -117,10 +121,13 @@ class Case:
         return tuple(entry for entry in self.inputs if isinstance(entry, TensorInput))
 
     def shared_with(self, number: int) -> int | None:
-        """Return the first earlier input that is the same tensor (has the same file), else None."""
+        """Return the number of the first earlier input with the same file, or None.
+
+        Inputs with the same file are the same tensor.
+        """
         files = [entry.file if isinstance(entry, TensorInput) else "" for entry in self.inputs]
-        first = files.index(files[number])
-        return first if files[number] and first < number else None
+        first_number = files.index(files[number])
+        return first_number if files[number] and first_number < number else None
 
     @property
     def shares(self) -> bool:
@@ -144,11 +151,10 @@ def whole_tensor(name: str, dtype: str, shape: Sequence[int]) -> TensorInput:
 
 
 def parsed_shapes(text: str, names: Sequence[str]) -> tuple[Input, ...]:
-    """Read inputs such as `x=f32[1000, 64], eps=1e-6`; unnamed inputs take the parameters' names.
+    """Parse inputs such as `x=f32[1000, 64], eps=1e-6`; inputs without a name get those of `names`.
 
     Raises:
         CannotJudge: the text has another form.
-
     """
     inputs: list[Input] = []
     for position, part in enumerate(re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text)):
@@ -161,7 +167,7 @@ def parsed_shapes(text: str, names: Sequence[str]) -> tuple[Input, ...]:
                 inputs.append(whole_tensor(tensor[1] or default, DTYPES[tensor[2]], shape))
                 continue
         if scalar:
-            inputs.append(ScalarInput(scalar[1] or default, _number(scalar[2], text)))
+            inputs.append(ScalarInput(scalar[1] or default, _parsed_scalar(scalar[2], text)))
             continue
         raise CannotJudge(
             f"the inputs {text!r} are not written as x=f32[1000, 64], eps=1e-6; element types are "
@@ -170,10 +176,12 @@ def parsed_shapes(text: str, names: Sequence[str]) -> tuple[Input, ...]:
     return tuple(inputs)
 
 
-def annotated(parameters: Mapping[str, Any]) -> tuple[Input, ...] | None:
-    """Return inputs of annotations such as `"f32[M, N]"`; None if a parameter has no annotation.
+def inputs_by_annotations(parameters: Mapping[str, Any]) -> tuple[Input, ...] | None:
+    """Return inputs by annotations of parameters such as `"f32[M, N]"`.
 
-    `parameters` has annotation and default of each parameter; the default of a number is its value.
+    `parameters` has annotation and default of each parameter. A parameter without such an
+    annotation gets its default, if that is a scalar; otherwise, or without tensors, None is
+    returned.
     """
     sizes: dict[str, int] = {}
     inputs: list[Input] = []
@@ -196,11 +204,11 @@ def annotated(parameters: Mapping[str, Any]) -> tuple[Input, ...] | None:
 def other_sizes(
     inputs: Sequence[Input], fixed: Sequence[int], blocks: Sequence[int], numbers: Sequence[int]
 ) -> Iterator[tuple[str, dict[int, int]]]:
-    """Yield changes of extents (old: new) with labels; equal extents stay equal.
+    """Yield changes of extents (old: new) with labels; equal extents change together.
 
-    Single extents, or all, become 1 or a prime; single extents become a block's size, one less or
-    one more; one grows large; and one becomes a number of the file, or one more. `fixed` extents,
-    which weights have, stay.
+    One or all extents become 1 or a prime; one becomes a block's size, or one less or more; one
+    becomes large; one becomes a number of the file, or one more. `fixed` extents, those of weights,
+    do not change.
     """
     extents = list(
         dict.fromkeys(
@@ -211,16 +219,16 @@ def other_sizes(
             if size > 1 and size not in fixed
         )
     )
-    tried: set[tuple[tuple[int, int], ...]] = set()
-    chosen = chain(
+    tried_changes: set[tuple[tuple[int, int], ...]] = set()
+    changes = chain(
         _large_sizes(inputs, extents), _small_sizes(extents, blocks),
-        _sizes_of_numbers(inputs, extents, numbers), _around_blocks(inputs, extents, blocks),
+        _sizes_of_numbers(inputs, extents, numbers), _sizes_around_blocks(inputs, extents, blocks),
     )  # fmt: skip
-    for change in chosen:
+    for change in changes:
         key = tuple(sorted(change.items()))
-        if key in tried or all(a == b for a, b in change.items()):
+        if key in tried_changes or all(a == b for a, b in change.items()):
             continue
-        tried.add(key)
+        tried_changes.add(key)
         if _most_elements(inputs, change) > _MOST_ELEMENTS:
             continue
         yield ", ".join(f"{old} → {new}" for old, new in change.items()), change
@@ -234,57 +242,60 @@ def _small_sizes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict
     for at, old in enumerate(extents):
         for new in (1, _PRIMES[(at + 1) % len(_PRIMES)]):
             yield {old: new}
-    first, last = extents[0], extents[-1]
+    first_extent, last_extent = extents[0], extents[-1]
     for block in (*blocks[-1:], *blocks[:1]):
-        yield from ({last: block + 1}, {first: block - 1})
+        yield from ({last_extent: block + 1}, {first_extent: block - 1})
 
 
-def _around_blocks(
+def _sizes_around_blocks(
     inputs: Sequence[Input], extents: Sequence[int], blocks: Sequence[int]
 ) -> Iterator[dict[int, int]]:
-    """Yield further changes to sizes around blocks, as long as tensors stay small."""
-    ends = dict.fromkeys((*extents[-1:], *extents[:1]))
-    chosen = [*blocks[-_MOST_BLOCKS:], *blocks[:1]]
-    sizes = [size for block in chosen for size in (block - 1, block + 1)]
+    """Yield changes of the first and last extent to blocks' sizes and neighbors, if small."""
+    outer_extents = dict.fromkeys((*extents[-1:], *extents[:1]))
+    block_sizes = [*blocks[-_MOST_BLOCKS:], *blocks[:1]]
+    sizes = [size for block in block_sizes for size in (block - 1, block + 1)]
     for new in dict.fromkeys((*blocks[-1:], *sizes)):
-        for old in ends:
+        for old in outer_extents:
             if _most_elements(inputs, {old: new}) <= _MANY:
                 yield {old: new}
 
 
 def _large_sizes(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int, int]]:
-    """Yield a change that gives a tensor many elements; fewer if two axes grow together."""
+    """Yield the change of the first extent that gives the largest tensor many elements.
+
+    There are fewer if the extent occurs on several axes, which then grow together.
+    """
     if not extents:
         return
-    first = extents[0]
+    first_extent = extents[0]
     shapes = [entry.shape for entry in inputs if isinstance(entry, TensorInput)]
-    axes = {axis for shape in shapes for axis, size in enumerate(shape) if size == first}
+    axes = {axis for shape in shapes for axis, size in enumerate(shape) if size == first_extent}
     is_square = len(axes) > 1
     elements = _MANY_OF_SQUARES if is_square else _MANY
     elements = _MANY_OF_VECTORS if max(map(len, shapes)) == 1 else elements
     growth = (elements / max(_most_elements(inputs, {}), 1)) ** (1 / 2 if is_square else 1)
     if growth > 1:
-        yield {first: int(first * growth) | 1}
+        yield {first_extent: int(first_extent * growth) | 1}
 
 
 def _sizes_of_numbers(
     inputs: Sequence[Input], extents: Sequence[int], numbers: Sequence[int]
 ) -> Iterator[dict[int, int]]:
-    """Yield changes to numbers of the file, and just beyond: a kernel may differ there."""
+    """Yield changes to integers of the file, or just above, where a kernel may behave otherwise."""
     if not extents:
         return
-    first, largest = extents[0], _most_elements(inputs, {})
+    first_extent, largest = extents[0], _most_elements(inputs, {})
     for number in numbers[:_MOST_NUMBERS]:
-        if largest == first:
-            yield {first: number}
-        yield {first: number + 1}
-        if largest > first:
-            yield {first: number * first // largest + 1}
+        if largest == first_extent:
+            yield {first_extent: number}
+        yield {first_extent: number + 1}
+        if largest > first_extent:
+            yield {first_extent: number * first_extent // largest + 1}
             yield {**dict.fromkeys(extents, 1), extents[-1]: number + 1}
 
 
 def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
-    """Return the change that makes rows of bytes wide; empty if no input has such rows."""
+    """Return the change of extent that makes rows of bytes wide; {} if no input has such rows."""
     for entry in inputs:
         if isinstance(entry, TensorInput) and entry.dtype in BYTES and entry.shape:
             old = entry.shape[-1]
@@ -301,38 +312,59 @@ def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
 def extreme_sizes(
     inputs: Sequence[Input], fixed: Sequence[int]
 ) -> Iterator[tuple[str, str, dict[int, int]]]:  # fmt: skip
-    """Yield label, kind and change: no elements, and more rows than a grid's second axis takes."""
+    """Yield label, kind and change of extents for no elements, and for 65,537 rows.
+
+    CUDA allows fewer programs than these rows along a grid's second axis.
+    """
     shapes = [entry.shape for entry in inputs if isinstance(entry, TensorInput)]
     extents = dict.fromkeys(n for shape in shapes for n in shape if n > 1 and n not in fixed)
     if not extents:
         return
-    first = next(iter(extents))
-    yield "without elements", BEYOND, {first: 0}
-    rows = {**dict.fromkeys(extents, 1), first: _ROWS}
+    first_extent = next(iter(extents))
+    yield "without elements", BEYOND, {first_extent: 0}
+    rows = {**dict.fromkeys(extents, 1), first_extent: _ROWS}
     if max(map(len, shapes)) > 1 and _most_elements(inputs, rows) <= 2 * _ROWS:
         yield f"{_ROWS:,} rows", "sizes", rows
 
 
 def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[tuple[Input, ...]]:
-    """Yield inputs in which some of several equal extents become smaller."""
+    """Yield inputs in which some of several equal extents are smaller than the others."""
     shapes = [entry.shape if isinstance(entry, TensorInput) else () for entry in inputs]
-    places = [(at, axis) for at, shape in enumerate(shapes) for axis in range(len(shape))]
-    sizes = {shapes[at][axis] for at, axis in places} - {1, *fixed}
+    axes = [
+        (input_number, axis)
+        for input_number, shape in enumerate(shapes)
+        for axis in range(len(shape))
+    ]
+    sizes = {shapes[input_number][axis] for input_number, axis in axes} - {1, *fixed}
     for size in sorted(sizes):
-        equal_places = [(at, axis) for at, axis in places if shapes[at][axis] == size]
-        if len(equal_places) == 1:
+        equal_axes = [
+            (input_number, axis)
+            for input_number, axis in axes
+            if shapes[input_number][axis] == size
+        ]
+        if len(equal_axes) == 1:
             continue
-        outer = [(at, axis) for at, axis in equal_places if axis < len(shapes[at]) - 1]
-        for chosen in [outer, *([one] for one in equal_places)][:_MOST_UNEQUAL]:
-            if 0 < len(chosen) < len(equal_places):
+        outer_axes = [
+            (input_number, axis)
+            for input_number, axis in equal_axes
+            if axis < len(shapes[input_number]) - 1
+        ]
+        for changed_axes in [outer_axes, *([single_axis] for single_axis in equal_axes)][
+            :_MOST_UNEQUAL
+        ]:
+            if 0 < len(changed_axes) < len(equal_axes):
                 yield tuple(
-                    _with_extents(entry, [axis for at, axis in chosen if at == number], size)
+                    _with_extents(
+                        entry,
+                        [axis for input_number, axis in changed_axes if input_number == number],
+                        size,
+                    )
                     for number, entry in enumerate(inputs)
                 )
 
 
 def _with_extents(entry: Input, axes: Sequence[int], size: int) -> Input:
-    """Return a tensor with smaller extents along some axes."""
+    """Return a contiguous tensor whose extents along `axes` are 3/4 of `size`; scalars stay."""
     if not isinstance(entry, TensorInput):
         return entry
     smaller = max(size * 3 // 4, 1)
@@ -341,28 +373,28 @@ def _with_extents(entry: Input, axes: Sequence[int], size: int) -> Input:
 
 
 def other_whole_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
-    """Yield inputs with another integer or boolean scalar; extents stay."""
+    """Yield label and inputs with one other integer or boolean, unless it equals an extent."""
     extents = {n for entry in inputs if isinstance(entry, TensorInput) for n in entry.shape}
     for number, entry in enumerate(inputs):
         if not isinstance(entry, ScalarInput) or not isinstance(entry.value, int):
             continue
         if isinstance(entry.value, bool):
-            others: tuple[int, ...] = (not entry.value,)
+            other_values: tuple[int, ...] = (not entry.value,)
         else:
-            others = () if entry.value in extents else (entry.value + 1, entry.value // 2)
-        for value in others:
+            other_values = () if entry.value in extents else (entry.value + 1, entry.value // 2)
+        for value in other_values:
             changed = (*inputs[:number], replace(entry, value=value), *inputs[number + 1 :])
             yield f"{entry.name}={value}", changed
 
 
 def views_of(inputs: Sequence[Input]) -> tuple[str, ...]:
-    """Return the kinds of views that differ for some tensor; see `as_views`."""
+    """Return the kinds of views that some tensor has enough axes for; see `as_views`."""
     axes = max((len(entry.shape) for entry in inputs if isinstance(entry, TensorInput)), default=0)
     return ("strided", "offset", *(kind for kind, least in _LEAST_AXES.items() if axes >= least))
 
 
 def other_fractions(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
-    """Yield inputs with a number beyond 1 in place of a fraction, such as a slope or a rate."""
+    """Yield label and inputs with a float scalar between 0 and 1 increased by 1."""
     for number, entry in enumerate(inputs):
         if isinstance(entry, ScalarInput) and type(entry.value) is float and 0 < entry.value < 1:
             changed = replace(entry, value=1.0 + entry.value)
@@ -371,21 +403,24 @@ def other_fractions(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input,
 
 
 def exchanged_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
-    """Yield inputs with two neighboring float scalars swapped, such as the limits of a clamp."""
+    """Yield label and inputs with two neighboring float scalars swapped, such as clamp limits."""
     floats = [
         number
         for number, entry in enumerate(inputs)
         if isinstance(entry, ScalarInput) and type(entry.value) is float
     ]
-    for one, other in pairwise(floats):
-        first, second = inputs[one], inputs[other]
-        assert isinstance(first, ScalarInput)
-        assert isinstance(second, ScalarInput)
-        if first.value != second.value:
+    for left_index, right_index in pairwise(floats):
+        left, right = inputs[left_index], inputs[right_index]
+        assert isinstance(left, ScalarInput)
+        assert isinstance(right, ScalarInput)
+        if left.value != right.value:
             changed = [*inputs]
-            changed[one] = replace(first, value=second.value)
-            changed[other] = replace(second, value=first.value)
-            yield f"{first.name}={second.value:g}, {second.name}={first.value:g}", tuple(changed)
+            changed[left_index] = replace(left, value=right.value)
+            changed[right_index] = replace(right, value=left.value)
+            yield (
+                f"{left.name}={right.value:g}, {right.name}={left.value:g}",
+                tuple(changed),
+            )
 
 
 def _most_elements(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
@@ -399,8 +434,8 @@ def _most_elements(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
     )
 
 
-def resized(inputs: Sequence[Input], change: Mapping[int, int]) -> tuple[Input, ...]:
-    """Return inputs with other extents; integers that equal a changed extent follow the change."""
+def resized_inputs(inputs: Sequence[Input], change: Mapping[int, int]) -> tuple[Input, ...]:
+    """Return contiguous inputs with changed extents, also in integers that equal an extent."""
     result: list[Input] = []
     for entry in inputs:
         if isinstance(entry, TensorInput):
@@ -414,11 +449,11 @@ def resized(inputs: Sequence[Input], change: Mapping[int, int]) -> tuple[Input, 
 
 
 def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
-    """Return the tensors as views of one kind.
+    """Return the inputs with tensors as views of one kind; tensors with too few axes stay.
 
-    `strided`: every other element. `offset`. `transposed`: the last two axes exchanged. `reversed`:
-    the first axis innermost. `padded`: gaps between rows. `expanded`: floats that are the same
-    along the first axis.
+    `strided`: every other element of a storage. `offset`: from the fourth element on. `transposed`:
+    the last two axes exchanged. `reversed`: the first axis innermost. `padded`: gaps between rows.
+    `expanded`: floats that are the same along the first axis.
     """
     result: list[Input] = []
     for entry in inputs:
@@ -428,9 +463,9 @@ def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
             strides = contiguous_strides(entry.shape[::-1])
             result.append(replace(entry, strides=strides[::-1]))
         elif kind == "padded":
-            wider = contiguous_strides((*entry.shape[:-1], entry.shape[-1] + _PADDING))
+            padded_strides = contiguous_strides((*entry.shape[:-1], entry.shape[-1] + _PADDING))
             count = math.prod(entry.shape[:-1]) * (entry.shape[-1] + _PADDING)
-            result.append(replace(entry, strides=wider, storage=count))
+            result.append(replace(entry, strides=padded_strides, storage=count))
         elif kind == "expanded":
             floats = entry.dtype.startswith(("float", "bfloat"))
             strides, count = (0, *entry.strides[1:]), math.prod(entry.shape[1:])
@@ -450,19 +485,22 @@ def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
 def draw_values(
     tensor: TensorInput, random: np.random.Generator, scalars: Mapping[str, int]
 ) -> NDArray[Any]:
-    """Draw values for a storage as float64 or int64: normal floats, small integers, all bytes."""
+    """Draw values for a tensor's storage: normal floats, integers of 0 or 1 up, bytes of any value.
+
+    Integers are below the smallest of the extents `scalars`, and below 100.
+    """
     if tensor.dtype.startswith(("float", "bfloat")):
         return random.standard_normal(tensor.storage)
     if tensor.dtype == "bool":
         return random.integers(0, 2, tensor.storage)
     if tensor.dtype in BYTES:  # bytes are data; wider integers may be positions or lengths
         return random.integers(*BYTES[tensor.dtype], tensor.storage)
-    top = min([*(n for n in scalars.values() if n > 0), 100])
-    return random.integers(0, max(top, 1), tensor.storage)
+    limit = min([*(n for n in scalars.values() if n > 0), 100])
+    return random.integers(0, max(limit, 1), tensor.storage)
 
 
 def write_cases(folder: Path, cases: Sequence[Case]) -> None:
-    """Write the descriptions of cases; the contents are in separate files."""
+    """Write the descriptions of cases into `cases.json`; contents are in separate files."""
     objects = [
         {
             "label": case.label,
@@ -482,7 +520,6 @@ def read_cases(folder: Path) -> list[Case]:
 
     Raises:
         CannotJudge: the file does not exist or has another form.
-
     """
     try:
         objects = json.loads((folder / "cases.json").read_text(encoding="utf-8"))
@@ -490,7 +527,7 @@ def read_cases(folder: Path) -> list[Case]:
             Case(
                 str(entry["label"]),
                 str(entry["kind"]),
-                tuple(_input(value) for value in entry["inputs"]),
+                tuple(_input_of_json(value) for value in entry["inputs"]),
                 tuple(tensor_of(value) for value in entry["weights"]),
                 bool(entry["tracked"]),
                 int(entry["cotangents"]),
@@ -498,35 +535,41 @@ def read_cases(folder: Path) -> list[Case]:
             for entry in objects
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CannotJudge(f"the inputs were not left as kvtrace writes them: {error!r}") from error
+        raise CannotJudge(f"the file of the inputs is missing or was changed: {error!r}") from error
 
 
-def _input(entry: Mapping[str, Any]) -> Input:
+def _input_of_json(entry: Mapping[str, Any]) -> Input:
     if "dtype" in entry:
         return tensor_of(entry)
     return ScalarInput(str(entry["name"]), entry["value"])
 
 
 def tensor_of(entry: Mapping[str, Any]) -> TensorInput:
-    """Return the tensor of a JSON object, whose view must lie inside its storage."""
+    """Return the tensor that a JSON object describes.
+
+    Raises:
+        ValueError: the type is unknown, or the view is not inside of its storage.
+    """
     tensor = TensorInput(
         str(entry["name"]), str(entry["dtype"]), tuple(map(int, entry["shape"])),
         tuple(map(int, entry["strides"])), int(entry["offset"]), int(entry["storage"]),
         str(entry["file"]),
     )  # fmt: skip
-    steps = zip(tensor.shape, tensor.strides, strict=True)
-    reach = sum((size - 1) * step for size, step in steps) if all(tensor.shape) else -1
+    extents_and_strides = zip(tensor.shape, tensor.strides, strict=True)
+    last_offset = (
+        sum((size - 1) * step for size, step in extents_and_strides) if all(tensor.shape) else -1
+    )
     if (
         tensor.dtype not in DTYPES.values()
         or min([*tensor.shape, *tensor.strides, tensor.offset, tensor.storage, 0]) < 0
-        or tensor.offset + reach >= max(tensor.storage, 1)
+        or tensor.offset + last_offset >= max(tensor.storage, 1)
         or "/" in tensor.file
     ):
-        raise ValueError(f"not a tensor of the request: {entry}")
+        raise ValueError(f"the description of a tensor is invalid: {entry}")
     return tensor
 
 
-def _number(text: str, whole: str) -> Any:
+def _parsed_scalar(text: str, whole: str) -> Any:
     constants = {"True": True, "False": False, "None": None}
     if text in constants:
         return constants[text]

@@ -1,9 +1,9 @@
-"""`kvtrace judge`: one process runs a file of kernels, and other processes judge its launches.
+"""The processes of `kvtrace judge`: one runs a file of kernels, others judge its launches.
 
 The candidate runs in a confined process. Inputs and right results come from a second process, which
-does not import the candidate's file. Launches are evaluated, and results compared, in a third. The
-first two are forked by a process with torch (`beside.py`, `running.py`), while this process imports
-the examiner's modules and then forks the examiner.
+does not import the candidate's file. A third process evaluates launches and compares results. The
+first two are forked by a helper process with torch (`beside.py`, `running.py`), while this process
+imports the examiner's modules and then forks the examiner.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from kvtrace.addons.judge.request import (
     FileText,
     Folders,
     Request,
-    check,
+    check_request,
     read_file,
 )
 from kvtrace.addons.judge.running import Examination, FileRun, compare_results, import_all, run_file
@@ -65,7 +65,7 @@ _EXAMINER: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Judgment:
-    """A judgment as an object of the schema `judgment.schema.json`."""
+    """A judgment; `object` is its JSON, by the schema `judgment.schema.json`."""
 
     object: dict[str, Any]
 
@@ -90,22 +90,21 @@ def schema() -> dict[str, Any]:
 def judge_file(request: Request, seed: int | None = None) -> Judgment:
     """Judge a candidate, without running any of the file's code in this process.
 
-    A separate process imports torch while this process imports the other modules. That process is
-    kept for the next judgments.
+    A helper process imports torch while this process imports the other modules; it is reused by
+    later judgments.
 
     Args:
         request: The candidate, its reference, its inputs and the limits.
-        seed: The seed of an earlier judgment, to repeat that; None: a new seed. The seed is not
-            part of the request, since the candidate's process gets the request.
+        seed: The seed of an earlier judgment, to repeat the judgment; None: a new seed. It is not
+            part of the request, which the candidate's process receives.
 
     Raises:
         CannotJudge: the file cannot be read.
         CannotConfine: this system cannot confine processes.
-
     """
     begun = time.monotonic()
     text = read_file(request.entry.file)
-    check(request, text)
+    check_request(request, text)
     if not sys.platform.startswith("linux"):
         raise CannotJudge("kvtrace judge runs files in confined processes, which takes Linux")
     scratch = Path(tempfile.mkdtemp())
@@ -115,7 +114,7 @@ def judge_file(request: Request, seed: int | None = None) -> Judgment:
     finally:
         leftovers.remove(scratch)
     run.times["whole"] = time.monotonic() - begun
-    return Judgment(_object(request, run, problems, examined))
+    return Judgment(_judgment_object(request, run, problems, examined))
 
 
 class _Run:
@@ -131,7 +130,10 @@ class _Run:
         self._given_seed = seed
 
     def judge(self) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Run all processes; return the problems, and the examiners' results."""
+        """Run all processes; return this process's problems, and the examiners' results.
+
+        The results are {} if the candidate could not be examined.
+        """
         child = self._scratch / "child"
         given_seed = self._given_seed
         self._seed = secrets.randbits(128) if given_seed is None else given_seed
@@ -142,9 +144,9 @@ class _Run:
         names = self._text.parameters.get(entry, ())
         surroundings = [*_surroundings_problems(self._text, entry)]
         if self.request.trace is not None:
-            from kvtrace.addons.judge.recorded_inputs import keep_recorded
+            from kvtrace.addons.judge.recorded_inputs import write_recorded_cases
 
-            keep_recorded(self.request.trace, self._text, entry, self._scratch / RECORDED)
+            write_recorded_cases(self.request.trace, self._text, entry, self._scratch / RECORDED)
         with helper_process() as helper:
             helper.ask(run_file, self.request, self._text, names, self._scratch)
             try:
@@ -157,7 +159,7 @@ class _Run:
                 message = f"the reference's process {file_run.reference.in_words}"
                 return [_unjudged("reference", message, file_run.reference)], {}
             self.walls = file_run.candidate
-            problems = list(_end_problems(file_run.candidate, self.request.seconds))
+            problems = list(_process_problems(file_run.candidate, self.request.seconds))
             problems += _omission_notes(file_run)
             problems += surroundings
             if not (child / EVENTS_FILE).exists():
@@ -170,7 +172,10 @@ class _Run:
     def _examine(
         self, helper: HelperProcess, problems: list[dict[str, Any]]
     ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-        """Compare results in another process, and judge rules at the same time."""
+        """Compare results in one process, and judge by rules in another at the same time.
+
+        Returns problems, with `problems` in front, and the merged results.
+        """
         scratch, request = self._scratch, self.request
         paths = (scratch / name for name in ("inputs", "child", "answers", "answered"))
         folders = Folders(*paths)
@@ -200,14 +205,12 @@ class _Run:
 
 
 def _failure_problems(events: Path) -> Iterator[dict[str, Any]]:
-    """Yield the problems of a candidate that cannot be imported, or fails on the given inputs.
+    """Yield problems if the candidate cannot be imported, or fails on the given inputs.
 
-    Other observed actions are included, since the candidate may have failed because of a refused
-    action.
+    Its other observed actions are included, since a refused action may have caused the failure.
 
     Raises:
         CannotJudge: the log has another form.
-
     """
     failures: list[Mapping[str, Any]] = []
     actions: list[Mapping[str, Any]] = []
@@ -239,7 +242,7 @@ def _problem(rule: str, message: str, hint: str = "", severity: str = "error") -
     }  # fmt: skip
 
 
-def _end_problems(process: ProcessResult, seconds: float) -> Iterator[dict[str, Any]]:
+def _process_problems(process: ProcessResult, seconds: float) -> Iterator[dict[str, Any]]:
     if process.how == "late":
         message = f"the candidate did not end within {seconds:g} s, and was killed"
         hint = "look for a loop that does not end, or judge smaller inputs"
@@ -249,21 +252,26 @@ def _end_problems(process: ProcessResult, seconds: float) -> Iterator[dict[str, 
 
 
 def _omission_notes(file_run: FileRun) -> Iterator[dict[str, Any]]:
-    """Yield a note on files beside the judged files that were not copied for their processes."""
+    """Yield a note if files in the judged files' folders were not copied for their processes."""
     processes = [
         process for process in (file_run.reference, file_run.candidate) if process is not None
     ]
     names = sorted({name for process in processes for name in process.left_out})
     if names:
-        message = f"not copied from beside the files: {', '.join(names)}"
-        hint = "if the files import them, store them as regular files; links are not followed"
+        message = f"files of the judged file's folder that were not copied: {', '.join(names)}"
+        hint = (
+            "if the judged file imports them, store them as regular files; links are not followed"
+        )
         yield _unjudged("left-out", message, replace(processes[0], output=""), "note", hint)
 
 
 def _surroundings_problems(text: FileText, entry: str) -> Iterator[dict[str, Any]]:
-    """Yield a problem if a candidate, or a file beside it, reads more than its inputs."""
-    reached = {"", *text.reached(entry)}
-    all_reads = {f"{text.path.name}: {read}": None for name in text.reads if name in reached
+    """Yield a problem if the candidate, or an imported file of its folder, reads surroundings.
+
+    These are, for example, the clock, environment variables or files.
+    """
+    reached_names = {"", *text.reached(entry)}
+    all_reads = {f"{text.path.name}: {read}": None for name in text.reads if name in reached_names
                  for read in text.reads[name]}  # fmt: skip
     files, known_paths = [text], {text.path}
     while files and len(known_paths) <= _MOST_FILES:
@@ -271,8 +279,8 @@ def _surroundings_problems(text: FileText, entry: str) -> Iterator[dict[str, Any
             path = text.path.with_name(f"{name}.py")
             if path not in known_paths and path.is_file():
                 known_paths.add(path)
-                files.append(other := read_file(path))
-                other_reads = (read for reads in other.reads.values() for read in reads)
+                files.append(imported_file := read_file(path))
+                other_reads = (read for reads in imported_file.reads.values() for read in reads)
                 all_reads |= {f"{path.name}: {read}": None for read in other_reads}
     if all_reads:
         message = f"the candidate reads more than its inputs ({', '.join([*all_reads][:3])})"
@@ -306,7 +314,7 @@ def _unjudged(
     return _problem(rule, text, hint, severity)
 
 
-def _object(
+def _judgment_object(
     request: Request, run: _Run, problems: Sequence[dict[str, Any]], examined: dict[str, Any],
 ) -> dict[str, Any]:  # fmt: skip
     from kvtrace import __version__
@@ -342,7 +350,7 @@ def _object(
 
 
 def judgment_text(judgment: Judgment) -> list[str]:
-    """Return a judgment as lines: the verdict, then findings, tolerances and figures."""
+    """Return the lines of a judgment for a terminal: verdict, findings, tolerances, figures."""
     content = judgment.object
     entry = content["entry"]
     lines = [
@@ -350,15 +358,17 @@ def judgment_text(judgment: Judgment) -> list[str]:
         f"({plural(len(content['cases']), 'case')} in {content['seconds']['whole']:.1f} s)"
     ]
     for finding in content["findings"]:
-        parts = (finding[key] for key in ("file", "line", "column"))
-        place = ":".join(str(part) for part in parts if part is not None)
-        where = f"{place}: " if place else ""
-        lines.append(f"{where}{finding['severity']}[{finding['rule']}]: {finding['message']}")
+        file_line_column = (finding[key] for key in ("file", "line", "column"))
+        location = ":".join(str(part) for part in file_line_column if part is not None)
+        location_prefix = f"{location}: " if location else ""
+        lines.append(
+            f"{location_prefix}{finding['severity']}[{finding['rule']}]: {finding['message']}"
+        )
         if finding["hint"]:
             lines.append(f"  hint: {finding['hint']}")
         if finding["case"]:
             lines.append(f"  case: {finding['case']}")
-    lines += _tolerances(content["cases"])
+    lines += _tolerance_lines(content["cases"])
     for figures in content["figures"]:
         best = "" if figures["best_ns"] is None else f", at best {duration(figures['best_ns'])}"
         lines.append(
@@ -366,12 +376,12 @@ def judgment_text(judgment: Judgment) -> list[str]:
             f"{amount(figures['flops'], 'FLOP')}{best} on {figures['device']}"
         )
     if content["cases"] and not all(content["confined"][name] for name in _WALLS):
-        lines.append("note: the file ran unconfined: this system could not confine it")
+        lines.append("note: the file ran unconfined, since this system could not confine it")
     return lines
 
 
-def _tolerances(cases: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return lines that count results by tolerance, with reasons unless it is derived."""
+def _tolerance_lines(cases: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return lines with the number of results by tolerance, with reasons for other than derived."""
     results = [result for case in cases for result in case.get("results", ())]
     derived = sum(result["tolerance"] == "derived" for result in results)
     other_counts = Counter(

@@ -62,11 +62,10 @@ class CheckedKernel:
 
     Attributes:
         kernel: the kernel's name.
-        results: every tensor argument after the launch, by parameter.
+        results: the tensor arguments after the launch, by parameter name.
         written: the parameters whose tensors the launch changed.
         findings: findings of the rules, as `OpenedTrace.sanitize` returns them.
         figures: bytes, FLOPs and the roofline of the launch.
-
     """
 
     kernel: str
@@ -129,7 +128,7 @@ def check_kernel(
     rules: Sequence[str] = (),
     **meta: Any,
 ) -> CheckedKernel:
-    """Run a Triton kernel once without a GPU, and judge it.
+    """Run a Triton kernel once without a GPU, judge the launch by rules, and compute its figures.
 
         checked = kvtrace.check_kernel(scale, [x, out, x.numel()], (4,), BLOCK=256)
         checked.ok, checked.results["out"], checked.figures.flops
@@ -149,7 +148,6 @@ def check_kernel(
     Raises:
         CannotCheck: a recording is in progress in this process, or nothing was launched.
         BadSetting: a rule, device or target does not exist.
-
     """
     if api.current() is not None:
         raise CannotCheck(
@@ -165,16 +163,22 @@ def check_kernel(
             trace = open_trace(folder)
         except EmptyTrace as nothing:
             raise CannotCheck(
-                "nothing was launched that kvtrace records; hand over what @triton.jit made"
+                "no launch was recorded; check_kernel needs a kernel made by @triton.jit"
             ) from nothing
         findings = trace.sanitize(*(rules or ("default",)))
         figures, invocation = _figures(trace, device), _invocation(findings.data)
-    names = [str(name) for name in _parameters(kernel)][: len(copied)]
-    tensors = {name: value for name, value in zip(names, copied, strict=False) if _is_tensor(value)}
-    before = dict(zip(names, args, strict=False))
-    written = tuple(name for name, value in tensors.items() if not _is_equal(before[name], value))
+    parameter_names = [str(name) for name in _parameters(kernel)][: len(copied)]
+    tensors = {
+        name: value
+        for name, value in zip(parameter_names, copied, strict=False)
+        if _is_tensor(value)
+    }
+    before = dict(zip(parameter_names, args, strict=False))
+    written_names = tuple(
+        name for name, value in tensors.items() if not _is_equal(before[name], value)
+    )
     name = str(getattr(_function(kernel), "__name__", "kernel"))
-    return CheckedKernel(name, tensors, written, findings, figures, invocation)
+    return CheckedKernel(name, tensors, written_names, findings, figures, invocation)
 
 
 def _figures(trace: OpenedTrace, device: str | None) -> Figures:
@@ -182,14 +186,12 @@ def _figures(trace: OpenedTrace, device: str | None) -> Figures:
     profile = trace.profile(calls=True, device=device).data
     calls = [call for kernel in profile.kernels for call in kernel.calls]
     if not calls:
-        raise CannotCheck(
-            "nothing was launched that kvtrace records; hand over what @triton.jit made"
-        )
+        raise CannotCheck("no launch was recorded; check_kernel needs a kernel made by @triton.jit")
     return figures_of(calls[0], profile)
 
 
 def figures_of(call: CallProfile, profile: Profile) -> Figures:
-    """Return the figures of one launch of a call."""
+    """Return the figures of one launch of a call, from totals over all launches of the call."""
     derived, roofline, runs = call.derived, call.roofline, max(call.runs, 1)
 
     def per_run(total: int | None) -> int | None:

@@ -1,9 +1,10 @@
-"""The log of a candidate's launches, and their evaluation on the judge's own memory.
+"""Evaluation of a candidate's logged launches in the judge's own memory.
 
-An untrusted process left the log: it lists launches with their arguments, PyTorch's moves between
-them, and memory contents that neither explains. The inputs are ours, and the results of kernels are
-computed here. They can also be computed on inputs that the candidate's process never had;
-unexplained contents, scalars and constants are then those of the recorded run.
+The log was written by an untrusted process: it lists launches with their arguments, PyTorch's moves
+between them, and memory contents that follow from neither (unexplained). The inputs are the
+judge's, and the results of kernels are computed here. The launches can also be evaluated on inputs
+that the candidate's process never had; unexplained contents, scalars and constants are then those
+of the logged run.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _LARGEST: Final = 1 << 31
 
 @dataclass
 class Memory:
-    """Contents of storages in one case, by number; the inputs' storages come first, from 0."""
+    """Contents of storages during the evaluation of a case, by number, from the inputs on."""
 
     storages: dict[int, NDArray[np.uint8]] = field(default_factory=dict)
     written_by: dict[int, Op] = field(default_factory=dict)
@@ -60,26 +61,25 @@ class Memory:
     derived: DerivedBounds | None = None
 
     def view(self, entry: Mapping[str, Any]) -> NDArray[Any]:
-        """Return a tensor's elements as a view of the storage.
+        """Return the elements of a logged tensor as a view of its storage.
 
         Raises:
             CannotJudge: the tensor lies outside of the storage.
-
         """
         dtype = numpy_dtype(str(entry["dtype"]))
-        shape, strides = _sizes(entry["shape"]), _sizes(entry["strides"])
+        shape, strides = _as_integers(entry["shape"]), _as_integers(entry["strides"])
         storage = self.storages[int(entry["storage"])]
         start, size = int(entry["offset"]), dtype.itemsize
-        last = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+        last_offset = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
         if min((*shape, *strides, start)) < 0 or (
-            0 not in shape and (last + 1) * size > storage.size
+            0 not in shape and (last_offset + 1) * size > storage.size
         ):
-            raise CannotJudge("a tensor of the candidate lies outside of its storage")
+            raise CannotJudge("a tensor in the candidate's log is outside of its storage")
         return strided(storage[: storage.size // size * size].view(dtype), shape, strides, start)
 
 
 class _StoreObserver(Observer):
-    """An observer that notes the last op that writes through each argument."""
+    """Observer that records the last op that writes through each argument, by position."""
 
     def __init__(self) -> None:
         self.ops: dict[int, Op] = {}
@@ -90,13 +90,12 @@ class _StoreObserver(Observer):
 
 
 def read_log(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str, Any]]]:
-    """Return the log's entries by call, in order, and the candidate's other observed actions.
+    """Return the log's entries by call number, and the candidate's other observed actions.
 
     Raises:
         CannotJudge: the log has another form.
-
     """
-    log: dict[int, list[dict[str, Any]]] = {}
+    entries_by_call: dict[int, list[dict[str, Any]]] = {}
     events: list[dict[str, Any]] = []
     try:
         for line in file.read_text(encoding="utf-8").splitlines():
@@ -104,10 +103,10 @@ def read_log(file: Path) -> tuple[dict[int, list[dict[str, Any]]], list[dict[str
             if "kind" in entry:
                 events.append(entry)
             else:
-                log.setdefault(int(entry["case"]), []).append(entry)
+                entries_by_call.setdefault(int(entry["case"]), []).append(entry)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
-    return log, events
+    return entries_by_call, events
 
 
 def run_launches(
@@ -122,12 +121,11 @@ def run_launches(
         inputs: The folder of the inputs' contents.
         folder: The folder of the candidate's process, with TTIR and contents.
         target: The compilation target of the kernels.
-        derived: Derive bounds of the results' errors.
-        disturbed: Storages whose unexplained contents are changed.
+        derived: Also derive bounds of the results' errors.
+        disturbed: Storages whose unexplained contents are changed before the evaluation.
 
     Raises:
         CannotJudge: the log contradicts itself.
-
     """
     memory = Memory(target=target, disturbed=disturbed)
     if derived:
@@ -135,50 +133,54 @@ def run_launches(
     for number, tensor in enumerate(case.tensors):
         content = (inputs / tensor.file).read_bytes()
         memory.storages[number] = np.frombuffer(content, np.uint8).copy()
-    for at, entry in enumerate(entries):
+    for step, entry in enumerate(entries):
         try:
             if "launch" in entry:
-                _launch(at, entry, folder, memory)
+                _evaluate_launch(step, entry, folder, memory)
             else:
-                _move(at, entry, folder, memory)
+                _repeat_move(step, entry, folder, memory)
         except (KeyError, TypeError, ValueError, IndexError, OSError) as error:
             raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
         except CannotJudge:
             raise
         except KvtraceError as error:
-            memory.reason = f"{entry.get('launch')} was not evaluated to its end: {error}"
+            memory.reason = f"{entry.get('launch')} could not be evaluated completely: {error}"
             break
     return memory
 
 
-def poisoned(values: NDArray[Any], dtype: str) -> NDArray[np.bool_]:
-    """Return which elements were never written."""
+def is_never_written(values: NDArray[Any], dtype: str) -> NDArray[np.bool_]:
+    """Return for each element whether it has the bits of memory that was never written."""
     name = _POISON_OF.get(dtype)
     if name is None:
         return np.zeros(values.shape, np.bool_)
-    kind, bits = POISON[name]
-    is_blank: NDArray[np.bool_] = np.ascontiguousarray(values).view(kind) == kind(bits)
+    bits_type, bits = POISON[name]
+    is_blank: NDArray[np.bool_] = np.ascontiguousarray(values).view(bits_type) == bits_type(bits)
     return is_blank.reshape(values.shape)
 
 
-def _launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
-    digest = _digest(entry["ttir"])
+def _evaluate_launch(step: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
+    digest = _checked_digest(entry["ttir"])
     if digest not in memory.modules:
         text = (folder / f"ttir-{digest}").read_text(encoding="utf-8")
         memory.modules[digest] = module_from(text, entry["file"], memory.target)
     module = memory.modules[digest]
     if follows_addresses(module):
-        raise KvtraceError("it reads addresses out of memory, which are another process's here")
+        raise KvtraceError(
+            "the kernel loads addresses from memory, which belong to another process"
+        )
     entries_by_storage: dict[int, Mapping[str, Any]] = {}
     for argument in entry["arguments"]:
         if "storage" in argument:
             entries_by_storage.setdefault(int(argument["storage"]), argument)
     for key, content in entry["contents"].items():
-        first = entries_by_storage[int(key)]
-        element = numpy_dtype_of(str(first["dtype"]))
-        _set_contents(int(key), content, element, (at, str(first["name"])), folder, memory)
+        argument_entry = entries_by_storage[int(key)]
+        element = numpy_dtype_of(str(argument_entry["dtype"]))
+        _set_contents(
+            int(key), content, element, (step, str(argument_entry["name"])), folder, memory
+        )
     storages = {n: Storage(len(memory.storages[n]), memory.storages[n]) for n in entries_by_storage}
-    arguments = [_argument(argument, storages) for argument in entry["arguments"]]
+    arguments = [_evaluator_argument(argument, storages) for argument in entry["arguments"]]
     stores = _StoreObserver()
     x, y, z = (int(extent) for extent in entry["grid"])
     kernel = str(entry["launch"])
@@ -188,56 +190,67 @@ def _launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> 
         evaluate(
             module, arguments, (x, y, z), observers=(stores,), kernel=kernel, most_steps=MOST_STEPS
         )
-    numbers = [int(a["storage"]) if "storage" in a else None for a in entry["arguments"]]
+    storage_numbers = [int(a["storage"]) if "storage" in a else None for a in entry["arguments"]]
     for position, op in stores.ops.items():
-        number = numbers[position] if position < len(numbers) else None
+        number = storage_numbers[position] if position < len(storage_numbers) else None
         if number is not None:
             memory.written_by[number] = op
 
 
-def _argument(entry: Mapping[str, Any], storages: Mapping[int, Storage]) -> Argument:
+def _evaluator_argument(entry: Mapping[str, Any], storages: Mapping[int, Storage]) -> Argument:
     if "storage" not in entry:
         return ScalarArgument(str(entry["name"]), entry["value"])
     return TensorArgument(
         str(entry["name"]), storages[int(entry["storage"])], int(entry["offset"]),
-        str(entry["dtype"]), _sizes(entry["shape"]), _sizes(entry["strides"]),
+        str(entry["dtype"]), _as_integers(entry["shape"]), _as_integers(entry["strides"]),
         bool(entry["padding_nan"]),
     )  # fmt: skip
 
 
-def _move(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
-    """Repeat PyTorch's move of elements, which computes nothing."""
+def _repeat_move(step: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
+    """Repeat a logged move of elements by PyTorch in `memory`."""
     target, sources = entry["moved"], entry.get("sources", ())
     for key, content in entry["contents"].items():
         tensors = [tensor for tensor in (*sources, target) if tensor]
         view = next((tensor for tensor in tensors if int(tensor["storage"]) == int(key)), None)
         element = np.dtype(np.uint8) if view is None else numpy_dtype(str(view["dtype"]))
-        _set_contents(int(key), content, element, (at, f"tensor {key}"), folder, memory)
+        _set_contents(int(key), content, element, (step, f"tensor {key}"), folder, memory)
     if target is None:
         return
     number = int(target["storage"])
     source_numbers = [int(source["storage"]) for source in sources]
     if number not in memory.storages:
-        memory.storages[number] = np.zeros(_size(entry["bytes"]), np.uint8)
-    into, values = memory.view(target), [memory.view(source) for source in sources]
+        memory.storages[number] = np.zeros(_checked_size(entry["bytes"]), np.uint8)
+    target_view, values = memory.view(target), [memory.view(source) for source in sources]
     with np.errstate(all="ignore"):
         if entry["picked"] is None:
-            into[...] = values[0].astype(into.dtype) if values else entry["fill"]
+            target_view[...] = values[0].astype(target_view.dtype) if values else entry["fill"]
         else:
-            flat = [np.asarray([entry["fill"]]), *(array.ravel() for array in values)]
-            table = np.concatenate([array.astype(into.dtype) for array in flat])
+            source_elements = [np.asarray([entry["fill"]]), *(array.ravel() for array in values)]
+            table = np.concatenate([array.astype(target_view.dtype) for array in source_elements])
             picked = np.frombuffer(content_of(folder, entry["picked"]), np.int64)
             if picked.size and (picked.min() < 0 or picked.max() >= table.size):
                 raise ValueError("an element of none of the sources")
-            into[...] = table[picked].reshape(into.shape)
+            target_view[...] = table[picked].reshape(target_view.shape)
     if memory.derived is not None:
-        memory.derived.note_move(number, source_numbers, into, values)
+        memory.derived.note_move(number, source_numbers, target_view, values)
     op = next((memory.written_by[n] for n in source_numbers if n in memory.written_by), None)
     if source_numbers:
-        kind = values[0].dtype
-        whole = memory.storages[source_numbers[0]]
-        written = None if op is None else whole[: whole.size // kind.itemsize * kind.itemsize]
-        memory.moved.append((into.copy(), None if written is None else written.view(kind).copy()))
+        source_dtype = values[0].dtype
+        source_storage = memory.storages[source_numbers[0]]
+        written_source = (
+            None
+            if op is None
+            else source_storage[
+                : source_storage.size // source_dtype.itemsize * source_dtype.itemsize
+            ]
+        )
+        memory.moved.append(
+            (
+                target_view.copy(),
+                None if written_source is None else written_source.view(source_dtype).copy(),
+            )
+        )
     if op is not None:
         memory.written_by[number] = op
 
@@ -246,8 +259,12 @@ def _set_contents(
     number: int, content: Mapping[str, Any], element: np.dtype[Any], step_and_name: tuple[int, str],
     folder: Path, memory: Memory,
 ) -> None:  # fmt: skip
-    """Set a storage to unexplained contents, or to poison if the memory was only allocated."""
-    size = _size(content["bytes"])
+    """Set a storage to logged contents; contents that are all NaN are memory never written.
+
+    In such memory, and only there, elements get the bits of `POISON`. Contents of storages in
+    `memory.disturbed` are changed.
+    """
+    size = _checked_size(content["bytes"])
     storage = np.frombuffer(content_of(folder, content["file"]), np.uint8).copy()
     if storage.size != size:
         raise ValueError("contents of another size than their storage")
@@ -256,8 +273,8 @@ def _set_contents(
     values = storage[: size // element.itemsize * element.itemsize].view(element)
     name = _POISON_OF.get(element.name)
     if name is not None and values.size and np.isnan(values.astype(np.float32)).all():
-        kind, bits = POISON[name]
-        storage[: values.nbytes].view(kind)[:] = kind(bits)
+        bits_type, bits = POISON[name]
+        storage[: values.nbytes].view(bits_type)[:] = bits_type(bits)
     else:
         memory.unexplained[step_and_name] = values.copy()
     if memory.derived is not None:
@@ -269,7 +286,7 @@ def _set_contents(
 
 
 def numpy_dtype_of(short: str) -> np.dtype[Any]:
-    """Return NumPy's type for a short type name of Triton; bytes for unknown names."""
+    """Return NumPy's type for a short type name of Triton; uint8 for unknown names."""
     kinds = {"fp": "float", "i": "int", "u": "uint"}
     if short == "bf16":
         return numpy_dtype("bfloat16")
@@ -281,7 +298,7 @@ def numpy_dtype_of(short: str) -> np.dtype[Any]:
 
 
 def launch_entries(entries: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
-    """Return an iterator over the entries that are launches."""
+    """Return the entries of a log that are launches, in order."""
     return (entry for entry in entries if "launch" in entry)
 
 
@@ -291,31 +308,30 @@ def memory_steps(entries: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 
 def content_of(folder: Path, digest: Any) -> bytes:
-    """Return contents that the candidate's process has stored.
+    """Return the contents that the candidate's process has stored under a digest.
 
     Raises:
         CannotJudge: the file does not exist, or its name has another form.
-
     """
     try:
-        return (folder / f"content-{_digest(digest)}").read_bytes()
+        return (folder / f"content-{_checked_digest(digest)}").read_bytes()
     except (OSError, ValueError) as error:
         raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
 
 
-def _size(value: Any) -> int:
+def _checked_size(value: Any) -> int:
     size = int(value)
     if not 0 <= size <= _LARGEST:
         raise ValueError(f"a storage of {size} bytes")
     return size
 
 
-def _sizes(values: Any) -> tuple[int, ...]:
+def _as_integers(values: Any) -> tuple[int, ...]:
     return tuple(int(value) for value in values)
 
 
-def _digest(text: Any) -> str:
+def _checked_digest(text: Any) -> str:
     digest = str(text)
     if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
-        raise ValueError("the name of a file that the request does not have")
+        raise ValueError("the name of a content file is not a digest")
     return digest

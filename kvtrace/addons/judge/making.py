@@ -1,4 +1,4 @@
-"""Cases derived from given inputs: other values, views and sizes."""
+"""Creation of a judgment's cases: the given inputs, and other values, views and sizes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from kvtrace.addons.judge.inputs import (
     other_fractions,
     other_sizes,
     other_whole_numbers,
-    resized,
+    resized_inputs,
     unequal_extents,
     views_of,
     whole_tensor,
@@ -51,14 +51,13 @@ _IGNORED_SHARE: Final = 1 / 4
 
 
 class CaseMaker:
-    """A maker of a judgment's cases, which writes the contents of their tensors.
+    """Creates a judgment's cases, and writes the contents of their tensors into `folder`.
 
     Args:
         folder: The folder for contents.
-        weights: Weights of a model.
+        weights: Weights of a model; () for functions.
         seed: The seed of drawn values.
-        named_extents: Annotations say which extents are equal.
-
+        named_extents: Annotations say which extents are equal, so that others are not tried.
     """
 
     def __init__(
@@ -71,7 +70,7 @@ class CaseMaker:
         self._files = 0
 
     def fill(self, case: Case, source: Path | None) -> Case:
-        """Return a case with contents read from the folder `source`, or drawn if there are none."""
+        """Return the case with stored contents: copied from `source`, or drawn if it has none."""
         inputs: list[Input] = []
         for entry in case.inputs:
             if isinstance(entry, TensorInput):
@@ -79,7 +78,7 @@ class CaseMaker:
                     content = self._draw(entry, case.inputs)
                 else:
                     content = (source / entry.file).read_bytes()
-                inputs.append(self._store(entry, content))
+                inputs.append(self._store_content(entry, content))
             else:
                 inputs.append(entry)
         return replace(case, inputs=tuple(inputs), weights=self._weights)
@@ -87,9 +86,12 @@ class CaseMaker:
     def derived_cases(
         self, base: Case, views: bool, blocks: Sequence[int], numbers: Sequence[int]
     ) -> list[Case]:  # fmt: skip
-        """Return the cases derived from a given case: other values, views, other sizes."""
+        """Return the cases derived from a given case: other values, views, sizes and scalars.
+
+        `views`: also try views. `blocks` and `numbers` are integers of the file to choose sizes by.
+        """
         fixed = [size for weight in self._weights for size in weight.shape]
-        plain = resized(base.inputs, {})  # contiguous, without contents
+        plain = resized_inputs(base.inputs, {})  # contiguous, without contents
         cases = [self._with_other_values(base, OTHER_VALUES, floats=True)]
         if any(map(is_integers, base.inputs)):
             cases.append(self._with_other_values(base, OTHER_INTEGERS, floats=False))
@@ -102,7 +104,7 @@ class CaseMaker:
                 for kind in views_of(plain)
             ]
         for label, change in other_sizes(plain, fixed, blocks, numbers):
-            cases.append(self._resampled_case(base, resized(plain, change), label, "sizes"))
+            cases.append(self._resampled_case(base, resized_inputs(plain, change), label, "sizes"))
         smallest = min(cases, key=lambda case: (case.kind != "sizes", _size_key(case)))
         if smallest.kind == "sizes" and any(map(is_floats, smallest.inputs)):
             cases.append(
@@ -116,21 +118,24 @@ class CaseMaker:
         ):
             cases.append(Case(label, BEYOND, inputs, base.weights))
         for label, kind, change in extreme_sizes(plain, fixed):
-            cases.append(self._resampled_case(base, resized(plain, change), label, kind))
+            cases.append(self._resampled_case(base, resized_inputs(plain, change), label, kind))
         return [*cases, *self._largest_bytes(base, plain, fixed), *self._cases_beyond_given(base)]
 
     def _largest_bytes(
         self, base: Case, plain: Sequence[Input], fixed: Sequence[int]
     ) -> Iterator[Case]:  # fmt: skip
-        """Yield a case of wide rows of the largest byte, whose sums need more than 16 bits."""
+        """Yield a case whose rows of bytes are wide and have the largest value throughout.
+
+        Their sums need more than 16 bits.
+        """
         change = wide_rows(plain, fixed)
         if not change:
             return
         case = self._resampled_case(
-            base, resized(plain, change), "wide rows of the largest bytes", "sizes"
+            base, resized_inputs(plain, change), "wide rows of the largest bytes", "sizes"
         )
         inputs = [
-            self._store(entry, bytes([BYTES[entry.dtype][1] - 1]) * entry.storage)
+            self._store_content(entry, bytes([BYTES[entry.dtype][1] - 1]) * entry.storage)
             if isinstance(entry, TensorInput) and entry.dtype in BYTES
             else entry
             for entry in case.inputs
@@ -138,10 +143,10 @@ class CaseMaker:
         yield replace(case, inputs=tuple(inputs))
 
     def _cases_beyond_given(self, base: Case) -> Iterator[Case]:
-        """Yield cases of one tensor as several inputs, and of weights loaded after calls."""
-        shared: dict[tuple[Any, ...], TensorInput] = {}
+        """Yield a case with one tensor as several inputs, and a case with new weights."""
+        by_layout: dict[tuple[Any, ...], TensorInput] = {}
         inputs = tuple(
-            replace(shared.setdefault((e.dtype, e.shape, e.strides, e.offset, e.storage), e),
+            replace(by_layout.setdefault((e.dtype, e.shape, e.strides, e.offset, e.storage), e),
                     name=e.name)
             if isinstance(e, TensorInput) else e
             for e in base.inputs
@@ -150,27 +155,30 @@ class CaseMaker:
             yield Case("one tensor as several inputs", BEYOND, inputs, base.weights)
         floats = [entry for entry in base.weights if is_float(entry)]
         if floats:
-            weights = tuple(self._redrawn(e) if e in floats else e for e in base.weights)
+            weights = tuple(self._with_new_values(e) if e in floats else e for e in base.weights)
             yield Case("weights loaded after calls", BEYOND, base.inputs, weights)
 
     def cases_of_ignored_values(self, base: Case, values: Sequence[int]) -> Iterator[Case]:
-        """Yield the case with some integers replaced by values that the reference ignores."""
+        """Yield a case for each of `values`: some integers are replaced by the value.
+
+        These are values that the reference ignores, such as labels of padding.
+        """
         for value in values:
             inputs: list[Input] = []
             for entry in base.inputs:
                 if isinstance(entry, TensorInput) and is_integers(entry) and entry.dtype != "bool":
                     tensor = tensors.tensor_from(entry, self._folder)
-                    whole = tensor.as_strided((entry.storage,), (1,), 0)
-                    whole[self._random.random(entry.storage) < _IGNORED_SHARE] = value
-                    inputs.append(self._store(entry, tensors.bytes_of(whole)))
+                    storage_values = tensor.as_strided((entry.storage,), (1,), 0)
+                    storage_values[self._random.random(entry.storage) < _IGNORED_SHARE] = value
+                    inputs.append(self._store_content(entry, tensors.bytes_of(storage_values)))
                 else:
                     inputs.append(entry)
             yield Case(f"some integers are {value}", BEYOND, tuple(inputs), base.weights)
 
     def gradient_cases(self, base: Case, results: Sequence[Any]) -> Iterator[Case]:
-        """Yield the case with inputs that require gradients, and a case of their gradients.
+        """Yield the case with inputs that require gradients, and one whose results are gradients.
 
-        `results`: the reference's results for the case.
+        `results` are the reference's results for the case; their shapes are those of cotangents.
         """
         if not any(map(is_floats, base.inputs)):
             return
@@ -182,23 +190,23 @@ class CaseMaker:
             if tensors.is_floats(result):
                 dtype = str(result.dtype).removeprefix("torch.")
                 cotangent = whole_tensor(f"gradient of result {at}", dtype, result.shape)
-                cotangents.append(self._store(cotangent, self._draw(cotangent, ())))
+                cotangents.append(self._store_content(cotangent, self._draw(cotangent, ())))
         if cotangents:
             yield replace(
                 base, label="gradients of the inputs", kind=BEYOND,
                 inputs=(*base.inputs, *cotangents), tracked=True, cotangents=len(cotangents),
             )  # fmt: skip
 
-    def _redrawn(self, entry: TensorInput) -> TensorInput:
+    def _with_new_values(self, entry: TensorInput) -> TensorInput:
         content = (self._folder / entry.file).read_bytes()
-        return self._store(entry, other_values(content, entry, self._random))
+        return self._store_content(entry, other_values(content, entry, self._random))
 
     def _with_other_values(self, base: Case, label: str, *, floats: bool) -> Case:
-        """Return the case with other floats, or other integers and booleans."""
+        """Return the case with new values in tensors of floats, or without `floats` in others."""
         inputs: list[Input] = []
         for entry in base.inputs:
             if isinstance(entry, TensorInput) and is_float(entry) == floats:
-                inputs.append(self._redrawn(entry))
+                inputs.append(self._with_new_values(entry))
             else:
                 inputs.append(entry)
         kind = "values" if base.kind == "given" else base.kind
@@ -214,7 +222,7 @@ class CaseMaker:
         return Case(OTHER_SCALARS, "values", tuple(inputs), base.weights)
 
     def _resampled_case(self, base: Case, inputs: Sequence[Input], label: str, kind: str) -> Case:
-        """Return a case of the inputs, with values drawn from the base case's tensors."""
+        """Return a case of `inputs` whose tensors have values drawn from those of `base`."""
         filled: list[Input] = []
         sizes = [s for entry in inputs if isinstance(entry, TensorInput) for s in entry.shape]
         for entry, base_input in zip(inputs, base.inputs, strict=True):
@@ -222,7 +230,9 @@ class CaseMaker:
                 filled.append(entry)
                 continue
             assert isinstance(base_input, TensorInput)
-            filled.append(self._store(entry, self._resampled(entry, base_input, kind, min(sizes))))
+            filled.append(
+                self._store_content(entry, self._resampled(entry, base_input, kind, min(sizes)))
+            )
         return Case(label, kind, tuple(filled), base.weights)
 
     def _resampled(self, tensor: TensorInput, base: TensorInput, kind: str, smallest: int) -> bytes:
@@ -235,20 +245,20 @@ class CaseMaker:
         changes_size = kind in ("sizes", BEYOND)
         if not source.is_floating_point() and not changes_size:
             # integers may be offsets or indices in an order that matters
-            whole = torch.zeros(tensor.storage, dtype=source.dtype)
-            whole.as_strided(tensor.shape, tensor.strides, tensor.offset).copy_(
+            storage_values = torch.zeros(tensor.storage, dtype=source.dtype)
+            storage_values.as_strided(tensor.shape, tensor.strides, tensor.offset).copy_(
                 source.reshape(tensor.shape)
             )
-            return tensors.bytes_of(whole)
+            return tensors.bytes_of(storage_values)
         if tensor.storage == count:
             positions = self._random.permutation(count)
         else:
             positions = self._random.integers(0, count, tensor.storage)
         bits = source.view(torch.uint8) if source.element_size() == 1 else source
-        chosen = bits[torch.from_numpy(positions)].view(source.dtype)
+        values = bits[torch.from_numpy(positions)].view(source.dtype)
         if changes_size and not source.is_floating_point() and source.dtype != torch.bool:
-            chosen = chosen % max(smallest, 1)
-        return tensors.bytes_of(chosen)
+            values = values % max(smallest, 1)
+        return tensors.bytes_of(values)
 
     def _draw(self, tensor: TensorInput, inputs: Sequence[Input]) -> bytes:
         import torch
@@ -262,7 +272,7 @@ class CaseMaker:
         values = torch.from_numpy(draw_values(tensor, self._random, sizes))
         return tensors.bytes_of(values.to(getattr(torch, tensor.dtype)))
 
-    def _store(self, tensor: TensorInput, content: bytes) -> TensorInput:
+    def _store_content(self, tensor: TensorInput, content: bytes) -> TensorInput:
         self._files += 1
         file = f"input{self._files}.bin"
         (self._folder / file).write_bytes(content)
@@ -270,22 +280,26 @@ class CaseMaker:
 
 
 def _size_key(case: Case) -> tuple[bool, int]:
-    """Return a sort key by size, with tiny cases last, as `calling.py` repeats cases."""
+    """Return a sort key by size in elements, tiny cases last; `calling.py` sorts similarly."""
     sizes = [math.prod(entry.shape) for entry in case.tensors]
     return max(sizes, default=0) < FEW, sum(entry.storage for entry in case.tensors)
 
 
 def label_of(inputs: Sequence[Input]) -> str:
-    """Return inputs in the form of `--shapes`, such as `x=f32[1000, 64], eps=1e-6`."""
-    short = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "bool": "b1"}
-    eight = {"float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
+    """Return a text on inputs in the form of `--shapes`, such as `x=f32[1000, 64], eps=1e-6`."""
+    short_names = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "bool": "b1"}
+    float8_names = {"float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
     parts = []
     for entry in inputs:
         if isinstance(entry, ScalarInput):
             parts.append(f"{entry.name}={entry.value}")
             continue
-        kind = entry.dtype.rstrip("0123456789")
-        dtype = short[kind] + entry.dtype[len(kind) :] if kind in short else entry.dtype
-        dtype = eight.get(entry.dtype, dtype)
+        type_name = entry.dtype.rstrip("0123456789")
+        dtype = (
+            short_names[type_name] + entry.dtype[len(type_name) :]
+            if type_name in short_names
+            else entry.dtype
+        )
+        dtype = float8_names.get(entry.dtype, dtype)
         parts.append(f"{entry.name}={dtype}[{', '.join(map(str, entry.shape))}]")
     return ", ".join(parts)

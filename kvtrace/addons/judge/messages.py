@@ -1,7 +1,7 @@
 """Messages between the process that makes calls and the process that runs the candidate.
 
-A message is the sizes of its two parts, then a JSON object and bytes. The reader bounds both parts,
-since the candidate's process may send anything.
+A message has the sizes of its two parts, then the parts: a JSON object (header) and bytes. The
+reader limits both sizes, since the candidate's process may send anything.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ _AT_ONCE: Final = 1 << 20
 
 
 class Malformed(CannotJudge):
-    """The bytes are not a message."""
+    """Bytes from the candidate's process are not a valid message."""
 
 
 def send(descriptor: int, header: dict[str, Any], content: bytes = b"") -> None:
-    """Write a message completely."""
+    """Write a message completely into a pipe."""
     text = json.dumps(header).encode()
     for part in (SIZES.pack(len(text), len(content)) + text, content):
         remaining = memoryview(part)
@@ -32,29 +32,28 @@ def send(descriptor: int, header: dict[str, Any], content: bytes = b"") -> None:
 
 
 def receive(descriptor: int, most: int) -> tuple[dict[str, Any], bytes] | None:
-    """Read a message whose bytes are at most `most`; None at the end of the messages.
+    """Read a message from a pipe; return its header and bytes, or None at the pipe's end.
 
     Raises:
-        Malformed: the bytes are not a message.
-
+        Malformed: the message is not valid, or has more than `most` bytes.
     """
     sizes = _read(descriptor, SIZES.size)
     if not sizes:
         return None
     if len(sizes) < SIZES.size:
-        raise Malformed("a message ends in its first bytes")
+        raise Malformed("a message ends before its sizes")
     header_size, size = SIZES.unpack(sizes)
     if header_size > _MOST_HEADER or size > most:
-        raise Malformed(f"a message of {header_size + size:,} bytes")
+        raise Malformed(f"a message is too large ({header_size + size:,} bytes)")
     text, content = _read(descriptor, header_size), _read(descriptor, size)
     if len(text) < header_size or len(content) < size:
-        raise Malformed("a message that is cut off")
+        raise Malformed("a message is cut off")
     try:
         header = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"a message that is not JSON: {error}") from error
+        raise Malformed(f"the header of a message is not JSON: {error}") from error
     if not isinstance(header, dict):
-        raise Malformed("a message that is not an object")
+        raise Malformed("the header of a message is not a JSON object")
     return header, content
 
 

@@ -1,7 +1,7 @@
-"""PyTorch's moves between launches: elements that are copied, cast, joined or picked.
+"""PyTorch's moves between launches: operators that copy, cast, join or select elements.
 
 These operators compute nothing, so the examiner can repeat them with other values. Tensors made by
-any other operator have unexplained contents, which count as constants.
+any other operator have unexplained contents, which the examiner cannot repeat.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ _FILLING: Final = {"aten::fill_": 1, "aten::constant_pad_nd": 2}
 
 
 class MoveListener(Protocol):
-    """Methods that a `MoveReporter` calls for tensors that operators make and move."""
+    """Methods that a `MoveReporter` calls when operators create or move tensors."""
 
     def explained(self, tensor: Any) -> bool:
-        """Return whether a storage holds exactly what launches and moves have left there."""
+        """Return whether a storage's contents follow from earlier launches and moves."""
 
     def made(self, tensor: Any) -> None:
         """Handle a new tensor whose contents nothing explains."""
@@ -46,15 +46,15 @@ class MoveListener(Protocol):
         Args:
             target: The written tensor.
             sources: The tensors that the elements come from.
-            picked: Number of each element among those of all sources, from 1; 0: `fill`. None: all
-                elements of the only source in order, or `fill` without a source.
+            picked: For each element of the target its number among the elements of all sources,
+                from 1; 0: `fill`. None: the elements of the only source in order, or `fill`
+                everywhere without a source.
             fill: The value of elements without a source.
-
         """
 
 
 class _Mode(TorchDispatchMode):  # type: ignore[misc]
-    """A mode that does not keep out compilers, since that would import them."""
+    """A dispatch mode that does not make torch skip its compiler, which would import it."""
 
     @classmethod
     def _should_skip_dynamo(cls) -> bool:
@@ -62,7 +62,7 @@ class _Mode(TorchDispatchMode):  # type: ignore[misc]
 
 
 class MoveReporter(_Mode):
-    """A mode that reports PyTorch's moves to a listener while active."""
+    """Dispatch mode that reports PyTorch's moves to a listener while active."""
 
     def __init__(self, listener: MoveListener) -> None:
         super().__init__()
@@ -71,14 +71,14 @@ class MoveReporter(_Mode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run an operator, and report the move if it is one."""
+        """Run an operator; report a move to the listener, or new tensors of another operator."""
         name, options = function._schema.name, kwargs or {}
         computes = _accumulates(name, args, options) or _rounds_or_compares(name, args, options)
-        places = None if computes else _WRITING.get(name, _MOVING.get(name))
-        sources = [tensor for place in places or () for tensor in _tensors(args[place])]
+        positions = None if computes else _WRITING.get(name, _MOVING.get(name))
+        sources = [tensor for position in positions or () for tensor in _tensors(args[position])]
         targets = [args[0]] if name in _WRITING else []
         is_reported = (
-            places is not None
+            positions is not None
             and all(map(_is_plain, (*sources, *targets)))
             and any(map(self._listener.explained, (*sources, *targets)))
         )
@@ -87,8 +87,12 @@ class MoveReporter(_Mode):
         result = function(*args, **options)
         fill = args[_FILLING[name]] if len(args) > _FILLING.get(name, len(args)) else 0
         if is_reported and _is_plain(result) and isinstance(fill, bool | int | float):
-            keeps_order = name in _COPYING or not places
-            picked = None if keeps_order else _picked(name, function, args, options, places or ())
+            keeps_order = name in _COPYING or not positions
+            picked = (
+                None
+                if keeps_order
+                else _numbers_of_moved(name, function, args, options, positions or ())
+            )
             if result.numel():
                 self._listener.moved(result, sources, picked, fill)
         elif not targets:
@@ -100,7 +104,10 @@ class MoveReporter(_Mode):
 
 
 class NarrowingDetector(_Mode):
-    """A mode that detects operators that turn floats into floats narrower than float64."""
+    """Dispatch mode that detects operators whose operands are floats and results narrow floats.
+
+    `has_narrowed` is set at the first one with a result narrower than float64.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -119,7 +126,7 @@ class NarrowingDetector(_Mode):
 
 
 class IgnoredIndices(_Mode):
-    """A mode that collects the `ignore_index` of operators, such as losses, while active."""
+    """Dispatch mode that collects the `ignore_index` of operators, such as losses, in `values`."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +135,7 @@ class IgnoredIndices(_Mode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run an operator, and note its `ignore_index`."""
+        """Run an operator, and store its `ignore_index`, if it has one."""
         options = kwargs or {}
         for at, parameter in enumerate(function._schema.arguments):
             if parameter.name == "ignore_index":
@@ -145,32 +152,38 @@ def _is_narrow(tensor: Any) -> bool:
     return bool(tensor.is_floating_point()) and tensor.element_size() < torch.float64.itemsize
 
 
-def _picked(
-    name: str, function: Any, args: Sequence[Any], options: Any, places: Sequence[int]
+def _numbers_of_moved(
+    name: str, function: Any, args: Sequence[Any], options: Any, positions: Sequence[int]
 ) -> Any:
-    """Run an operator on the elements' numbers, from 1, in place of the elements."""
+    """Return an operator's result for the elements' numbers, from 1, in place of the elements.
+
+    It says for each element of the operator's result what element was moved there. `positions` are
+    the positions of the arguments with the elements.
+    """
     numbered, next_number = [*args], 1
-    for place in places:
-        argument = args[place]
-        numbers = []
-        for each in _tensors(argument):
-            count = each.numel()
-            ascending = torch.arange(next_number, next_number + count, device=each.device)
-            numbers.append(ascending.reshape(each.shape))
+    for position in positions:
+        argument = args[position]
+        number_tensors = []
+        for tensor in _tensors(argument):
+            count = tensor.numel()
+            ascending = torch.arange(next_number, next_number + count, device=tensor.device)
+            number_tensors.append(ascending.reshape(tensor.shape))
             next_number += count
-        numbered[place] = numbers[0] if isinstance(argument, torch.Tensor) else numbers
+        numbered[position] = (
+            number_tensors[0] if isinstance(argument, torch.Tensor) else number_tensors
+        )
     if name == "aten::constant_pad_nd":
         numbered[2:] = [0]
     return function(*numbered, **options)
 
 
 def _accumulates(name: str, args: Sequence[Any], options: Any) -> bool:
-    """Return whether an operator adds to its target's contents, which is more than a move."""
+    """Return whether an operator adds to its target's contents, so that it is no move."""
     return name == "aten::index_put_" and bool(options.get("accumulate") or any(args[3:4]))
 
 
 def _rounds_or_compares(name: str, args: Sequence[Any], options: Any) -> bool:
-    """Return whether an operator turns floats into integers or booleans: it rounds or compares."""
+    """Return whether an operator converts floats to integers or booleans, so that it is no move."""
     if name not in ("aten::_to_copy", "aten::copy_"):
         return False
     source = args[1] if name == "aten::copy_" else args[0]
@@ -191,7 +204,7 @@ def _tensors(value: Any) -> Iterator[Any]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Return whether a value is a tensor with elements in host memory."""
+    """Return whether a value is a plain, dense, real tensor with elements in host memory."""
     return (
         type(value) in (torch.Tensor, torch.nn.Parameter)
         and value.layout == torch.strided

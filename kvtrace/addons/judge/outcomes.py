@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.comparing import EPSILON, ComparedResult, compared, numpy_dtype
+from kvtrace.addons.judge.comparing import EPSILON, ComparedResult, compare_result, numpy_dtype
 from kvtrace.addons.judge.inputs import Case, TensorInput
-from kvtrace.addons.judge.launches import Memory, content_of, poisoned
+from kvtrace.addons.judge.launches import Memory, content_of, is_never_written
 from kvtrace.addons.judge.reference import Expected
 from kvtrace.addons.judge.request import CannotJudge
 from kvtrace.addons.judge.tensors import array
@@ -21,9 +21,9 @@ from kvtrace.ir import Op
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """A defect of results.
+    """A defect of a case's results.
 
-    `op`: the op that wrote the results, if known. `share`: the share of wrong elements.
+    `op`: the op that wrote the results; None if not known. `share`: the share of wrong elements.
     """
 
     rule: str
@@ -47,7 +47,7 @@ class Outcome:
 
     @property
     def is_right(self) -> bool:
-        """All launches were evaluated, and no defect is more than a warning."""
+        """All launches were evaluated, and no defect is an error."""
         return self.memory.reason is None and all(
             defect.severity != "error" for defect in self.defects
         )
@@ -55,7 +55,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """One set of values: the case, the reference's results for it, and their folders."""
+    """A case with the folder of its contents, and the reference's results with their folder."""
 
     case: Case
     inputs: Path
@@ -76,7 +76,6 @@ def outcome_of(
         child: The folder of the candidate's process, with contents.
         tf32: Dots may have rounded their factors to tf32.
         narrow: A sum is kept in 16 bits.
-
     """
     outcome = Outcome(memory)
     returned = next(entry["returned"] for entry in entries if "returned" in entry)
@@ -88,7 +87,7 @@ def outcome_of(
     if returned:
         for result in returned:
             outcome.results.append(result_of(result, memory, child))
-            outcome.planes.append(_planes(memory, result, outcome.results[-1]))
+            outcome.planes.append(_planes_of_result(memory, result, outcome.results[-1]))
             number = result.get("storage")
             ops.append(None if number is None else memory.written_by.get(int(number)))
     else:
@@ -106,17 +105,19 @@ def outcome_of(
             )
         )  # fmt: skip
         return outcome
-    for at, got in enumerate(outcome.results):
-        is_blank = poisoned(got, str(got.dtype))
-        if is_blank.any() and (expected is None or list(got.shape) == expected.native[at]["shape"]):
-            outcome.defects.append(_unwritten_defect(at, is_blank, ops[at]))
+    for index, got in enumerate(outcome.results):
+        is_blank = is_never_written(got, str(got.dtype))
+        if is_blank.any() and (
+            expected is None or list(got.shape) == expected.native[index]["shape"]
+        ):
+            outcome.defects.append(_unwritten_defect(index, is_blank, ops[index]))
         elif expected is not None:
-            _compare(outcome, at, values, ops[at], tf32=tf32, narrow=narrow)
+            _compare_with_reference(outcome, index, values, ops[index], tf32=tf32, narrow=narrow)
     return outcome
 
 
 def result_of(entry: Mapping[str, Any], memory: Memory, child: Path) -> NDArray[Any]:
-    """Return a logged result, from memory after the launches or from stored contents."""
+    """Return the elements of a logged result, from memory after the launches or stored contents."""
     if "storage" in entry:
         return memory.view(entry).copy()
     if "content" not in entry:
@@ -130,19 +131,23 @@ def result_of(entry: Mapping[str, Any], memory: Memory, child: Path) -> NDArray[
 
 
 def _use_written_inputs(outcome: Outcome, ops: list[Op | None], values: Values) -> None:
-    """Use the written inputs as results if the candidate returns nothing."""
+    """Add the inputs that were written to as results of a candidate that returns nothing.
+
+    Adds to `outcome` and `ops`; a defect if no input was written.
+    """
     memory, expected = outcome.memory, values.expected
     for number, tensor in enumerate(values.case.tensors):
         is_written = number in memory.written_by
         if is_written if expected is None else tensor.name in expected.changed:
             view = {**asdict(tensor), "storage": number}
             outcome.results.append(memory.view(view).copy())
-            outcome.planes.append(_planes(memory, view, outcome.results[-1]))
+            outcome.planes.append(_planes_of_result(memory, view, outcome.results[-1]))
             ops.append(memory.written_by.get(number))
     if not outcome.results and (expected is None or expected.native):
         outcome.defects.append(
             Defect(
-                "returns-nothing", "error", "nothing is returned, and no input written to",
+                "returns-nothing", "error",
+                "the candidate returns nothing, and its kernels write to no input",
                 "return the results",
             )
         )  # fmt: skip
@@ -160,7 +165,7 @@ def _modified_inputs(
         before = np.frombuffer((values.inputs / tensor.file).read_bytes(), np.uint8)
         after = memory.storages[number]
         if tensor.name in writable:  # bytes between the elements of a view must not change
-            outside = _outside(tensor, before.size)
+            outside = _bytes_outside(tensor, before.size)
             is_changed = not np.array_equal(before[outside], after[outside])
         else:
             is_changed = not may_write and not np.array_equal(before, after)
@@ -181,36 +186,45 @@ def _modified_inputs(
 def _shared_results(
     returned: Sequence[Mapping[str, Any]], case: Case, changed: Sequence[str]
 ) -> list[Defect]:
-    """Return defects of results that are an input or another result: both would change together."""
+    """Return a defect for each result that has the memory of an input or of another result.
+
+    Inputs that the reference changes (`changed`) may be results.
+    """
     defects, first_results = [], dict[tuple[Any, ...], int]()
-    for at, entry in enumerate(returned):
+    for result_number, entry in enumerate(returned):
         if "storage" not in entry or 0 in entry["shape"]:
             continue
-        number = int(entry["storage"])
-        names = [tensor.name for tensor in case.tensors[number : number + 1]]
-        key = (number, entry["offset"], *entry["shape"], *entry["strides"])
-        first = first_results.setdefault(key, at)
-        owner = f"the input {names[0]}" if names and names[0] not in changed else ""
-        owner = owner or (f"result {first}" if first != at else "")
+        storage_number = int(entry["storage"])
+        input_names = [tensor.name for tensor in case.tensors[storage_number : storage_number + 1]]
+        key = (storage_number, entry["offset"], *entry["shape"], *entry["strides"])
+        first_index = first_results.setdefault(key, result_number)
+        owner = (
+            f"the input {input_names[0]}" if input_names and input_names[0] not in changed else ""
+        )
+        owner = owner or (f"result {first_index}" if first_index != result_number else "")
         if owner:
-            text = f"result {at} is the memory of {owner}: writing to one changes the other"
+            text = (
+                f"result {result_number} is the memory of {owner}: writing to one changes the other"
+            )
             defects.append(Defect("result-kind", "error", text, "return a new tensor"))
     return defects
 
 
-def _outside(tensor: TensorInput, size: int) -> NDArray[np.bool_]:
-    """Return which bytes of a storage belong to no element of a tensor."""
+def _bytes_outside(tensor: TensorInput, size: int) -> NDArray[np.bool_]:
+    """Return for each byte of a tensor's storage whether it belongs to no element of the tensor."""
     itemsize = size // max(tensor.storage, 1)
     is_outside = np.ones((tensor.storage, itemsize), np.bool_)
-    at = np.full(tensor.shape, tensor.offset)
+    element_offsets = np.full(tensor.shape, tensor.offset)
     for axis, (extent, step) in enumerate(zip(tensor.shape, tensor.strides, strict=True)):
         offsets = np.arange(extent) * step
-        at = at + offsets.reshape((-1,) + (1,) * (len(tensor.shape) - axis - 1))
-    is_outside[at.ravel()] = False
+        element_offsets = element_offsets + offsets.reshape(
+            (-1,) + (1,) * (len(tensor.shape) - axis - 1)
+        )
+    is_outside[element_offsets.ravel()] = False
     return is_outside.ravel()
 
 
-def _compare(
+def _compare_with_reference(
     outcome: Outcome, at: int, values: Values, op: Op | None, *, tf32: bool, narrow: bool
 ) -> None:
     expected, got = values.expected, outcome.results[at]
@@ -242,7 +256,9 @@ def _compare(
     )
     grants = expected.granted_tf32 if tf32 else expected.granted
     granted = array(values.answers, grants[at]) if grants else None
-    result = compared(at, got, exact, native, dtype, tf32=tf32, planes=planes, granted=granted)
+    result = compare_result(
+        at, got, exact, native, dtype, tf32=tf32, planes=planes, granted=granted
+    )
     outcome.comparisons.append(result)
     if not result.wrong and result.other_meaning:
         outcome.defects.append(_meaning_defect(result, op))
@@ -253,11 +269,11 @@ def _compare(
 
 
 def _unwritten_defect(at: int, is_blank: NDArray[np.bool_], op: Op | None) -> Defect:
-    first = tuple(int(i) for i in np.unravel_index(int(np.argmax(is_blank)), is_blank.shape))
+    first_index = tuple(int(i) for i in np.unravel_index(int(np.argmax(is_blank)), is_blank.shape))
     return Defect(
         "never-written", "error",
         f"{int(is_blank.sum()):,} of {is_blank.size:,} elements of result {at} are never written, "
-        f"the first at {list(first)}",
+        f"the first at {list(first_index)}",
         "let the grid and the masks reach every element", op,
     )  # fmt: skip
 
@@ -272,14 +288,14 @@ def _wrong_defect(result: ComparedResult, op: Op | None, *, view: bool, narrow: 
     return Defect(
         "wrong-result", "error",
         f"{result.wrong:,} of {result.elements:,} elements of result {result.result} are wrong"
-        f"{where}: at {list(result.first)} {_number(result.got)} in place of "
-        f"{_number(result.expected)}; worst error {_number(result.error)}, where "
-        f"{_number(result.allowed)} is allowed{_source(result)}",
+        f"{where}: at {list(result.first)} {_number_text(result.got)} in place of "
+        f"{_number_text(result.expected)}; worst error {_number_text(result.error)}, where "
+        f"{_number_text(result.allowed)} is allowed{_tolerance_text(result)}",
         hint, op, result.wrong / result.elements,
     )  # fmt: skip
 
 
-def _source(comparison: ComparedResult) -> str:
+def _tolerance_text(comparison: ComparedResult) -> str:
     if comparison.tolerance == "granted":
         return f" (granted by the problem: no bound was derived, because {comparison.because})"
     if comparison.tolerance == "fixed":
@@ -291,19 +307,21 @@ def _meaning_defect(result: ComparedResult, op: Op | None) -> Defect:
     return Defect(
         "other-meaning", "error",
         f"{result.other_meaning:,} of {result.elements:,} elements of result {result.result} "
-        "are not the reference's in exact arithmetic, though roundings hide it here",
+        "differ from the reference in exact arithmetic, though within the roundings here",
         "compute what the reference computes: a term, a factor or a constant differs", op,
     )  # fmt: skip
 
 
-def _planes(memory: Memory, view: Mapping[str, Any], got: NDArray[Any]) -> NDArray[Any] | str:
+def _planes_of_result(
+    memory: Memory, view: Mapping[str, Any], got: NDArray[Any]
+) -> NDArray[Any] | str:
     if memory.derived is None:
         return "there is no reference"
     return memory.derived.planes_of(view, got.dtype.itemsize)
 
 
 def is_reference_result(contents: NDArray[Any], values: Values) -> bool:
-    """Return whether contents are already a result of the reference with several elements."""
+    """Return whether contents equal a result of the reference that has several elements."""
     expected = values.expected
     for native, exact in zip(expected.native, expected.exact, strict=True) if expected else ():
         truth = array(values.answers, exact)
@@ -312,7 +330,7 @@ def is_reference_result(contents: NDArray[Any], values: Values) -> bool:
                 contents.ravel().astype(np.float64),
                 array(values.answers, native).ravel(),
             )
-            comparison = compared(
+            comparison = compare_result(
                 0, flat, truth.ravel(), native_flat, native["dtype"], tf32=False, planes=""
             )
             if not comparison.wrong:
@@ -321,10 +339,10 @@ def is_reference_result(contents: NDArray[Any], values: Values) -> bool:
 
 
 def picks_tied_elements(values: Values, outcome: Outcome) -> bool:
-    """Return whether indices that differ from the reference's may be equally right, by ties.
+    """Return whether integer results that differ from the reference's may be indices of ties.
 
-    They are not if the reference's indices are those of an input's extreme elements, and the
-    result's are not.
+    They are not if the reference's results are indices of an input's extreme elements along an
+    axis, and the candidate's are not.
     """
     inputs = [
         input_values(values.case, number, values.inputs).astype(np.float64)
@@ -337,12 +355,12 @@ def picks_tied_elements(values: Values, outcome: Outcome) -> bool:
         expected = array(values.answers, native)
         if got.shape != expected.shape or np.array_equal(got, expected):
             continue
-        for array_ in inputs:
-            for axis in range(array_.ndim):
-                for extreme in (array_.max(axis), array_.min(axis)):
-                    if _selects_extremes(array_, axis, expected, extreme) and not _selects_extremes(
-                        array_, axis, got, extreme
-                    ):
+        for input_array in inputs:
+            for axis in range(input_array.ndim):
+                for extreme in (input_array.max(axis), input_array.min(axis)):
+                    if _selects_extremes(
+                        input_array, axis, expected, extreme
+                    ) and not _selects_extremes(input_array, axis, got, extreme):
                         return False
     return True
 
@@ -350,20 +368,20 @@ def picks_tied_elements(values: Values, outcome: Outcome) -> bool:
 def _selects_extremes(
     values: NDArray[Any], axis: int, index: NDArray[Any], extreme: NDArray[Any]
 ) -> bool:
-    """Return whether indices along an axis select the axis's extreme elements."""
+    """Return whether `index` selects the elements `extreme` of `values` along an axis."""
     if index.size != extreme.size or index.min() < 0 or index.max() >= values.shape[axis]:
         return False
-    at = np.expand_dims(index.reshape(extreme.shape), axis)
-    picked = np.take_along_axis(values, at.astype(np.int64), axis)
+    indexes = np.expand_dims(index.reshape(extreme.shape), axis)
+    picked = np.take_along_axis(values, indexes.astype(np.int64), axis)
     return bool(np.array_equal(np.squeeze(picked, axis), extreme))
 
 
 def input_values(case: Case, number: int, folder: Path) -> NDArray[Any]:
-    """Return the elements of an input."""
+    """Return the elements of the input with a number, whose contents are in `folder`."""
     tensor = case.tensors[number]
     storage = np.frombuffer((folder / tensor.file).read_bytes(), np.uint8)
     return Memory({number: storage}).view({**asdict(tensor), "storage": number})
 
 
-def _number(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "NaN or infinity" if value is None else f"{value:.6g}"

@@ -1,9 +1,9 @@
 """Verdicts on a candidate's cases, by evaluating their launches on values chosen by the judge.
 
-A right verdict requires that the recorded launches give the reference's results on values drawn
-after the candidate had ended. If the launches are right only for the values that the candidate's
-process had, its host computed the results, not its kernels. For example, a host that computes a
-norm and passes the norm as a scalar gives right results on the recorded values alone.
+For the verdict "right", the recorded launches must give the reference's results also for values
+drawn after the candidate had ended. If they are right only for the values that the candidate's
+process had, Python computed a part of the results, not the kernels. For example, a candidate that
+computes a norm in Python and passes it as a scalar is right for the recorded values alone.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.judge.answers import Answer, FreshCase, read_answers
-from kvtrace.addons.judge.calling import CallResults, Result, array_of, read_answered
+from kvtrace.addons.judge.calling import CallResults, Result, array_of, read_call_results
 from kvtrace.addons.judge.comparing import EPSILON, count_differences
 from kvtrace.addons.judge.confining import EVENTS_FILE
 from kvtrace.addons.judge.fresh import SPECIAL, TYING, WIDE
@@ -71,32 +71,31 @@ _MOST_PROGRAMS: Final = GRID_LIMITS[-1]
 
 
 def examine_results(request: Request, folders: Folders, folder: Path) -> None:
-    """Compare results of launches with the reference's, and write the problems into `folder`."""
+    """Compare the results of all cases with the reference's, and write problems into `folder`."""
     with collected_result(folder) as result:
         cases, answers = read_cases(folders.inputs), read_answers(folders.answers)
         log, _ = read_log(folders.child / EVENTS_FILE)
-        answered = read_answered(folders.answered)
-        entries = [_log_of_case(number, log, answered) for number in range(len(cases))]
-        logs = {case.label: log_ for case, log_ in zip(cases, entries, strict=True)}
+        call_results = read_call_results(folders.answered)
+        entries = [_log_of_case(number, log, call_results) for number in range(len(cases))]
+        logs = {case.label: case_log for case, case_log in zip(cases, entries, strict=True)}
         outputs = Outputs(request, folders, logs, result)
-        outputs.check_calls(log, answered, cases)
-        outputs.check_state(cases[0], log, answered)
+        outputs.check_calls(log, call_results, cases)
+        outputs.check_state(cases[0], log, call_results)
         for number, case in enumerate(cases):
             outputs.judge_case(case, entries[number], answers[number] if answers else None)
-            if number in answered.results:
-                outputs.check_returned(case, entries[number], answered.results[number])
+            if number in call_results.results:
+                outputs.check_returned(case, entries[number], call_results.results[number])
         outputs.judge_together()
 
 
 class Outputs:
-    """Comparisons of all cases' results, and the problems that they show.
+    """Comparison of all cases' results with the reference's.
 
     Args:
         request: The judgment's request.
         folders: The folders of the other processes.
-        logs: The log of each case, by its label.
-        result: The result that problems are added to.
-
+        logs: The log of each case, by the case's label.
+        result: Receives the problems and records of cases.
     """
 
     def __init__(
@@ -118,41 +117,46 @@ class Outputs:
     def check_calls(
         self, log: Mapping[int, Log], answered: CallResults, cases: Sequence[Case]
     ) -> None:  # fmt: skip
-        """Report calls that differ from other calls of the same inputs, and odd results."""
+        """Report differences between calls on the same inputs, and results of unusual kinds.
+
+        Also reports missing answers, later changes, random numbers, and other kernels.
+        """
         if answered.malformed:
             text = (
                 f"the answers of the candidate's process were tampered with: {answered.malformed}"
             )
-            self._add("cannot-judge", "unjudged", text)
+            self._add_problem("cannot-judge", "unjudged", text)
         elif not answered.whole:
             text = "the candidate's process ended before all calls were answered"
-            self._add("cannot-judge", "unjudged", text)
+            self._add_problem("cannot-judge", "unjudged", text)
         for text in answered.odd:
-            self._add("result-kind", "error", text, "return plain tensors, as kernels write them")
+            self._add_problem(
+                "result-kind", "error", text, "return plain tensors, as kernels write them"
+            )
         for rule, text in answered.differences:
             if rule == "call":
-                self._add(
+                self._add_problem(
                     "nondeterministic", "error",
                     f"the same inputs give other results in another call: {text}",
                     "let results depend on nothing but the inputs",
                 )  # fmt: skip
             else:
-                self._add(
+                self._add_problem(
                     "result-changed", "error", f"a result changes after it was returned: {text}",
                     "return a new tensor from each call, and do not change it later",
                 )  # fmt: skip
         if answered.running:
-            self._add(
+            self._add_problem(
                 "result-changed", "unjudged",
-                "a thread or a timer of the candidate runs on after its last call, or it keeps "
-                "what it returned: it may change results later",
+                "a thread or a timer of the candidate runs on after its last call, or the "
+                "candidate keeps its results: it may change them later",
                 "end threads and timers before the function returns, and keep no results",
             )  # fmt: skip
         for name in answered.drew:
             text = (
                 f"the candidate draws random numbers ({name}): other calls may give other results"
             )
-            self._add(
+            self._add_problem(
                 "nondeterministic", "unjudged", text, "draw no random numbers, or pass a seed"
             )
         first_call = {number: answered.order.index(number) for number in set(answered.order)}
@@ -162,30 +166,31 @@ class Outputs:
             }
             kernels = [entry["ttir"] for entry in launch_entries(log.get(call, ()))]
             if first_kernels and (not kernels or not first_kernels.issuperset(kernels)):
-                other = "another kernel" if kernels else "no kernel"
-                self._add(
+                kernel_text = "another kernel" if kernels else "no kernel"
+                self._add_problem(
                     "nondeterministic", "error",
-                    f"call {call + 1} launches {other} for the same inputs: {cases[number].label}",
+                    f"call {call + 1} launches {kernel_text} for the same inputs: "
+                    f"{cases[number].label}",
                     "launch the same kernels for the same inputs",
                 )  # fmt: skip
 
     def check_state(self, case: Case, log: Mapping[int, Log], answered: CallResults) -> None:
         """Report results of the first case that depend on memory left by earlier calls."""
         calls = [call for call, number in enumerate(answered.order) if number == 0]
-        ends = [log.get(call, ()) for call in (calls[0], calls[-1])] if calls else []
+        first_and_last_log = [log.get(call, ()) for call in (calls[0], calls[-1])] if calls else []
         folders = self._folders
-        if ends and depends_on_state(
-            case, ends, folders.inputs, folders.child, self._request.target
+        if first_and_last_log and depends_on_state(
+            case, first_and_last_log, folders.inputs, folders.child, self._request.target
         ):
-            self._add(
+            self._add_problem(
                 "state", "unjudged",
-                "kernels read memory that earlier calls have left, and results depend on that: "
-                "after more calls they may differ",
+                "results depend on memory that earlier calls have left, which kernels read: after "
+                "more calls the results may differ",
                 "keep no state between calls, or reset the state in each call", case=case.label,
             )  # fmt: skip
 
     def check_returned(self, case: Case, entries: Log, results: Sequence[Result]) -> None:
-        """Report results whose bytes differ from those that the recorded launches leave."""
+        """Report a case's returned results that differ from those of its recorded launches."""
         returned = next((entry["returned"] for entry in entries if "returned" in entry), None)
         if returned is None:
             return
@@ -194,49 +199,58 @@ class Outputs:
             self._request.target,
         )  # fmt: skip
         if memory.reason is not None:
-            self._add("cannot-judge", "unjudged", memory.reason, case=case.label)
+            self._add_problem("cannot-judge", "unjudged", memory.reason, case=case.label)
             return
         views = returned or [
             {**asdict(tensor), "storage": number}
             for number, tensor in enumerate(case.inputs_of_tensors)
         ]
-        got = [result_of(view, memory, self._folders.child) for view in views]
+        launch_results = [result_of(view, memory, self._folders.child) for view in views]
         arrays = [array_of(result, self._folders.answered) for result in results]
-        for at, (one, two) in enumerate(zip(got, arrays, strict=False)):
-            text = f"result {at} is not the result of the recorded launches"
-            if one.shape == two.shape and one.dtype == two.dtype:
-                count = count_differences(one, two)
+        for index, (launch_result, returned_result) in enumerate(
+            zip(launch_results, arrays, strict=False)
+        ):
+            text = f"result {index} is not the result of the recorded launches"
+            if (
+                launch_result.shape == returned_result.shape
+                and launch_result.dtype == returned_result.dtype
+            ):
+                count = count_differences(launch_result, returned_result)
                 if not count:
                     continue
-                text += f": {count:,} of {one.size:,} elements differ"
-            self._add(
+                text += f": {count:,} of {launch_result.size:,} elements differ"
+            self._add_problem(
                 "returned-otherwise", "error", text,
                 "return what the kernels write; the file must not change the recording",
                 case=case.label,
             )  # fmt: skip
-        if len(got) != len(arrays):
-            text = f"{len(arrays)} results were returned, and the log has {len(got)}"
-            self._add("returned-otherwise", "error", text, case=case.label)
+        if len(launch_results) != len(arrays):
+            text = f"{len(arrays)} results were returned, and the log has {len(launch_results)}"
+            self._add_problem("returned-otherwise", "error", text, case=case.label)
 
     def judge_case(self, case: Case, entries: Log, answer: Answer | None) -> None:
-        """Judge one case; a case beyond the given inputs cannot make the verdict wrong."""
+        """Judge one case; of a case beyond the given inputs, report one problem as unjudged."""
         if case.kind != BEYOND:
-            self._case(case, entries, answer)
+            self._judge_case(case, entries, answer)
             return
-        earlier, reported, has_failed = [*self._result.problems], self._reported, self._has_failed
+        earlier_problems, reported, has_failed = (
+            [*self._result.problems],
+            self._reported,
+            self._has_failed,
+        )
         self._reported, self._has_failed = {}, False
-        self._case(case, entries, answer)
-        deciding = [
+        self._judge_case(case, entries, answer)
+        deciding_problems = [
             problem
-            for problem in self._result.problems[len(earlier) :]
+            for problem in self._result.problems[len(earlier_problems) :]
             if problem.severity in _DECIDING
         ]
-        self._result.problems[:] = earlier
+        self._result.problems[:] = earlier_problems
         self._reported, self._has_failed = reported, has_failed
-        if deciding and all(problem.rule != BEYOND_GIVEN for problem in earlier):
-            self._result.problems.append(beyond_given(deciding[0], case.label))
+        if deciding_problems and all(problem.rule != BEYOND_GIVEN for problem in earlier_problems):
+            self._result.problems.append(beyond_given(deciding_problems[0], case.label))
 
-    def _case(self, case: Case, entries: Log, answer: Answer | None) -> None:
+    def _judge_case(self, case: Case, entries: Log, answer: Answer | None) -> None:
         record: dict[str, Any] = {"case": case.label, "kind": case.kind, "launches": 0}
         self._result.cases.append(record)
         launches = list(launch_entries(entries))
@@ -247,24 +261,24 @@ class Outputs:
             return
         if not any("returned" in entry for entry in entries):
             text = "the log lacks the candidate's results"
-            self._add("cannot-judge", "unjudged", text, case=case.label)
+            self._add_problem("cannot-judge", "unjudged", text, case=case.label)
             return
         unplaced = next((entry["unplaced"] for entry in entries if "unplaced" in entry), None)
         if unplaced:
             names = ", ".join(map(str, unplaced[:5]))
-            self._add(
+            self._add_problem(
                 "cannot-judge", "unjudged",
                 f"the candidate has no parameters for weights of the reference: {names}",
                 "give its parameters the names and shapes of the reference's", case=case.label,
             )  # fmt: skip
             return
-        is_empty = not _is_asked(case) and any(0 in tensor.shape for tensor in case.tensors)
+        is_empty = not _must_be_accepted(case) and any(0 in tensor.shape for tensor in case.tensors)
         if not launches and not is_empty:
-            self._add(
-                "not-launched", "error", "no kernel is launched: the results are not a kernel's",
+            self._add_problem(
+                "not-launched", "error", "no kernel is launched, so no kernel computes the results",
                 "launch the kernel for all sizes, or raise an error", case=case.label,
             )  # fmt: skip
-        if self._has_large_grid(launches, case) and not _is_asked(case):
+        if self._has_large_grid(launches, case) and not _must_be_accepted(case):
             record["refused"] = "a grid is too large"
             return
         self._given_log = self._given_log or entries
@@ -276,13 +290,13 @@ class Outputs:
             given_values, entries, fresh, record, fresh_defects
         ):
             return
-        outcome = self._outcome(given_values, entries)
+        outcome = self._evaluate_on(given_values, entries)
         record["results"] = [asdict(comparison) for comparison in outcome.comparisons]
         if expected is None:
             del record["results"]
         self._by_kind.setdefault(case.kind, (given_values, outcome))
         if outcome.memory.reason is not None:
-            self._add("cannot-judge", "unjudged", outcome.memory.reason, case=case.label)
+            self._add_problem("cannot-judge", "unjudged", outcome.memory.reason, case=case.label)
         for defect in outcome.defects:
             if launches or is_empty or defect.rule == "input-modified":
                 self._add_defect(defect, case)
@@ -291,7 +305,7 @@ class Outputs:
             self._report_host_results(given_values, outcome.memory, fresh, fresh_defects)
 
     def _has_large_grid(self, launches: Log, case: Case) -> bool:
-        """Report grids that are too large for any device; return whether there are any."""
+        """Report grids that are too large for CUDA devices; return whether there are any."""
         if not self._request.target.startswith("cuda"):
             return False
         grids = [(entry["launch"], [int(n) for n in entry["grid"]]) for entry in launches]
@@ -299,8 +313,8 @@ class Outputs:
             (name, grid) for name, grid in grids if max(grid[1:], default=0) > _MOST_PROGRAMS
         ]
         for name, grid in too_large:
-            self._add(
-                "grid-too-large", "error" if _is_asked(case) else "note",
+            self._add_problem(
+                "grid-too-large", "error" if _must_be_accepted(case) else "note",
                 f"{name} is launched on a grid of {grid}, but devices run at most "
                 f"{_MOST_PROGRAMS:,} programs along its second and third axis",
                 "put the longest axis first", case=case.label,
@@ -308,19 +322,23 @@ class Outputs:
         return bool(too_large)
 
     def judge_together(self) -> None:
-        """Report problems that several cases show together, and sort all problems."""
+        """Report problems that need the results of several cases, and sort all problems."""
         if {"given", "values"} <= self._by_kind.keys():
-            given_case, values = self._by_kind["given"], self._by_kind["values"]
-            self._report_constant(given_case, values)
-            if given_case[0].expected is None and given_case[1].is_right and values[1].is_right:
-                self._compare_runs(given_case, values)
-        ranks = {at: rank for rank, at in self._reported.values()}
+            given_case, other_values = self._by_kind["given"], self._by_kind["values"]
+            self._report_constant(given_case, other_values)
+            if (
+                given_case[0].expected is None
+                and given_case[1].is_right
+                and other_values[1].is_right
+            ):
+                self._compare_runs(given_case, other_values)
+        ranks = {index: rank for rank, index in self._reported.values()}
         problems = enumerate(self._result.problems)
         ordered = sorted(problems, key=lambda numbered: ranks.get(numbered[0], (0, 0.0)))
         self._result.problems[:] = [problem for _, problem in ordered]
         self._reported = {}
         for op in self._narrow_ops:
-            self._add(
+            self._add_problem(
                 "narrow-sum", "warning",
                 "a sum over many elements is kept in 16 bits, and loses more with each addition",
                 "accumulate in float32, and cast once at the end", op=op,
@@ -328,15 +346,15 @@ class Outputs:
 
     def _report_raised(self, case: Case, error: str, record: dict[str, Any]) -> None:
         record["refused"] = error
-        is_asked = _is_asked(case)
-        self._add(
-            "raises", "error" if is_asked else "note",
-            f"the candidate {'fails on' if is_asked else 'refuses'} {case.label}: {error}",
-            "" if is_asked else "let the candidate accept such inputs if it should",
+        must_be_accepted = _must_be_accepted(case)
+        self._add_problem(
+            "raises", "error" if must_be_accepted else "note",
+            f"the candidate {'fails on' if must_be_accepted else 'refuses'} {case.label}: {error}",
+            "" if must_be_accepted else "let the candidate accept such inputs if it should",
             case=case.label,
         )  # fmt: skip
 
-    def _outcome(self, values: Values, entries: Log) -> Outcome:
+    def _evaluate_on(self, values: Values, entries: Log) -> Outcome:
         memory = run_launches(
             values.case, memory_steps(entries), values.inputs, self._folders.child,
             self._request.target, derived=values.expected is not None,
@@ -345,7 +363,9 @@ class Outputs:
         for module in memory.modules.values():
             self._has_tf32 = self._has_tf32 or uses_tf32(module)
             for op in narrow_sums(module):
-                if all(source_stack(op) != source_stack(other) for other in self._narrow_ops):
+                if all(
+                    source_stack(op) != source_stack(earlier_op) for earlier_op in self._narrow_ops
+                ):
                     self._narrow_ops.append(op)
         return outcome_of(
             memory, values, entries, self._folders.child, tf32=self._has_tf32,
@@ -356,16 +376,17 @@ class Outputs:
         self, given_values: Values, entries: Log, answer: Answer, record: dict[str, Any],
         defects: list[Defect],
     ) -> bool:  # fmt: skip
-        """Return whether the launches give right results on values that the candidate never had.
+        """Return whether the launches are right for values that the candidate never had.
 
-        Defects of wrong results are added to `defects`.
+        If so, the comparisons are stored in `record` and awkward values are tried; else `defects`
+        gets the defects.
         """
         has_failed = False
         for fresh in answer.fresh:
             if fresh.awkward:
                 continue
-            values = self._values(fresh)
-            outcome = self._outcome(values, entries)
+            values = self._values_of_fresh(fresh)
+            outcome = self._evaluate_on(values, entries)
             if not outcome.is_right:
                 has_failed = True
                 defects[:] = outcome.defects
@@ -380,14 +401,14 @@ class Outputs:
             return True
         return False
 
-    def _values(self, fresh: FreshCase) -> Values:
+    def _values_of_fresh(self, fresh: FreshCase) -> Values:
         folder = self._folders.answers
         return Values(fresh.case, folder, fresh.expected, folder)
 
     def _report_awkward(
         self, given_values: Values, entries: Log, answer: Answer, *, host_decides_places: bool
     ) -> None:
-        """Report results of the launches on awkward values that differ from the reference's.
+        """Evaluate the launches on awkward values, and report results that are wrong for them.
 
         `host_decides_places`: the host computes from integers where kernels read and write.
         """
@@ -395,13 +416,13 @@ class Outputs:
         untried = [*answer.untried]
         for fresh in answer.fresh:
             if not fresh.awkward or (
-                fresh.awkward == WIDE and self._may_be_places(fresh, host_decides_places)
+                fresh.awkward == WIDE and self._may_be_positions(fresh, host_decides_places)
             ):
                 continue
             if time.process_time() > begun + _AWKWARD_SECONDS:
                 untried.append(fresh.awkward)
                 continue
-            outcome = self._outcome(self._values(fresh), entries)
+            outcome = self._evaluate_on(self._values_of_fresh(fresh), entries)
             if outcome.is_right:
                 continue
             errors = [defect for defect in outcome.defects if defect.severity == "error"]
@@ -410,16 +431,16 @@ class Outputs:
                 for result in fresh.expected.native
             )
             if outcome.memory.reason is not None:
-                self._add(
+                self._add_problem(
                     "cannot-judge", "unjudged", outcome.memory.reason, case=given_values.case.label
                 )
             elif fresh.awkward == SPECIAL or (
                 are_integers
                 and fresh.awkward in TYING
-                and picks_tied_elements(self._values(fresh), outcome)
+                and picks_tied_elements(self._values_of_fresh(fresh), outcome)
             ):
                 text = f"for {fresh.awkward} inputs the results differ from the reference's"
-                self._add("awkward-values", "note", text, case=given_values.case.label)
+                self._add_problem("awkward-values", "note", text, case=given_values.case.label)
             elif self._host_difference() == "":
                 for error in errors:
                     defect = replace(error, message=f"for {fresh.awkward} inputs, {error.message}")
@@ -427,15 +448,17 @@ class Outputs:
             else:
                 self._report_host_computed(given_values.case.label)
         if untried:
-            text = f"not tried, since inputs are large: {', '.join(dict.fromkeys(untried))} values"
-            self._add(
+            kinds = ", ".join(dict.fromkeys(untried))
+            text = f"inputs were not tried with {kinds} values, since they are large"
+            self._add_problem(
                 "not-tried", "note", text, "judge smaller inputs", case=given_values.case.label
             )
 
-    def _may_be_places(self, fresh: FreshCase, host_decides_places: bool) -> bool:
-        """Return whether integers beside floats may decide where kernels go, as lengths or labels.
+    def _may_be_positions(self, fresh: FreshCase, host_decides_places: bool) -> bool:
+        """Return whether a case's integers may be positions, lengths or labels for floats.
 
-        Integers without floats beside them were refused by the reference if they are positions.
+        So if the host decides addresses, or loaded values do. If a case has no floats, its integers
+        are no positions: the reference refuses wrong ones.
         """
         tensors = (*fresh.expected.native, *(asdict(tensor) for tensor in fresh.case.tensors))
         if all(str(tensor["dtype"]) not in EPSILON for tensor in tensors):
@@ -443,10 +466,10 @@ class Outputs:
         return host_decides_places or any(map(places_are_loaded, self._modules.values()))
 
     def _host_decides_places_only(self, answer: Answer, case: Case) -> bool:
-        """Return whether values that the host made of integers decide only where kernels go.
+        """Return whether values that the host computed from integers only decide addresses.
 
-        That can be so only if all results are floats: an integer made by the host can be a result
-        itself.
+        Then a warning is reported. False if a result is not of floats, since an integer computed by
+        the host could be the result itself.
         """
         other_log = self._logs.get(OTHER_INTEGERS, ())
         if any(str(result["dtype"]) not in EPSILON for result in answer.expected.native):
@@ -455,7 +478,7 @@ class Outputs:
             return False
         steps = memory_steps(self._given_log)
         host = list(host_differences(steps, memory_steps(other_log))) if other_log else []
-        returned, other_returned = _returned(self._given_log), _returned(other_log)
+        returned, other_returned = _returned_entries(self._given_log), _returned_entries(other_log)
         contents, other_contents = (
             [result.get("content") for result in results] for results in (returned, other_returned)
         )
@@ -463,29 +486,29 @@ class Outputs:
             return False
         floats = {number for number, tensor in enumerate(case.tensors) if tensor.dtype in EPSILON}
         tainted = host_made_storages(host, steps, self._modules, floats)
-        numbers = {int(result["storage"]) for result in returned if "storage" in result}
-        if tainted & numbers or (tainted and not returned):
+        result_storages = {int(result["storage"]) for result in returned if "storage" in result}
+        if tainted & result_storages or (tainted and not returned):
             return False
         if host:
-            self._add(
+            self._add_problem(
                 "host-indices", "warning",
-                f"{host[0].description}: computed by Python or PyTorch from integers in the "
-                "inputs: where kernels read and write, or how far they go, depends on that",
+                f"Python or PyTorch computed {host[0].description} from integers in the inputs; "
+                "addresses, masks or trip counts of kernels depend on that",
                 "read the integers in a kernel", case=case.label,
             )  # fmt: skip
         return True
 
     def _report_moved_results(self, values: Values, memory: Memory) -> None:
-        """Report a result whose elements PyTorch has moved into their final order."""
+        """Report a result that PyTorch made by moving an input's elements into another order."""
         case = values.case
         if case.kind not in ("given", "values"):
             return
         inputs = [input_values(case, number, values.inputs) for number in range(len(case.tensors))]
-        for moved, written in memory.moved:
-            if written is not None and not _is_one_of(written, inputs):
+        for moved, written_source in memory.moved:
+            if written_source is not None and not _is_one_of(written_source, inputs):
                 continue  # a kernel made it
             if not _is_one_of(moved, inputs) and is_reference_result(moved, values):
-                self._add(
+                self._add_problem(
                     "computed-on-host", "error",
                     "PyTorch moves the inputs' elements into the order of the result",
                     "let a kernel read the inputs in their given order", case=case.label,
@@ -494,18 +517,18 @@ class Outputs:
     def _report_host_results(
         self, given_values: Values, memory: Memory, answer: Answer, fresh_defects: Sequence[Defect]
     ) -> None:
-        """Report results that are right only for the values that the candidate had."""
+        """Report why the launches are right only for the values that the candidate had."""
         label = given_values.case.label
         if all(fresh.awkward for fresh in answer.fresh):
             if given_values.case.tensors:
                 text = "the reference accepts no other values for these inputs"
-                self._add("cannot-judge", "unjudged", text, case=label)
+                self._add_problem("cannot-judge", "unjudged", text, case=label)
             return
         for (_, name), contents in memory.unexplained.items():
             if is_reference_result(contents, given_values):
-                self._add(
+                self._add_problem(
                     "computed-on-host", "error",
-                    f"the argument {name} holds the result before a kernel is launched",
+                    f"the argument {name} already contains the result before a kernel is launched",
                     "compute the result in a kernel", case=label,
                 )  # fmt: skip
                 return
@@ -517,7 +540,10 @@ class Outputs:
         self._report_host_computed(label)
 
     def _host_difference(self) -> str | None:
-        """Return what the host made differently for other values; "": nothing, None: not known."""
+        """Return a phrase on the first difference of the host's values in runs on other values.
+
+        "" if the host's values are the same in these runs; None if there is no such run.
+        """
         description: str | None = None
         for name in (OTHER_VALUES, OTHER_INTEGERS):
             log = self._logs.get(name)
@@ -527,24 +553,24 @@ class Outputs:
                 host_differences(memory_steps(self._given_log), memory_steps(log)), None
             )
             description = description or ("" if difference is None else difference.description)
-            for at, (one, other) in enumerate(
-                zip(_returned(self._given_log), _returned(log), strict=False)
+            for index, (given_result, other_result) in enumerate(
+                zip(_returned_entries(self._given_log), _returned_entries(log), strict=False)
             ):
-                if (one.get("content"), one.get("value")) != (
-                    other.get("content"),
-                    other.get("value"),
+                if (given_result.get("content"), given_result.get("value")) != (
+                    other_result.get("content"),
+                    other_result.get("value"),
                 ):
-                    description = description or f"result {at}"
+                    description = description or f"result {index}"
         return description
 
     def _report_host_computed(self, label: str) -> None:
-        """Report that Python or PyTorch computed a part of the results, and which if known."""
+        """Report that Python or PyTorch computed a part of a case's results."""
         description = self._host_difference()
         detail = f": see {description}" if description else ""
-        self._add(
+        self._add_problem(
             "host-computed", "warning" if self._request.trust_host else "unjudged",
-            "the launches give the right results only for the values that the "
-            f"candidate had: a part was computed by Python or PyTorch{detail}",
+            "the launches give right results only for the values that the candidate had, so "
+            f"Python or PyTorch computed a part of the results{detail}",
             "compute that part in a kernel, or judge with --trust-host, which trusts what PyTorch "
             "computes in the candidate's process", case=label,
         )  # fmt: skip
@@ -552,57 +578,60 @@ class Outputs:
     def _report_constant(
         self, first: tuple[Values, Outcome], second: tuple[Values, Outcome]
     ) -> None:  # fmt: skip
-        """Report results that do not depend on the inputs."""
-        results, others = first[1].results, second[1].results
-        if not results or len(results) != len(others):
+        """Report results that are equal for two sets of values, unless the reference's are too."""
+        results, other_results = first[1].results, second[1].results
+        if not results or len(results) != len(other_results):
             return
         are_equal = all(
-            np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-            for one, other in zip(results, others, strict=True)
+            np.array_equal(result, other_result, equal_nan=result.dtype.kind == "f")
+            for result, other_result in zip(results, other_results, strict=True)
         )
-        if are_equal and not _same_expected(first[0], second[0]):
-            self._add(
-                "constant-result", "error", "the results are the same whatever the inputs hold",
+        if are_equal and not _have_same_expected(first[0], second[0]):
+            self._add_problem(
+                "constant-result", "error", "the results are the same for all values of the inputs",
                 "compute them from the inputs",
             )  # fmt: skip
 
     def _compare_runs(
         self, first: tuple[Values, Outcome], second: tuple[Values, Outcome]
     ) -> None:  # fmt: skip
-        """Without a reference, compare the launches on other values with a run on these values."""
-        values, other = second
-        again = self._outcome(values, self._given_log)
-        pairs = zip(again.results, other.results, strict=False)
+        """Compare the given log, evaluated on other values, with the run on these values.
+
+        Without a reference, a difference shows that the host computed a part.
+        """
+        values, run_outcome = second
+        reevaluated = self._evaluate_on(values, self._given_log)
+        pairs = zip(reevaluated.results, run_outcome.results, strict=False)
         if not all(
-            one.shape == two.shape and np.allclose(one, two, 1e-3, 1e-3, equal_nan=True)
-            for one, two in pairs
+            left.shape == right.shape and np.allclose(left, right, 1e-3, 1e-3, equal_nan=True)
+            for left, right in pairs
         ):
             self._report_host_computed(first[0].case.label)
 
     def _add_defect(self, defect: Defect, case: Case, kind: str = "") -> None:
         self._has_failed |= defect.severity == "error"
         rank = _PLAIN.index(kind or case.kind), -defect.share
-        self._add(
+        self._add_problem(
             defect.rule, defect.severity, defect.message, defect.hint, case=case.label,
             op=defect.op, rank=rank,
         )  # fmt: skip
 
-    def _add(
+    def _add_problem(
         self, rule: str, severity: str, message: str, hint: str = "", *, case: str | None = None,
         op: Op | None = None, rank: Rank = (0, 0.0),
     ) -> None:  # fmt: skip
         frames = source_stack(op) if op is not None else ()
-        place = frames[0] if frames else None
-        key = (rule, place.file if place else None, place.line if place else None)
+        frame = frames[0] if frames else None
+        key = (rule, frame.file if frame else None, frame.line if frame else None)
         earlier = self._reported.get(key) if severity != "note" else None
         if earlier is not None and earlier[0] <= rank:
             return  # the plainest case is enough
         problem = Problem(
             rule, severity, message, hint, case,
-            place.function if place else None,
-            place.file if place else None,
-            place.line if place else None,
-            place.column if place else None,
+            frame.function if frame else None,
+            frame.file if frame else None,
+            frame.line if frame else None,
+            frame.column if frame else None,
         )  # fmt: skip
         problems = self._result.problems
         if earlier is not None:
@@ -613,10 +642,9 @@ class Outputs:
 
 
 def _log_of_case(number: int, log: Mapping[int, Log], answered: CallResults) -> Log:
-    """Return the log of a case's last call, which the candidate cannot recognize as the last.
+    """Return the log of a case's last call; of the first case's first call; () without calls.
 
-    For the first case it is the log of the first call, in which a model may convert its weights
-    once.
+    The candidate cannot recognize a last call. In the first call, a model may convert its weights.
     """
     calls = [call for call, case in enumerate(answered.order) if case == number]
     if not calls:
@@ -624,24 +652,24 @@ def _log_of_case(number: int, log: Mapping[int, Log], answered: CallResults) -> 
     return log.get(calls[-1] if number else 0, ())
 
 
-def _is_asked(case: Case) -> bool:
-    """Return whether a case was asked for, so that the candidate must not refuse the case."""
+def _must_be_accepted(case: Case) -> bool:
+    """Return whether the candidate must accept a case: given inputs, or other values of them."""
     return case.kind in ("given", "values") and case.label not in REFUSABLE
 
 
 def _is_one_of(values: NDArray[Any], inputs: Sequence[NDArray[Any]]) -> bool:
-    """Return whether elements are those of an input in its order."""
+    """Return whether an array has the elements of an input, in the same order."""
     return any(np.array_equal(values.ravel(), array_.ravel()) for array_ in inputs)
 
 
-def _returned(entries: Log) -> list[Mapping[str, Any]]:
+def _returned_entries(entries: Log) -> list[Mapping[str, Any]]:
     return [result for entry in entries for result in entry.get("returned", ())]
 
 
-def _same_expected(first: Values, second: Values) -> bool:
-    """Return whether the reference's results are the same for both; False without a reference."""
+def _have_same_expected(first: Values, second: Values) -> bool:
+    """Return whether the reference's results are equal for both; False without a reference."""
     if first.expected is None or second.expected is None:
         return False
     pairs = zip(first.expected.native, second.expected.native, strict=False)
-    arrays = ((array(first.answers, one), array(second.answers, two)) for one, two in pairs)
-    return all(one.tobytes() == two.tobytes() for one, two in arrays)
+    arrays = ((array(first.answers, left), array(second.answers, right)) for left, right in pairs)
+    return all(left.tobytes() == right.tobytes() for left, right in arrays)

@@ -1,7 +1,7 @@
-"""The text of a judged file: its functions, those that launch kernels, and its sizes.
+"""Facts from the text of a judged file: its functions, those that launch kernels, and sizes.
 
-The text alone decides which function is called: code that runs could say anything. The text is
-parsed in a confined process, since a parser takes 200 bytes of memory per byte of source, and
+The text alone decides what function is called, since running code could claim anything. The text is
+parsed in a confined process, since a parser needs 200 bytes of memory per byte of source, and
 recurses as deep as the source nests.
 """
 
@@ -61,7 +61,6 @@ class FileText:
         required: modules imported unconditionally, with their lines.
         annotated: functions with a parameter whose annotation describes a tensor.
         largest: the text of `LARGEST = "rows=…"`, the largest sizes that the file is for.
-
     """
 
     path: Path
@@ -81,7 +80,7 @@ class FileText:
     largest: str | None
 
     def reached(self, entry: str) -> set[str]:
-        """Return the functions and classes that an entry mentions, directly or through others."""
+        """Return the names of `entry` and of all functions and classes that it uses."""
         reached, pending = set[str](), [entry]
         while pending:
             reached.add(name := pending.pop())
@@ -89,32 +88,35 @@ class FileText:
         return reached
 
     def limits(self, entry: str) -> tuple[int, ...]:
-        """Return possible limits: integers of the file and of functions that an entry reaches."""
+        """Return sizes at which the entry may behave differently.
+
+        These are two integers of the file, and two products of constants in launches that the
+        entry reaches.
+        """
         reached = sorted(self.reached(entry))
         products = (number for name in reached for number in self.capacities.get(name, ()))
         return (*self.numbers[:_MOST_OF_A_KIND], *[*dict.fromkeys(products)][:_MOST_OF_A_KIND])
 
 
 def read_file(path: Path) -> FileText:
-    """Read the text of a file that is to be judged, without running the file.
+    """Return the facts from the text of a file, without running the file.
 
     Raises:
         CannotJudge: the file is not a regular file of at most 1 MiB, or not Python.
-
     """
     path = Path(os.path.abspath(path))  # noqa: PTH100 - links are not resolved
     try:
         content = neighbors.read_regular(path)
     except neighbors.UnsuitableFile as problem:
         raise CannotJudge(
-            f"{path} cannot be read: it is {problem}; give a regular file of at most 1 MiB, by its "
-            "own path"
+            f"{path} cannot be judged, since it is {problem}; it must be a regular file of at most "
+            "1 MiB"
         ) from problem
     except (OSError, ValueError) as error:
         raise CannotJudge(f"{path} cannot be read: {error}") from error
-    facts = _parsed_elsewhere(path, content)
+    facts = _parse_confined(path, content)
     if "refused" in facts:
-        raise CannotJudge(f"{path} is not Python that can be compiled: {facts['refused']}")
+        raise CannotJudge(f"{path} cannot be compiled as Python: {facts['refused']}")
     return FileText(
         path, tuple(facts["launching"]), tuple(facts["outermost"]), frozenset(facts["parameters"]),
         {name: tuple(listed) for name, listed in facts["parameters"].items()}, facts["defaults"],
@@ -128,13 +130,16 @@ def read_file(path: Path) -> FileText:
 
 
 @lru_cache(maxsize=8)
-def _parsed_elsewhere(path: Path, content: bytes) -> dict[str, Any]:
-    """Parse a file in a confined process; an unconfined one with limits will do: no code runs."""
+def _parse_confined(path: Path, content: bytes) -> dict[str, Any]:
+    """Parse a file in a confined process, and return the facts as JSON; cached.
+
+    If the system cannot confine it, the process only has limits, since no code of the file runs.
+    """
     scratch = Path(tempfile.mkdtemp())
     folder = scratch / "parsed"
     try:
         result = run_confined(
-            partial(_write_parsed, content, str(path)), folder, seconds=_SECONDS,
+            partial(_write_facts, content, str(path)), folder, seconds=_SECONDS,
             memory_mb=_MEMORY_MB, unconfined=True,
         )  # fmt: skip
         if result.how != "whole":
@@ -148,9 +153,9 @@ def _parsed_elsewhere(path: Path, content: bytes) -> dict[str, Any]:
     return facts
 
 
-def _write_parsed(content: bytes, name: str) -> None:
+def _write_facts(content: bytes, name: str) -> None:
     try:
-        facts = _parsed(content.decode("utf-8"), name)
+        facts = _facts_of(content.decode("utf-8"), name)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         facts = {"refused": str(error) or type(error).__name__}
     line = json.dumps(facts).encode()
@@ -158,38 +163,43 @@ def _write_parsed(content: bytes, name: str) -> None:
         line = line[os.write(EVENTS, line) :]
 
 
-def _parsed(text: str, name: str) -> dict[str, Any]:
+def _facts_of(text: str, name: str) -> dict[str, Any]:
     tree = ast.parse(text, name)
-    defined = {
+    definitions = {
         node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
     }
-    calling = {name: node for name, node in defined.items() if not _is_kernel(node)}
-    used = {name: frozenset(_names(node)) for name, node in calling.items()}
-    launching = {name for name, node in calling.items() if _launches(node)}
+    functions = {name: node for name, node in definitions.items() if not _is_kernel(node)}
+    used_names = {name: frozenset(_names_used(node)) for name, node in functions.items()}
+    launching = {name for name, node in functions.items() if _launches(node)}
     while callers := {
-        name for name in calling if name not in launching and launching & used[name]
+        name for name in functions if name not in launching and launching & used_names[name]
     }:  # fmt: skip
         launching |= callers
-    public = [n for n in calling if n in launching and not n.startswith("_") and n not in INPUTS]
-    inner = {name for name in public for other in public if other != name and name in used[other]}
+    public = [n for n in functions if n in launching and not n.startswith("_") and n not in INPUTS]
+    called_by_others = {
+        name
+        for name in public
+        for caller in public
+        if caller != name and name in used_names[caller]
+    }
     return {
         "launching": public,
-        "outermost": [name for name in public if name not in inner],
-        "parameters": {name: _parameters(node) for name, node in defined.items()},
-        "defaults": {name: _defaults(node) for name, node in defined.items()},
-        "blocks": _blocks(tree),
-        "numbers": _numbers(tree),
-        "capacities": {name: _capacities(node) for name, node in calling.items()},
+        "outermost": [name for name in public if name not in called_by_others],
+        "parameters": {name: _parameters(node) for name, node in definitions.items()},
+        "defaults": {name: _count_defaults(node) for name, node in definitions.items()},
+        "blocks": _possible_blocks(tree),
+        "numbers": _possible_limits(tree),
+        "capacities": {name: _capacities(node) for name, node in functions.items()},
         "reads": reads_of(tree),
-        "used": {name: sorted(set(_names(node))) for name, node in defined.items()},
-        "imported": sorted(_imported(tree)),
+        "used": {name: sorted(set(_names_used(node))) for name, node in definitions.items()},
+        "imported": sorted(_imported_modules(tree)),
         "required": {
             name: node.lineno
             for node in tree.body
             if isinstance(node, ast.Import | ast.ImportFrom) and not getattr(node, "level", 0)
-            for name in _imported(node)
+            for name in _imported_modules(node)
         },
-        "annotated": [name for name, node in defined.items() if _is_annotated(node)],
+        "annotated": [name for name, node in definitions.items() if _is_annotated(node)],
         "largest": _largest_sizes(tree),
     }
 
@@ -203,7 +213,7 @@ def _parameters(node: ast.FunctionDef | ast.ClassDef) -> list[str]:
     return []
 
 
-def _defaults(node: ast.FunctionDef | ast.ClassDef) -> int:
+def _count_defaults(node: ast.FunctionDef | ast.ClassDef) -> int:
     if isinstance(node, ast.FunctionDef):
         return len(node.args.defaults)
     methods = (member for member in node.body if isinstance(member, ast.FunctionDef))
@@ -218,7 +228,7 @@ def _is_annotated(node: ast.FunctionDef | ast.ClassDef) -> bool:
 
 
 def _is_kernel(node: ast.FunctionDef | ast.ClassDef) -> bool:
-    return any(_KERNELS & set(_names(decorator)) for decorator in node.decorator_list)
+    return any(_KERNELS & set(_names_used(decorator)) for decorator in node.decorator_list)
 
 
 def _launches(node: ast.AST) -> bool:
@@ -233,7 +243,7 @@ def _launches(node: ast.AST) -> bool:
     )
 
 
-def _names(node: ast.AST) -> Iterator[str]:
+def _names_used(node: ast.AST) -> Iterator[str]:
     for inner in ast.walk(node):
         if isinstance(inner, ast.Name):
             yield inner.id
@@ -241,7 +251,7 @@ def _names(node: ast.AST) -> Iterator[str]:
             yield inner.attr
 
 
-def _blocks(tree: ast.AST) -> tuple[int, ...]:
+def _possible_blocks(tree: ast.AST) -> tuple[int, ...]:
     numbers = {
         node.value
         for node in ast.walk(tree)
@@ -253,8 +263,8 @@ def _blocks(tree: ast.AST) -> tuple[int, ...]:
     return tuple(sorted(numbers))
 
 
-def _imported(tree: ast.AST) -> set[str]:
-    """Return the top-level names of imported modules."""
+def _imported_modules(tree: ast.AST) -> set[str]:
+    """Return the names of imported modules up to the first dot."""
     modules = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -265,24 +275,27 @@ def _imported(tree: ast.AST) -> set[str]:
     return modules
 
 
-def _numbers(tree: ast.AST) -> tuple[int, ...]:
-    """Return integers that may be limits, in order; a product such as `3 * 1000` is one number."""
+def _possible_limits(tree: ast.AST) -> tuple[int, ...]:
+    """Return integers of 100 to 2^21 that may be limits, in order; `3 * 1000` counts as 3000.
+
+    Powers of two up to 2048 are left out, since they are blocks.
+    """
     operands = {
         operand
         for node in ast.walk(tree)
-        if _folded(node) is not None and isinstance(node, ast.BinOp)
+        if _constant_value(node) is not None and isinstance(node, ast.BinOp)
         for operand in (node.left, node.right)
     }
-    values = (_folded(node) for node in ast.walk(tree) if node not in operands)
-    numbers = (n for n in values if n is not None and _SMALLEST_LIMIT <= n <= _LARGEST_LIMIT)
+    integers = (_constant_value(node) for node in ast.walk(tree) if node not in operands)
+    numbers = (n for n in integers if n is not None and _SMALLEST_LIMIT <= n <= _LARGEST_LIMIT)
     return tuple(dict.fromkeys(n for n in numbers if n & (n - 1) or n > _LARGEST_BLOCK))
 
 
 def _capacities(function: ast.AST) -> list[int]:
-    """Return the numbers of elements that a function's launches may be limited to.
+    """Return the numbers of elements that a function's launches may be limited to, at most two.
 
     `kernel[(min(cdiv(n, 256), 1024),)](…, BLOCK=256)` handles at most 1,024 times 256 elements. Two
-    launches may follow each other, as partial sums do, so products of two are included.
+    launches may work in succession, as in partial sums, so products of two launches are included.
     """
     capacities = []
     for node in ast.walk(function):
@@ -293,42 +306,42 @@ def _capacities(function: ast.AST) -> list[int]:
             n for k in node.keywords if k.arg not in _OPTIONS for n in _constants(k.value)
         ]
         capacities.append(math.prod(n for n in constants if n > 0))
-    products = {*capacities, *(one * other for one, other in combinations(capacities, 2))}
+    products = {*capacities, *(left * right for left, right in combinations(capacities, 2))}
     large = sorted(n for n in products if _SMALLEST_CAPACITY < n < _LARGEST_LIMIT)
     return large[:_MOST_OF_A_KIND]
 
 
 def _constants(node: ast.AST) -> Iterator[int]:
-    """Yield the integers of an expression, except for divisors in `cdiv`."""
+    """Yield the integer constants of an expression, except those in arguments of `cdiv`."""
     called = node.func if isinstance(node, ast.Call) else None
     if "cdiv" in (getattr(called, "attr", None), getattr(called, "id", None)):
         return
-    if (number := _folded(node)) is not None:
+    if (number := _constant_value(node)) is not None:
         yield number
         return
     for child in ast.iter_child_nodes(node):
         yield from _constants(child)
 
 
-def _folded(node: ast.AST) -> int | None:
+def _constant_value(node: ast.AST) -> int | None:
     """Return the value of an integer expression of constants, else None."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int else None
     if not isinstance(node, ast.BinOp):
         return None
-    one, other = _folded(node.left), _folded(node.right)
-    if one is None or other is None or not 0 <= other <= _LARGEST_LIMIT:
+    left, right = _constant_value(node.left), _constant_value(node.right)
+    if left is None or right is None or not 0 <= right <= _LARGEST_LIMIT:
         return None
     if isinstance(node.op, ast.Mult):
-        return one * other
+        return left * right
     if isinstance(node.op, ast.Add):
-        return one + other
+        return left + right
     if isinstance(node.op, ast.Sub):
-        return one - other
-    is_small = abs(one) <= _LARGEST_LIMIT and other <= _MOST_BITS
+        return left - right
+    is_small = abs(left) <= _LARGEST_LIMIT and right <= _MOST_BITS
     if is_small and isinstance(node.op, ast.LShift):
-        return one << other
-    return one**other if is_small and isinstance(node.op, ast.Pow) else None
+        return left << right
+    return left**right if is_small and isinstance(node.op, ast.Pow) else None
 
 
 def _largest_sizes(tree: ast.Module) -> str | None:

@@ -1,4 +1,4 @@
-"""Problems of a judged candidate, and the JSON file that an examining process writes of them."""
+"""Problems of a judged candidate, and the JSON file in which an examining process writes them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BEYOND_GIVEN: Final = "beyond-given"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A defect or an undecided question, with its place and a hint.
+    """A defect of a candidate, or an open question on it, with its source line and a hint.
 
     `severity`: error (the candidate is wrong), warning, note, or unjudged (no verdict is possible).
     """
@@ -46,7 +46,10 @@ class ExaminerResult:
 
 
 def beyond_given(problem: Problem, case: str) -> Problem:
-    """Return the error as unjudged, since only a case beyond the given inputs shows it."""
+    """Return an error as an unjudged problem: it occurs only for inputs beyond the given ones.
+
+    `case` is the label of such inputs.
+    """
     return replace(
         problem,
         rule=BEYOND_GIVEN,
@@ -60,7 +63,10 @@ def beyond_given(problem: Problem, case: str) -> Problem:
 
 @contextmanager
 def collected_result(folder: Path) -> Iterator[ExaminerResult]:
-    """Yield an empty result to fill, then write it into the folder as JSON."""
+    """Yield an empty result, and write it as JSON into the folder when the block ends.
+
+    An error of kvtrace in the block becomes an unjudged problem.
+    """
     result = ExaminerResult()
     try:
         yield result

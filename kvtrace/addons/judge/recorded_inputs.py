@@ -1,4 +1,4 @@
-"""Inputs from a recording: shapes, strides, types, scalars, and recorded contents.
+"""Cases with the inputs of recorded launches: shapes, strides, types, scalars and contents.
 
 A launch of the recording fits a function if its kernel's arguments have the names of the function's
 parameters (`x_ptr` is `x`). Otherwise the launch fits if its kernel reads as many tensors as the
@@ -35,29 +35,30 @@ _TYPES: Final = {short: name for name, short in SHORT_NAMES.items()}
 _POINTER: Final = re.compile(r"^p_|_?(?:ptr|pointer)$")
 
 
-def keep_recorded(trace: Path, text: FileText, entry: str, folder: Path) -> None:
-    """Write the inputs of launches that fit a function into a folder, most frequent first.
+def write_recorded_cases(trace: Path, text: FileText, entry: str, folder: Path) -> None:
+    """Write the inputs of recorded launches that fit a function as cases into a new folder.
+
+    The most frequent launches come first; there are at most four cases.
 
     Args:
         trace: The recording.
         text: The text of the judged file.
-        entry: The function or class that is called.
-        folder: The new folder for cases and contents.
+        entry: The name of the function or class that is judged.
+        folder: The folder to create for cases and contents.
 
     Raises:
-        CannotJudge: no launch fits.
+        CannotJudge: no launch fits, or those that fit are too large.
         KvtraceError: the recording cannot be read.
-
     """
     folder.mkdir()
-    names, optional = text.parameters.get(entry, ()), text.defaults.get(entry, 0)
+    parameter_names, optional = text.parameters.get(entry, ()), text.defaults.get(entry, 0)
     cases: dict[tuple[Input, ...], Case] = {}
     signatures: Counter[str] = Counter()
     large_launches = 0
-    for call, constants in _by_frequency(trace, text.names):
+    for call, constants in _calls_by_frequency(trace, text.names):
         arguments = ", ".join(argument.name for argument in call.arguments)
         signatures[f"{call.kernel}({arguments})"] += 1
-        fitting = _fitting(call, constants, names, optional)
+        fitting = _fitting_pairs(call, constants, parameter_names, optional)
         if fitting is None:
             continue
         inputs = tuple(value for value, _ in fitting)
@@ -75,22 +76,24 @@ def keep_recorded(trace: Path, text: FileText, entry: str, folder: Path) -> None
         return
     if large_launches:
         raise CannotJudge(
-            f"the launches in {trace} that fit {entry} have more than {_MOST_ELEMENTS:,} elements "
-            "each; give smaller inputs of the same kind by --shapes"
+            f"all launches in {trace} that fit {entry} have more than {_MOST_ELEMENTS:,} elements; "
+            "give smaller inputs of the same kind by --shapes"
         )
-    listed = ", ".join([*signatures][:_MOST_LISTED]) or "none that can be evaluated"
+    signature_list = ", ".join([*signatures][:_MOST_LISTED]) or "none that can be evaluated"
     raise CannotJudge(
-        f"no launch in {trace} fits {entry}({', '.join(names)}); recorded are {listed}: name the "
-        "function's parameters as the kernel's arguments, or give --shapes"
+        f"no launch in {trace} fits {entry}({', '.join(parameter_names)}); recorded are "
+        f"{signature_list}: give the function's parameters the names of the kernel's arguments, or "
+        "give --shapes"
     )
 
 
-def _by_frequency(
+def _calls_by_frequency(
     path: Path, file_names: frozenset[str]
 ) -> Iterator[tuple[Call, list[ScalarArgument]]]:
-    """Yield evaluable calls, most frequent first; of the file's kernels if any were recorded.
+    """Yield the recorded calls that can be evaluated, those with most launches first.
 
-    Each call comes with the numbers that were compiled as constants, such as a stride of 1.
+    If kernels named in `file_names` were recorded, only their calls. Each call comes with the
+    numbers that were compiled as constants, such as a stride of 1.
     """
     selection = open_trace(path).selection
     calls: list[tuple[int, Call, list[ScalarArgument]]] = []
@@ -99,7 +102,7 @@ def _by_frequency(
         for row in selection.trace.table("launches", (run,), ["call_id", "weight"]).to_pylist():
             launches[row["call_id"]] += row["weight"] or 1
         rows = selection.trace.table("calls", (run,), ["call_id", "args"]).to_pylist()
-        constants = {row["call_id"]: _constants(row["args"]) for row in rows}
+        constants = {row["call_id"]: _constant_arguments(row["args"]) for row in rows}
         calls += [
             (launches[call.call_id], call, constants[call.call_id])
             for call in calls_of(selection.trace, run)
@@ -110,7 +113,7 @@ def _by_frequency(
         yield call, constants_of_call
 
 
-def _constants(args: Sequence[Mapping[str, Any]]) -> list[ScalarArgument]:
+def _constant_arguments(args: Sequence[Mapping[str, Any]]) -> list[ScalarArgument]:
     constants = []
     for arg in args:
         if arg["kind"] == "constexpr" and arg["scalar"]:
@@ -121,39 +124,45 @@ def _constants(args: Sequence[Mapping[str, Any]]) -> list[ScalarArgument]:
     return constants
 
 
-def _fitting(
+def _fitting_pairs(
     call: Call, constants: Sequence[ScalarArgument], names: Sequence[str], optional: int
 ) -> list[tuple[Input, Argument]] | None:
     """Return pairs of a function's inputs and a launch's arguments; None if they do not fit.
 
-    The last parameters, as many as have defaults, may have no argument.
+    `names` are the function's parameters; the last `optional` ones may have no argument.
     """
-    least = len(names) - optional
-    by_name = {_plain(value.name): value for value in (*constants, *call.arguments)}
-    chosen: list[tuple[str, Argument]] = []
+    required_count = len(names) - optional
+    by_name = {
+        _name_without_pointer_suffix(value.name): value for value in (*constants, *call.arguments)
+    }
+    argument_by_parameter: list[tuple[str, Argument]] = []
     for name in names:
-        argument = by_name.get(_plain(name))
+        argument = by_name.get(_name_without_pointer_suffix(name))
         if argument is None:
             break
-        chosen.append((name, argument))
-    if len(chosen) < least or not any(isinstance(value, TensorArgument) for _, value in chosen):
+        argument_by_parameter.append((name, argument))
+    if len(argument_by_parameter) < required_count or not any(
+        isinstance(value, TensorArgument) for _, value in argument_by_parameter
+    ):
         loaded = index_arguments(call.module).loaded
         if loaded is None:
             return None
-        read = [call.arguments[at] for at in sorted(loaded) if at < len(call.arguments)]
-        if not least <= len(read) <= len(names) or not read:
+        read_arguments = [call.arguments[at] for at in sorted(loaded) if at < len(call.arguments)]
+        if not required_count <= len(read_arguments) <= len(names) or not read_arguments:
             return None
-        chosen = list(zip(names, read, strict=False))
-    pairs = [(_input(name, argument), argument) for name, argument in chosen]
+        argument_by_parameter = list(zip(names, read_arguments, strict=False))
+    pairs = [
+        (_input_of_argument(name, argument), argument) for name, argument in argument_by_parameter
+    ]
     fitting = [(entry, argument) for entry, argument in pairs if entry is not None]
     return fitting if len(fitting) == len(pairs) else None
 
 
-def _plain(name: str) -> str:
+def _name_without_pointer_suffix(name: str) -> str:
     return _POINTER.sub("", name.lower())
 
 
-def _input(name: str, argument: Argument) -> Input | None:
+def _input_of_argument(name: str, argument: Argument) -> Input | None:
     if isinstance(argument, ScalarArgument):
         return ScalarInput(name, argument.value)
     if not isinstance(argument, TensorArgument) or argument.dtype not in _TYPES:
@@ -161,16 +170,21 @@ def _input(name: str, argument: Argument) -> Input | None:
     shape, strides = tuple(argument.shape), tuple(argument.strides)
     if min(strides, default=0) < 0 or _TYPES[argument.dtype] not in DTYPES.values():
         return None
-    reach = (
+    last_offset = (
         sum((n - 1) * step for n, step in zip(shape, strides, strict=True)) if all(shape) else -1
     )
     size = argument.element.bytes
     offset = argument.offset_bytes % _ALIGNED // size  # kernels may rely on this alignment
-    return TensorInput(name, _TYPES[argument.dtype], shape, strides, offset, offset + reach + 1)
+    return TensorInput(
+        name, _TYPES[argument.dtype], shape, strides, offset, offset + last_offset + 1
+    )
 
 
 def _with_contents(entry: Input, argument: Argument, folder: Path, file: str) -> Input:
-    """Return an input with its recorded contents in a file, or without a file if there are none."""
+    """Write a tensor's recorded contents into a file of `folder`, and return it with the file.
+
+    Scalars, and tensors without recorded contents, are returned unchanged.
+    """
     if not isinstance(entry, TensorInput) or not isinstance(argument, TensorArgument):
         return entry
     data = argument.storage.data

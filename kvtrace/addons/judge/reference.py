@@ -1,8 +1,8 @@
-"""The reference's first process: inputs of all cases, as far as the reference accepts them.
+"""The reference's first process, which makes all cases that the reference accepts.
 
-The candidate's file is never imported here. If only that file makes inputs, another process
-(`ask_for_inputs`) has stored them, and they are read as data. Right results are computed after the
-candidate's process has ended: see `answers.py`.
+The candidate's file is never imported here. If only that file has a function that makes inputs,
+another process (`store_inputs`) has stored them, and they are read as data. Right results are
+computed after the candidate's process has ended: see `answers.py`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from typing import Any, Final
 
 from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.gradients import results_of_call
-from kvtrace.addons.judge.grants import Grant, Numbers, Unmeasured, as_numbers, grants_of
+from kvtrace.addons.judge.grants import CannotMeasure, Grant, Numbers, as_numbers, grants_of
 from kvtrace.addons.judge.inputs import (
     BEYOND,
     Case,
     Input,
     TensorInput,
-    annotated,
+    inputs_by_annotations,
     parsed_shapes,
     read_cases,
     write_cases,
@@ -43,9 +43,9 @@ class Expected:
 
     `exact`: results in float64. `native`: results in the inputs' types. `changed`: names of inputs
     that the reference writes to. `in_float64`: `exact` was computed without rounding to a narrower
-    type. `granted`: allowed errors of results, empty if not known; `granted_tf32`: the same where
-    dots round their factors to tf32. `length`: the number of inputs that an element is made of, as
-    measured; 0 if not known.
+    type. `granted`: allowed errors of results (`grants.py`), empty if not known; `granted_tf32`:
+    the same if dots round their factors to tf32. `length`: the number of inputs that an element of
+    a result is made of, as measured; 0 if not known.
     """
 
     exact: tuple[tensors.StoredResult, ...]
@@ -57,8 +57,8 @@ class Expected:
     length: int = 0
 
 
-def ask_for_inputs(file: Path, function: str, folder: Path) -> None:
-    """Import a file, and store the inputs that its function makes."""
+def store_inputs(file: Path, function: str, folder: Path) -> None:
+    """Import a file, and write the inputs that its function returns as a case into `folder`."""
     import torch
 
     start_evaluator(folder)
@@ -71,17 +71,16 @@ def prepare(
     request: Request, folder: Path, inputs_folder: Path | None, names: Sequence[str],
     blocks: Sequence[int], numbers: Sequence[int], seed: Path,
 ) -> None:  # fmt: skip
-    """Make and store all cases that the reference accepts.
+    """Make the given and derived cases, and write those that the reference accepts.
 
     Args:
         request: The judgment's request.
         folder: The folder for cases and contents.
-        inputs_folder: The folder of inputs by `ask_for_inputs` or of recorded inputs, if any.
+        inputs_folder: The folder of inputs by `store_inputs` or of recorded inputs, if any.
         names: Parameters of the entry.
-        blocks: Possible block sizes.
-        numbers: Other integers of the file.
-        seed: The file of the seed of drawn values.
-
+        blocks: Possible block sizes in the candidate's file.
+        numbers: Other integers of the file, which may be limits.
+        seed: The file with the seed of drawn values.
     """
     from kvtrace.addons.judge.moves import IgnoredIndices
 
@@ -99,10 +98,10 @@ def prepare(
     accepted: list[Case] = []
     shapes: list[Any] = []
     ignored = IgnoredIndices()
-    for number, case in enumerate(cases):
+    for index, case in enumerate(cases):
         try:
             if reference is not None:
-                with nullcontext() if number else ignored:
+                with nullcontext() if index else ignored:
                     _, results, changed = reference.run(case, folder)
                 if changed and case.shares:
                     continue
@@ -115,7 +114,7 @@ def prepare(
                     f"the reference fails on {case.label}: {type(error).__name__}: {error}"
                 ) from error
             continue  # the reference may refuse chosen sizes
-        if has_derived_cases and not number and reference is not None:
+        if has_derived_cases and not index and reference is not None:
             cases += maker.cases_of_ignored_values(case, ignored.values)
             if not changed:
                 cases += maker.gradient_cases(case, results)
@@ -124,23 +123,23 @@ def prepare(
 
 
 def _broadcasts(case: Case, given_case: Case) -> bool:
-    """Return whether an extent became 1 for one tensor while another kept its given shape.
+    """Return whether a derived case has an extent of 1 in a tensor, and another given shape.
 
-    If results keep their shapes, the reference repeats elements, which the given inputs do not ask
-    for and a kernel would read out of bounds.
+    If results keep their shapes in such a case, the reference broadcasts, which a kernel for the
+    given inputs need not do: it would read out of bounds.
     """
     pairs = [
         *zip(case.inputs_of_tensors, given_case.inputs_of_tensors, strict=False)
     ]  # and cotangents
     return (
         case.kind in ("sizes", BEYOND)
-        and any(one.shape == other.shape for one, other in pairs)
-        and any(1 in one.shape and 1 not in other.shape for one, other in pairs)
+        and any(tensor.shape == given_tensor.shape for tensor, given_tensor in pairs)
+        and any(1 in tensor.shape and 1 not in given_tensor.shape for tensor, given_tensor in pairs)
     )
 
 
 def seed_torch(seed: Path) -> int:
-    """Seed torch with the number in a file, and return the number."""
+    """Seed torch with the hexadecimal number in a file, and return the number."""
     import torch
 
     number = int(seed.read_text(encoding="ascii"), 16)
@@ -149,7 +148,7 @@ def seed_torch(seed: Path) -> int:
 
 
 def start_evaluator(folder: Path) -> None:
-    """Make kernels run in the evaluator, and tensors for a GPU live on the CPU."""
+    """Start a recording without tensors, so that kernels run in the evaluator, without a GPU."""
     import torch
 
     from kvtrace.capture.api import start
@@ -159,7 +158,7 @@ def start_evaluator(folder: Path) -> None:
 
 
 class Reference:
-    """A function or a model that gives the right results."""
+    """The function or model of the reference's file, which gives the right results."""
 
     def __init__(self, place: Place, folder: Path) -> None:
         module = tensors.import_file(place.file, "kvtrace_reference")
@@ -174,12 +173,12 @@ class Reference:
                 (folder / INITIAL).write_text(json.dumps(list(initial)), encoding="utf-8")
 
     def inputs(self) -> Callable[..., Any] | None:
-        """Return the function of the reference's file that makes inputs, if any."""
+        """Return the function of the reference's file that makes inputs, or None."""
         name = next((n for n in INPUTS if callable(getattr(self.module, n, None))), None)
         return None if name is None else getattr(self.module, name)
 
     def weights(self, folder: Path) -> tuple[TensorInput, ...]:
-        """Return a model's weights, and store their contents in a folder."""
+        """Write a model's weights into files of a folder, and return their descriptions."""
         if not self.is_model:
             return ()
         weights = []
@@ -192,9 +191,10 @@ class Reference:
         return tuple(weights)
 
     def run(self, case: Case, inputs: Path) -> tuple[list[Any], list[Any], tuple[str, ...]]:
-        """Run the reference in the inputs' types; return inputs before, results, changed names.
+        """Run the reference in the inputs' types.
 
-        If the reference returns nothing, its results are the inputs that it writes to.
+        Returns copies of the arguments from before, the results, and the names of changed inputs.
+        If the reference returns nothing, its results are the changed inputs.
         """
         import torch
 
@@ -207,8 +207,9 @@ class Reference:
             results = self._call(case, arguments)
         changed = tuple(
             entry.name
-            for entry, old, new in zip(case.inputs, before, arguments, strict=True)
-            if tensors.is_tensor(old) and not torch.equal(_bits(old), _bits(new))
+            for entry, value_before, value_after in zip(case.inputs, before, arguments, strict=True)
+            if tensors.is_tensor(value_before)
+            and not torch.equal(_bytes_view(value_before), _bytes_view(value_after))
         )
         if not results:
             results = [
@@ -217,12 +218,15 @@ class Reference:
         return before, results, changed
 
     def results(self, case: Case, inputs: Path, folder: Path, name: str) -> Expected:
-        """Run the reference in float64 and in the inputs' types; store the results in a folder."""
+        """Run the reference in float64 and in the inputs' types, and measure grants.
+
+        Writes the results into files of `folder` whose names contain `name`.
+        """
         import torch
 
         before, native, changed = self.run(case, inputs)
         with torch.no_grad():
-            exact, in_float64 = self._exactly(case, before, native, changed)
+            exact, in_float64 = self._results_in_float64(case, before, native, changed)
             measured = self._grants(case, before, native, changed, exact) if in_float64 else None
         grants = [] if measured is None else measured
         files = [f"granted{name}-{at}" for at in range(len(grants))]
@@ -237,11 +241,11 @@ class Reference:
         ]
         return Expected(
             tuple(
-                tensors.store_result(_tensor(result), str(at), folder, f"exact{name}-{at}.bin")
+                tensors.store_result(_as_tensor(result), str(at), folder, f"exact{name}-{at}.bin")
                 for at, result in enumerate(exact)
             ),
             tuple(
-                tensors.store_result(_tensor(result), str(at), folder, f"own{name}-{at}.bin")
+                tensors.store_result(_as_tensor(result), str(at), folder, f"own{name}-{at}.bin")
                 for at, result in enumerate(native)
             ),
             changed,
@@ -255,15 +259,17 @@ class Reference:
         self, case: Case, before: Sequence[Any], native: Sequence[Any], changed: Sequence[str],
         exact: Sequence[Any],
     ) -> list[Grant] | None:  # fmt: skip
-        """Measure the grants of a case's results; None if they are not known."""
+        """Measure the errors that a case grants its results; None if that is not possible."""
         if not exact or not all(map(tensors.is_tensor, (*exact, *native))):
             return None
 
         def results(draw: Draw) -> list[Numbers]:
-            moved_results, in_float64 = self._exactly(case, before, native, changed, draw)
+            moved_results, in_float64 = self._results_in_float64(
+                case, before, native, changed, draw
+            )
             if not in_float64:
-                raise Unmeasured
-            return [as_numbers(_tensor(result)) for result in moved_results]
+                raise CannotMeasure
+            return [as_numbers(_as_tensor(result)) for result in moved_results]
 
         state = self.callable.state_dict().values() if self.is_model else ()
         floats = [
@@ -279,7 +285,7 @@ class Reference:
         ]
         return grants_of(results, [as_numbers(result) for result in exact], native_values, floats)
 
-    def _exactly(
+    def _results_in_float64(
         self, case: Case, inputs: Sequence[Any], native: Sequence[Any], changed: Sequence[str],
         draw: Draw | None = None,
     ) -> tuple[list[Any], bool]:  # fmt: skip
@@ -289,7 +295,7 @@ class Reference:
 
         from kvtrace.addons.judge.moves import NarrowingDetector
 
-        wide_inputs = [_moved(value, _wide(value), draw) for value in inputs]
+        wide_inputs = [_slightly_changed(value, _in_float64(value), draw) for value in inputs]
         model = self.callable
         try:
             if self.is_model:
@@ -297,7 +303,7 @@ class Reference:
                 wide_state = self.callable.state_dict()
                 for name, weight in model.state_dict().items():
                     wide_weight = wide_state[name]
-                    wide_weight.copy_(_moved(weight, wide_weight, draw))
+                    wide_weight.copy_(_slightly_changed(weight, wide_weight, draw))
             with NarrowingDetector() as narrowing:
                 results = self._call(case, wide_inputs)
             if not results:
@@ -319,14 +325,17 @@ class Reference:
         )
 
 
-def _wide(value: Any) -> Any:
+def _in_float64(value: Any) -> Any:
     if tensors.is_floats(value):
         return value.double()
     return value.clone() if tensors.is_tensor(value) else value
 
 
-def _moved(original: Any, wide: Any, draw: Draw | None) -> Any:
-    """Return a tensor in float64, moved by a draw within a share of its type's rounding steps."""
+def _slightly_changed(original: Any, wide: Any, draw: Draw | None) -> Any:
+    """Return `wide`, changed by a draw within the rounding of the type of `original`.
+
+    `wide` is `original` in float64; without a draw, it is returned unchanged.
+    """
     name = FLOATS.get(str(getattr(original, "dtype", "")).removeprefix("torch."))
     if draw is None or name is None:
         return wide
@@ -335,14 +344,14 @@ def _moved(original: Any, wide: Any, draw: Draw | None) -> Any:
     return torch.from_numpy(draw.moved(wide.numpy(), unit_of(name)).copy()).reshape(wide.shape)
 
 
-def _bits(tensor: Any) -> Any:
+def _bytes_view(tensor: Any) -> Any:
     import torch
 
     flat = tensor.contiguous().reshape(-1)
     return flat.view(torch.uint8) if flat.numel() else flat
 
 
-def _tensor(value: Any) -> Any:
+def _as_tensor(value: Any) -> Any:
     import torch
 
     return value.detach() if tensors.is_tensor(value) else torch.as_tensor(value)
@@ -352,7 +361,11 @@ def _given_cases(
     request: Request, reference: Reference | None, folder: Path, inputs_folder: Path | None,
     names: Sequence[str],
 ) -> list[tuple[Case, Path | None]]:  # fmt: skip
-    """Return the given cases, with the folder of their contents if they have any."""
+    """Return the given cases, each with the folder of its contents, or None without contents.
+
+    Raises:
+        CannotJudge: it is not known what the inputs are.
+    """
     if request.shapes:
         return [(Case(text, "given", parsed_shapes(text, names)), None) for text in request.shapes]
     if request.trace is not None and inputs_folder is not None:
@@ -365,7 +378,9 @@ def _given_cases(
     inputs = None
     if reference is not None and not reference.is_model:
         signature = inspect.signature(reference.callable)
-        inputs = annotated({n: (p.annotation, p.default) for n, p in signature.parameters.items()})
+        inputs = inputs_by_annotations(
+            {n: (p.annotation, p.default) for n, p in signature.parameters.items()}
+        )
     if inputs is None:
         raise CannotJudge(NO_INPUTS)
     return [(Case(label_of(inputs), "given", inputs), None)]
@@ -374,7 +389,7 @@ def _given_cases(
 def _named_extents(
     request: Request, reference: Reference | None, inputs_folder: Path | None
 ) -> bool:
-    """Return whether annotations say which extents are equal."""
+    """Return whether the inputs come from annotations, which name equal extents."""
     return (
         not request.shapes
         and inputs_folder is None

@@ -22,37 +22,37 @@ _OPERATORS: Final = ("aten/", "prims/")
 
 
 class ReplacementFinder:
-    """A comparison of modules and settings now with those at construction."""
+    """Comparison of functions, modules and settings with those at the time of its creation."""
 
     def __init__(self) -> None:
-        self._functions = _functions()
+        self._functions_by_name = _functions_by_name()
         self._modules = frozenset(sys.modules)
-        self._modes = _modes()
+        self._count_active_modes = _count_active_modes()
         self._default = torch.get_default_dtype()
-        self._operators = _operators()
+        self._python_operators = _python_operators()
 
     def replaced_names(self, folder: Path) -> Iterator[str]:
-        """Yield the names of everything that files of a folder have replaced."""
-        for name, value in _functions().items():
-            if self._functions.get(name, value) is not value and not _is_replaced_by_owner(
+        """Yield the names of functions and settings that files of `folder` have replaced."""
+        for name, value in _functions_by_name().items():
+            if self._functions_by_name.get(name, value) is not value and not _is_replaced_by_owner(
                 name, value
             ):
                 yield name
         yield from _definitions_elsewhere(folder, self._modules)
-        yield from sorted(_operators() - self._operators)
-        if _modes() > self._modes:
-            yield "torch's functions, by a mode that is never left"
+        yield from sorted(_python_operators() - self._python_operators)
+        if _count_active_modes() > self._count_active_modes:
+            yield "torch's functions, by a mode that stays active"
         if torch.get_default_dtype() != self._default:
             yield "torch's default type"
 
 
-def _functions() -> dict[str, Any]:
-    """Return functions that a candidate may want to replace, by full name."""
+def _functions_by_name() -> dict[str, Any]:
+    """Return the functions of built-ins, torch, NumPy, Triton and kvtrace, by full name."""
     functions = {
         f"builtins.{name}": value for name, value in vars(builtins).items() if callable(value)
     }
-    names = [n for n in [*sys.modules] if n in _PATCHABLE or n.split(".")[0] == "kvtrace"]
-    for name in names:
+    module_names = [n for n in [*sys.modules] if n in _PATCHABLE or n.split(".")[0] == "kvtrace"]
+    for name in module_names:
         module = sys.modules[name]
         for key, value in [*vars(module).items()]:
             if isinstance(value, _REPLACEABLE):
@@ -65,17 +65,17 @@ def _functions() -> dict[str, Any]:
 
 
 def _is_replaced_by_owner(name: str, value: Any) -> bool:
-    """Return whether a library replaced its own function, or kvtrace hooked the function."""
+    """Return whether the new function `value` is the library's own, or one of kvtrace's hooks."""
     package = str(getattr(value, "__module__", "")).partition(".")[0]
     has_same_name = getattr(value, "__name__", None) == name.rpartition(".")[2]
     return package == "kvtrace" or (has_same_name and package == name.partition(".")[0])
 
 
 def _definitions_elsewhere(folder: Path, earlier_modules: frozenset[str]) -> Iterator[str]:
-    """Yield names in modules outside of a folder that are defined by files of the folder.
+    """Yield full names in other modules whose values are defined by files of a folder.
 
     Packages installed below the folder, as in an environment, and `earlier_modules` count as
-    outside.
+    other modules.
     """
     modules = {n: m for n, m in [*sys.modules.items()] if isinstance(m, types.ModuleType)}
     folder_modules = {
@@ -104,13 +104,13 @@ def _defined_in(value: Any, modules: set[str]) -> bool:
     return type(value).__module__ in modules
 
 
-def _operators() -> set[str]:
+def _python_operators() -> set[str]:
     """Return torch's built-in operators that have an implementation in Python."""
     listed: Sequence[str] = [*getattr(torch.library, "_impls", ())]
     return {name.replace("/", "::", 1) for name in listed if name.startswith(_OPERATORS)}
 
 
-def _modes() -> int:
+def _count_active_modes() -> int:
     """Return the number of active modes that intercept torch's functions and operators."""
     stack = torch.utils._python_dispatch._get_current_dispatch_mode_stack()
     return len(stack) + int(torch.overrides._len_torch_function_stack())

@@ -1,6 +1,6 @@
-"""Requests of `kvtrace judge`, and the checks that a file's text allows before anything runs.
+"""Requests of `kvtrace judge`, and checks of a request by the files' texts, before code runs.
 
-The text alone decides which function is called: code that runs could say anything.
+The text alone decides what function is called, since running code could claim anything.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ MISSING: Final = "judging kernels takes torch and Triton ({}); pip install 'kvtr
 
 #: The message if neither options nor files say what the inputs are.
 NO_INPUTS: Final = (
-    'nothing says what the inputs are; give --shapes "x=f32[1000, 64]", or write a function '
-    "inputs() beside the reference or the kernel that returns them, or annotate the reference as "
-    'def fn(x: "f32[M, N]", …)'
+    'it is not known what the inputs are; give --shapes "x=f32[1000, 64]", or write a function '
+    "inputs() in the file of the reference or the kernel that returns them, or annotate the "
+    'reference as def fn(x: "f32[M, N]", …)'
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A function or class of a file."""
+    """The name of a function or class, with its file."""
 
     file: Path
     name: str
@@ -54,15 +54,14 @@ class Request:
         reference: the function or class that gives the right results for the same inputs, if any.
         shapes: sets of inputs, each a text such as `x=f32[1000, 64], eps=1e-6`.
         target: the compilation target.
-        device: the device whose limits the roofline takes; None: a device that fits the target.
-        at: sizes to judge by formulas alone, as `rows=20_000_000`.
-        views: inputs are also passed as strided and as offset views.
-        trust_host: results that PyTorch computed after the last launch count.
+        device: the device of the roofline; None: a device that fits the target.
+        at: sizes to judge by formulas alone, such as `rows=20_000_000`.
+        views: also pass inputs as strided, offset and other views.
+        trust_host: results of which Python or PyTorch computed a part may be right.
         seconds: time limit of each process.
-        memory_mb: memory that a process and all that it starts may allocate after its start.
-        unconfined: the file runs even where this system cannot confine it.
-        trace: the recording that inputs are taken from.
-
+        memory_mb: limit in MiB of the memory that a process may allocate after its start.
+        unconfined: run the file even if this system cannot confine it.
+        trace: the recording whose launches give the inputs; None: none.
     """
 
     entry: Place
@@ -88,7 +87,6 @@ class Folders:
         child: The candidate's trace and log of launches.
         answers: Results of the reference.
         answered: Results that the candidate returned.
-
     """
 
     inputs: Path
@@ -98,17 +96,19 @@ class Folders:
 
 
 def entry_of(text: FileText, named: str | None) -> Place:
-    """Return the candidate's entry: `named`, a model, or the only public function that launches.
+    """Return the function or class of the candidate to call.
+
+    It is `named` if given, else a class in the style of KernelBench, else the only public function
+    that launches kernels.
 
     Raises:
         CannotJudge: no function or class qualifies, or several do.
-
     """
     if named is not None:
         if named not in text.names:
             raise CannotJudge(
-                f"{text.path} defines no {named!r} at its top; there are "
-                f"{', '.join(sorted(text.names)) or 'no functions'}"
+                f"{text.path} defines no function or class {named!r}; it defines "
+                f"{', '.join(sorted(text.names)) or 'none'}"
             )
         return Place(text.path, named)
     model = next((name for name in MODELS if name in text.launching), None)
@@ -128,12 +128,11 @@ def entry_of(text: FileText, named: str | None) -> Place:
     )
 
 
-def check(request: Request, text: FileText) -> None:
-    """Refuse a request that the files' texts show to be impossible, before anything runs.
+def check_request(request: Request, text: FileText) -> None:
+    """Check by the files' texts that a request can be judged, before any code runs.
 
     Raises:
         CannotJudge: a file imports a module that is not installed, or the inputs are not known.
-
     """
     reference = None if request.reference is None else read_file(request.reference.file)
     for file in (text, *(() if reference is None else (reference,))):
@@ -144,13 +143,13 @@ def check(request: Request, text: FileText) -> None:
             )
             if not any(beside) and find_spec(name) is None:
                 raise CannotJudge(
-                    f"{file.path}:{line} imports {name}, which is not installed here, and does not "
-                    "lie beside it"
+                    f"{file.path}:{line} imports {name}, which is neither installed nor in the "
+                    "file's folder"
                 )
     input_functions = {*INPUTS} & {*text.names, *(() if reference is None else reference.names)}
     name = "" if request.reference is None else request.reference.name
     if request.shapes and request.trace is not None:
-        raise CannotJudge("--shapes and --trace both say what the inputs are; give one")
+        raise CannotJudge("--shapes and --trace cannot be combined: each gives the inputs")
     if (
         request.shapes
         or request.trace is not None
@@ -166,22 +165,22 @@ def seed_of(text: str) -> int:
 
     Raises:
         CannotJudge: the text is not a seed.
-
     """
     if re.fullmatch(r"[0-9a-fA-F]{1,32}", text) is None:
         raise CannotJudge(
-            f"--seed {text!r} is not a seed; give the 32 hexadecimal digits of seed.value in the "
-            "output of an earlier judgment"
+            f"--seed {text!r} is not a seed: up to 32 hexadecimal digits, as seed.value in the "
+            "JSON of an earlier judgment"
         )
     return int(text, 16)
 
 
 def place_of(text: str, otherwise: Sequence[str] = ()) -> Place:
-    """Return the place `file.py:name`; without a name, the first of `otherwise` in the file.
+    """Parse `file.py:name`; without a name, return the first of `otherwise` that the file has.
+
+    If it has none of these, its only public function or class is returned.
 
     Raises:
-        CannotJudge: the file cannot be read, or does not define the name.
-
+        CannotJudge: the file cannot be read, does not define the name, or several names qualify.
     """
     path, colon, name = text.rpartition(":")
     if not colon or not name.isidentifier():
@@ -195,4 +194,7 @@ def place_of(text: str, otherwise: Sequence[str] = ()) -> Place:
     public = sorted(n for n in file.names if not n.startswith("_") and n not in INPUTS)
     if len(public) == 1:
         return Place(file.path, public[0])
-    raise CannotJudge(f"which function of {path}? Name it, as {path}:{(public or ['fn'])[0]}")
+    raise CannotJudge(
+        f"it is not known what function of {path} to call; name it, for example "
+        f"{path}:{(public or ['fn'])[0]}"
+    )

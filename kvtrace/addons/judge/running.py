@@ -1,8 +1,8 @@
-"""Confined processes that run code of the user: the reference's, then the candidate's.
+"""Start of the confined processes that run the user's code: the reference, then the candidate.
 
-One process with torch forks them. It is executed separately from the judging process (`beside.py`),
-which imports its own modules at the same time, and never torch: see `judge_file.py`. The judging
-process imports this module, too, so slow imports happen inside of functions.
+The functions here run in the helper process with torch (`beside.py`), which forks these processes.
+The judging process also imports this module, but never torch, so slow imports are inside of
+functions.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LIBRARIES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class FileRun:
-    """The ends of the processes that ran the user's code, and their durations in seconds.
+    """The results of the processes that ran the user's code, and durations in seconds by name.
 
     `candidate` is None if the reference's process did not complete.
     """
@@ -60,7 +60,7 @@ class FileRun:
 
 
 class _TimedRunner:
-    """Runs functions in confined processes, and notes the durations in seconds."""
+    """Runs functions in confined processes; `seconds` has the durations by name."""
 
     def __init__(self, request: Request) -> None:
         self._request = request
@@ -80,26 +80,25 @@ class _TimedRunner:
 
 
 def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Path) -> FileRun:
-    """Make inputs, and run the candidate on them; all files are left in `scratch`.
+    """Make inputs, and run the candidate on them.
 
-    Its file `SEED_FILE` has the seed of inputs, and of number and order of calls. No process that
-    the candidate is forked from reads the seed.
+    The file `SEED_FILE` of `scratch` has the seed of inputs and calls. The process that forks the
+    candidate does not read the seed.
 
     Args:
         request: The judgment's request.
         text: The text of the candidate's file.
         names: Parameters of the entry.
-        scratch: The folder in which `inputs` and `child` are made.
+        scratch: The folder for the folders `inputs`, `child` and `answered`.
 
     Raises:
         CannotJudge: torch cannot be imported, or the file's function of inputs fails.
-
     """
     begun = time.monotonic()
     import_libraries(request.target)
     from kvtrace.addons.judge.calling import fork_worker
     from kvtrace.addons.judge.child import run_candidate
-    from kvtrace.addons.judge.reference import ask_for_inputs, prepare
+    from kvtrace.addons.judge.reference import prepare, store_inputs
 
     _cache_compilers_key()
     run_timed = _TimedRunner(request)
@@ -109,7 +108,7 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     function = _function_with_inputs(request, text)
     if function is not None:
         inputs_folder = scratch / "asked"
-        work = partial(ask_for_inputs, text.path, function, inputs_folder)
+        work = partial(store_inputs, text.path, function, inputs_folder)
         result = run_timed("inputs", inputs_folder, work, [], candidate_files)
         if result.how != "whole":
             raise CannotJudge(f"{function}() of {text.path} {result.in_words}: {result.last_line}")
@@ -126,7 +125,9 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     answers_end, answers = os.pipe()
     caller = fork_worker(
         os.getpid(),
-        partial(_hand_over, request, scratch, calls_end, answers_end, closing=(calls, answers)),
+        partial(
+            _call_candidate, request, scratch, calls_end, answers_end, closing=(calls, answers)
+        ),
     )
     for descriptor in (calls_end, answers_end):
         os.close(descriptor)
@@ -140,14 +141,14 @@ def run_file(request: Request, text: FileText, names: Sequence[str], scratch: Pa
     return FileRun(reference, candidate, run_timed.seconds)
 
 
-def _hand_over(
+def _call_candidate(
     request: Request, scratch: Path, calls_end: int, answers_end: int, *, closing: Sequence[int]
 ) -> None:
-    from kvtrace.addons.judge.calling import hand_over
+    from kvtrace.addons.judge.calling import call_candidate
 
     for descriptor in closing:
         os.close(descriptor)
-    hand_over(
+    call_candidate(
         scratch / "inputs", scratch / SEED_FILE, scratch / "answered", calls_end, answers_end,
         seconds=request.seconds, most_bytes=request.memory_mb << 20,
     )  # fmt: skip
@@ -155,7 +156,10 @@ def _hand_over(
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The ends of the processes that computed right results and compared, and their durations."""
+    """The results of the processes that computed right results, and compared; and durations.
+
+    `answers` is None without a reference, `results` if the reference's process did not complete.
+    """
 
     answers: ProcessResult | None
     results: ProcessResult | None
@@ -163,9 +167,9 @@ class Examination:
 
 
 def compare_results(request: Request, seed: int, folders: Folders, folder: Path) -> Examination:
-    """Compute right results now that the candidate has ended, and compare; write into `folder`.
+    """Compute the right results after the candidate's end, and compare; write into `folder`.
 
-    Until now right results existed nowhere, and no process that forked the candidate had the seed.
+    Before, right results existed nowhere, and the process that forked the candidate had no seed.
     """
     from kvtrace.addons.judge.answers import answer
     from kvtrace.addons.judge.outputs import examine_results
@@ -189,7 +193,10 @@ def compare_results(request: Request, seed: int, folders: Folders, folder: Path)
 
 
 def _function_with_inputs(request: Request, text: FileText) -> str | None:
-    """Return the candidate's function that makes inputs, if no other inputs are given."""
+    """Return the name of the candidate's function that makes inputs.
+
+    None if there is none, or if options or the reference give the inputs.
+    """
     reference = request.reference
     if (
         request.shapes
@@ -201,11 +208,10 @@ def _function_with_inputs(request: Request, text: FileText) -> str | None:
 
 
 def import_libraries(target: str) -> None:
-    """Import the modules that both processes need, and fill Triton's caches.
+    """Import the modules that reference and candidate need, and fill Triton's caches.
 
     Raises:
         CannotJudge: torch or Triton cannot be imported.
-
     """
     try:
         import torch
@@ -216,16 +222,16 @@ def import_libraries(target: str) -> None:
     import_rooms(_LIBRARIES)
     from triton.backends.compiler import GPUTarget
 
-    kind, _, architecture = target.partition(":")
+    backend_name, _, architecture = target.partition(":")
     with suppress(Exception):  # an unknown target is reported by the candidate's process
-        number = int(architecture) if architecture.isdigit() else architecture
-        backend = triton.compiler.make_backend(GPUTarget(kind, number, 32))
+        architecture_number = int(architecture) if architecture.isdigit() else architecture
+        backend = triton.compiler.make_backend(GPUTarget(backend_name, architecture_number, 32))
         backend.hash()
         backend.parse_options({})
 
 
 def import_rooms(names: Iterable[str]) -> None:
-    """Import modules, and all modules of kvtrace's packages among them, before processes fork."""
+    """Import modules; of packages of kvtrace, import all modules too."""
     for name in names:
         module = import_module(name)
         if name.startswith("kvtrace.") and hasattr(module, "__path__"):
@@ -234,7 +240,7 @@ def import_rooms(names: Iterable[str]) -> None:
 
 
 def import_all(names: Sequence[str]) -> None:
-    """Import modules and packages, and the contributions of add-ons."""
+    """Import modules, packages, and contributions of add-ons that the examiner needs."""
     # Judges of whole runs import their packages only when they judge.
     judges = (rule.findings.__module__ for _, rule in added_rules() if rule.findings is not None)
     import_rooms((*names, *(module.rpartition(".")[0] for module in judges)))
@@ -245,7 +251,7 @@ def import_all(names: Sequence[str]) -> None:
 
 
 def _cache_compilers_key() -> None:
-    """Compute Triton's key, which is cached in a home that a confined process does not have."""
+    """Compute Triton's cache key here, since confined processes do not have its cache file."""
     from triton.runtime import cache
 
     from kvtrace.backends.triton import compiler_key

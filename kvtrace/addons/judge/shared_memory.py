@@ -1,7 +1,7 @@
-"""Shared memory that kernels allocate, compared with the target's limit.
+"""Check that kernels' shared memory is within the target's limit.
 
-TTIR is lowered until Triton allocates shared memory; no code is generated. A kernel whose blocks
-are so small that all of them fit is not lowered.
+Triton's passes are run on the TTIR up to the allocation of shared memory, without code generation.
+They are not run for kernels whose blocks are so small that they certainly fit.
 """
 
 from __future__ import annotations
@@ -30,13 +30,10 @@ _CONVERTED: Final = 2
 
 
 def kernels_over_limit(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str, str]]:
-    """Yield each kernel that takes more shared memory than the target has, with a sentence.
+    """Yield the name of each kernel that needs more shared memory than the target has, with text.
 
-    Args:
-        trace: The recorded launches.
-        tuned: Kernels may be autotuned: a device skips configurations that do not fit, so only a
-            kernel without any fitting configuration is yielded.
-
+    `tuned`: kernels may be autotuned. A device skips configurations that do not fit, so only a
+    kernel without any fitting configuration is yielded.
     """
     sentences_by_kernel: dict[str, list[str]] = {}
     lowered: set[str] = set()
@@ -53,7 +50,7 @@ def kernels_over_limit(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str
         lowered.add(repr(job))
         size = shared_bytes(job) or 0
         sentences.append(
-            f"{name} takes {size:,} bytes of shared memory, and a block has at most "
+            f"{name} needs {size:,} bytes of shared memory, but a block has at most "
             f"{device.shared_bytes:,} on {row['target']} ({device.name})"
             if size > device.shared_bytes
             else ""
@@ -64,7 +61,10 @@ def kernels_over_limit(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str
 
 
 def _upper_bound(job: Mapping[str, Any]) -> int:
-    """Return an upper bound of a kernel's shared memory in bytes, from its blocks' sizes."""
+    """Return an upper bound of a kernel's shared memory in bytes, from block sizes in its TTIR.
+
+    It is the size of all loaded blocks, once per stage, and of two blocks in conversion.
+    """
     largest, loaded = 0, 0
     for line in job["ttir"].splitlines():
         blocks = [
@@ -77,7 +77,7 @@ def _upper_bound(job: Mapping[str, Any]) -> int:
 
 
 def shared_bytes(job: Mapping[str, Any]) -> int | None:
-    """Return a kernel's shared memory in bytes; None if this Triton does not tell."""
+    """Return a kernel's shared memory in bytes; None if the installed Triton cannot compute it."""
     from triton._C.libtriton import ir
     from triton.compiler.compiler import Language, make_backend
 

@@ -1,8 +1,8 @@
-"""Dependence of results on state that a candidate keeps between calls: counters, buffers, tables.
+"""Check whether results depend on state between calls: counters, buffers, tables.
 
-State shows as memory that neither the inputs nor the launches of a call explain, and that differs
-between two calls of the same inputs. State is harmless where memory is written before it is read,
-so the launches are evaluated twice, the second time with these contents changed.
+State is memory whose contents follow neither from the inputs nor from the launches of a call, and
+differ between two calls on the same inputs. State is harmless if kernels overwrite it before they
+read it. So the launches are evaluated twice, the second time with changed contents.
 """
 
 from __future__ import annotations
@@ -25,16 +25,11 @@ def depends_on_state(
 ) -> bool:  # fmt: skip
     """Return whether results of a case depend on memory that earlier calls have left.
 
-    Args:
-        case: The inputs.
-        calls: The log of two calls on the inputs.
-        inputs: The folder of the inputs' contents.
-        child: The folder of the candidate's process.
-        target: The compilation target of the kernels.
+    False if the launches cannot be evaluated. `calls` are the logs of an early and of a late call
+    on the case; `inputs` and `child` the folders of contents and of the candidate's process.
 
     Raises:
         CannotJudge: the log contradicts itself.
-
     """
     first_steps, last_steps = (memory_steps(call) for call in calls)
     try:
@@ -49,20 +44,25 @@ def depends_on_state(
     if plain.reason is not None:
         return False
     return disturbed.reason is not None or any(
-        _differs(result, plain, disturbed, child) for result in returned
+        _result_differs(result, plain, disturbed, child) for result in returned
     )
 
 
 def _state_storages(first: Log, last: Log) -> frozenset[int]:
-    """Return storages whose unexplained contents differ between two calls of the same inputs."""
+    """Return the storages whose unexplained contents differ between two calls."""
     return frozenset(
         int(number)
-        for one, other in zip(first, last, strict=False)
-        for number, content in one["contents"].items()
-        if content["file"] != other["contents"].get(number, content)["file"]
+        for first_step, last_step in zip(first, last, strict=False)
+        for number, content in first_step["contents"].items()
+        if content["file"] != last_step["contents"].get(number, content)["file"]
     )
 
 
-def _differs(result: Mapping[str, Any], plain: Memory, disturbed: Memory, child: Path) -> bool:
-    one, two = result_of(result, plain, child), result_of(result, disturbed, child)
-    return count_differences(one, two) > 0
+def _result_differs(
+    result: Mapping[str, Any], plain: Memory, disturbed: Memory, child: Path
+) -> bool:
+    plain_result, disturbed_result = (
+        result_of(result, plain, child),
+        result_of(result, disturbed, child),
+    )
+    return count_differences(plain_result, disturbed_result) > 0

@@ -1,9 +1,9 @@
-"""Reads of surroundings in a file's text: clock, other modules, variables, files, stack.
+"""Search of a file's text for reads of surroundings: clock, environment variables, files, stack.
 
 A function of tensors does not need them, and a function that reads them may behave differently
 later or elsewhere. Only the text is inspected, so disguised reads are missed. Modules of Python's
-standard library count as a whole unless listed below: too many of them tell the time, as `gzip` and
-`uuid` do.
+standard library count as a whole unless listed below, since many of them provide the time, for
+example `gzip` and `uuid`.
 """
 
 from __future__ import annotations
@@ -59,8 +59,11 @@ _WRITING: Final = frozenset({"setdefault", "update"})
 
 
 def reads_of(tree: ast.Module) -> dict[str, list[str]]:
-    """Return the reads of each top-level function and class with their lines; `""`: the rest."""
-    imported_names = _imported(tree)
+    """Return the reads of surroundings as text with line, by top-level function or class.
+
+    `""` has those of other code; `if __name__ == "__main__"` is skipped.
+    """
+    imported_names = _imported_names(tree)
     reads_by_name: dict[str, list[str]] = {}
     for node in tree.body:
         if isinstance(node, ast.If) and "__main__" in ast.unparse(node.test):
@@ -72,8 +75,8 @@ def reads_of(tree: ast.Module) -> dict[str, list[str]]:
     return reads_by_name
 
 
-def _imported(tree: ast.Module) -> dict[str, str]:
-    """Return the full name in another module of each imported name."""
+def _imported_names(tree: ast.Module) -> dict[str, str]:
+    """Return for each imported name its full name, such as `perf_counter`: `time.perf_counter`."""
     imported_names = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -87,27 +90,27 @@ def _imported(tree: ast.Module) -> dict[str, str]:
 
 
 def _reads(top: ast.AST, imported_names: dict[str, str]) -> Iterator[tuple[str, int]]:
-    assigned = {
+    assigned_ids = {
         id(node.value)
         for node in ast.walk(top)
         if (isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store))
         or (isinstance(node, ast.Attribute) and node.attr in _WRITING)
     }
-    inner = {id(node.value) for node in ast.walk(top) if isinstance(node, ast.Attribute)}
+    attribute_owners = {id(node.value) for node in ast.walk(top) if isinstance(node, ast.Attribute)}
     for node in ast.walk(top):
-        if not isinstance(node, ast.Name | ast.Attribute) or id(node) in assigned:
+        if not isinstance(node, ast.Name | ast.Attribute) or id(node) in assigned_ids:
             continue
         if isinstance(node, ast.Attribute) and node.attr in _ATTRIBUTES:
             yield node.attr, node.lineno
             continue
-        name = _dotted(node, imported_names)
+        name = _full_name(node, imported_names)
         if name is None:
             continue
         module = name.partition(".")[0]
-        is_whole_module = name in _WHOLE and id(node) not in inner
+        is_whole_module = name in _WHOLE and id(node) not in attribute_owners
         is_listed_module = f"{module}.*" in _READING and "." in name
         is_unlisted_module = module in sys.stdlib_module_names - _HARMLESS and (
-            "." in name or id(node) not in inner
+            "." in name or id(node) not in attribute_owners
         )
         if (
             is_whole_module
@@ -119,11 +122,11 @@ def _reads(top: ast.AST, imported_names: dict[str, str]) -> Iterator[tuple[str, 
             yield name, node.lineno
 
 
-def _dotted(node: ast.AST, imported_names: dict[str, str]) -> str | None:
-    """Return the full name of an expression that names something in a module, else None."""
+def _full_name(node: ast.AST, imported_names: dict[str, str]) -> str | None:
+    """Return the full name of an expression such as `np.random`; None if it is no imported name."""
     if isinstance(node, ast.Name):
         return imported_names.get(node.id, node.id if node.id in _BUILTINS else None)
     if isinstance(node, ast.Attribute):
-        prefix = _dotted(node.value, imported_names)
+        prefix = _full_name(node.value, imported_names)
         return None if prefix is None else f"{prefix}.{node.attr}"
     return None

@@ -1,4 +1,4 @@
-"""Conversion between torch's tensors and the files of inputs and results."""
+"""Conversion between torch's tensors and files of inputs and results; import of user files."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ StoredResult = dict[str, Any]
 
 
 def import_file(path: Path, name: str) -> ModuleType:
-    """Import a file under a name, or under the name with underscores if that is taken.
+    """Import a file as the module `name`, with underscores appended if that name is taken.
 
-    Files beside the file can be imported by it.
+    The file's folder is added to `sys.path`.
     """
     sys.path.insert(0, str(path.parent))
     while name in sys.modules:
@@ -37,7 +37,7 @@ def import_file(path: Path, name: str) -> ModuleType:
 
 
 def tensor_from(description: TensorInput, folder: Path, device: str = "cpu") -> Any:
-    """Return the tensor of an input on a device, with a new storage read from a folder."""
+    """Return the tensor of an input on a device; its file in `folder` has the storage's bytes."""
     return tensor_of(description, (folder / description.file).read_bytes(), device)
 
 
@@ -52,12 +52,12 @@ def tensor_of(description: TensorInput, content: bytes, device: str = "cpu") -> 
 
 
 def arguments_from(case: Case, folder: Path, device: str = "cpu") -> list[Any]:
-    """Return all arguments of a case, with tensors on a device."""
+    """Return the values of a case's inputs, with tensors on a device; shared inputs are shared."""
     arguments: list[Any] = []
     for number, entry in enumerate(case.inputs):
-        first = case.shared_with(number)
-        if first is not None:
-            arguments.append(arguments[first])
+        earlier_input = case.shared_with(number)
+        if earlier_input is not None:
+            arguments.append(arguments[earlier_input])
         elif isinstance(entry, ScalarInput):
             arguments.append(entry.value)
         else:
@@ -77,8 +77,8 @@ def storage_bytes(tensor: Any) -> bytes:
     """Return all bytes of the storage that a tensor views."""
     import torch
 
-    whole = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-    return bytes(whole.set_(tensor.detach().untyped_storage()).cpu().numpy().tobytes())
+    storage_view = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return bytes(storage_view.set_(tensor.detach().untyped_storage()).cpu().numpy().tobytes())
 
 
 def store_result(tensor: Any, name: str, folder: Path, file: str) -> StoredResult:
@@ -95,7 +95,7 @@ def array(folder: Path, entry: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def results_of(returned: Any) -> list[Any]:
-    """Return the leaves of a function's returned lists, tuples and dictionaries, in order."""
+    """Return a function's result as a flat list of the values in its lists, tuples and dicts."""
     if returned is None:
         return []
     if isinstance(returned, Mapping):
@@ -121,8 +121,7 @@ def input_of(value: Any, name: str) -> Input:
     """Return the description of an input value, without its contents.
 
     Raises:
-        TypeError: the value is neither a tensor nor a number.
-
+        TypeError: the value is neither a tensor nor a number, bool, text or None.
     """
     if is_tensor(value):
         dtype = str(value.dtype).removeprefix("torch.")

@@ -1,4 +1,4 @@
-"""Questions about traces, which `kvtrace mcp` asks in a separate process that can be killed.
+"""Commands on traces for `kvtrace mcp`, run in a separate process that can be killed.
 
 python -m kvtrace.addons.judge.trace_questions sql < arguments.json > answer.json
 """
@@ -23,14 +23,14 @@ class TooLong(KvtraceError):
 
 
 def sanitize(trace: str, run: str | None, rules: list[str] | None) -> Any:
-    """Return the findings of a trace."""
+    """Judge a trace by rules, and return the findings as JSON."""
     from kvtrace.analysis.traces import open as open_trace
 
     return open_trace(trace, run=run).sanitize(*(rules or ())).to_json()
 
 
 def profile(trace: str, run: str | None, device: str | None) -> Any:
-    """Return the profile of a trace: where its time goes."""
+    """Return the profile of a trace as JSON; derive bytes and FLOPs first if they are missing."""
     from kvtrace.analysis.traces import open as open_trace
 
     opened = open_trace(trace, run=run)
@@ -40,14 +40,14 @@ def profile(trace: str, run: str | None, device: str | None) -> Any:
 
 
 def diff(before: str, after: str) -> Any:
-    """Return the differences between two sides."""
+    """Return the differences between two traces, runs or commits as JSON."""
     from kvtrace.analysis.traces import diff as compare
 
     return compare(before, after).to_json()
 
 
 def sql(trace: str, statement: str, run: str | None, rows: int) -> Any:
-    """Return a statement's columns, at most `rows` rows, and whether there are more."""
+    """Return the column names of a SQL statement, at most `rows` rows, and if there are more."""
     from kvtrace.analysis.traces import open as open_trace
 
     result = open_trace(trace, run=run).sql(statement, rows + 1, memory=_MEMORY)
@@ -61,13 +61,16 @@ _QUESTIONS: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def main() -> int:
-    """Print the answer to the question that the command line names; return the exit code."""
+    """Run the function that the command line names, with arguments as JSON from standard input.
+
+    Prints its answer, or an error, and returns the exit code.
+    """
     try:
         answer = json.dumps(_QUESTIONS[sys.argv[1]](**json.load(sys.stdin)), default=str)
         if len(answer) > _LONGEST:
             raise TooLong(
                 f"the answer has {len(answer):,} characters, and at most {_LONGEST:,} are sent; "
-                "ask for less, or for sums"
+                "request fewer rows, or aggregates"
             )
     except KvtraceError as error:
         print(error, file=sys.stderr)

@@ -31,7 +31,7 @@ class Launched(kernels.Launched):
     def located(self, tensor: TensorCheck) -> tuple[Call, Places | None]:
         """Who writes the elements that differ."""
         call = self.call()
-        return call, writers(call, (tensor.place,), tensor.differing, None)
+        return call, writers(call, (tensor.position,), tensor.differing, None)
 
     def said(self, made: Arrays) -> str:
         """The pattern of the one output that differs, in words."""

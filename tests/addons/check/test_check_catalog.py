@@ -24,7 +24,7 @@ UNDECIDED = (
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(PARTS))
-def test_what_the_evaluator_gives_agrees_with_itself(part, say):
+def test_results_of_the_evaluator_agree_with_the_ir(part, say):
     answers = {"agrees": [], "undecided": []}
     for case in CASES[part * EACH :: PARTS * EACH]:
         launched = Launched(case.kernel, case.inputs, case.outputs, case.constexprs, case.grid)

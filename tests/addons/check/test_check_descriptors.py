@@ -46,7 +46,7 @@ def fault(launch, ttgir):
 
 
 @pytest.mark.parametrize("columns", [5, 37, 62])
-def test_what_is_stored_past_an_extent_differs_and_is_no_fault_of_the_compiler(columns):
+def test_store_past_an_extent_differs_and_is_not_attributed_to_the_compiler(columns):
     made = launched(columns)
     launch = on_hopper(made)
     came = check(launch)
@@ -62,18 +62,18 @@ def test_what_is_stored_past_an_extent_differs_and_is_no_fault_of_the_compiler(c
 
 
 @pytest.mark.parametrize("columns", [36, 64])
-def test_whole_chunks_agree(columns):
+def test_descriptor_stores_of_whole_chunks_agree(columns):
     assert check(on_hopper(launched(columns))).answer == "agrees"
 
 
-def test_a_device_that_keeps_to_extents_agrees():
+def test_descriptor_store_within_extents_agrees():
     made = launched(37)
     launch = replace(on_hopper(made), after=made.launch(made.meant()).after)
 
     assert check(launch).answer == "agrees"
 
 
-def test_what_chunks_do_not_explain_is_laid_to_what_comes_after_ttgir():
+def test_difference_unexplained_by_chunks_is_attributed_behind_ttgir():
     def wrong(out):
         out[3, 3] += 64
         return out
@@ -81,10 +81,13 @@ def test_what_chunks_do_not_explain_is_laid_to_what_comes_after_ttgir():
     made = launched(37)
     found = fault(on_hopper(made, wrong), made.ttgir())
 
-    assert (found.stage, found.reason) == ("behind ttgir", "the TTGIR means what the TTIR does")
+    assert (found.stage, found.reason) == (
+        "behind ttgir",
+        "the TTGIR has the same values as the TTIR",
+    )
 
 
-def test_the_cause_is_read_from_a_message_again():
+def test_stage_at_fault_is_parsed_from_a_message():
     cause = Fault("descriptor stores", "cuda:90 writes more")
 
     assert fault_in(message_with_fault("8 elements are wrong", cause)) == cause

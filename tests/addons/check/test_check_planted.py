@@ -64,7 +64,7 @@ def changed(launched, change):
 
 @pytest.mark.parametrize("make", [tiles, softmax, added, product])
 @pytest.mark.parametrize("seed", range(4))
-def test_one_element_that_is_two_bounds_off(make, seed):
+def test_element_two_bounds_off_is_located(make, seed):
     """Half a bound is still agreement; two of them name the element, its program and its lane."""
     launched = make()
     meant = launched.meant()["out"]
@@ -96,7 +96,7 @@ def test_one_element_that_is_two_bounds_off(make, seed):
     assert (program_at(program, call.grid), lane) == expected
 
 
-def test_a_sign_that_is_swapped():
+def test_element_with_swapped_sign_is_located():
     launched = softmax()
     found = launched.one(changed(launched, lambda out: out.__setitem__((3, 7), -out[3, 7])))
     assert found.worst.index == 307
@@ -104,40 +104,40 @@ def test_a_sign_that_is_swapped():
 
 
 @pytest.mark.parametrize("number", [math.nan, math.inf, -math.inf])
-def test_what_is_no_number_on_the_device_alone(number):
+def test_nan_or_infinity_only_on_the_device_is_a_difference(number):
     launched = softmax()
     found = launched.one(changed(launched, lambda out: out.__setitem__((3, 7), number)))
     assert found.differing.tolist() == [4 * 307]
     assert repr(found.worst.got) == repr(number)
 
 
-def test_whole_rows():
+def test_wrong_whole_rows_are_described_as_a_pattern():
     launched = tiles()
     said = launched.said(changed(launched, lambda out: out.__setitem__(slice(35, 37), 0)))
     assert said == "3 programs of 12: (2, 0, 0), (2, 1, 0), (2, 2, 0), whole rows 3 to 4"
 
 
-def test_every_second_column_of_one_tile():
+def test_wrong_columns_of_one_tile_are_described_as_a_pattern():
     launched = tiles()
     tile = (slice(16, 32), slice(64, 96, 2))
     said = launched.said(changed(launched, lambda out: out.__setitem__(tile, -1)))
     assert said == "1 program, the last along axis 1, whole columns 0 to 30 in steps of 2"
 
 
-def test_the_last_tiles():
+def test_wrong_last_tiles_are_described_as_a_pattern():
     launched = tiles()
     tile = (slice(48, 64), slice(None))
     said = launched.said(changed(launched, lambda out: out.__setitem__(tile, 0)))
     assert said == "3 programs, the last along axis 0, all lanes"
 
 
-def test_the_last_tile_of_a_tail():
+def test_wrong_tail_is_described_as_the_last_program():
     launched = added()
     said = launched.said(changed(launched, lambda out: out.__setitem__(slice(768, None), 9)))
     assert said == "1 program, the last along axis 0, lanes 0 to 231"
 
 
-def test_everywhere():
+def test_wrong_elements_in_all_lanes_are_described_as_a_pattern():
     launched = product()
     assert launched.said(changed(launched, lambda out: out.__imul__(2))) == (
         "the one program, all lanes"
@@ -154,7 +154,7 @@ def stored_as(layout):
     return layouts
 
 
-def test_lanes_of_one_warp():
+def test_wrong_lanes_of_one_warp_are_described_as_a_pattern():
     """Four warps, a thread has two lanes: of each 256, the third warp has 128 to 191."""
     launched = added(stored_as(BlockedLayout((2,), (32,), (4,), (0,))))
 
@@ -176,7 +176,7 @@ def test_warps_are_counted_along_the_fastest_axis_first(order, warp):
     assert said == f"1 program of 12: (0, 0, 0), warp {warp} alone, 128 lanes of 512"
 
 
-def test_what_the_kernel_does_not_write_has_to_stay():
+def test_changed_element_that_the_kernel_does_not_write_is_a_difference():
     x = np.ones(64, F32)
     launched = Launched(
         check_kernels.double,
@@ -196,7 +196,7 @@ def test_what_the_kernel_does_not_write_has_to_stay():
     assert launched.located(found)[1] is None
 
 
-def test_the_map_shows_where():
+def test_error_map_has_the_largest_error_of_each_cell():
     launched = tiles()
     found = launched.one(changed(launched, lambda out: out.__setitem__((slice(32, 48), 5), 0)))
     rows, columns = found.map.shape
@@ -207,7 +207,7 @@ def test_the_map_shows_where():
     assert found.map.max() == pytest.approx(1.0, rel=0.5)  # of the root mean square
 
 
-def test_a_kernel_of_whole_numbers_allows_nothing():
+def test_integer_kernel_has_zero_bounds():
     x = np.arange(64, dtype=np.int32)
     launched = Launched(check_kernels.double, {"x": x, "n": 64}, ("x",), {"BLOCK": 32}, (2,))
     made = launched.meant()

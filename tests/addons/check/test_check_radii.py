@@ -57,7 +57,7 @@ numbers = st.floats(-1e6, 1e6, width=32).filter(lambda x: x == 0 or abs(x) > 1e-
 
 @settings(max_examples=40)
 @given(*[arrays(F32, 16, elements=numbers)] * 3)
-def test_a_product_is_rounded_before_it_is_added_or_not(a, b, c):
+def test_bounds_contain_products_with_and_without_rounding(a, b, c):
     launched = Launched(
         kernels.fused, {"a": a, "b": b, "c": c, "out": np.zeros(16, F32)}, ("out",), {"N": 16}
     )
@@ -70,7 +70,7 @@ def test_a_product_is_rounded_before_it_is_added_or_not(a, b, c):
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 @pytest.mark.parametrize("seed", SEEDS)
-def test_16_bit_products_are_rounded_before_they_are_added_or_not(dtype, seed):
+def test_bounds_contain_16_bit_products_with_and_without_rounding(dtype, seed):
     held = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
     rng = random_of("fused", dtype, seed)
     a, b, c = (floats(rng, 256, low=-9, high=9).astype(held) for _ in range(3))
@@ -102,7 +102,7 @@ def one_by_one(x, rng):
 
 
 @pytest.mark.parametrize("dtype", UNITS)
-def test_sums_in_any_order(dtype):
+def test_bounds_contain_sums_in_any_order(dtype):
     """Sums of 16-bit floats may be rounded to 16 bits as they go."""
     held = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
     count = 256 if dtype == "float32" else 32
@@ -120,7 +120,7 @@ def test_sums_in_any_order(dtype):
     agree(launched, possible, 1.1 * (count + math.log2(count)) * UNITS[dtype])
 
 
-def test_sums_of_whole_numbers_are_exact():
+def test_sums_of_integers_have_zero_bounds():
     x = random_of("whole").integers(-9, 9, (4, 256)).astype(F32)
     launched = Launched(
         kernels.row_sums, {"x": x, "out": np.zeros(4, F32)}, ("out",), {"N": 256}, (4,)
@@ -129,7 +129,7 @@ def test_sums_of_whole_numbers_are_exact():
     assert len(launched.one({"out": np.nextafter(x.sum(1), F32(99))}).differing) == 4
 
 
-def test_running_sums_in_another_order():
+def test_bounds_contain_running_sums_in_another_order():
     rng = random_of("running")
     x = floats(rng, 2, 128)
     launched = Launched(
@@ -142,7 +142,7 @@ def test_running_sums_in_another_order():
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_atomic_sums_come_in_any_order(seed):
+def test_bounds_contain_atomic_sums_in_any_order(seed):
     rng = random_of("atomic", seed)
     x, memory = floats(rng, 8, 64), floats(rng, 16)
     launched = Launched(
@@ -155,7 +155,7 @@ def test_atomic_sums_come_in_any_order(seed):
     agree(launched, [{"memory": made}], 64 * ULP * 16)
 
 
-def test_atomic_sums_of_sums():
+def test_bounds_contain_atomic_sums_of_partial_sums():
     rng = random_of("atomic of sums")
     x = floats(rng, 1000)
     launched = Launched(
@@ -207,7 +207,7 @@ def product(a, b, c, precision=""):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_16_bit_products_are_added_in_groups(dtype):
+def test_bounds_contain_sums_of_16_bit_products_in_groups(dtype):
     held = np.dtype(getattr(ml_dtypes, dtype, None) or dtype)
     rng = random_of("product", dtype)
     a, b = floats(rng, 16, 64).astype(held), floats(rng, 64, 16).astype(held)
@@ -220,14 +220,14 @@ def test_16_bit_products_are_added_in_groups(dtype):
 
 
 @pytest.mark.parametrize("cut", [truncated, rounded])
-def test_tf32_drops_bits_or_rounds_them_away(cut):
+def test_bounds_contain_truncated_and_rounded_tf32(cut):
     rng = random_of("tf32")
     a, b, c = floats(rng, 16, 64), floats(rng, 64, 16), floats(rng, 16, 16)
     made = tensor_core(cut(a, 10), cut(b, 10), c, 4, 24)
     agree(product(a, b, c, "tf32"), [{"out": made}], 2e-2)
 
 
-def test_precise_products_are_multiplied_and_added_one_by_one():
+def test_bounds_contain_ieee_products_added_one_by_one():
     rng = random_of("ieee")
     a, b, c = floats(rng, 16, 32), floats(rng, 32, 16), floats(rng, 16, 16)
     total = c.copy()
@@ -240,7 +240,7 @@ def test_precise_products_are_multiplied_and_added_one_by_one():
     )
 
 
-def test_8_bit_floats_are_added_with_few_bits():
+def test_bounds_contain_sums_of_8_bit_floats_with_few_bits():
     rng = random_of("fp8")
     a, b = (floats(rng, 32, 32).astype(ml_dtypes.float8_e4m3fn) for _ in range(2))
     made = tensor_core(a, b, np.zeros((32, 32), F32), 32, 13)
@@ -262,7 +262,7 @@ def device_exp(rng, x):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_functions_are_off_by_their_documented_units(seed):
+def test_bounds_contain_documented_errors_of_functions(seed):
     rng = random_of("functions", seed)
     x, y = floats(rng, 2, 128, low=-20, high=20), floats(rng, 2, 128, low=0.1, high=9)
     launched = Launched(
@@ -274,7 +274,7 @@ def test_functions_are_off_by_their_documented_units(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_functions_of_functions(seed):
+def test_bounds_contain_errors_of_composed_functions(seed):
     rng = random_of("composed", seed)
     x, y = floats(rng, 4, 256, low=-5, high=5), floats(rng, 4, 256, low=-5, high=5)
     launched = Launched(
@@ -291,7 +291,7 @@ def test_functions_of_functions(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_softmax(seed):
+def test_bounds_contain_errors_of_a_softmax(seed):
     rng = random_of("softmax", seed)
     rows, columns = 4, 200
     x = floats(rng, rows, columns, low=-8, high=8)
@@ -308,7 +308,7 @@ def test_softmax(seed):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_layer_norm(seed):
+def test_bounds_contain_errors_of_a_layer_norm(seed):
     rng = random_of("layer norm", seed)
     rows, columns = 3, 100
     x, weight, bias = floats(rng, rows, columns), floats(rng, columns), floats(rng, columns)

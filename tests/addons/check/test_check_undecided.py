@@ -28,7 +28,7 @@ def branching(x):
     )
 
 
-def test_a_sum_that_decides_a_branch():
+def test_launch_with_a_branch_on_a_rounded_sum_is_undecided():
     x = floats(64)
     x[-1] = -x[:-1].sum()  # so that roundings decide
     reason = undecided(branching(x))
@@ -37,14 +37,14 @@ def test_a_sum_that_decides_a_branch():
     assert "kernels.py:" in reason
 
 
-def test_a_sum_that_decides_a_branch_may_be_exact():
+def test_launch_with_a_branch_on_an_exact_sum_is_decided():
     whole = random_of("whole").integers(-9, 9, 64).astype(F32)
     launched = branching(whole)
     assert launched.checked(launched.meant()).answer == "agrees"
     assert launched.checked({"out": np.full(64, 7, F32)}).answer == "differs"
 
 
-def test_a_sum_that_decides_where_is_written():
+def test_launch_with_addresses_from_a_rounded_sum_is_undecided():
     x = floats(64)
     x += (3.0 - x.sum()) / 64
     launched = Launched(
@@ -54,7 +54,7 @@ def test_a_sum_that_decides_where_is_written():
     assert "writes depends on the device's roundings" in undecided(launched)
 
 
-def test_programs_that_wait_for_a_lock():
+def test_launch_with_a_lock_is_undecided():
     launched = Launched(
         accesses.locked_sum,
         {"x": floats(8), "lock": np.zeros(1, np.int32), "total": np.zeros(1, F32)},
@@ -63,7 +63,7 @@ def test_programs_that_wait_for_a_lock():
     assert "depends on the order of updates" in undecided(launched)
 
 
-def test_the_last_of_several_writes():
+def test_launch_with_conflicting_atomic_exchanges_is_undecided():
     launched = Launched(
         accesses.contended, {"x": floats(2, 32), "memory": np.zeros(8, F32)}, ("memory",),
         {"NAME": "atomic_xchg", "N": 32, "SLOTS": 8}, (2,),
@@ -71,14 +71,14 @@ def test_the_last_of_several_writes():
     assert "depends on the order of updates" in undecided(launched)
 
 
-def test_reading_outside_of_a_tensor():
+def test_launch_that_reads_out_of_bounds_is_undecided():
     launched = Launched(
         kernels.beyond, {"x": floats(64), "out": np.zeros(64, F32)}, ("out",), {"N": 64}
     )
     assert "reads outside of its tensor" in undecided(launched)
 
 
-def test_writing_outside_of_a_tensor():
+def test_launch_that_writes_out_of_bounds_is_undecided():
     """On a device that may be the memory of another tensor, which differs then for no fault."""
     launched = Launched(
         kernels.spilled,
@@ -89,7 +89,7 @@ def test_writing_outside_of_a_tensor():
     assert "writes outside of its tensor" in undecided(launched)
 
 
-def test_memory_that_was_not_kept():
+def test_launch_that_reads_unrecorded_memory_is_undecided():
     launched = Launched(
         kernels.fused,
         {"a": floats(16), "b": floats(16), "c": floats(16), "out": np.zeros(16, F32)},
@@ -128,7 +128,7 @@ def test_results_undefined_by_the_ir_are_never_wrong():
         assert len(tensor.differing) == (~open_[name]).sum()
 
 
-def test_sums_that_overflow_on_the_way_in_some_orders():
+def test_sums_that_overflow_in_some_orders_have_infinite_bounds():
     """3e38 + 3e38 - 3e38 is an infinity or not."""
     x = np.zeros((1, 64), F32)
     x[0, :4] = 3e38, 3e38, -3e38, -3e38
@@ -137,7 +137,7 @@ def test_sums_that_overflow_on_the_way_in_some_orders():
         assert launched.checked({"out": np.array([made], F32)}).answer == "undecided"
 
 
-def test_a_function_of_several_results_may_approximate():
+def test_launch_with_a_mapped_function_of_several_results_is_undecided():
     launched = Launched(
         kernels.mapped,
         {"x": floats(64), "y": floats(64), "out": np.zeros(64, F32), "other": np.zeros(64, F32)},

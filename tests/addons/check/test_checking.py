@@ -69,7 +69,7 @@ def printed(capsys, *words):
 
 
 @pytest.mark.process
-def test_a_sound_program_agrees(trace, capsys):
+def test_launches_of_a_correct_program_agree(trace, capsys):
     code, out, _ = printed(capsys, trace)
     assert (code, out) == (0, "5 launches checked: 5 agree with their IR\n")
     opened = open_trace(trace)
@@ -92,7 +92,7 @@ def test_a_sound_program_agrees(trace, capsys):
 
 
 @pytest.mark.process
-def test_what_is_wrong_is_said_in_words(planted, capsys):
+def test_differing_launch_is_described_as_text(planted, capsys):
     code, out, _ = printed(capsys, planted)
     assert code == 1
     assert "differs  add (num_warps=8, num_stages=" in out
@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_in_words(planted, capsys):
     )
     assert "the farthest in program (3, 0, 0), lane (" in out
     assert "the device has 99, the IR means" in out
-    assert out.endswith("5 launches checked: 4 agree with their IR, 1 differ from it\n")
+    assert out.endswith("5 launches checked: 4 agree with their IR, 1 differ from their IR\n")
 
 
 @pytest.mark.process
@@ -126,28 +126,30 @@ def test_json_has_rows_and_findings(planted, capsys):
 
 
 @pytest.mark.process
-def test_what_comes_after_ttgir_is_at_fault(trace, capsys):
+def test_stages_behind_ttgir_are_reported_as_at_fault(trace, capsys):
     with_other_memory(trace, "add", ninety_nine)
 
     _, out, _ = printed(capsys, trace)
 
-    assert "\n  at fault is what comes after TTGIR: the TTGIR means what the TTIR does\n" in out
+    assert (
+        "\n  at fault is what comes after TTGIR: the TTGIR has the same values as the TTIR\n" in out
+    )
     found = json.loads(printed(capsys, trace, "--json")[1])
     told = {(row["answer"], row["stage"], row["stage_reason"]) for row in found["checks"]}
     assert told == {
         ("agrees", None, None),
-        ("differs", "behind ttgir", "the TTGIR means what the TTIR does"),
+        ("differs", "behind ttgir", "the TTGIR has the same values as the TTIR"),
     }
     (finding,) = found["findings"]
     assert finding["message"].endswith(
-        "; at fault is what comes after TTGIR: the TTGIR means what the TTIR does"
+        "; at fault is what comes after TTGIR: the TTGIR has the same values as the TTIR"
     )
     stages = kvtrace.open(trace).check().arrow.column("stage").to_pylist()
     assert set(stages) == {None, "behind ttgir"}
 
 
 @pytest.mark.process
-def test_a_report_that_checks_unasked_says_the_stage_too(trace, capsys, tmp_path):
+def test_report_that_runs_missing_checks_shows_the_stage_at_fault(trace, capsys, tmp_path):
     with_other_memory(trace, "add", ninety_nine)
 
     assert main(["report", str(trace), "-o", str(tmp_path / "page.html")]) == 0
@@ -158,7 +160,7 @@ def test_a_report_that_checks_unasked_says_the_stage_too(trace, capsys, tmp_path
 
 
 @pytest.mark.process
-def test_what_is_meant_is_computed_once(planted, monkeypatch, capsys):
+def test_expected_values_are_computed_once_per_launch(planted, monkeypatch, capsys):
     """And what the TTGIR means, of the launch that differs."""
     computed = []
 
@@ -173,7 +175,7 @@ def test_what_is_meant_is_computed_once(planted, monkeypatch, capsys):
 
 
 @pytest.mark.process
-def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):
+def test_passes_to_ttgir_are_reported_as_at_fault(trace, capsys):
     """They made a product of the sum, and the device keeps to that."""
     torch.manual_seed(1)
     product = (torch.randn(1000) * torch.randn(1000)).numpy()
@@ -184,8 +186,8 @@ def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):
     _, out, _ = printed(capsys, trace)
 
     assert (
-        "\n  at fault are Triton's passes from TTIR to TTGIR: the device left what the TTGIR "
-        "means, which is not what TTIR does\n" in out
+        "\n  at fault are Triton's passes from TTIR to TTGIR: the device's results are the TTGIR's "
+        "values, which differ from the TTIR's\n" in out
     )
 
 
@@ -194,10 +196,10 @@ def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):
     ("change", "reason"),
     [
         (lambda text: text.replace("arith.addf", "arith.addition"), "cannot read the IR"),
-        (lambda text: text.replace("arith.addf", "arith.remf"), "means neither"),
+        (lambda text: text.replace("arith.addf", "arith.remf"), "differ both"),
     ],
 )
-def test_which_stage_is_at_fault_may_not_be_known(trace, change, reason, capsys):
+def test_stage_at_fault_is_unknown_with_a_reason(trace, change, reason, capsys):
     with_other_memory(trace, "add", ninety_nine)
     with_other_ttgir(trace, "add", change)
 
@@ -207,7 +209,7 @@ def test_which_stage_is_at_fault_may_not_be_known(trace, change, reason, capsys)
 
 
 @pytest.mark.process
-def test_a_kernel_without_ttgir_says_so(tmp_path, capsys):
+def test_kernel_without_ttgir_has_an_unknown_stage_at_fault(tmp_path, capsys):
     cache = str(tmp_path / "cache")  # in the others' are whole kernels
     trace = recorded(
         tmp_path, KVTRACE_CHECK="first", KVTRACE_COMPILE="ttir", TRITON_CACHE_DIR=cache
@@ -216,7 +218,7 @@ def test_a_kernel_without_ttgir_says_so(tmp_path, capsys):
 
     _, out, _ = printed(capsys, trace)
 
-    assert "  which stage is at fault is unknown: its kernel was recorded without TTGIR\n" in out
+    assert "  which stage is at fault is unknown: the kernel was recorded without TTGIR\n" in out
 
 
 @pytest.mark.process
@@ -237,14 +239,14 @@ def test_sarif_points_to_the_store(planted, capsys):
 
 
 @pytest.mark.process
-def test_checking_again_takes_the_place_of_what_was_found(planted, capsys):
+def test_second_check_replaces_the_results_of_the_first(planted, capsys):
     for _ in range(2):
         assert printed(capsys, planted)[0] == 1
     assert open_trace(planted).table("findings").num_rows == 1
 
 
 @pytest.mark.process
-def test_a_launch_whose_memory_is_gone_is_undecided(trace, capsys):
+def test_launch_without_its_memory_file_is_undecided(trace, capsys):
     rewrite_memory(trace, lambda row: row["seq"] == 0, lambda _sha256: "0" * 64)
     code, out, _ = printed(capsys, trace)
     assert code == 0
@@ -260,7 +262,7 @@ def diffed(capsys, before, after, *words):
 
 
 @pytest.mark.process
-def test_a_new_wrong_result_breaks_the_rule_on_new_findings(sound, planted, tmp_path, capsys):
+def test_new_wrong_result_violates_the_rule_on_new_findings(sound, planted, tmp_path, capsys):
     """Neither side was checked or sanitized: the comparison does both."""
     before = Path(shutil.copytree(sound, tmp_path / "before"))
     rule = ("--fail-on", "findings.new")
@@ -273,7 +275,7 @@ def test_a_new_wrong_result_breaks_the_rule_on_new_findings(sound, planted, tmp_
 
 
 @pytest.mark.process
-def test_a_side_that_is_checked_is_not_sanitized_by_that(planted, capsys):
+def test_checked_side_does_not_count_as_sanitized(planted, capsys):
     assert main(["check", str(planted)]) == 1
     capsys.readouterr()
     assert main(["diff", str(planted), str(planted), "--no-replay"]) == 0
@@ -284,7 +286,7 @@ def test_a_side_that_is_checked_is_not_sanitized_by_that(planted, capsys):
 
 
 @pytest.mark.process
-def test_a_comment_may_name_a_rule_of_checks(tmp_path, capsys):
+def test_suppression_comment_may_name_a_rule_of_checks(tmp_path, capsys):
     with kvtrace.capture(tmp_path, check="first"):
         kernels.excused[(1,)](torch.ones(64), torch.zeros(64), N=64)
     assert main(["sanitize", str(tmp_path)]) == 0
@@ -296,7 +298,7 @@ def test_a_comment_may_name_a_rule_of_checks(tmp_path, capsys):
 
 
 @pytest.mark.process
-def test_without_a_launch_that_was_kept_it_says_how_to_record(tmp_path, capsys):
+def test_check_without_recorded_launches_says_how_to_record(tmp_path, capsys):
     out = recorded(tmp_path)
     code, said, complaint = printed(capsys, out)
     assert (code, said) == (2, "")
@@ -306,14 +308,14 @@ def test_without_a_launch_that_was_kept_it_says_how_to_record(tmp_path, capsys):
 
 
 @pytest.mark.process
-def test_two_forms_at_once_are_refused(trace, capsys):
+def test_json_and_sarif_together_are_an_error(trace, capsys):
     code, out, complaint = printed(capsys, trace, "--json", "--sarif")
     assert (code, out) == (2, "")
     assert "choose one" in complaint
 
 
 @pytest.mark.process
-def test_step_thirty_of_a_loop_is_named(tmp_path, capsys):
+def test_nan_in_the_thirtieth_trip_of_a_loop_is_located(tmp_path, capsys):
     out = recorded(tmp_path, "train", KVTRACE_CHECK="finite")
     code, said, _ = printed(capsys, out)
     lines, first = inspect.getsourcelines(bad_kernels.log_of_zero.fn)

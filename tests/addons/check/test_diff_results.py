@@ -70,7 +70,7 @@ def test_two_runs_of_a_deterministic_program_have_no_difference(plain, tmp_path)
     )
 
 
-def test_what_differs_upstream_is_said_to_be_that(plain, tmp_path):
+def test_differing_inputs_are_reported_as_an_upstream_cause(plain, tmp_path):
     planted = {"between1": flip(17)}
     found = difference(plain, recorded(tmp_path / "b", planted=planted))
     first = found.results.first
@@ -96,7 +96,9 @@ def test_a_kernel_with_equal_inputs_and_float_atomics_is_named(plain, tmp_path, 
     assert "the kernel is not deterministic" in first.why
 
 
-def test_a_kernel_without_any_order_is_said_to_have_none(plain, tmp_path, monkeypatch):
+def test_nondeterministic_kernel_without_a_cause_in_its_ir_is_reported(
+    plain, tmp_path, monkeypatch
+):
     plant_in(monkeypatch, "inverted", launch=3)
     found = difference(plain, recorded(tmp_path / "b"))
     first = found.results.first
@@ -125,7 +127,9 @@ def _recorded_scaled(out, factor=0.5, *, twice=False):
         (0.5, True, "its code was changed"),
     ],
 )
-def test_a_changed_kernel_is_not_called_nondeterministic(tmp_path, factor, twice, cause):
+def test_changed_kernel_with_other_results_is_not_reported_as_nondeterministic(
+    tmp_path, factor, twice, cause
+):
     sides = _recorded_scaled(tmp_path / "a"), _recorded_scaled(tmp_path / "b", factor, twice=twice)
 
     found = difference(*sides)
@@ -155,7 +159,7 @@ def plant_in(monkeypatch, name, launch):
     monkeypatch.setattr(evaluating_launcher, "evaluate", wrong)
 
 
-def test_integer_atomics_are_no_cause(tmp_path, monkeypatch):
+def test_integer_atomics_are_not_reported_as_cause_of_differences(tmp_path, monkeypatch):
     def count(out):
         x, total = torch.arange(COUNT), torch.zeros(1, dtype=torch.int64)
         with kvtrace.capture(out, check="digest"):
@@ -189,7 +193,7 @@ def split(x, out, n, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + tl.program_id(0), total)
 
 
-def test_a_split_that_depends_on_the_batch_is_named(tmp_path):
+def test_split_size_that_depends_on_the_batch_is_reported(tmp_path):
     def run(out, batch):
         x = torch.randn(batch, 256)
         parts = 4 if batch == 1 else 1
@@ -205,13 +209,13 @@ def test_a_split_that_depends_on_the_batch_is_named(tmp_path):
     assert text in " ".join(line.strip() for line in headline_text(found, width=1000))
 
 
-def test_without_digests_nothing_is_said(tmp_path):
+def test_diff_without_digests_reports_no_results(tmp_path):
     found = difference(recorded(tmp_path / "a", check=""), recorded(tmp_path / "b"))
     assert found.results is None
     assert not any("digest" in line for line in headline_text(found))
 
 
-def test_json_text_and_markdown_have_it(plain, tmp_path, capsys):
+def test_json_text_and_markdown_of_diff_contain_the_first_difference(plain, tmp_path, capsys):
     planted = {"x2": flip(0)}
     a, b = plain, recorded(tmp_path / "b", planted=planted)
     assert main(["diff", str(a), str(b), "--no-replay", "--exit-code"]) == 1
@@ -226,7 +230,7 @@ def test_json_text_and_markdown_have_it(plain, tmp_path, capsys):
     assert "#### Results" in capsys.readouterr().out
 
 
-def test_two_ranks_can_be_compared_by_their_runs(tmp_path):
+def test_runs_of_two_ranks_can_be_compared(tmp_path):
     recorded(tmp_path)
     recorded(tmp_path, planted={"between0": flip(3)})
     runs = [run.run_id for run in resolve(tmp_path).trace.runs]

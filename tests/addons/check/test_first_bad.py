@@ -51,7 +51,7 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_op_line_program_lane_and_operands_are_told(tmp_path, name):
+def test_bad_value_has_op_line_program_lane_and_operands(tmp_path, name):
     kernel = getattr(kernels, name)
     x, op, program, lane, number, operands = SOURCES[name]
     out = torch.zeros(1000, dtype=torch.float16 if name == "overflow" else torch.float32)
@@ -73,7 +73,7 @@ def test_op_line_program_lane_and_operands_are_told(tmp_path, name):
     assert f"{kernels.__file__}:{first.line}" in first.text
 
 
-def test_a_row_of_minus_infinities(tmp_path):
+def test_nan_of_a_row_of_minus_infinities_is_located_at_the_subtraction(tmp_path):
     x = numbers(512)
     x[256:] = -INF
     with kvtrace.capture(tmp_path, check="finite"):
@@ -85,7 +85,7 @@ def test_a_row_of_minus_infinities(tmp_path):
     assert [values for _, values in first.operands] == [(-INF,), (-INF,)]
 
 
-def test_padding_that_leaks_into_a_sum_is_told_to_be_that(tmp_path):
+def test_nan_from_masked_lanes_that_reaches_a_sum_is_marked(tmp_path):
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.padding_leaks, numbers(200), torch.zeros(1))
     (found,) = bad(tmp_path)
@@ -93,10 +93,10 @@ def test_padding_that_leaks_into_a_sum_is_told_to_be_that(tmp_path):
     assert (first.op, first.lane, first.number) == ("arith.divf", (200,), INF)
     assert first.from_masked
     assert first.line == marked_line(kernels.padding_leaks)
-    assert "from lanes that masked loads leave out; it reaches memory" in first.text
+    assert "from lanes that masked loads leave out; the value reaches memory" in first.text
 
 
-def test_padding_that_is_never_stored_is_told_apart(tmp_path):
+def test_nan_in_padding_that_is_never_stored_is_marked(tmp_path):
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.padding_stays, numbers(200, _7=1.0) + 1, torch.zeros(200))
     (found,) = bad(tmp_path)
@@ -106,10 +106,10 @@ def test_padding_that_is_never_stored_is_told_apart(tmp_path):
     assert [(value.op, value.lane, value.from_masked) for value in stays] == [
         ("arith.divf", (200,), True)
     ]
-    assert "it is never stored" in stays[0].text
+    assert "the value is never stored" in stays[0].text
 
 
-def test_a_product_shows_the_largest_of_what_it_summed(tmp_path):
+def test_nan_of_a_dot_product_is_reported_with_the_largest_summands(tmp_path):
     x = torch.full((256,), 1.0)
     x[3 * 16 + 4] = 3e38
     with kvtrace.capture(tmp_path, check="finite"):
@@ -123,7 +123,7 @@ def test_a_product_shows_the_largest_of_what_it_summed(tmp_path):
     assert operands["right"] == (1.0, 1.0, 1.0, large)
 
 
-def test_what_was_not_kept_is_named(tmp_path):
+def test_reason_names_the_tensors_that_were_not_recorded(tmp_path):
     with kvtrace.capture(tmp_path, check="finite"):
         x = numbers((1 << 18) + 1, _3=0.0)
         inverted[(triton.cdiv(x.numel(), 1024),)](x, x.numel(), BLOCK=1024)
@@ -132,7 +132,7 @@ def test_what_was_not_kept_is_named(tmp_path):
     assert found.reason == "the contents of x before the launch were not recorded"
 
 
-def test_a_nan_that_was_in_memory_before_has_no_origin(tmp_path):
+def test_nan_in_memory_before_the_launch_has_no_origin(tmp_path):
     out = torch.full((1000,), math.nan)
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.log_of_zero, numbers(500), out)
@@ -141,7 +141,7 @@ def test_a_nan_that_was_in_memory_before_has_no_origin(tmp_path):
     assert "memory around its stores was not finite before" in found.reason
 
 
-def test_a_program_that_breaks_in_its_thirtieth_step(tmp_path):
+def test_first_nan_in_a_programs_thirtieth_launch_is_located(tmp_path):
     weights, out = numbers(), torch.zeros(1000)
     with kvtrace.capture(tmp_path, check="finite"):
         for step in range(40):

@@ -112,7 +112,7 @@ def special() -> Any:
     return changed
 
 
-def test_ir_alone_does_not_decide_these(sides):
+def test_a_factored_scale_is_not_known_from_ir_alone(sides):
     found = difference(sides(both(scaled(), factored()), launch_on(), check=""))
 
     assert only(found).same == "not known"
@@ -120,7 +120,7 @@ def test_ir_alone_does_not_decide_these(sides):
     assert "KVTRACE_CHECK=kernel:GLOB" in found.answers[1].settle
 
 
-def test_results_within_the_bound_are_the_same_by_data(sides):
+def test_recorded_results_within_the_bound_make_the_answer_yes(sides):
     found = difference(sides(both(scaled(), factored()), launch_on()))
 
     evidence = "64 elements of 1 kept launch are within the derived bound (recorded inputs alone)"
@@ -132,7 +132,7 @@ def test_results_within_the_bound_are_the_same_by_data(sides):
     )
 
 
-def test_an_element_beyond_both_bounds_is_another_result(sides, capsys):
+def test_element_beyond_both_bounds_makes_the_answer_no(sides, capsys):
     folders = sides(both(scaled(), special()), launch_on(1234.5))
     meaning = only(difference(folders))
 
@@ -309,13 +309,13 @@ def answer(folders: tuple[Path, Path], seconds: float = 30.0) -> KernelMeaning:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_pairs_that_are_easily_confused(sides, case):
+def test_similar_kernels_get_the_right_answer(sides, case):
     first, second, launch, same = CASES[case]
 
     assert answer(sides(named((first, second)), launch, check="kernel:*")).same == same
 
 
-def test_memory_that_is_only_written_may_differ_before(sides):
+def test_write_only_memory_may_differ_before_compared_launches(sides):
     launches = once(numbers()), once(numbers(), BEFORE * 3)
 
     assert (
@@ -333,7 +333,7 @@ def test_other_inputs_are_not_compared(sides):
     assert "has the same inputs on both sides" in meaning.evidence
 
 
-def test_calls_that_were_not_kept_take_a_yes_back(sides):
+def test_unrecorded_calls_turn_the_answer_yes_into_not_known(sides):
     pair = named((_scaled, _scaled_in_parts))
     meaning = answer(sides(pair, two_shapes, check="first"))
 
@@ -347,7 +347,7 @@ def test_the_time_limit_is_respected(sides):
     assert "--meaning" in answer(folders, seconds=-1.0).evidence
 
 
-def test_a_launch_that_was_not_kept_may_be_the_one_that_differs(sides):
+def test_output_with_an_unrecorded_launch_is_not_known(sides):
     def launch(kernel):
         for value in (1.0, 1234.5):
             launch_on(value)(kernel)
@@ -376,8 +376,8 @@ def summed_too_large() -> Any:
     return changed
 
 
-def test_sums_that_are_all_too_large_are_not_rounded(sides):
+def test_sums_that_are_all_too_large_are_not_explained_by_rounding(sides):
     found = difference(sides(both(summed(), summed_too_large()), launch_on()))
 
     assert only(found).same == "not known"
-    assert "all differing elements are farther from zero" in only(found).evidence
+    assert "all differing elements moved away from zero" in only(found).evidence

@@ -51,7 +51,7 @@ def path(trace):
 
 
 @pytest.mark.parametrize("scheme", THEMES)
-def test_what_differs_comes_first_with_where_and_a_map(report_browser, trace, path, scheme):
+def test_differing_storages_come_first_with_location_and_map(report_browser, trace, path, scheme):
     with opened_page(report_browser, path, "#/checks", scheme=scheme) as opened:
         rows = [
             row.inner_text().split("\t") for row in opened.page.locator("#checks tbody tr").all()
@@ -67,7 +67,7 @@ def test_what_differs_comes_first_with_where_and_a_map(report_browser, trace, pa
         assert "check=0" in opened.page.evaluate("() => location.hash")
         said = opened.text("#check")
         assert PATTERN in said
-        assert f"{STAGE}: the TTGIR means what the TTIR does (derived)" in said
+        assert f"{STAGE}: the TTGIR has the same values as the TTIR (derived)" in said
         assert "0 (measured)" in said
         assert "within 0 (derived)" in said
         opened.page.get_by_role("button", name="Show as a table").click()
@@ -86,7 +86,7 @@ def test_what_differs_comes_first_with_where_and_a_map(report_browser, trace, pa
         assert accessibility_problems(opened) == []
 
 
-def test_each_wrong_storage_has_the_stage_that_its_own_finding_names(tmp_path):
+def test_stage_of_each_wrong_storage_comes_from_its_own_finding(tmp_path):
     """Findings of one place that disagree say nothing of either row."""
     faults = [Fault("ttgir", "one"), Fault("unknown", "two"), Fault("behind ttgir", "three"), None]
     lanes = [1, 2, 2, 4]
@@ -117,7 +117,7 @@ def test_each_wrong_storage_has_the_stage_that_its_own_finding_names(tmp_path):
     ]  # fmt: skip
 
 
-def test_filters_stand_in_the_address_and_a_kernel_leads_there(report_browser, path):
+def test_filters_of_the_view_are_in_the_address_and_linked_from_the_kernel(report_browser, path):
     with opened_page(report_browser, path, "#/checks?answer=agrees") as opened:
         assert opened.page.locator("#checks tbody tr").count() == 1
         opened.go("#/kernels")
@@ -129,7 +129,7 @@ def test_filters_stand_in_the_address_and_a_kernel_leads_there(report_browser, p
         assert "differs" in opened.text("#checks")
 
 
-def test_a_finding_of_a_check_is_listed_and_judges_no_access(report_browser, path):
+def test_finding_of_a_check_is_listed_without_a_verdict_on_accesses(report_browser, path):
     with opened_page(report_browser, path, "#/findings") as opened:
         assert "Not judged" in opened.text("main .note")
         (row,) = opened.page.locator("#finding-list tbody tr[data-place]").all()
@@ -139,7 +139,7 @@ def test_a_finding_of_a_check_is_listed_and_judges_no_access(report_browser, pat
         assert "64 of 6,144 elements of out" in opened.text("#finding")
 
 
-def test_without_checks_there_is_no_such_view(report_browser, tmp_path):
+def test_report_without_checks_has_no_checks_view(report_browser, tmp_path):
     with kvtrace.capture(tmp_path / "out"):
         check_kernels.double[(4,)](torch.ones(1000), 1000, BLOCK=256)
     page = written_page(tmp_path / "out", tmp_path / "page.html", "--no-replay")

@@ -12,7 +12,7 @@ from kvtrace.settings import DEFAULT, settings_from_arguments, settings_from_env
 GIVEN = {"check": "first,sample:1000,kernel:soft*,finite,digest", "check_bytes": 4096}
 
 
-def test_the_environment_and_the_arguments_have_the_same_names():
+def test_settings_have_the_same_names_in_environment_and_arguments():
     from_arguments = settings_from_arguments(**GIVEN)
     variables = from_arguments.as_environment()
     assert variables["KVTRACE_CHECK"] == GIVEN["check"]
@@ -21,7 +21,7 @@ def test_the_environment_and_the_arguments_have_the_same_names():
     assert (CHECK.of(DEFAULT), CHECK_BYTES.of(DEFAULT)) == ("", 1 << 30)
 
 
-def test_what_is_given_as_the_default_is_the_default():
+def test_default_values_given_explicitly_equal_the_defaults():
     assert settings_from_environment(DEFAULT.as_environment()) == (DEFAULT, ())
     assert settings_from_arguments(settings_from_arguments(**GIVEN), **DEFAULT.values()) == DEFAULT
 
@@ -40,7 +40,7 @@ def test_what_is_given_as_the_default_is_the_default():
         ("check_bytes", "0"),
     ],
 )
-def test_an_impossible_value_is_a_sentence_and_leaves_the_default(name, value):
+def test_invalid_setting_is_reported_and_replaced_by_the_default(name, value):
     variable = f"KVTRACE_{name.upper()}"
     found, (problem,) = settings_from_environment({variable: value, "KVTRACE_KERNELS": "a*"})
     assert found.values()[name] == DEFAULT.values()[name]
@@ -50,7 +50,7 @@ def test_an_impossible_value_is_a_sentence_and_leaves_the_default(name, value):
         settings_from_arguments(**{name: value})
 
 
-def test_checks_are_read_part_by_part():
+def test_setting_check_is_parsed_into_its_parts():
     assert not checks_of(DEFAULT).any
     found = checks_of(settings_from_arguments(check="first, sample:7,kernel:a*,kernel:b, digest"))
     assert found == Checks(first=True, sample=7, kernels=("a*", "b"), digest=1)
@@ -59,14 +59,14 @@ def test_checks_are_read_part_by_part():
     assert (watched.any, watched.memory) == (True, False)
     some = checks_of(settings_from_arguments(check="finite:10,digest:3"))
     assert some == Checks(finite=10, digest=3)
-    with pytest.raises(BadSetting, match="not 'sample:x'"):
+    with pytest.raises(BadSetting, match="invalid part 'sample:x'"):
         settings_from_arguments(check="first,sample:x")
     with pytest.raises(BadSetting, match="must be text, not 5"):
         settings_from_arguments(check=5)
 
 
 @pytest.mark.process
-def test_a_run_has_it_as_an_option(tmp_path):
+def test_kvtrace_run_has_the_option_check(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import os; print(os.environ['KVTRACE_CHECK'])")
     command = [sys.executable, "-m", "kvtrace", "run", "-o", str(tmp_path / "out")]

@@ -49,14 +49,14 @@ def equal(launched):
 
 @pytest.mark.parametrize("name", KERNELS)
 @pytest.mark.parametrize("target", some(list(TARGETS), 2))
-def test_ttgir_means_what_ttir_does(name, target):
+def test_ttgir_has_the_values_of_ttir(name, target):
     for stages in usually(part=(1, 3), thorough=(1, 2, 3, 4)):
         for warps in usually(part=(4,), thorough=(2, 4, 8)):
             equal(KERNELS[name](target=TARGETS[target], num_stages=stages, num_warps=warps))
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
-def test_copies_that_barriers_are_about_mean_what_ttir_does(stages):
+def test_asynchronous_copies_with_barriers_have_the_values_of_ttir(stages):
     launched = described(target=TARGETS["sm90"], num_stages=stages)
     assert "wait_barrier" in launched.ttgir()
     equal(launched)
@@ -64,7 +64,7 @@ def test_copies_that_barriers_are_about_mean_what_ttir_does(stages):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_catalog_means_the_same_in_ttgir(target, say):
+def test_ttgir_of_the_kernel_catalog_has_the_values_of_ttir(target, say):
     refused, compared, cases = [], 0, CASES[::EACH]
     for case in cases:
         options = {"target": TARGETS[target]}
@@ -88,7 +88,7 @@ def test_the_catalog_means_the_same_in_ttgir(target, say):
 # -- faults that are planted ----------------------------------------------------------------------
 
 EARLY = "reads elements that a copy in flight may not have written yet"
-BY_VALUE = "the device left what the TTGIR means, which is not what TTIR does"
+BY_VALUE = "the device's results are the TTGIR's values, which differ from the TTIR's"
 
 
 WAIT = rf'("ttg.async_wait"\((?:{NAME}(?:, )?)+\)) <{{num = \d+', r"\1 <{num = 9"
@@ -123,7 +123,7 @@ def fault(launch, ttgir):
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_passes_that_change_what_is_meant_are_at_fault(name):
+def test_passes_to_ttgir_that_change_values_are_at_fault(name):
     make, options, pattern, other, reason = WRONG[name]
     launched = make(**options)
     wrong = edited(launched.ttgir(), pattern, other)
@@ -138,7 +138,7 @@ def test_passes_that_change_what_is_meant_are_at_fault(name):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_what_comes_after_is_at_fault_where_ttgir_means_what_ttir_does(name):
+def test_fault_is_behind_ttgir_if_ttgir_has_the_values_of_ttir(name):
     launched = KERNELS[name](**HOPPER)
     made = launched.left_by(launched.ttgir())
     made[launched.outputs[0]].reshape(-1)[0] += 64
@@ -147,10 +147,13 @@ def test_what_comes_after_is_at_fault_where_ttgir_means_what_ttir_does(name):
 
     found = fault(launch, parsed(launched.ttgir()))
 
-    assert (found.stage, found.reason) == ("behind ttgir", "the TTGIR means what the TTIR does")
+    assert (found.stage, found.reason) == (
+        "behind ttgir",
+        "the TTGIR has the same values as the TTIR",
+    )
 
 
-def test_a_third_meaning_is_nobodys():
+def test_stage_is_unknown_if_ttir_ttgir_and_device_all_differ():
     launched = softmax(**HOPPER)
     wrong = edited(launched.ttgir(), *WRONG["a swapped operand"][2:4])
     made = launched.left_by(wrong)
@@ -159,7 +162,7 @@ def test_a_third_meaning_is_nobodys():
     found = fault(launch_of(launched, made), parsed(wrong))
 
     assert (found.stage, found.reason) == (
-        "unknown", "the TTGIR means neither what the TTIR does nor what the device left",
+        "unknown", "the TTGIR's values differ both from the TTIR's and from the device's results",
     )  # fmt: skip
 
 
@@ -176,7 +179,7 @@ def test_an_op_that_is_not_evaluated_is_named():
     assert found.text.startswith("which stage is at fault is unknown: ")
 
 
-def test_a_product_that_is_still_read_is_not_written_over():
+def test_overwriting_an_operand_in_use_by_a_product_is_detected():
     """One that nobody waits for may read until a wait that leaves none."""
     launched = described(**HOPPER)
     wrong = edited(launched.ttgir(), r"pendings = 1 :", "pendings = 2 :")
@@ -191,7 +194,7 @@ def test_a_product_that_is_still_read_is_not_written_over():
 
 
 @pytest.mark.parametrize("target", TARGETS)
-def test_a_race_that_triton_makes_is_found(target):
+def test_race_in_ttgir_made_by_triton_is_found(target):
     """Of a tile that a product and registers read, Hopper's pipeline has a buffer too few."""
     inputs = {
         "a": numbers("a", 64, 512, dtype=F16), "b": numbers("b", 512, 64, dtype=F16),
@@ -217,4 +220,7 @@ def test_a_race_that_triton_makes_is_found(target):
             found.reason,
         )
     else:
-        assert (found.stage, found.reason) == ("behind ttgir", "the TTGIR means what the TTIR does")
+        assert (found.stage, found.reason) == (
+            "behind ttgir",
+            "the TTGIR has the same values as the TTIR",
+        )

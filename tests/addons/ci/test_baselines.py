@@ -68,7 +68,7 @@ def test_failed_save_keeps_the_earlier_baseline(traces, monkeypatch):
     assert (run.run_id, saved.runs) == (before.runs[0].run_id, 1)
 
 
-def test_no_pass_touches_a_baseline(traces, capsys):
+def test_replay_by_a_diff_leaves_the_baselines_files_unchanged(traces, capsys):
     save_baseline("main", traces[0])
     files = {path: path.stat().st_mtime_ns for path in BASELINES.rglob("*")}
     after = str(traces[1].trace.path)
@@ -76,7 +76,7 @@ def test_no_pass_touches_a_baseline(traces, capsys):
     assert {path: path.stat().st_mtime_ns for path in BASELINES.rglob("*")} == files
 
 
-def test_git_tracks_the_baselines_alone(traces):
+def test_git_ignores_the_project_folder_except_baselines(traces):
     save_baseline("main", traces[0])
     assert (BASELINES.parent / ".gitignore").read_text() == "/gate/\n/bisect/\n/report/\n"
 
@@ -94,10 +94,10 @@ def test_invalid_name_is_a_one_sentence_error(name):
         (["diff", "--against", "main", "AFTER", "AFTER"], "give two sides"),
         (["diff", "AFTER"], "give two sides"),
         (["baseline", "rm", "none"], "there is no baseline 'none'"),
-        (["baseline", "keep", "main"], "use save NAME"),
-        (["baseline", "save"], "use save NAME"),
+        (["baseline", "keep", "main"], "one of save NAME"),
+        (["baseline", "save"], "one of save NAME"),
         (["baseline", "list", "main"], "list takes no name"),
-        (["baseline", "rm", "main", "AFTER"], "rm takes a name alone"),
+        (["baseline", "rm", "main", "AFTER"], "rm takes no trace"),
         (["baseline", "save", "main"], "there is no directory .kvtrace/gate"),
     ],
 )

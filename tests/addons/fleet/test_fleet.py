@@ -105,7 +105,7 @@ def trace(tmp_path_factory):
     return open_trace(folder)
 
 
-def test_change_is_claimed_for_the_job_that_brought_it_alone(trace):
+def test_change_is_reported_only_for_its_first_job(trace):
     fleet = read_fleet(trace, trace.select())
     assert (fleet.runs, len(fleet.jobs), fleet.newest) == (24, 12, 11)
     matmul, softmax = fleet.kernels
@@ -128,7 +128,7 @@ def test_chosen_job_is_compared_with_earlier_jobs_alone(trace):
     assert fleet.kernels[0].newest.claimed
     assert "1 of 2 kernels slower" in " ".join("\n".join(fleet_text(fleet)).split())
     early = read_fleet(trace, trace.select(f"@{commit_of(2)}"))
-    assert early.kernels[0].reason == "fewer than 4 jobs before"
+    assert early.kernels[0].reason == "fewer than 4 earlier jobs"
 
 
 def test_single_job_is_reported_as_not_compared(trace):
@@ -136,7 +136,7 @@ def test_single_job_is_reported_as_not_compared(trace):
     assert len(fleet.jobs) == 1
     lines = fleet_text(fleet)
     text = " ".join(" ".join(lines).split())
-    assert "which is compared with none yet (fewer than 4 jobs before)" in text
+    assert "which cannot be compared yet (fewer than 4 earlier jobs)" in text
     assert "0 of 0" not in text
     assert next(line for line in lines if line.startswith("newest job")).split()[2:] == ["median"]
 
@@ -225,13 +225,13 @@ def test_reading_runs_in_portions_gives_the_same_figures(mixed, monkeypatch, at_
 @pytest.mark.parametrize("remote", [None, "a store"])
 def test_runs_in_an_object_store_are_read_by_one_thread(trace, monkeypatch, remote):
     threads = set()
-    times = reading._times
+    times = reading._times_by_run
 
     def noted_times(*arguments):
         threads.add(threading.current_thread())
         return times(*arguments)
 
-    monkeypatch.setattr(reading, "_times", noted_times)
+    monkeypatch.setattr(reading, "_times_by_run", noted_times)
     monkeypatch.setattr(reading, "remote_folder", lambda path: remote)
     assert len(read_fleet(trace, trace.select()).kernels) == 2
     assert (threads == {threading.main_thread()}) == (remote is not None)
@@ -275,7 +275,7 @@ def test_replaced_run_changes_the_figures(tmp_path):
     assert {**after.times, 5: 0} == {**before.times, 5: 0}
 
 
-def test_noise_is_not_claimed_and_a_lasting_step_is():
+def test_lasting_change_is_reported_and_noise_is_not():
     random = np.random.default_rng(5)
     claimed = changed = 0
     for _ in range(300):
@@ -321,7 +321,7 @@ def test_a_thousand_jobs_are_judged_and_drawn_quickly():
     assert time.process_time() - began < 10
 
 
-def test_kernels_are_those_of_the_device_time_table():
+def test_fleet_has_the_same_kernels_as_the_device_time_table():
     trace = open_trace(FIXTURES / "planted" / "recompiles")
     device = read_device_time(trace, trace.runs)
 

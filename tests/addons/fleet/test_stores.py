@@ -95,7 +95,7 @@ def test_addresses_of_object_stores_differ_from_folders(address, remote):
     assert is_remote(address) is remote
 
 
-def test_commands_print_of_a_store_what_they_print_of_a_folder(store, capsys):
+def test_commands_print_the_same_for_a_store_as_for_a_folder(store, capsys):
     address = uploaded(store, FIXTURES / "llama")
     statement = "SELECT kernel, count(*), sum(host_ns) FROM launched GROUP BY ALL ORDER BY ALL"
     for command in (
@@ -141,7 +141,7 @@ def test_cached_file_is_not_fetched_again_until_it_changes(store, tmp_path):
         open_trace(address).table("kernels")
 
 
-def test_a_running_program_s_journal_is_read(store, tmp_path):
+def test_spark_reads_the_journal_of_a_running_program(store, tmp_path):
     writer = RunWriter(tmp_path / "out", "run-0")
     writer.append_rows("runs", [{"run_id": "run-0"}])
     writer.append_rows("kernels", [{"kernel_id": 0, "name": "k"}])
@@ -170,7 +170,7 @@ def test_missing_address_is_a_one_sentence_error(store, address, capsys):
     assert capsys.readouterr().err.count("\n") == 1
 
 
-def test_a_commit_is_chosen_behind_the_address(store, tmp_path):
+def test_store_address_may_end_with_a_commit(store, tmp_path):
     two_runs(tmp_path / "out")
     address = uploaded(store, tmp_path / "out")
     with pytest.raises(KvtraceError, match="no run of commit 'abc'"):

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE
 
 
@@ -17,14 +17,14 @@ def launched(
     place: Sequence[int] | None = None,
     graph: Sequence[int] | None = None,
     call: Sequence[int] | None = None,
-) -> Launched:
+) -> RecordedLaunches:
     """Return launches; those without a call take the call of their look."""
     one = [0] * len(look)
     columns = (
         range(len(look)), call or look, enter, leave, place or one, graph or [NONE] * len(look),
         look, thread or one,
     )  # fmt: skip
-    return Launched(*(np.asarray(list(each), np.int64) for each in columns))
+    return RecordedLaunches(*(np.asarray(list(each), np.int64) for each in columns))
 
 
 def executed(
@@ -36,11 +36,11 @@ def executed(
     correlation: Sequence[int] | None = None,
     place: Sequence[int] | None = None,
     graph: Sequence[int] | None = None,
-) -> Executed:
+) -> TimedExecutions:
     """Return executions, by default in order and requested one by one."""
     none, one = [NONE] * len(look), [0] * len(look)
     columns = (
         start or range(1000, 1000 + len(look)), correlation or range(len(look)), place or one,
         graph or none, requested or none, thread or none, look, one,
     )  # fmt: skip
-    return Executed(*(np.asarray(list(each), np.int64) for each in columns))
+    return TimedExecutions(*(np.asarray(list(each), np.int64) for each in columns))

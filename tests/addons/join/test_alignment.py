@@ -27,7 +27,9 @@ def every_longest(first: list[int], second: list[int]) -> list[dict[int, int]]:
 
 @settings(max_examples=300, deadline=None)
 @given(SHORT, SHORT)
-def test_partners_are_those_of_every_alignment(first: list[int], second: list[int]) -> None:
+def test_partners_are_paired_in_every_longest_common_subsequence(
+    first: list[int], second: list[int]
+) -> None:
     ways = every_longest(first, second)
     expected = []
     for position in range(len(second)):
@@ -37,7 +39,7 @@ def test_partners_are_those_of_every_alignment(first: list[int], second: list[in
     assert found.tolist() == expected
 
 
-def test_one_launch_more_leaves_equal_ones_unknown_and_others_certain() -> None:
+def test_additional_launch_leaves_equal_neighbors_without_partners() -> None:
     own, theirs = np.array([7, 1, 1, 1, 8]), np.array([7, 1, 1, 8])
     assert certain_partners(own, theirs).tolist() == [0, -1, -1, 4]
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kvtrace.addons.join.joining import Joined
+from kvtrace.addons.join.joining import JoinedExecutions
 from kvtrace.addons.join.results import join, opened_times
 from kvtrace.figures.causes import NONE
 from kvtrace.figures.columns import integers
@@ -17,7 +17,7 @@ PROFILED = ROOT / "tests" / "fixtures" / "profiled"
 PROGRAMS = {"eager": 114, "graphs": 540}
 
 
-def joined(program: str, *, by_order: bool = False) -> Joined:
+def joined(program: str, *, by_order: bool = False) -> JoinedExecutions:
     """Join a program's recording with what torch.profiler wrote."""
     folder = PROFILED / program
     with opened_times([folder / "rank0.pt.trace.json.gz"]) as times:

@@ -57,7 +57,7 @@ def converted(made: Known, output: Path, **settings: str) -> dict[str, Any]:
     return found
 
 
-def test_a_file_keeps_its_events_and_gets_arguments(made: Known, tmp_path: Path) -> None:
+def test_annotated_file_keeps_its_events_and_gets_arguments(made: Known, tmp_path: Path) -> None:
     before = {"baseTimeNanoseconds": BASE, "traceEvents": events_of(made), "traceName": "x"}
     source = tmp_path / "before.json"
     source.write_text(json.dumps(before))
@@ -101,7 +101,7 @@ def test_an_inserted_operator_contains_the_call(made: Known, tmp_path: Path) -> 
         assert inner + length < begin + end
 
 
-def test_tables_alone_have_all_executions(made: Known, tmp_path: Path) -> None:
+def test_kineto_file_from_tables_has_all_executions(made: Known, tmp_path: Path) -> None:
     found = converted(made, tmp_path / "tables.json")
     kernels = [e for e in found["traceEvents"] if e["cat"] == "kernel"]
     rows = open_trace(made.recording).table("gpu_kernels", columns=["start", "kind"])
@@ -116,7 +116,7 @@ def test_tables_alone_have_all_executions(made: Known, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1, 2", '{"traceEvents": [{]}', '{"traceEvents": []}'])
-def test_a_file_that_is_none_leaves_nothing(made: Known, tmp_path: Path, text: str) -> None:
+def test_invalid_kineto_file_leaves_no_output(made: Known, tmp_path: Path, text: str) -> None:
     source = tmp_path / "before.json"
     source.write_text(text)
     with pytest.raises(KvtraceError):
@@ -128,12 +128,12 @@ def test_times_of_another_run_are_refused(made: Known, tmp_path: Path) -> None:
     events = [{**event, "ts": event["ts"] + 1000} for event in events_of(made)]
     source = tmp_path / "before.json"
     source.write_text(json.dumps({"baseTimeNanoseconds": BASE, "traceEvents": events}))
-    with pytest.raises(BadSetting, match="join its times first"):
+    with pytest.raises(BadSetting, match="first run kvtrace join"):
         converted(made, tmp_path / "after.json", trace=str(source))
     assert not (tmp_path / "after.json").exists()
 
 
-def test_what_is_not_an_event_stays(made: Known, tmp_path: Path) -> None:
+def test_entries_that_are_no_events_are_kept(made: Known, tmp_path: Path) -> None:
     """Entries of traceEvents that are no objects, or say nothing, are written as they are."""
     others: list[Any] = [1, None, "text", [], {"ph": "X"}]
     events = events_of(made)

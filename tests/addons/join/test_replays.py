@@ -3,20 +3,20 @@
 import numpy as np
 
 from kvtrace.addons.join.matches import Grade, Matches
-from kvtrace.addons.join.replays import join_replays, replayed
-from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.addons.join.replays import are_replayed, join_replays
+from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched
 
 
-def joined(own: Launched, theirs: Executed) -> Matches:
+def joined(own: RecordedLaunches, theirs: TimedExecutions) -> Matches:
     """Join all executions as replays."""
     found = Matches.none(theirs.look.size)
     join_replays(own, theirs, np.ones(theirs.look.size, bool), found, same_clock=True)
     return found
 
 
-def captured(looks: list[int], graph: list[int], call: list[int] | None = None) -> Launched:
+def captured(looks: list[int], graph: list[int], call: list[int] | None = None) -> RecordedLaunches:
     """Return launches that were captured one after another."""
     times = list(range(len(looks)))
     return launched(looks, times, times, graph=graph, call=call)
@@ -24,7 +24,7 @@ def captured(looks: list[int], graph: list[int], call: list[int] | None = None) 
 
 def test_executions_of_one_request_are_a_replay() -> None:
     theirs = executed([1, 2, 3, 4], correlation=[7, 7, 8, 9], graph=[NONE, NONE, NONE, 5])
-    assert replayed(theirs).tolist() == [True, True, False, True]
+    assert are_replayed(theirs).tolist() == [True, True, False, True]
 
 
 def test_a_replay_is_of_the_graph_with_its_kernels() -> None:
@@ -36,13 +36,13 @@ def test_a_replay_is_of_the_graph_with_its_kernels() -> None:
     assert set(found.grade.tolist()) == {Grade.ORDERED}
 
 
-def test_kernels_of_one_look_on_two_streams_have_no_order() -> None:
+def test_replayed_kernels_of_one_look_on_two_streams_have_no_launch() -> None:
     own = captured([1, 1], graph=[4, 4], call=[0, 1])
     found = joined(own, executed([1, 1], correlation=[7, 7], place=[0, 1]))
     assert found.call.tolist() == [NONE, NONE]
 
 
-def test_alike_graphs_with_the_same_calls_leave_the_launch_open() -> None:
+def test_similar_graphs_with_the_same_calls_give_calls_without_launches() -> None:
     own = captured([1, 2, 1, 2], graph=[4, 4, 9, 9])
     found = joined(own, executed([1, 2], correlation=[7, 7]))
     assert found.seq.tolist() == [NONE, NONE]
@@ -50,7 +50,7 @@ def test_alike_graphs_with_the_same_calls_leave_the_launch_open() -> None:
     assert found.graph.tolist() == [NONE, NONE]
 
 
-def test_alike_graphs_take_turns_in_steps_that_another_graph_begins() -> None:
+def test_similar_graphs_are_matched_in_turn_within_marked_steps() -> None:
     own = captured([5, 1, 1], graph=[2, 4, 9], call=[0, 1, 2])
     theirs = executed([5, 1, 1, 5, 1, 1])
     found = joined(own, theirs)
@@ -59,13 +59,13 @@ def test_alike_graphs_take_turns_in_steps_that_another_graph_begins() -> None:
     assert found.grade.tolist() == [ordered, inferred, inferred] * 2
 
 
-def test_a_step_with_another_number_of_replays_has_no_turns() -> None:
+def test_irregular_steps_do_not_match_similar_graphs() -> None:
     own = captured([5, 1, 1], graph=[2, 4, 9], call=[0, 1, 2])
     found = joined(own, executed([5, 1, 1, 5, 1]))
     assert found.seq.tolist() == [0, NONE, NONE, 0, NONE]
 
 
-def test_a_graph_is_replayed_after_its_capture() -> None:
+def test_replay_before_the_capture_is_not_matched() -> None:
     own = captured([1], graph=[4])
     assert joined(own, executed([1], start=[NONE])).seq.tolist() == [NONE]
     assert joined(own, executed([1])).seq.tolist() == [0]

@@ -26,7 +26,7 @@ def joined(made: Known) -> None:
     write(recording, times, join(recording, times), "times.json")
 
 
-def test_what_is_written_is_a_device_timeline(made: Known) -> None:
+def test_joined_tables_are_a_device_timeline(made: Known) -> None:
     joined(made)
     trace = open_trace(made.recording)
     rows = trace.table("gpu_kernels")
@@ -51,9 +51,7 @@ def test_joining_again_changes_nothing(made: Known) -> None:
     assert open_trace(made.recording).table("gpu_kernels").equals(before)
 
 
-def test_what_the_run_measured_itself_is_not_mixed_with_other_times(
-    made: Known, tmp_path: Path
-) -> None:
+def test_join_refuses_runs_with_their_own_device_times(made: Known, tmp_path: Path) -> None:
     own = shutil.copytree(H200 / "llama_graphs", tmp_path / "own")
     with pytest.raises(BadSetting, match="kvtrace measured"):
         join(select_runs(own), select_runs(made.times))
@@ -62,7 +60,7 @@ def test_what_the_run_measured_itself_is_not_mixed_with_other_times(
 def test_times_of_no_known_run_are_refused(made: Known, tmp_path: Path) -> None:
     ranks = shutil.copytree(H200 / "ranks", tmp_path / "ranks")
     shutil.rmtree(ranks / "gpu_kernels")
-    with pytest.raises(BadSetting, match="neither a process nor a rank"):
+    with pytest.raises(BadSetting, match="neither process nor rank decides"):
         join(select_runs(ranks), select_runs(made.times))
 
 
@@ -71,7 +69,7 @@ def test_a_trace_is_not_joined_with_itself(made: Known) -> None:
         join(select_runs(made.times), select_runs(made.times))
 
 
-def test_both_sides_need_what_they_are_named_for(made: Known) -> None:
+def test_join_without_launches_or_without_times_is_an_error(made: Known) -> None:
     other = made.times.rename(made.times.with_name("other"))
     with pytest.raises(BadSetting, match="no launches"):
         join(select_runs(other), select_runs(made.recording))
@@ -80,7 +78,7 @@ def test_both_sides_need_what_they_are_named_for(made: Known) -> None:
         join(select_runs(made.recording), select_runs(other))
 
 
-def test_files_of_a_tool_are_imported_for_the_while(made: Known, tmp_path: Path) -> None:
+def test_files_of_another_tool_are_imported_temporarily(made: Known, tmp_path: Path) -> None:
     profiled = tmp_path / "rank0.pt.trace.json"
     CONVERTER.convert(select_runs(H200 / "llama_graphs"), profiled, {})
     with opened_times([profiled]) as times:

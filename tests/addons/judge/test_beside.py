@@ -26,7 +26,7 @@ def test_helper_is_a_child_process_and_is_reused():
 
 
 @pytest.mark.process
-def test_nested_blocks_get_different_helpers():
+def test_nested_helper_contexts_get_different_processes():
     with helper_process() as one, helper_process() as helper:
         assert one.pid != helper.pid
 

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from kvtrace.addons.judge.calling import array_of, fork_worker, hand_over, read_answered
+from kvtrace.addons.judge.calling import array_of, call_candidate, fork_worker, read_call_results
 from kvtrace.addons.judge.comparing import count_differences
 from kvtrace.addons.judge.inputs import Case, TensorInput, write_cases
 from kvtrace.addons.judge.messages import receive, send
@@ -33,7 +33,7 @@ def calling(folder, cases=3):
     def work():
         os.close(calls)
         os.close(answers)
-        hand_over(
+        call_candidate(
             inputs,
             folder / "seed",
             folder / "answered",
@@ -73,7 +73,7 @@ def answer_all(folder, change=lambda header, content: content, **more):
                 answer(*result(change(header, contents[header["again"]])))
             else:
                 answer({"results": [], "running": False})
-    return read_answered(folder / "answered"), headers
+    return read_call_results(folder / "answered"), headers
 
 
 def test_every_case_is_called_and_some_are_repeated_in_seeded_order(tmp_path):
@@ -103,7 +103,7 @@ def test_inputs_are_sent_only_after_the_previous_answer(tmp_path):
         os.set_blocking(hear.args[0], True)
         answer(*result(content))
         assert hear()[0]["call"] == 1
-    assert not read_answered(tmp_path / "answered").whole
+    assert not read_call_results(tmp_path / "answered").whole
 
 
 def test_call_that_differs_from_the_first_of_its_case_is_noted(tmp_path):
@@ -132,16 +132,20 @@ def test_notes_on_odd_results_and_random_generators_are_cut(tmp_path):
 @pytest.mark.parametrize(
     ("header", "content", "message"),
     [
-        ({}, b"", "without results"),
+        ({}, b"", "has no results"),
         ({"results": [{}] * 65}, b"", "too many"),
-        ({"results": [3]}, b"", "not an object"),
+        ({"results": [3]}, b"", "not a JSON object"),
         ({"results": [{"value": "3"}]}, b"", "not a number"),
-        ({"results": [{"dtype": "O", "shape": [1]}]}, b"x" * 8, "of the type O"),
-        ({"results": [{"dtype": "float32", "shape": [1] * 17}]}, b"x" * 4, "of the type"),
-        ({"results": [{"dtype": "float32", "shape": [-1]}]}, b"", "no shape"),
-        ({"results": [{"dtype": "float32", "shape": [True]}]}, b"x" * 4, "no shape"),
-        ({"results": [{"dtype": "float32", "shape": [1 << 30] * 9}]}, b"", "without all"),
-        ({"results": []}, b"x", "no result"),
+        ({"results": [{"dtype": "O", "shape": [1]}]}, b"x" * 8, "an invalid type (O)"),
+        ({"results": [{"dtype": "float32", "shape": [1] * 17}]}, b"x" * 4, "too many axes"),
+        ({"results": [{"dtype": "float32", "shape": [-1]}]}, b"", "an invalid shape"),
+        ({"results": [{"dtype": "float32", "shape": [True]}]}, b"x" * 4, "an invalid shape"),
+        (
+            {"results": [{"dtype": "float32", "shape": [1 << 30] * 9}]},
+            b"",
+            "fewer bytes than its shape needs",
+        ),
+        ({"results": []}, b"x", "belong to no result"),
     ],
 )
 def test_malformed_answer_ends_the_calls(tmp_path, header, content, message):
@@ -149,7 +153,7 @@ def test_malformed_answer_ends_the_calls(tmp_path, header, content, message):
         assert hear() is not None
         answer(header, content)
         assert hear() is None
-    answered = read_answered(tmp_path / "answered")
+    answered = read_call_results(tmp_path / "answered")
     assert message in answered.malformed
     assert not answered.whole
 

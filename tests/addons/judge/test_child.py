@@ -103,7 +103,7 @@ def test_temporary_folders_of_the_candidate_do_not_count_as_writes(tmp_path):
             + ["class Mode(TorchDispatchMode):"]
             + ["    def __torch_dispatch__(self, f, t, a=(), k=None): return f(*a, **(k or {}))"]
             + ["Mode().__enter__()"],
-            "a mode that is never left",
+            "a mode that stays active",
         ),
         (["torch.set_default_dtype(torch.float16)"], "torch's default type"),
     ],

@@ -1,15 +1,15 @@
-"""`compared`: which of a candidate's elements are wrong beside the reference's."""
+"""`compare_result`: which of a candidate's elements are wrong beside the reference's."""
 
 import numpy as np
 import pytest
 
-from kvtrace.addons.judge.comparing import compared
+from kvtrace.addons.judge.comparing import compare_result
 
 
 def wrong(value, exact, native, granted=None):
     arrays = (np.asarray([number]) for number in (value, exact, native))
     allowed = None if granted is None else np.asarray([granted])
-    return compared(0, *arrays, "float32", tf32=False, planes="", granted=allowed).wrong
+    return compare_result(0, *arrays, "float32", tf32=False, planes="", granted=allowed).wrong
 
 
 @pytest.mark.parametrize(("off", "is_wrong"), [(9e-6, 0), (2e-5, 1)])

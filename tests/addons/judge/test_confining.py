@@ -72,7 +72,7 @@ def rules_of(judgment):
         ("kills_parent", "processes", "starts or signals processes"),
         ("connects", "network", "127.0.0.1"),
         ("patches_torch", "patches", "torch.allclose"),
-        ("patches_kvtrace", "patches", "kvtrace.addons.judge.comparing.compared"),
+        ("patches_kvtrace", "patches", "kvtrace.addons.judge.comparing.compare_result"),
     ],
 )
 def test_attack_is_reported_and_does_no_harm(attacked, name, rule, message):
@@ -149,7 +149,7 @@ def test_memory_and_files_together_are_bounded(attacked):
     judgment = attacked("takes_memory_and_disk", memory_mb=300)
     assert judgment.verdict != "right"
     message = rules_of(judgment)["dies"]["message"]
-    assert message.endswith("it and its files took more memory together than they may")
+    assert message.endswith("it exceeded the memory limit, together with its files")
 
 
 def test_candidate_cannot_take_memory_in_other_processes(attacked):
@@ -272,6 +272,6 @@ def test_command_refuses_if_confining_is_impossible(tmp_path):
     )  # fmt: skip
 
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "does not let kvtrace confine what it runs" in refused.stderr
+    assert "does not let kvtrace confine the file" in refused.stderr
     assert unconfined.returncode == 0
     assert "note: the file ran unconfined" in unconfined.stdout

@@ -21,15 +21,15 @@ ESCAPES = sorted(path.stem for path in (FOLDER / "escapes").glob("*.py"))
 ROOT, NOBODY = 0, 65534
 #: Escapes that do not complete: how they end, and the bound that they exceed.
 ENDED = {
-    "takes_memory_and_disk": ("broken", "took more memory together than they may"),
+    "takes_memory_and_disk": ("broken", "exceeded the memory limit, together with its files"),
     "keeps_anonymous_files": ("broken", ""),  # bound of the folder, or of folder and memory
-    "keeps_segments": ("broken", "took more memory together than they may"),
+    "keeps_segments": ("broken", "exceeded the memory limit, together with its files"),
     "takes_memory_in_four": ("broken", ""),
     "fills_the_disk": ("broken", ""),  # bound of the folder, or of folder and memory
     "calls_as_32_bits": ("broken", ""),
     "starts_threads": ("broken", "more than 256 threads"),
     "floods_events": ("broken", "more than 256 MiB of events"),
-    "leaves_sparse_files": ("broken", "larger files than it may take memory"),
+    "leaves_sparse_files": ("broken", "the files that it left exceed its memory limit"),
     "leaves_no_rights": ("whole", ""),
     "forks_without_end": ("late", ""),
     "floods_output": ("late", ""),
@@ -99,12 +99,12 @@ def test_no_escape_reaches_the_host(escaping, host, user, namespaces, name):
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", ["replaces_files_by_pipes", "replaces_files_by_links"])
-def test_only_regular_files_are_taken_over(escaping, name):
+def test_only_regular_left_files_are_copied(escaping, name):
     result = escaping(os.geteuid(), "all")[name]
     assert (result["left"], result["odd"]) == (["events"], [])
 
 
-def test_files_are_taken_over_up_to_the_bound(escaping):
+def test_files_are_copied_up_to_the_size_limit(escaping):
     result = escaping(os.geteuid(), "all")["fills_the_disk"]
     assert {"file0", "file2"} <= set(result["left"])
     assert "file9" not in result["left"]

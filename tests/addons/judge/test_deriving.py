@@ -4,7 +4,7 @@ import jsonschema
 import numpy as np
 import pytest
 
-from kvtrace.addons.judge.comparing import compared
+from kvtrace.addons.judge.comparing import compare_result
 from kvtrace.addons.judge.deriving import DerivedBounds
 from kvtrace.addons.judge.judge_file import judge_file, judgment_text, schema
 from kvtrace.addons.judge.request import Place, Request
@@ -80,9 +80,9 @@ def test_result_moved_by_pytorch_gets_the_granted_tolerance(tmp_path):
     judgment = judged(tmp_path, "twice_with_a_move", "by_root_twice")
 
     assert judgment.verdict == "right"
-    assert ("granted", "PyTorch moves what a kernel wrote") in tolerances(judgment)
+    assert ("granted", "PyTorch moves elements that a kernel wrote") in tolerances(judgment)
     assert any(
-        "by what the problem grants, because PyTorch moves what a kernel wrote" in line
+        "by what the problem grants, because PyTorch moves elements that a kernel wrote" in line
         for line in judgment_text(judgment)
     )
 
@@ -182,7 +182,7 @@ def test_contents_made_by_python_have_bounds_only_if_they_have_few_bits():
     derived.note_contents(0, "scale", np.array([0.5, 3.0], np.float32))
     assert not np.any(derived.planes_of(view, 4)["worst"])
     derived.note_contents(0, "scale", np.array([0.1, 3.0], np.float32))
-    assert derived.planes_of(view, 4) == "Python or PyTorch computed what scale holds"
+    assert derived.planes_of(view, 4) == "Python or PyTorch computed the contents of scale"
 
 
 def test_rounding_by_pytorch_ends_bounds_and_widening_does_not():
@@ -201,14 +201,14 @@ def test_tolerance_is_fixed_if_an_element_has_no_bound():
     planes = np.zeros(2, PLANES)
     planes["near"] = 1e-6, np.inf
 
-    result = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
+    result = compare_result(0, got, exact, exact, "float32", tf32=False, planes=planes)
 
     assert (result.tolerance, result.because) == ("fixed", "no bound is known for 1 element")
     assert result.wrong == 1
     planes["near"] = 1e-6, 2e-4
     planes["off"][1] = 1e-4
-    result = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
+    result = compare_result(0, got, exact, exact, "float32", tf32=False, planes=planes)
     assert (result.tolerance, result.wrong, result.other_meaning) == ("derived", 0, 0)
     planes["off"][1] = 0
-    result = compared(0, got, exact, exact, "float32", tf32=False, planes=planes)
+    result = compare_result(0, got, exact, exact, "float32", tf32=False, planes=planes)
     assert (result.wrong, result.other_meaning) == (0, 1)

@@ -42,7 +42,7 @@ def test_zeros_and_infinities_stay_where_they_are():
     assert np.array_equal(np.isinf(after), np.isinf(before))
 
 
-def test_common_factor_keeps_a_matrix_symmetric():
+def test_scaled_redraw_keeps_a_matrix_symmetric():
     half = RANDOM.standard_normal((5, 5))
     after = draw_values(half + half.T, "float64", scaled=True)
     assert np.allclose(after, after.T)
@@ -62,7 +62,7 @@ def test_sorted_values_stay_sorted(dtype):
     assert (after[1:] >= after[:-1]).all()
 
 
-def test_offsets_of_parts_begin_and_end_where_they_did():
+def test_redrawn_sorted_offsets_keep_their_first_and_last_value():
     after = draw_values([0, 3, 3, 7, 20], "int32")
     assert (after[0], after[-1]) == (0, 20)
 
@@ -83,7 +83,7 @@ def test_only_elements_of_the_view_change():
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, -2.0])
-def test_equal_values_are_drawn_from_scratch(value):
+def test_equal_floats_are_replaced_by_random_floats(value):
     after = draw_values(np.full(300, value), "float32")
     assert np.unique(after).size > 250
     assert np.abs(after).max() <= max(1.5 * abs(value), 1)
@@ -153,7 +153,7 @@ def test_tiny_and_huge_constants_are_drawn_alone():
     assert shares.max() <= 1
 
 
-def test_values_that_are_all_nan_are_drawn_from_scratch():
+def test_floats_that_are_all_nan_are_replaced_by_random_floats():
     after = draw_values(np.full(300, np.nan), "float32")
     assert np.isfinite(after).all()
     assert np.unique(after).size > 250
@@ -166,7 +166,7 @@ def test_integers_of_all_sizes_reach_both_ends_of_their_type():
     assert np.abs(draw_values(RANDOM.integers(0, 5, 300), "int64", awkward=WIDE)).max() <= 1 << 40
 
 
-def test_a_number_between_zero_and_one_stays_there():
+def test_redrawn_scalar_between_zero_and_one_stays_in_that_range():
     assert all(0.05 <= other_scalar(1e-5, RANDOM) <= 0.95 for _ in range(50))
     assert 0.05 <= other_scalar(0.0, RANDOM) <= 0.95
     assert -3 <= other_scalar(-2.0, RANDOM) <= -1

@@ -23,7 +23,7 @@ def test_one_tensor_that_is_two_inputs_has_one_gradient():
     assert gradient.item() == 6.0
 
 
-def test_results_come_back_where_no_gradients_are_asked_for():
+def test_results_are_returned_unless_gradients_are_requested():
     requires_gradient = []
     results = gradients(
         lambda x: requires_gradient.append(x.requires_grad) or x + 1, torch.ones(1), cotangents=0

@@ -106,7 +106,7 @@ OF_THE_HOST = [HostData(0, "the contents of at", storage=INTEGERS)]
     [look_up, scaled, ones_scattered, compared, chosen_of_constants, counted_in_a_loop],
     ids=lambda kernel: kernel.__name__,
 )
-def test_integers_that_decide_about_constants_are_values_in_disguise(kernel):
+def test_host_integers_that_select_constants_taint_results(kernel):
     assert RESULT in made(kernel, OF_THE_HOST)
 
 
@@ -115,17 +115,17 @@ def test_integers_that_decide_about_constants_are_values_in_disguise(kernel):
     [gathered, scattered, zeros_scattered, masked, summed_in_a_loop],
     ids=lambda kernel: kernel.__name__,
 )
-def test_integers_may_say_where_floats_of_the_inputs_are(kernel):
+def test_host_integers_that_select_input_floats_do_not_taint_results(kernel):
     assert RESULT not in made(kernel, OF_THE_HOST)
 
 
-def test_number_of_programs_that_add_a_constant_is_a_value():
+def test_grid_of_programs_that_add_a_constant_taints_the_result():
     grid = [HostData(0, "the grid of kernel", places=True)]
     assert RESULT in made(counted_by_programs, grid)
     assert RESULT not in made(gathered, grid)
 
 
-def test_a_move_that_looks_constants_up_is_a_value():
+def test_move_that_looks_up_constants_taints_its_target():
     picked = [HostData(0, "which elements PyTorch moves", places=True)]
     step = {"moved": {"storage": RESULT}, "sources": [{"storage": TABLE}], "contents": {"1001": {}}}
     assert RESULT in host_made_storages(picked, [step], {}, {FLOATS})

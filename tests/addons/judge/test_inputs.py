@@ -97,7 +97,7 @@ def test_extent_of_one_that_the_reference_broadcasts_is_detected():
     assert not _broadcasts(given_case, given_case)
 
 
-def test_bytes_have_all_values():
+def test_drawn_bytes_cover_the_range_of_their_type():
     tensor = whole_tensor("x", "int8", (2000,))
     values = draw_values(tensor, np.random.default_rng(0), {"x.0": 5})
     assert (values.min(), values.max()) == (-128, 127)

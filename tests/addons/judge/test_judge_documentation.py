@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.process
-def test_kernel_of_the_page_is_judged_right(tmp_path):
+def test_kernel_in_the_documentation_is_judged_right(tmp_path):
     (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     path = tmp_path / "relu.py"
     path.write_text(block, encoding="utf-8")
@@ -22,18 +22,20 @@ def test_kernel_of_the_page_is_judged_right(tmp_path):
     assert judge_file(request).verdict == "right"
 
 
-def test_page_names_every_finding_of_judging():
+def test_documentation_lists_every_finding_of_judge():
     texts = [path.read_text() for path in (ROOT / "kvtrace" / "addons" / "judge").glob("*.py")]
     rules = {
         rule
         for text in texts
-        for rule in re.findall(r'(?:self\._add|Problem|Defect|_unjudged)\(\s*"([\w-]+)"', text)
+        for rule in re.findall(
+            r'(?:self\._add_problem|Problem|Defect|_unjudged)\(\s*"([\w-]+)"', text
+        )
     }
     assert len(rules) > 10
     assert sorted(rule for rule in rules if f"`{rule}`" not in PAGE) == []
 
 
-def test_page_names_every_tool_and_option():
+def test_documentation_lists_every_tool_and_option_of_mcp():
     from kvtrace.addons.judge.commands import mcp
 
     tools = mcp.Tools

@@ -23,7 +23,7 @@ EACH = usually(len(PAIRS), thorough=1)
 NAMES = sorted({*TELLING, *list(PAIRS)[::EACH]})
 
 
-def test_there_are_at_least_forty_cheats():
+def test_collection_has_at_least_forty_cheats():
     assert len(PAIRS) >= 40
 
 
@@ -50,7 +50,7 @@ def test_scalar_computed_by_pytorch_is_named_by_its_argument():
 
 
 @pytest.mark.process
-def test_integers_of_the_host_may_say_where_a_kernel_reads():
+def test_host_integers_that_decide_addresses_are_only_a_warning():
     """Sorted indices say which element a program reads; no result is made of them."""
     judgment = judge_file(request_for(PAIRS["one_hot_by_the_host"], "honest"))
     rules = {finding["rule"]: finding["message"] for finding in judgment.object["findings"]}

@@ -55,7 +55,7 @@ EACH = usually(4, thorough=1)
 NAMES = sorted({*list(TELLING)[:: usually(2, thorough=1)], *list(WRONG)[::EACH]})
 
 
-def test_there_are_at_least_twenty_eight_deceptions():
+def test_collection_has_at_least_twenty_eight_deceptions():
     assert len(WRONG) >= 28
     assert WRONG.keys() >= TELLING.keys()
 

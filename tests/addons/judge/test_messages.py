@@ -30,13 +30,13 @@ def test_sent_message_is_received():
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"\x01\x02", "ends in its first bytes"),
+        (b"\x01\x02", "ends before its sizes"),
         (struct.pack("<IQ", 0xFFFFFFFF, 0), "4,294,967,295 bytes"),
-        (SIZES.pack(2, 101) + b"{}", "a message of 103 bytes"),
+        (SIZES.pack(2, 101) + b"{}", "a message is too large .103 bytes."),
         (SIZES.pack(2, 1 << 60) + b"{}", "bytes"),
         (SIZES.pack(9, 0) + b"{}", "cut off"),
         (SIZES.pack(2, 9) + b"{}1234", "cut off"),
-        (SIZES.pack(2, 0) + b"[]", "not an object"),
+        (SIZES.pack(2, 0) + b"[]", "not a JSON object"),
         (SIZES.pack(3, 0) + b"\x80\x04.", "not JSON"),
         (SIZES.pack(200_000, 0) + b"[" * 200_000, "not JSON"),
     ],

@@ -38,7 +38,7 @@ def test_casts_of_floats_to_integers_or_booleans_are_not_moves(dtype):
     assert moved(lambda x: torch.empty(3, dtype=dtype).copy_(x), torch.randn(3)) == []
 
 
-def test_other_casts_are_moves():
+def test_casts_between_float_types_are_moves():
     assert moved(lambda x: x.to(torch.float16), torch.randn(3)) == [torch.float16]
     assert moved(lambda x: x.to(torch.float32), torch.arange(3)) == [torch.float32]
     assert moved(lambda x: x.to(torch.bool), torch.arange(3)) == [torch.bool]

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kvtrace.addons.judge.inputs import Case, TensorInput, whole_tensor
-from kvtrace.addons.judge.outcomes import _outside, _shared_results
+from kvtrace.addons.judge.outcomes import _bytes_outside, _shared_results
 
 CASE = Case("a case", "given", (whole_tensor("x", "float32", (4,)),))
 
@@ -26,6 +26,6 @@ def test_result_that_is_an_input_or_another_result_is_a_defect():
 
 def test_bytes_outside_of_a_view_lie_between_its_elements():
     tensor = TensorInput("x", "int16", (2, 2), (4, 2), 1, 8)
-    outside = _outside(tensor, 16).reshape(8, 2)
+    outside = _bytes_outside(tensor, 16).reshape(8, 2)
     assert np.flatnonzero(~outside[:, 0]).tolist() == [1, 3, 5, 7]
     assert (outside[:, 0] == outside[:, 1]).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kvtrace.addons.judge.inputs import ScalarInput, read_cases
-from kvtrace.addons.judge.recorded_inputs import keep_recorded
+from kvtrace.addons.judge.recorded_inputs import write_recorded_cases
 from kvtrace.addons.judge.request import CannotJudge, read_file
 from kvtrace.cli import main
 from tests.support.warm_python import warm_python
@@ -56,7 +56,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def cases_of(trace: Path, folder: Path, parameters: str):
     (folder / "scale.py").write_text(KERNELS + FUNCTION.replace("PARAMETERS", parameters))
-    keep_recorded(trace, read_file(folder / "scale.py"), "scale", folder / "kept")
+    write_recorded_cases(trace, read_file(folder / "scale.py"), "scale", folder / "kept")
     return read_cases(folder / "kept")
 
 
@@ -79,7 +79,7 @@ def test_function_that_fits_no_launch_is_an_error_that_lists_launches(trace, tmp
         cases_of(trace, tmp_path, "x, y, z")
     words = [str(tmp_path / "scale.py"), "--trace", str(trace), "--shapes", "x=f32[3]"]
     assert main(["judge", *words]) == 2
-    assert "give one" in capsys.readouterr().err
+    assert "cannot be combined" in capsys.readouterr().err
 
 
 def test_a_candidate_is_judged_on_recorded_inputs(trace, tmp_path, capsys):

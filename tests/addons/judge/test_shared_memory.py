@@ -50,7 +50,7 @@ def one_block(x, y, out, B: tl.constexpr):
 @pytest.mark.parametrize(
     ("target", "factors"), [("cuda:80", 2), ("cuda:90", 2), ("cuda:120", 2), ("hip:gfx942", 1)]
 )
-def test_factors_of_a_dot_lie_in_shared_memory(target, factors):
+def test_operands_of_a_dot_count_as_shared_memory(target, factors):
     pointers = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "B": "constexpr"}
     ttir = compile_ttir(one_block, pointers, {"B": 256})
     warp = 64 if target.startswith("hip") else 32

@@ -6,6 +6,6 @@ from kvtrace.cli import Command
 
 CHECK: Final = Command(
     "kvtrace.addons.check.commands.check",
-    "Compare what the GPU computed with what the IR means",
+    "Compare GPU results with the values that the IR means",
     group="Kernels",
 )

@@ -33,8 +33,8 @@ def command(
         Option(
             "--cases",
             metavar="DIR",
-            help="Write each launch that differs there: its IR and memory, and a script that "
-            "asserts the difference on a GPU",
+            help="Write each launch that differs into DIR: its IR and memory, and a script that "
+            "repeats the launch and the comparison on a GPU",
             show_default=False,
         ),
     ] = None,
@@ -42,32 +42,32 @@ def command(
         bool,
         Option(
             "--rerun",
-            help="Launch again those that differ, on this machine's GPU, with other num_warps and "
+            help="Repeat the launches that differ on this machine's GPU, with other num_warps and "
             "num_stages",
         ),
     ] = False,
 ) -> int:
-    """Compute checked launches again from their IR, without a GPU, and compare element by element.
+    """Compare recorded results of launches with the values that the kernels' IR means.
 
-    Record the program with KVTRACE_CHECK. Each element has an error bound: how far off a device
-    that follows the IR may be, by rounding, the order of sums, the precision of products and the
-    accuracy of functions. A launch agrees, differs (with the farthest element, who wrote it, and
-    what the wrong ones have in common) or cannot be decided (with the reason). For launches kept by
-    KVTRACE_CHECK=finite it names the operation that made the NaN or infinity. Fills the derived
-    tables checks and findings. Exit code 1 where something is wrong.
+    Record the program with KVTRACE_CHECK; the comparison needs no GPU. Each element has an error
+    bound: how far off a device that follows the IR may be, by rounding, the order of sums, the
+    precision of products and the accuracy of functions. A launch agrees, differs (with the farthest
+    element, the program that wrote it, and a pattern of the wrong elements) or cannot be decided
+    (with the reason). For launches kept by KVTRACE_CHECK=finite, the operation that made the NaN or
+    infinity is named. Fills the derived tables checks and findings. Exit code 1 if a launch differs
+    or made a NaN or infinity.
 
     Example:
         KVTRACE=out/ KVTRACE_CHECK=first python train.py
         kvtrace check out/
         kvtrace check out/ --rerun
-
     """
     from kvtrace.addons.check.checked_runs import check_objects, check_runs, check_text
     from kvtrace.cli.progress import calls_progress
     from kvtrace.schema.errors import BadSetting
 
     if as_json and as_sarif:
-        raise BadSetting("--json and --sarif are two forms of one output; choose one.")
+        raise BadSetting("--json and --sarif cannot be combined: choose one.")
     selection = select(trace, run)
     checked = check_runs(selection, calls_progress)
     if as_json:
@@ -83,13 +83,18 @@ def command(
     else:
         print_lines(check_text(checked))
     if cases is not None or again:
-        _cases(selection, checked, cases, again)
+        _write_and_run_cases(selection, checked, cases, again)
     complain_of(selection.trace)
     return int(checked.failed)
 
 
-def _cases(selection: "Selection", checked: "Checked", folder: Path | None, again: bool) -> None:
-    """Write the launches that differ as scripts, and run the scripts if requested."""
+def _write_and_run_cases(
+    selection: "Selection", checked: "Checked", folder: Path | None, again: bool
+) -> None:
+    """Write a script for each launch that differs into `folder`, or into a temporary folder.
+
+    With `again`, runs the scripts. Prints a line for each script and each result.
+    """
     from kvtrace.addons.check.checked_runs import rerun_text, write_cases
 
     with tempfile.TemporaryDirectory(prefix="kvtrace-") as temporary:

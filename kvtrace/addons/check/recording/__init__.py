@@ -1,8 +1,9 @@
 """Recording of launches' memory and outputs for KVTRACE_CHECK, on the launch's stream.
 
 `checking.py` selects launches, `memory_needed.py` determines the bytes to copy, `checks.py` copies
-them, into graphs by `graph_copies.py`. `looking.py` and `outputs.py` examine the outputs of
-launches for NaNs, infinities and digests: `device_code.py` is the PTX of kvtrace's kernels,
+them, `graph_copies.py` copies for launches that are captured into graphs. `looking.py` and
+`outputs.py` search the outputs of launches for NaNs and infinities, and compute digests:
+`device_code.py` is the PTX of kvtrace's kernels,
 `device_kernels.py` launches them, `device_answers.py` reads their answers, and `host_kernels.py`
 computes the same in NumPy.
 """
@@ -18,15 +19,15 @@ if TYPE_CHECKING:
 
 
 def around_launches(session: "Session") -> "Iterator[AroundLaunches]":
-    """Yield the wrappers of a backend's launches that the setting `check` requests."""
+    """Yield the wrappers around a backend's launches that the setting `check` requires, if any."""
     checks = checks_of(session.settings)
     if checks.memory:
-        from kvtrace.addons.check.recording.checking import Checking
+        from kvtrace.addons.check.recording.checking import LaunchSelector
         from kvtrace.addons.check.recording.checks import Checks
 
-        yield Checking(session, session.copier(Checks))
+        yield LaunchSelector(session, session.copier(Checks))
     if checks.finite or checks.digest:
-        from kvtrace.addons.check.recording.looking import Looking
+        from kvtrace.addons.check.recording.looking import OutputExaminer
         from kvtrace.addons.check.recording.outputs import Outputs
 
-        yield Looking(session, session.copier(Outputs))
+        yield OutputExaminer(session, session.copier(Outputs))

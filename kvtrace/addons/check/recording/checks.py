@@ -1,9 +1,9 @@
 """Copies of launches' memory before and after the launch, for checks.
 
-A backend determines the memory; it is copied on the launch's stream (on a GPU only enqueued, while
-there is room), and written when the copy has arrived. A launch captured into a graph is recorded at
-the graph's first replay. A launch is recorded completely or not at all, and the total of a run
-stays below the setting `check_bytes`.
+Memory is copied on the launch's stream (on a GPU the copies are only enqueued, while pinned memory
+is free), and written to the trace by the journal's thread when the copies are complete. A launch
+captured into a graph is recorded at the graph's first replay. A launch is recorded completely or
+not at all, and the total of a run stays below the setting `check_bytes`.
 """
 
 from collections.abc import Sequence
@@ -36,7 +36,10 @@ WAITING_BYTES: Final = 512 << 20
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Pieces of one storage: first argument, address, and offset and size of each piece."""
+    """Pieces of one storage: `spans` are byte offset and size of each.
+
+    `arg` is the position of the storage's first argument, `address` the storage's address.
+    """
 
     arg: int
     address: int
@@ -50,7 +53,10 @@ class Memory:
 
 @dataclass(frozen=True)
 class Needed:
-    """The memory to record of a launch; `programs` are those it covers, None: all."""
+    """The memory to copy before and after a launch.
+
+    `programs` are the programs that can be evaluated from this memory; None: all.
+    """
 
     before: tuple[Memory, ...]
     after: tuple[Memory, ...]
@@ -63,10 +69,11 @@ class Needed:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """A launch whose memory was copied before it; `kind` is the device type in torch's naming.
+class BegunCopies:
+    """Copies made before a launch, and the memory to copy after it.
 
-    For a launch captured into a graph, `replay` has the copier, and where the memory will be.
+    `why` is the part of the setting `check` that selected the launch, `kind` torch's device type.
+    For a launch captured into a graph, `replay` has the copies at the graph's first replay.
     """
 
     why: str
@@ -81,14 +88,16 @@ class Begun:
 class _CheckedCopies(LaunchCopies):
     """Copies of one launch's memory, before and after it."""
 
-    begun: Begun | None = None
+    begun: BegunCopies | None = None
 
 
 class Checks(LaunchCopier[_CheckedCopies]):
-    """Recorded launches of one session. Methods may be called in any thread."""
+    """Recorder of launches' memory, one per session. Methods may be called in any thread.
+
+    They raise CopyFailed if the device's driver refuses a copy.
+    """
 
     def __init__(self, session: "Session") -> None:
-        """Prepare; no thread or driver call starts before the first copy."""
         self._lock = Lock()
         self._broken = False
         #: Number of the run; a forked process begins a new run.
@@ -105,71 +114,66 @@ class Checks(LaunchCopier[_CheckedCopies]):
     # -- in the program's threads -----------------------------------------------------------
 
     def may_begin(self, kind: str) -> bool:
-        """Return whether memory can be copied now; temporary obstacles are counted."""
+        """Return whether memory of a device type can be copied now; report temporary obstacles."""
         if kind == "cuda" and (self._broken or not self._devices_copies().has_context()):
             return False
         if self._waiting_bytes > WAITING_BYTES:
             text = "launches are not checked while more than 512 MiB wait to be written"
-            return self._refuse("check-busy", text)
+            return self._report_obstacle("check-busy", text)
         return True
 
     def fetched(
-        self, kind: str, stream: int, places: Sequence[tuple[int, int]]
+        self, kind: str, stream: int, spans: Sequence[tuple[int, int]]
     ) -> tuple[bytes, ...] | None:
-        """Return the contents of memory (address, bytes), after waiting for the stream to get here.
+        """Wait until the stream's earlier work is done, and return the bytes at (address, size).
 
-        Raises:
-            CopyFailed: the device's driver refuses.
+        None if there is no copier for the device type.
         """
         if kind == "cuda":
-            return self._devices_copies().copied(places, stream)
-        copied = self._copied(kind, places, stream, patient=True) if kind == "cpu" else None
+            return self._devices_copies().copied(spans, stream)
+        copied = self._copied(kind, spans, stream, patient=True) if kind == "cpu" else None
         return copied if isinstance(copied, tuple) else None
 
-    def begin(self, why: str, needed: Needed, kind: str, stream: int) -> Begun | None:
-        """Copy memory before a launch; None if the launch is not checked.
+    def begin(self, why: str, needed: Needed, kind: str, stream: int) -> BegunCopies | None:
+        """Copy memory before a launch; None if the launch cannot be recorded.
 
-        Raises:
-            CopyFailed: the device's driver refuses.
+        `why` is the selecting part of the setting, `kind` torch's device type, `stream` a handle.
         """
         if kind not in ("cpu", "cuda") or not needed.size:
             return None
-        if not self._afford(needed.size):
+        if not self._take_from_budget(needed.size):
             text = (
-                "launches are not checked whose memory exceeds the rest of "
+                "launches are not checked if their memory does not fit into the remainder of "
                 f"{CHECK_BYTES.of(self._session.settings):,} bytes (KVTRACE_CHECK_BYTES)"
             )
             self._session.message("info", "check-over-budget", text)
             return None
         if kind == "cuda" and self._devices_copies().is_capturing(stream):
             return self._begin_node(why, needed, stream)
-        copies = self._copied(kind, _places(needed.before), stream, patient=True)
+        copies = self._copied(kind, _addresses_and_sizes(needed.before), stream, patient=True)
         if copies is None:
-            self._afford(-needed.size)
+            self._take_from_budget(-needed.size)
             return None
-        return Begun(why, needed, kind, stream, copies)
+        return BegunCopies(why, needed, kind, stream, copies)
 
-    def _begin_node(self, why: str, needed: Needed, stream: int) -> Begun | None:
+    def _begin_node(self, why: str, needed: Needed, stream: int) -> BegunCopies | None:
         graphs = graph_copies()
-        places = _places(needed.before), _places(needed.after)
-        replay = None if graphs is None else graphs.before(*places, stream)
+        spans = _addresses_and_sizes(needed.before), _addresses_and_sizes(needed.after)
+        replay = None if graphs is None else graphs.before(*spans, stream)
         if graphs is None or replay is None:
-            self._afford(-needed.size)
+            self._take_from_budget(-needed.size)
             text = (
-                "launches that go into graphs are not checked while the memory of others, of "
-                f"{GRAPH_BYTES >> 20} MiB, waits for their graphs' first replay"
+                "launches that are captured into graphs are not checked while copies of "
+                f"{GRAPH_BYTES >> 20} MiB wait for the first replay of other graphs"
             )
             self._session.message("info", "check-in-graph", text)
             return None
-        return Begun(why, needed, "cuda", stream, replay.before, (graphs, replay))
+        return BegunCopies(why, needed, "cuda", stream, replay.before, (graphs, replay))
 
-    def end(self, begun: Begun, number: int) -> int:
+    def end(self, begun: BegunCopies, number: int) -> int:
         """Copy memory after the launch, and return the number for the launch's row.
 
-        `number` is the launch's existing number, or 0.
-
-        Raises:
-            CopyFailed: the device's driver refuses.
+        This is `number` unless it is 0, else a new number.
         """
         number = number or self._session.next_copy()
         if begun.replay is not None:
@@ -183,8 +187,8 @@ class Checks(LaunchCopier[_CheckedCopies]):
             number, begun.needed.size, [begun.before], begun=begun, lost=True
         )
         try:
-            places = _places(begun.needed.after)
-            after = self._copied(begun.kind, places, begun.stream, patient=True) if places else ()
+            spans = _addresses_and_sizes(begun.needed.after)
+            after = self._copied(begun.kind, spans, begun.stream, patient=True) if spans else ()
             if after is not None:
                 copies_taken.copies.append(after)
                 copies_taken.lost = False
@@ -192,25 +196,28 @@ class Checks(LaunchCopier[_CheckedCopies]):
             self._await(copies_taken)
         return number
 
-    def drop(self, begun: Begun) -> None:
-        """Forget a launch that was not made."""
-        self._afford(-begun.needed.size)
+    def drop(self, begun: BegunCopies) -> None:
+        """Release the memory of copies made before a launch that then raised an error."""
+        self._take_from_budget(-begun.needed.size)
         if begun.replay is not None:
             return  # the graph may still exist, so its room is not reused
         number, size = self._session.next_copy(), begun.needed.size
         self._await(_CheckedCopies(number, size, [begun.before], lost=True))
 
     def failed(self, error: CopyFailed) -> None:
-        """Disable checks on the device."""
+        """Report an error of the driver, and record no more launches on devices."""
         self._broken = True
         self._session.message("info", "check-failed", f"launches are no longer checked: {error}")
 
-    def _refuse(self, code: str, text: str) -> bool:
+    def _report_obstacle(self, code: str, text: str) -> bool:
         self._session.message("info", code, text)
         return False
 
-    def _afford(self, size: int) -> bool:
-        """Reserve bytes of the run's budget, and return whether there were enough."""
+    def _take_from_budget(self, size: int) -> bool:
+        """Take bytes from the run's budget, and return whether enough were left.
+
+        A negative size gives bytes back.
+        """
         with self._lock:
             if size > self._left:
                 return False
@@ -220,7 +227,7 @@ class Checks(LaunchCopier[_CheckedCopies]):
     # -- in the journal's thread ------------------------------------------------------------
 
     def round(self, journal: "Journal") -> None:
-        """Write copies that have arrived, as many as one round takes."""
+        """Write the copies that are complete into the journal, of graphs' launches too."""
         super().round(journal)
         for node in self._nodes[:]:
             launch = self._launches.get(node.number)
@@ -249,21 +256,21 @@ class Checks(LaunchCopier[_CheckedCopies]):
         row: dict[str, Any] = {"seq": seq, "call_id": call_id, "why": taken.begun.why}
         row |= {"programs": needed.programs, "bytes": needed.size}
         journal.add("checked_launches", row)
-        times = (("before", needed.before), ("after", needed.after))
-        for (when, memories), copy in zip(times, taken.copies, strict=True):
+        memory_by_time = (("before", needed.before), ("after", needed.after))
+        for (when, memories), copy in zip(memory_by_time, taken.copies, strict=True):
             assert isinstance(copy, tuple)
-            parts = iter(copy)
+            pieces = iter(copy)
             for memory in memories:
-                content = b"".join(next(parts) for _ in memory.spans)
+                content = b"".join(next(pieces) for _ in memory.spans)
                 spans = [{"offset_bytes": o, "size_bytes": size} for o, size in memory.spans]
                 row = {"seq": seq, "call_id": call_id, "arg": memory.arg, "when": when}
                 row |= {"spans": spans, "artifact": journal.add_artifact("tensor", content)}
                 journal.add("checked_memory", row)
 
 
-def _places(memories: tuple[Memory, ...]) -> list[tuple[int, int]]:
-    """Return address and size of each piece, storage by storage."""
+def _addresses_and_sizes(memories: tuple[Memory, ...]) -> list[tuple[int, int]]:
+    """Return the absolute address and size of each piece, storage by storage."""
     return [(m.address + offset, size) for m in memories for offset, size in m.spans]
 
 
-__all__ = ["Begun", "Checks", "Memory", "Needed"]
+__all__ = ["BegunCopies", "Checks", "Memory", "Needed"]

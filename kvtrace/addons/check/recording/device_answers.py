@@ -1,4 +1,4 @@
-"""Answers of kvtrace's GPU kernels, in pinned memory that another thread reads."""
+"""Answers of kvtrace's GPU kernels: words in pinned memory, which the journal's thread reads."""
 
 import ctypes
 from dataclasses import dataclass
@@ -6,18 +6,19 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Answer:
-    """The pending answer of one launch of kvtrace's kernel.
+    """The pending answer of one launch of kvtrace's kernel `finite`.
 
-    `places` are offsets of the launch's spans in a reserve; `turns` are the reserves' turns that
-    the launch may take.
+    The kernel writes the answer with `number` at `address`, for `count` tensors. `offsets` are the
+    byte offsets of the launch's tensors in a reserve; `turns` are the turns of the reserves (for
+    NaNs, for infinities) in which the launch may store its memory there.
     """
 
-    place: int
+    address: int
     number: int
     stream: int
     captured: bool
     count: int
-    places: tuple[int, ...] = ()
+    offsets: tuple[int, ...] = ()
     turns: tuple[int, ...] = ()
 
     @property
@@ -27,22 +28,23 @@ class Answer:
 
     @property
     def flags(self) -> int:
-        """Two bits for each tensor, and bits for the reserves taken; only for `finite`."""
+        """Two bits for each tensor (NaN, infinity), and two for reserves that the launch took."""
         return self._words()[0]
 
     def _words(self) -> tuple[int, int]:
-        word = ctypes.c_uint64.from_address(self.place).value
+        """Return flags and number."""
+        word = ctypes.c_uint64.from_address(self.address).value
         return word & 0xFFFFFFFF, word >> 32
 
 
 @dataclass(slots=True)
-class Digested(Answer):
-    """The pending answer of a launch of `digest`."""
+class DigestAnswer(Answer):
+    """The pending answer of a launch of kvtrace's kernel `digest`."""
 
     def _words(self) -> tuple[int, int]:
-        return 0, ctypes.c_uint32.from_address(self.place).value
+        return 0, ctypes.c_uint32.from_address(self.address).value
 
     @property
     def sums(self) -> tuple[int, ...]:
         """The digest of each tensor; valid once done."""
-        return tuple((ctypes.c_uint64 * self.count).from_address(self.place + 8))
+        return tuple((ctypes.c_uint64 * self.count).from_address(self.address + 8))

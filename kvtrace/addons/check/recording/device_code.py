@@ -60,21 +60,21 @@ class Format:
     limit: int
 
 
-def _format(bits: int, infinity: int, least_nan: int) -> Format:
+def _float_format(bits: int, infinity: int, least_nan: int) -> Format:
     sign = 1 << (bits - 1)
-    repeated = sum(1 << place for place in range(0, 64, bits))
-    numbers = (sign - 1, sign - least_nan, sign - infinity)
-    return Format(bits // 8, *(number * repeated for number in numbers))
+    repeated = sum(1 << bit_offset for bit_offset in range(0, 64, bits))
+    constants = (sign - 1, sign - least_nan, sign - infinity)
+    return Format(bits // 8, *(number * repeated for number in constants))
 
 
 #: The floats that are checked, by Triton's short names.
 FORMATS: Final = {
-    "fp64": _format(64, 0x7FF << 52, (0x7FF << 52) + 1),
-    "fp32": _format(32, 0x7F800000, 0x7F800001),
-    "fp16": _format(16, 0x7C00, 0x7C01),
-    "bf16": _format(16, 0x7F80, 0x7F81),
-    "fp8e5": _format(8, 0x7C, 0x7D),
-    "fp8e4nv": _format(8, 0x7F, 0x7F),  # has no infinity
+    "fp64": _float_format(64, 0x7FF << 52, (0x7FF << 52) + 1),
+    "fp32": _float_format(32, 0x7F800000, 0x7F800001),
+    "fp16": _float_format(16, 0x7C00, 0x7C01),
+    "bf16": _float_format(16, 0x7F80, 0x7F81),
+    "fp8e5": _float_format(8, 0x7C, 0x7D),
+    "fp8e4nv": _float_format(8, 0x7F, 0x7F),  # has no infinity
 }
 
 _OPENING: Final = f"""(.param .align 8 .b8 check[{HEAD + SPANS * ROW}])
@@ -123,7 +123,7 @@ def _scan(name: str, each: str) -> str:
     add.s64         %x, %x, %first;
     ld.global.v2.b64 {%a@, %b@}, [%x];"""
     # Lines of eight vectors: number i is vector i % 8 of line i / 8 * step.
-    chosen = """
+    next_vector = """
     shr.u32         %m, %i, 3;
     mul.lo.u32      %m, %m, %step;
     shl.b32         %m, %m, 3;
@@ -141,7 +141,7 @@ def _scan(name: str, each: str) -> str:
     shr.u32         %m, %v0, 3;
     rem.u32         %m, %m, %step;
     setp.ne.u32     %p, %m, 0;              // its line is left out
-    @%p bra         {name}_INNER;{_numbered(address, 0)}
+    @%p bra         {name}_INNER;{_with_register_number(address, 0)}
     setp.ne.u32     %p, %v0, 0;
     @%p bra         {name}_TAIL;
     mov.b64         %y, -1;                 // shifts by more than 63 bits give zero
@@ -161,28 +161,28 @@ def _scan(name: str, each: str) -> str:
     sub.u32         %m, %m, 64;
     shr.u64         %x, %y, %m;
     and.b64         %a0, %a0, %x;
-{name}_WHOLE:{_numbered(each, 0)}
+{name}_WHOLE:{_with_register_number(each, 0)}
 
     // All others, four at a time while there are so many; vector 0 has been checked.
 {name}_INNER:
     setp.eq.u32     %p, %start, 0;
     selp.u32        %i, %stride, %start, %p;
 {name}_FOUR:
-    mov.b32         %got, %i;{"".join(_numbered(chosen, n) for n in four)}
+    mov.b32         %got, %i;{"".join(_with_register_number(next_vector, n) for n in four)}
     setp.ge.u32     %p, %v{UNROLLED - 1}, %last;
-    @%p bra         {name}_REST;{"".join(_numbered(address, n) for n in four)}
-{"".join(_numbered(each, n) for n in four)}
+    @%p bra         {name}_REST;{"".join(_with_register_number(address, n) for n in four)}
+{"".join(_with_register_number(each, n) for n in four)}
     bra             {name}_FOUR;
 {name}_REST:
     mov.b32         %i, %got;
-{name}_ONE:{_numbered(chosen, 0)}
+{name}_ONE:{_with_register_number(next_vector, 0)}
     setp.ge.u32     %p, %v0, %last;
-    @%p bra         {name}_DONE;{_numbered(address, 0)}{_numbered(each, 0)}
+    @%p bra         {name}_DONE;{_with_register_number(address, 0)}{_with_register_number(each, 0)}
     bra             {name}_ONE;
 {name}_DONE:"""
 
 
-def _numbered(text: str, number: int) -> str:
+def _with_register_number(text: str, number: int) -> str:
     return text.replace("@", str(number)) if "%v" in text or "%a" in text else text
 
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
-from kvtrace.addons.check.recording.device_answers import Answer, Digested
+from kvtrace.addons.check.recording.device_answers import Answer, DigestAnswer
 from kvtrace.addons.check.recording.device_code import (
     CHECKED,
     FORMATS,
@@ -54,7 +54,7 @@ _RELAXED: Final = 2
 _PORTABLE: Final = 1
 _NON_BLOCKING: Final = 1
 _MULTIPROCESSORS: Final = 16
-_NO_PLACE: Final = (1 << 64) - 1
+_NO_OFFSET: Final = (1 << 64) - 1
 _NEVER: Final = 0xFFFFFFFF
 _ALL: Final = (1 << 64) - 1
 
@@ -64,9 +64,9 @@ _parameter = ctypes.c_char * (HEAD + SPANS * ROW)
 
 
 class Piece(NamedTuple):
-    """Memory to check: `dtype` names its float type, or is None for other types.
+    """Device memory to examine: `dtype` names its float type; None for other types.
 
-    One line of 128 bytes in `lines` is digested.
+    Of every `lines` lines of 128 bytes, the first is digested.
     """
 
     address: int
@@ -85,42 +85,42 @@ class Table:
     """Up to 16 tensors in the kernels' parameter format, reused for launches on the same memory.
 
     Attributes:
-        rows: the tensors' rows of the parameter.
+        rows: the bytes of the table, a row for each tensor.
         spans: the number of tensors.
-        checked: the number of tensors with blocks.
-        vectors: the number of vectors of the largest checked tensor.
-        places: the offset of each tensor in a reserve; empty if they do not fit.
+        checked: the number of tensors that the kernel examines; others are only stored.
+        vectors: the number of vectors of the largest examined tensor.
+        offsets: the byte offset of each tensor in a reserve; empty if they do not fit.
     """
 
     rows: bytes
     spans: int
     checked: int
     vectors: int
-    places: tuple[int, ...] = ()
+    offsets: tuple[int, ...] = ()
 
 
 def finite_table(written: Sequence[Piece], read: Sequence[Piece]) -> Table:
-    """Return the table of up to 8 checked tensors, and of inputs to store with them."""
+    """Return the table for `finite`: the first 8 outputs to examine, and inputs to store too."""
     pieces = [*written[:CHECKED], *read[: SPANS - CHECKED]]
-    places, end = _places(pieces)
-    fits = len(read) <= SPANS - CHECKED and end <= RESERVE_BYTES
-    offsets = places if fits else itertools.repeat(_NO_PLACE)
-    rows = b"".join(_packed(*row) for row in zip(pieces, offsets, strict=False))
+    offsets, total_size = _reserve_offsets(pieces)
+    fits = len(read) <= SPANS - CHECKED and total_size <= RESERVE_BYTES
+    row_offsets = offsets if fits else itertools.repeat(_NO_OFFSET)
+    rows = b"".join(_table_row(*row) for row in zip(pieces, row_offsets, strict=False))
     checked = min(len(written), CHECKED)
     vectors = max(piece.vectors for piece in written[:CHECKED])
-    return Table(rows, len(pieces), checked, vectors, places if fits else ())
+    return Table(rows, len(pieces), checked, vectors, offsets if fits else ())
 
 
 def digest_table(pieces: Sequence[Piece]) -> Table:
-    """Return the table of up to 16 tensors to digest."""
+    """Return the table with which `digest` computes digests of the first 16 tensors."""
     pieces = pieces[:SPANS]
-    rows = b"".join(_packed(piece, _NO_PLACE) for piece in pieces)
+    rows = b"".join(_table_row(piece, _NO_OFFSET) for piece in pieces)
     vectors = max(piece.vectors // piece.lines for piece in pieces)
     return Table(rows, len(pieces), len(pieces), vectors)
 
 
 class _ThreadBuffers(threading.local):
-    """Buffers of a thread for calls of the driver, created once."""
+    """Buffers for calls of the driver, one set per thread."""
 
     def __init__(self) -> None:
         self._memory = _parameter()
@@ -134,7 +134,10 @@ _buffers: Final = _ThreadBuffers()
 
 @dataclass(slots=True)
 class Reserve:
-    """Memory for one launch's tensors, and the number of its current turn."""
+    """Pinned memory that stores one launch's tensors at a time.
+
+    `turn` counts the uses: a launch may store its tensors only in the turn it was started with.
+    """
 
     address: int
     turn: int = 0
@@ -142,7 +145,11 @@ class Reserve:
 
 @dataclass(slots=True)
 class _Ring:
-    """Slots for answers in pinned memory, each with state on the device."""
+    """Slots for answers: addresses of pinned memory and of state on the device.
+
+    A slot has `size` bytes in both; `free` are the free slots' numbers, `nodes` counts the slots of
+    graphs' nodes.
+    """
 
     answers: int
     states: int
@@ -153,14 +160,12 @@ class _Ring:
 
 
 class DeviceKernels:
-    """kvtrace's kernels in one CUDA context. Methods may be called from any thread."""
+    """kvtrace's kernels in one CUDA context. Methods may be called from any thread.
+
+    Created in a thread that has the context. All methods raise CopyFailed if the driver refuses.
+    """
 
     def __init__(self, driver: Any) -> None:
-        """Load the kernels and allocate memory, in a thread that has the context.
-
-        Raises:
-            CopyFailed: the driver refuses.
-        """
         self._driver = driver
         self._numbers = itertools.count(1)
         self._lock = Lock()
@@ -169,7 +174,7 @@ class DeviceKernels:
         try:
             self.blocks = _BLOCKS * self._multiprocessors()
             self._finite, self._digest = self.load(PTX, "kvtrace_finite", "kvtrace_digest")
-            self._flags = self._ring(FINITE_SLOTS, 8)
+            self._flags = self._new_ring(FINITE_SLOTS, 8)
             self._sums: _Ring | None = None
             self._control = 0
             self._asides: dict[int, int] = {}
@@ -187,15 +192,11 @@ class DeviceKernels:
         captured: bool = False,
         keep: tuple[bool, bool] = (True, True),
     ) -> Answer | None:
-        """Search up to 8 tensors for NaNs and infinities, and store them with the inputs if found.
+        """Enqueue a search of up to 8 tensors for NaNs and infinities, and return the answer.
 
-        `keep` says whether the launch is stored, if the reserve is free: for a NaN in `written` and
-        none in `read`; and for infinities in `written` and neither NaN nor infinity in `read`.
-
-        Returns None if there is no slot for the answer.
-
-        Raises:
-            CopyFailed: the driver refuses.
+        `keep` says whether the launch's memory is stored in a free reserve: for a NaN in `written`
+        and none in `read`; and for an infinity in `written` and neither in `read`. `captured`: the
+        stream is being captured into a graph. Returns None if no slot for the answer is free.
         """
         return self.look(finite_table(written, read), stream, captured, keep)
 
@@ -208,53 +209,50 @@ class DeviceKernels:
     ) -> Answer | None:
         """Do the same as `finite`, for tensors in a table."""
         ring = self._flags
-        slot = self._slot(ring, captured)
+        slot = self._take_slot(ring, captured)
         if slot is None:
             return None
-        number, places, area = next(self._numbers) & 0xFFFFFFFF, table.places, 0
-        if places and self.reserves and (keep[0] or keep[1]):
-            area = self.reserves[0].address
-        place, state = ring.answers + 8 * slot, ring.states + 8 * slot
+        number, offsets, reserves = next(self._numbers) & 0xFFFFFFFF, table.offsets, 0
+        if offsets and self.reserves and (keep[0] or keep[1]):
+            reserves = self.reserves[0].address
+        address, state = ring.answers + 8 * slot, ring.states + 8 * slot
         turns = tuple(
             reserve.turn if is_wanted else _NEVER
             for reserve, is_wanted in zip(self.reserves, keep, strict=False)
         ) or (0, 0)
-        head = (
-            place, state, self._control, area, RESERVE_BYTES,
+        table_head = (
+            address, state, self._control, reserves, RESERVE_BYTES,
             number, table.spans, table.checked, captured, *turns,
         )  # fmt: skip
-        self._launch(self._finite, head, table, stream)
-        return Answer(place, number, stream, captured, table.checked, places if area else (), turns)
+        self._launch(self._finite, table_head, table, stream)
+        stored_at = offsets if reserves else ()
+        return Answer(address, number, stream, captured, table.checked, stored_at, turns)
 
-    def digest(self, pieces: Sequence[Piece], stream: int) -> Digested | None:
-        """Digest up to 16 tensors; None if there is no slot for the answer.
-
-        Raises:
-            CopyFailed: the driver refuses.
-        """
+    def digest(self, pieces: Sequence[Piece], stream: int) -> DigestAnswer | None:
+        """Enqueue digests of up to 16 tensors; None if no slot for the answer is free."""
         return self.sum_up(digest_table(pieces), stream)
 
-    def sum_up(self, table: Table, stream: int) -> Digested | None:
+    def sum_up(self, table: Table, stream: int) -> DigestAnswer | None:
         """Do the same as `digest`, for tensors in a table."""
         if self._sums is None:
-            self._sums = self.relaxed(lambda: self._ring(DIGEST_SLOTS, _SUMS))
+            self._sums = self.relaxed(lambda: self._new_ring(DIGEST_SLOTS, _SUMS))
         ring = self._sums
-        slot = self._slot(ring, False)
+        slot = self._take_slot(ring, False)
         if slot is None:
             return None
         number = next(self._numbers) & 0xFFFFFFFF
-        place, state = ring.answers + _SUMS * slot, ring.states + _SUMS * slot
-        head = (place, state, 0, 0, 0, number, table.spans, table.spans, 0, 0, 0)
-        self._launch(self._digest, head, table, stream)
-        return Digested(place, number, stream, False, table.spans)
+        address, state = ring.answers + _SUMS * slot, ring.states + _SUMS * slot
+        table_head = (address, state, 0, 0, 0, number, table.spans, table.spans, 0, 0, 0)
+        self._launch(self._digest, table_head, table, stream)
+        return DigestAnswer(address, number, stream, False, table.spans)
 
     def release(self, answer: Answer) -> None:
         """Free the slot of an answer that has arrived; nodes of graphs keep their slots."""
         if answer.captured:
             return
-        ring = self._sums if isinstance(answer, Digested) else self._flags
+        ring = self._sums if isinstance(answer, DigestAnswer) else self._flags
         assert ring is not None
-        ring.free.append((answer.place - ring.answers) // ring.size)
+        ring.free.append((answer.address - ring.answers) // ring.size)
 
     def _launch(self, function: Any, head: tuple[int, ...], table: Table, stream: int) -> None:
         buffers = _buffers
@@ -264,11 +262,7 @@ class DeviceKernels:
         self._launch_blocks(function, (blocks, table.checked), stream)
 
     def launch(self, function: Any, parameter: bytes, blocks: tuple[int, int], stream: int) -> None:
-        """Launch one of kvtrace's kernels with one parameter, on blocks of `THREADS`.
-
-        Raises:
-            CopyFailed: the driver refuses.
-        """
+        """Launch one of kvtrace's kernels with one parameter, on blocks of `THREADS`."""
         _buffers.memory[: len(parameter)] = parameter
         self._launch_blocks(function, blocks, stream)
 
@@ -279,7 +273,7 @@ class DeviceKernels:
         if failed:
             raise CopyFailed(f"cuLaunchKernel failed with error {failed}")
 
-    def _slot(self, ring: _Ring, captured: bool) -> int | None:
+    def _take_slot(self, ring: _Ring, captured: bool) -> int | None:
         if captured:
             if ring.nodes >= FINITE_SLOTS // 2:
                 return None
@@ -290,13 +284,10 @@ class DeviceKernels:
             return None
 
     def aside(self, pieces: Sequence[Piece], stream: int) -> tuple[Piece, ...] | None:
-        """Copy memory that the next launch will change, for the examination after it.
+        """Enqueue copies of memory that the next launch will change, and return the copies.
 
-        Each stream has one buffer, which the copies for its next launch overwrite. Returns None if
-        the buffer is too small, or there are too many streams.
-
-        Raises:
-            CopyFailed: the driver refuses.
+        They are examined after the launch. Each stream has one buffer, which the copies for its
+        next launch overwrite. Returns None if the buffer is too small, or for more than 8 streams.
         """
         base = self._asides.get(stream)
         if base is None:
@@ -319,14 +310,10 @@ class DeviceKernels:
     # -- what is kept -----------------------------------------------------------------------
 
     def reserve(self) -> None:
-        """Allocate the reserves, or clear what an earlier recording stored in them.
+        """Allocate the reserves; if they exist, begin new turns, which invalidates old contents."""
+        self.relaxed(self._renew_reserves)
 
-        Raises:
-            CopyFailed: the driver refuses.
-        """
-        self.relaxed(self._take_reserves)
-
-    def _take_reserves(self) -> None:
+    def _renew_reserves(self) -> None:
         if self.reserves:
             for kind, reserve in enumerate(self.reserves):
                 reserve.turn += 2  # also if a launch took the previous turn
@@ -338,27 +325,27 @@ class DeviceKernels:
         self.reserves = (Reserve(base), Reserve(base + RESERVE_BYTES))
 
     def holds(self, kind: int, answer: Answer) -> bool:
-        """Return whether a reserve's contents are still those of the answer's launch."""
+        """Return whether the reserve `kind` (0: NaNs) still has the answer's launch."""
         return self.reserves[kind].turn == answer.turns[kind]
 
     def free(self, kind: int) -> None:
-        """Let a reserve take another launch, after its contents were read."""
+        """Begin the next turn of the reserve `kind` (0: NaNs), after its contents were read."""
         self.reserves[kind].turn += 1
 
     # -- the driver -------------------------------------------------------------------------
 
     def relaxed(self, work: Any) -> Any:
-        """Run work that allocates memory, even if another thread is capturing a graph."""
-        mode = ctypes.c_int(_RELAXED)
+        """Return `work()`, which may allocate memory even if another thread captures a graph."""
+        previous_mode = ctypes.c_int(_RELAXED)
         with self._lock:
-            self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+            self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(previous_mode))
             try:
                 return work()
             finally:
-                self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+                self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(previous_mode))
 
     def load(self, text: str, *names: str) -> list[Any]:
-        """Return the named kernels of a PTX text."""
+        """Load a PTX text into the context, and return the handles of its named kernels."""
         module = ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(text.encode()))
         functions = []
@@ -368,7 +355,7 @@ class DeviceKernels:
             functions.append(function)
         return functions
 
-    def _ring(self, slots: int, size: int) -> _Ring:
+    def _new_ring(self, slots: int, size: int) -> _Ring:
         answers = self.pinned(slots * size)
         ctypes.memset(answers, 0, slots * size)
         return _Ring(answers, self.on_device(slots * size), size, deque(range(slots)))
@@ -380,25 +367,25 @@ class DeviceKernels:
         return count.value
 
     def pinned(self, size: int) -> int:
-        """Allocate host memory that the device can access."""
+        """Allocate pinned host memory, and return its address, which is valid on devices too."""
         pointer = ctypes.c_void_p()
         self.call("cuMemHostAlloc", ctypes.byref(pointer), ctypes.c_size_t(size), _PORTABLE)
         assert pointer.value is not None
         return pointer.value
 
     def on_device(self, size: int) -> int:
-        """Allocate zeroed device memory."""
+        """Allocate zeroed device memory, and return its address."""
         pointer = ctypes.c_uint64()
         self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
         self._set(pointer.value, 0, size // 4)
         return pointer.value
 
-    def _set(self, place: int, word: int, count: int) -> None:
-        """Set words of device memory, and wait only for that, on a separate stream."""
+    def _set(self, address: int, word: int, count: int) -> None:
+        """Set `count` words of device memory, and wait for that, on a separate stream."""
         stream = ctypes.c_void_p()
         self.call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
         self.call(
-            "cuMemsetD32Async", ctypes.c_uint64(place), ctypes.c_uint(word),
+            "cuMemsetD32Async", ctypes.c_uint64(address), ctypes.c_uint(word),
             ctypes.c_size_t(count), stream,
         )  # fmt: skip
         self.call("cuStreamSynchronize", stream)
@@ -416,14 +403,19 @@ class DeviceKernels:
 
 
 @lru_cache(maxsize=4096)
-def _packed(piece: Piece, place: int) -> bytes:
-    """Return a span's row of the table."""
-    form = FORMATS.get(piece.dtype or "")
-    head, end = piece.address % VECTOR, (piece.address + piece.size) % VECTOR
-    bits = (_ALL, 0, 0) if form is None else (form.mask, form.nan, form.limit)
+def _table_row(piece: Piece, offset: int) -> bytes:
+    """Return a tensor's row of the table; `offset` is its offset in a reserve."""
+    float_format = FORMATS.get(piece.dtype or "")
+    leading_bytes, end_in_vector = piece.address % VECTOR, (piece.address + piece.size) % VECTOR
+    bits = (
+        (_ALL, 0, 0)
+        if float_format is None
+        else (float_format.mask, float_format.nan, float_format.limit)
+    )
     return _row.pack(
-        piece.address - head, piece.vectors, piece.lines, 8 * head, 8 * (-end % VECTOR),
-        *bits, place,
+        piece.address - leading_bytes, piece.vectors, piece.lines, 8 * leading_bytes,
+        8 * (-end_in_vector % VECTOR),
+        *bits, offset,
     )  # fmt: skip
 
 
@@ -431,12 +423,16 @@ def _packed(piece: Piece, place: int) -> bytes:
 def _copies_aside(
     pieces: tuple[Piece, ...], base: int
 ) -> tuple[tuple[Piece, ...] | None, tuple[tuple[Any, ...], ...]]:
-    """Return copies' pieces (None: no room), and the arguments of the copy calls."""
-    places, end = _places(pieces)
-    if end > ASIDE_BYTES:
+    """Return the copies of pieces in the buffer at `base`, and arguments of cuMemcpyDtoDAsync.
+
+    None and no arguments if the buffer is too small.
+    """
+    offsets, total_size = _reserve_offsets(pieces)
+    if total_size > ASIDE_BYTES:
         return None, ()
     targets = [
-        base + place + piece.address % VECTOR for piece, place in zip(pieces, places, strict=True)
+        base + offset + piece.address % VECTOR
+        for piece, offset in zip(pieces, offsets, strict=True)
     ]
     copies = tuple(
         (ctypes.c_uint64(target), ctypes.c_uint64(piece.address), ctypes.c_size_t(piece.size))
@@ -446,8 +442,8 @@ def _copies_aside(
     return tuple(copied), copies
 
 
-def _places(pieces: Sequence[Piece]) -> tuple[tuple[int, ...], int]:
-    """Return the offset of each piece in a reserve, and the end of the last piece."""
+def _reserve_offsets(pieces: Sequence[Piece]) -> tuple[tuple[int, ...], int]:
+    """Return the byte offset of each piece if stored one after another, and their total size."""
     offsets, end = [], 0
     for piece in pieces:
         offsets.append(end)
@@ -460,7 +456,7 @@ _driver: Any = None
 
 
 def device_kernels() -> DeviceKernels | None:
-    """Return the kernels of the thread's CUDA context, loaded on first use.
+    """Return kvtrace's kernels for the thread's CUDA context, loaded on first use.
 
     None if the thread has no context yet.
 

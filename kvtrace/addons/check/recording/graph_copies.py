@@ -1,8 +1,8 @@
 """Copies of device memory as nodes of a CUDA graph, made at the graph's first replay.
 
-A launch captured into a graph is surrounded by two nodes with a kernel of kvtrace. At the first
-replay both copy memory into pinned memory, and the second one sets a flag. At later replays they
-end at once, so that readers are not disturbed.
+A launch captured into a graph is surrounded by two nodes that launch kvtrace's kernel. At the first
+replay both copy memory into pinned memory, and the second one sets a flag there. At later replays
+they end at once, so that the copies do not change while they are read.
 """
 
 import ctypes
@@ -102,7 +102,10 @@ DONE:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Spans in the kernel's format: address and number of rows, and vectors of the largest."""
+    """Address and number of rows of a table in the kernel's format, a row per piece of memory.
+
+    `vectors` is the number of vectors of the largest piece.
+    """
 
     address: int
     rows: int
@@ -113,7 +116,8 @@ class _Table:
 class FirstReplay:
     """Copies of a launch's memory that are complete after the first replay of its graph.
 
-    `room` is address and size of the pinned memory; `state` is an address on the device.
+    `room` is address and size of the pinned memory; `state` is the address of the kernel's counters
+    on the device; `tables` list the memory to copy before and after the launch.
     """
 
     before: Copy
@@ -124,19 +128,16 @@ class FirstReplay:
 
 
 class GraphCopies:
-    """Copies for launches in graphs, in one CUDA context. Methods may be called in any thread."""
+    """Copies for launches in graphs, in one CUDA context. Methods may be called in any thread.
+
+    All methods raise CopyFailed if the driver refuses.
+    """
 
     def __init__(self, kernels: DeviceKernels) -> None:
-        """Load the kernel, in a thread that has the context.
-
-        Raises:
-            CopyFailed: the driver refuses.
-
-        """
         self._kernels = kernels
         self._lock = Lock()
         (self._keep,) = kernels.relaxed(lambda: kernels.load(PTX, "kvtrace_keep"))
-        self._taken = 0
+        self._allocated_bytes = 0
         self._free: list[tuple[int, int]] = []
         self._states: list[int] = []
         self._number = 0
@@ -147,50 +148,45 @@ class GraphCopies:
         after: Sequence[tuple[int, int]],
         stream: int,
     ) -> FirstReplay | None:
-        """Add a node that copies spans (address, bytes) before a captured launch.
+        """Add a node that copies the spans `before` (address, size) to the graph being captured.
 
-        `after` are the spans that the method `after` copies. None if there is no room for all.
-
-        Raises:
-            CopyFailed: the driver refuses.
+        Also reserves memory for the spans `after`, which the method `after` copies. Returns None if
+        not enough memory is free.
         """
-        sides = [[Piece(*span) for span in spans] for spans in (before, after)]
+        pieces_by_time = [[Piece(*span) for span in spans] for spans in (before, after)]
         size = _ANSWER + sum(
-            _table_bytes(pieces) + sum(VECTOR * p.vectors for p in pieces) for pieces in sides
+            _table_size(pieces) + sum(VECTOR * p.vectors for p in pieces)
+            for pieces in pieces_by_time
         )
         with self._lock:
-            room = self._room(size)
+            room = self._take_room(size)
             if room is None:
                 return None
             if not self._states:
                 base = self._kernels.relaxed(lambda: self._kernels.on_device(8 * _STATES))
-                self._states = [base + 8 * place for place in range(_STATES)]
+                self._states = [base + 8 * table_address for table_address in range(_STATES)]
             state = self._states.pop()
             self._number = self._number + 1 & 0xFFFFFFFF or 1
             number = self._number
         answer = room[0]
         ctypes.c_uint32.from_address(answer).value = 0
-        place = answer + _ANSWER
+        table_address = answer + _ANSWER
         copies: list[Copy] = []
         tables: list[_Table] = []
-        for pieces in sides:
-            table, parts, place = _laid_out(pieces, place)
+        for pieces in pieces_by_time:
+            table, locations, table_address = _write_table(pieces, table_address)
             tables.append(table)
-            copies.append(Copy(parts, answer, number, stream, 0))
+            copies.append(Copy(locations, answer, number, stream, 0))
         first_replay = FirstReplay(copies[0], copies[1], room, state, (tables[0], tables[1]))
         self._launch(first_replay, tables[0], 0, stream)
         return first_replay
 
     def after(self, first_replay: FirstReplay, stream: int) -> None:
-        """Add a node that copies the spans after the launch.
-
-        Raises:
-            CopyFailed: the driver refuses.
-        """
+        """Add the node that copies the spans after the launch to the graph being captured."""
         self._launch(first_replay, first_replay.tables[1], first_replay.after.flag, stream)
 
     def release(self, first_replay: FirstReplay) -> None:
-        """Free the room of copies that have been read; no replay writes there anymore."""
+        """Free the pinned memory of copies that were read; later replays do not write there."""
         with self._lock:
             self._free.append(first_replay.room)
 
@@ -203,40 +199,44 @@ class GraphCopies:
         blocks = max(1, min(most_blocks, self._kernels.blocks // rows))
         self._kernels.launch(self._keep, parameter, (blocks, rows), stream)
 
-    def _room(self, size: int) -> tuple[int, int] | None:
-        """Return pinned memory of at least `size` bytes, free or new; None if exhausted."""
+    def _take_room(self, size: int) -> tuple[int, int] | None:
+        """Return address and size of at least `size` bytes of pinned memory, reused or new.
+
+        None if GRAPH_BYTES are in use.
+        """
         fitting = [room for room in self._free if room[1] >= size]
         if fitting:
             room = min(fitting, key=lambda room: room[1])
             self._free.remove(room)
             return room
-        if self._taken + size > GRAPH_BYTES:
+        if self._allocated_bytes + size > GRAPH_BYTES:
             return None
-        self._taken += size
+        self._allocated_bytes += size
         return self._kernels.relaxed(lambda: self._kernels.pinned(size)), size
 
 
-def _laid_out(
+def _write_table(
     pieces: Sequence[Piece], address: int
 ) -> tuple[_Table, tuple[tuple[int, int], ...], int]:
-    """Write a table of pieces, and return it with the location of each piece, and the end.
+    """Write a table of pieces at `address`, with room for their copies behind it.
 
-    A piece has the same offset in its first vector as in device memory, so that whole vectors are
+    Returns the table, address and size of each piece's copy, and the address behind the last copy.
+    A copy has the same offset in its first vector as in device memory, so that whole vectors are
     copied; the outer vectors may reach beyond the piece, but not into another page.
     """
-    table, parts, rows = address, [], []
-    address += _table_bytes(pieces)
+    table, locations, rows = address, [], []
+    address += _table_size(pieces)
     for piece in pieces:
-        head = piece.address % VECTOR
-        rows.append(_row.pack(piece.address - head, address, piece.vectors, 0))
-        parts.append((address + head, piece.size))
+        leading_bytes = piece.address % VECTOR
+        rows.append(_row.pack(piece.address - leading_bytes, address, piece.vectors, 0))
+        locations.append((address + leading_bytes, piece.size))
         address += VECTOR * piece.vectors
     ctypes.memmove(table, b"".join(rows), _row.size * len(rows))
     largest = max((piece.vectors for piece in pieces), default=0)
-    return _Table(table, len(pieces), largest), tuple(parts), address
+    return _Table(table, len(pieces), largest), tuple(locations), address
 
 
-def _table_bytes(pieces: Sequence[Piece]) -> int:
+def _table_size(pieces: Sequence[Piece]) -> int:
     """Return the size of a table, padded to an even number of rows, so that vectors are aligned."""
     return _row.size * -(-len(pieces) // 2) * 2
 
@@ -245,7 +245,7 @@ _by_kernels: dict[DeviceKernels, GraphCopies] = {}
 
 
 def graph_copies() -> GraphCopies | None:
-    """Return the copies of the thread's CUDA context, or None without a context.
+    """Return the `GraphCopies` of the thread's CUDA context; None if the thread has no context.
 
     Raises:
         CopyFailed: there is no driver, or it refuses.

@@ -1,4 +1,4 @@
-"""NumPy versions of the kernels in `device_code`, for launches on the CPU, and for tests."""
+"""NumPy versions of the kernels in `device_code`, for launches on the CPU and for tests."""
 
 from typing import Final
 
@@ -21,36 +21,39 @@ _VECTORS: Final = LINE // VECTOR
 
 
 def flags(memory: Bytes, dtype: str) -> int:
-    """Return two bits: whether floats (of a type in FORMATS) include a NaN, and an infinity."""
-    form = FORMATS[dtype]
-    word = np.dtype(f"u{form.bytes}")
+    """Return NAN if memory of floats contains a NaN, plus INFINITE if it contains an infinity.
+
+    `dtype` is a key of FORMATS.
+    """
+    float_format = FORMATS[dtype]
+    integer_type = np.dtype(f"u{float_format.bytes}")
     mask, nan, limit = (
-        word.type(number & ((1 << 8 * form.bytes) - 1))
-        for number in (form.mask, form.nan, form.limit)
+        integer_type.type(number & ((1 << 8 * float_format.bytes) - 1))
+        for number in (float_format.mask, float_format.nan, float_format.limit)
     )
-    rest = memory.view(word) & mask
-    is_nan, is_large = rest + nan > mask, rest + limit > mask
+    magnitudes = memory.view(integer_type) & mask
+    is_nan, is_large = magnitudes + nan > mask, magnitudes + limit > mask
     return NAN * bool(is_nan.any()) | INFINITE * bool((is_large & ~is_nan).any())
 
 
 def digest(memory: Bytes, lines: int = 1, address: int = 0) -> int:
     """Return a 64-bit digest of memory that depends on each byte and its position.
 
-    Of one line in `lines` only, if above 1. Lines are counted from the last aligned address before
-    `address`, where the memory begins.
+    If `lines` is above 1, of every `lines` lines of 128 bytes only the first is digested. `address`
+    is where the memory begins; lines are counted from the last multiple of 16 up to there.
     """
-    before = address % VECTOR
-    size = -(-(before + len(memory)) // VECTOR) * VECTOR
-    if before or size != len(memory):
+    padding = address % VECTOR
+    size = -(-(padding + len(memory)) // VECTOR) * VECTOR
+    if padding or size != len(memory):
         padded = np.zeros(size, np.uint8)
-        padded[before : before + len(memory)] = memory
+        padded[padding : padding + len(memory)] = memory
         memory = padded
     words = memory.view(np.uint64).reshape(-1, 2)
-    places = np.arange(len(words), dtype=np.uint64)
+    vector_numbers = np.arange(len(words), dtype=np.uint64)
     if lines > 1:
-        chosen = places // np.uint64(_VECTORS) % np.uint64(lines) == 0
-        words, places = words[chosen], places[chosen]
-    mixed = words + places[:, None] * np.array(PLACES, np.uint64)
+        is_digested = vector_numbers // np.uint64(_VECTORS) % np.uint64(lines) == 0
+        words, vector_numbers = words[is_digested], vector_numbers[is_digested]
+    mixed = words + vector_numbers[:, None] * np.array(PLACES, np.uint64)
     for factor in FACTORS:
         mixed ^= mixed >> np.uint64(32)
         mixed *= np.uint64(factor)

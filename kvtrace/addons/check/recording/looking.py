@@ -1,6 +1,6 @@
-"""Examination of the outputs of compiled kernels' launches: the settings `finite` and `digest`.
+"""Examination of launches' outputs by `finite` and `digest`, parts of the setting `check`.
 
-Trial launches of autotuners are not examined. Hooks call `Looking` in the same way as `Checking`.
+Trial launches of autotuners are not examined. `OutputExaminer` has the methods of `LaunchSelector`.
 """
 
 import weakref
@@ -28,7 +28,11 @@ _PLANS: Final = 256
 
 @dataclass(slots=True)
 class ExaminedKernel:
-    """A compiled kernel: positions and types of its pointers, and which are read or written."""
+    """A compiled kernel whose outputs are examined.
+
+    `pointers` are position and element type of each memory parameter; `roles` are the positions
+    that the kernel reads, and that it writes; None: its IR was not read yet.
+    """
 
     variant: Variant
     pointers: tuple[tuple[int, str], ...]
@@ -36,11 +40,10 @@ class ExaminedKernel:
     plans: dict[Any, "Plan"] = field(default_factory=dict)  # by memory
 
 
-class Looking:
-    """Examination of the launches of one backend in one session."""
+class OutputExaminer:
+    """Wrapper that examines the outputs of launches of one backend in one session."""
 
     def __init__(self, session: "Session", outputs: "Outputs") -> None:
-        """Create the examination, without any kernel."""
         self._session = session
         self._outputs = outputs
         self._kernels: weakref.WeakKeyDictionary[Any, ExaminedKernel | None] = (
@@ -48,16 +51,19 @@ class Looking:
         )
 
     def follow(self) -> None:
-        """Make the run's journal report launches; called for each new call."""
+        """Make the run's journal report launches to `Outputs`; called for each new call."""
         self._outputs.follow()
 
     def variant(self, kernel: Any, make: Callable[[], Variant]) -> ExaminedKernel | None:
-        """Return the record of a kernel, created on first use; None if it is not recorded."""
+        """Return the record of `kernel`, on first use created from `make()`.
+
+        None if the settings exclude the kernel, or if it has no memory parameter.
+        """
         if kernel not in self._kernels:
             variant = make()
             pointers = tuple(
-                (place, _element(parameter.type))
-                for place, parameter in enumerate(variant.parameters)
+                (position, _element_type(parameter.type))
+                for position, parameter in enumerate(variant.parameters)
                 if is_memory(parameter)
             )
             is_recorded = self._session.settings.records_kernel(variant.name) and pointers
@@ -65,7 +71,7 @@ class Looking:
         return self._kernels[kernel]
 
     def is_due(self, examined: ExaminedKernel) -> bool:
-        """Return whether the next launch is examined."""
+        """Return whether the kernel's next launch is examined; count others, except for trials."""
         return not in_trials(self._session) and self._outputs.is_due(id(examined))
 
     def before(
@@ -76,19 +82,20 @@ class Looking:
         stream: int,
         module: "Callable[[], Module]",
     ) -> "ExaminedLaunch | None":
-        """Examine memory that a launch about to start will change; None if not examined.
+        """Digest and copy memory that a launch about to start will change; None: not examined.
 
-        `module` reads the kernel's IR.
+        `module` is called for the kernel's IR, at the kernel's first launch. Errors are counted,
+        not raised.
         """
         del grid
         try:
             if examined.roles is None:
                 examined.roles = _roles(module, examined.variant.parameters)
             flat = examined.variant.pick(values)
-            key = tuple([memory_key(flat[place]) for place, _ in examined.pointers])
+            key = tuple([memory_key(flat[position]) for position, _ in examined.pointers])
             plan = examined.plans.get(key)
             if plan is None:
-                plan = self._plan(examined, flat, examined.roles)
+                plan = self._new_plan(examined, flat, examined.roles)
                 if len(examined.plans) >= _PLANS:
                     examined.plans.clear()
                 examined.plans[key] = plan
@@ -99,7 +106,7 @@ class Looking:
             self._session.problem(error)
         return None
 
-    def _plan(
+    def _new_plan(
         self,
         examined: ExaminedKernel,
         flat: Sequence[Any],
@@ -107,15 +114,20 @@ class Looking:
     ) -> "Plan":
         from kvtrace.addons.check.recording.outputs import Plan
 
-        listed = [(place, flat[place], kind) for place, kind in examined.pointers]
-        return Plan(*storages_of(listed, *roles))
+        pointer_arguments = [
+            (position, flat[position], element_type) for position, element_type in examined.pointers
+        ]
+        return Plan(*storages_of(pointer_arguments, *roles))
 
     def launched(self, looked: "ExaminedLaunch", launch: Callable[[], Any], number: int = 0) -> Any:
-        """Make the launch, and examine its outputs; `number` is the launch's, or 0."""
+        """Call `launch`, examine its outputs, and return its result.
+
+        `number` is the launch's number if another wrapper gave it one, else 0.
+        """
         return launched(self._session, self._outputs, looked, self._outputs.after, launch, number)
 
 
-def _element(kind: str) -> str:
+def _element_type(kind: str) -> str:
     """Return the element type of a pointer (`*fp32`, `*kfp32`) or descriptor type."""
     return kind.partition("<")[2].partition("[")[0] or kind.lstrip("*").removeprefix("k")
 
@@ -123,19 +135,22 @@ def _element(kind: str) -> str:
 def _roles(
     module: "Callable[[], Module]", parameters: Sequence[Parameter]
 ) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the positions of parameters that a kernel may read, and may write."""
+    """Return the positions of parameters that a kernel may read, and those it may write.
+
+    Without readable IR, all memory parameters are both.
+    """
     from kvtrace.verdicts.contents.index_arguments import IndexArguments, index_arguments
 
     try:
-        arguments = index_arguments(module())
+        index_arguments_of_ir = index_arguments(module())
     except KvtraceError:  # reported where the kernel is recorded
-        arguments = IndexArguments(None, None)
-    return _places(arguments.loaded, arguments, parameters), _places(
-        arguments.written, arguments, parameters
-    )
+        index_arguments_of_ir = IndexArguments(None, None)
+    return _signature_positions(
+        index_arguments_of_ir.loaded, index_arguments_of_ir, parameters
+    ), _signature_positions(index_arguments_of_ir.written, index_arguments_of_ir, parameters)
 
 
-def _places(
+def _signature_positions(
     positions: frozenset[int] | None, arguments: "IndexArguments", parameters: Sequence[Parameter]
 ) -> frozenset[int]:
     """Return the signature positions of the memory parameters at `positions` of the IR's arguments.
@@ -143,8 +158,12 @@ def _places(
     If `positions` is None, or does not fit the signature, these are all memory parameters.
     A descriptor is several arguments of the IR, but the order of memory arguments is the same.
     """
-    memory = [place for place, parameter in enumerate(parameters) if is_memory(parameter)]
+    memory = [
+        position_in_signature
+        for position_in_signature, parameter in enumerate(parameters)
+        if is_memory(parameter)
+    ]
     if positions is None or len(memory) != len(arguments.memory):
         return frozenset(memory)
-    places = dict(zip(arguments.memory, memory, strict=True))
-    return frozenset(places[position] for position in positions)
+    position_by_argument = dict(zip(arguments.memory, memory, strict=True))
+    return frozenset(position_by_argument[position] for position in positions)

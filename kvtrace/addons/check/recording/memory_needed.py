@@ -1,9 +1,9 @@
-"""Memory of a launch to record so that the launch can be evaluated again.
+"""Choice of the memory to record of a launch, so that the launch can be evaluated again.
 
-Up to a size limit, all memory is recorded: the storages behind the kernel's pointers, or the
-tensors' views of them. For a larger launch, only the memory of some programs is recorded, spread
-over the grid: their accesses are evaluated, with the data of small integer tensors that determine
-addresses. If addresses depend on other data, nothing is recorded.
+Whole storages behind the kernel's pointers are recorded if they stay below a size limit, else the
+tensors' own parts of them. If these are too large too, only the memory of some programs is
+recorded, spread over the grid: their accesses are evaluated, with the data of small integer tensors
+that determine addresses. If addresses depend on other data, nothing is recorded.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -58,7 +58,10 @@ class NotKept(KvtraceError):
 
 @dataclass(slots=True)
 class _LaunchStorage:
-    """A storage behind a kernel's pointers, and the tensors' views (first, end)."""
+    """A storage behind a kernel's pointers; `views` are byte ranges (begin, end) of its tensors.
+
+    `arg` is its first argument. `decides`: its integers determine addresses or masks.
+    """
 
     arg: int
     address: int
@@ -77,19 +80,15 @@ class _LaunchStorage:
 
     @property
     def viewed(self) -> Memory:
-        return self.memory(_merged(np.array(self.views, np.int64), 0))
+        return self.memory(_merged_pieces(np.array(self.views, np.int64), 0))
 
 
 @dataclass(frozen=True, slots=True)
 class Launch:
     """A launch that is about to start.
 
-    Attributes:
-        parameters: the flattened signature.
-        values: the parameters' values.
-        grid: the grid.
-        kernel: the kernel's IR and facts.
-        fetched: returns the contents of memory (address, bytes) at the launch, or None.
+    `parameters` is the flattened signature, with `values`. `fetched` returns the bytes of memory at
+    (address, size) pairs before the launch; None if they cannot be read.
     """
 
     parameters: Sequence[Parameter]
@@ -101,7 +100,11 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel's IR, parameters it may write through, and parameters that determine addresses."""
+    """A kernel's IR, and positions of parameters.
+
+    `written`: the kernel may write through them. `deciding`: their contents determine addresses or
+    masks.
+    """
 
     module: Module
     written: frozenset[int]
@@ -109,20 +112,22 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Memory that some programs access, and write, by the first argument of each storage."""
+class ProgramsMemory:
+    """Memory of some programs, by the first argument of each storage: accessed, and written."""
 
     programs: tuple[int, ...]
     all: Mapping[int, _Pieces]
     written: Mapping[int, _Pieces]
 
 
-#: Cached results for launches of one kernel: parts, or the reason why there is none.
-Parts = dict[Any, Part | KvtraceError]
+#: Cached results for launches of one kernel: memory of some programs, or the error without it.
+Parts = dict[Any, ProgramsMemory | KvtraceError]
 
 
 def memory_needed(launch: Launch, parts: Parts) -> Needed:
-    """Return the memory to record of a launch; `parts` is the kernel's cache.
+    """Return the memory to record of a launch: storages, else views, else that of some programs.
+
+    The first of these that fits the limits is taken. `parts` is the kernel's cache, which may grow.
 
     Raises:
         NotKept: nothing is recorded, for the given reason.
@@ -134,25 +139,40 @@ def memory_needed(launch: Launch, parts: Parts) -> Needed:
         needed = Needed(tuple(memories.values()), after)
         if needed.size <= LAUNCH_BYTES:
             return needed
-    part = _part(launch, storages, parts)
+    some_memory = _programs_memory(launch, storages, parts)
     return Needed(
-        tuple(s.memory(part.all[s.arg]) for s in storages if s.arg in part.all),
-        tuple(s.memory(part.written[s.arg]) for s in storages if s.arg in part.written),
-        part.programs,
+        tuple(s.memory(some_memory.all[s.arg]) for s in storages if s.arg in some_memory.all),
+        tuple(
+            s.memory(some_memory.written[s.arg]) for s in storages if s.arg in some_memory.written
+        ),
+        some_memory.programs,
     )
 
 
 def kind_of(values: Sequence[Any]) -> str:
-    """Return the device type of a launch's tensors, or "" if unknown."""
+    """Return torch's device type of a launch's tensors, "" if unknown.
+
+    If some tensors are in host memory and others on a device, this is the device's type.
+    """
     tensors = (value for value in values if is_tensor(value) or is_descriptor(value))
-    kinds = {kind for kind in map(memory_kind, tensors) if kind is not None}
-    return min(kinds - {"cpu"} or kinds, default="")  # memory of the host can be a kernel's, too
+    device_types = {
+        device_type for device_type in map(memory_kind, tensors) if device_type is not None
+    }
+    return min(
+        device_types - {"cpu"} or device_types, default=""
+    )  # memory of the host can be a kernel's, too
 
 
 def _storages(launch: Launch) -> list[_LaunchStorage]:
-    """Return the storages behind a launch's pointers, by the first argument of each."""
+    """Return the storages behind a launch's pointers, in the order of their first arguments.
+
+    Raises:
+        NotKept: a pointer is no tensor, or storages overlap.
+    """
     by_address: dict[int, _LaunchStorage] = {}
-    for place, (parameter, value) in enumerate(zip(launch.parameters, launch.values, strict=True)):
+    for position, (parameter, value) in enumerate(
+        zip(launch.parameters, launch.values, strict=True)
+    ):
         base = getattr(value, "base", value)
         if not is_memory(parameter):
             continue
@@ -162,58 +182,67 @@ def _storages(launch: Launch) -> list[_LaunchStorage]:
         address, size = torch_storage.data_ptr(), torch_storage.nbytes()
         if not address or not size:
             continue
-        stored = by_address.setdefault(address, _LaunchStorage(place, address, size))
-        stored.written |= place in launch.kernel.written
-        stored.decides |= place in launch.kernel.deciding and holds_integers(parameter)
+        stored = by_address.setdefault(address, _LaunchStorage(position, address, size))
+        stored.written |= position in launch.kernel.written
+        stored.decides |= position in launch.kernel.deciding and holds_integers(parameter)
         view = view_of(base, address, size)
         if view is not None:
             stored.views.append((view.offset, view.offset + view.size))
         elif 0 not in base.shape:
             stored.views.append((0, size))
     ordered = sorted(by_address.values(), key=lambda stored: stored.address)
-    for one, next_one in pairwise(ordered):
-        if one.address + one.size > next_one.address:
-            name = launch.parameters[next_one.arg].name
-            raise NotKept(f"the storage of {name} overlaps another that torch takes to be apart")
+    for storage, next_storage in pairwise(ordered):
+        if storage.address + storage.size > next_storage.address:
+            name = launch.parameters[next_storage.arg].name
+            raise NotKept(f"the storage of {name} overlaps another storage")
     return [stored for stored in by_address.values() if stored.views]
 
 
-def _part(launch: Launch, storages: Sequence[_LaunchStorage], parts: Parts) -> Part:
-    """Return the memory that some programs of a launch access, cached by kind of launch."""
+def _programs_memory(
+    launch: Launch, storages: Sequence[_LaunchStorage], parts: Parts
+) -> ProgramsMemory:
+    """Return the memory that some programs of a launch access.
+
+    Cached in `parts` by grid, argument records and the contents that determine addresses.
+    """
     records = argument_records(launch.parameters, launch.values)
-    index_contents = _indices(launch, storages)
+    index_contents = _address_contents(launch, storages)
     digests = tuple((arg, sha256(content).digest()) for arg, content in index_contents.items())
     key = (launch.grid, repr(records), digests)
-    part = parts.get(key)
-    if part is None:
+    memory = parts.get(key)
+    if memory is None:
         if len(parts) >= _PARTS:
             parts.clear()
         try:
-            part = _evaluated_part(
+            memory = _evaluated_programs_memory(
                 launch, {s.arg: s.size for s in storages}, records, index_contents
             )
         except KvtraceError as error:
-            part = error
-        parts[key] = part
-    if isinstance(part, KvtraceError):
-        raise NotKept(str(part))
-    return part
+            memory = error
+        parts[key] = memory
+    if isinstance(memory, KvtraceError):
+        raise NotKept(str(memory))
+    return memory
 
 
-def _indices(launch: Launch, storages: Sequence[_LaunchStorage]) -> dict[int, bytes]:
-    """Return contents of small, unwritten storages that determine addresses, by argument."""
+def _address_contents(launch: Launch, storages: Sequence[_LaunchStorage]) -> dict[int, bytes]:
+    """Read the small, unwritten storages that determine addresses; bytes by first argument."""
     small = [s for s in storages if s.decides and not s.written and s.size <= SMALL_BYTES]
     contents = launch.fetched([(s.address, s.size) for s in small]) if small else None
     return {s.arg: content for s, content in zip(small, contents or (), strict=False)}
 
 
-def _evaluated_part(
+def _evaluated_programs_memory(
     launch: Launch,
     sizes: Mapping[int, int],
     records: Sequence[ArgumentRecord],
     index_contents: Mapping[int, bytes],
-) -> Part:
-    """Return the memory of as many programs as fit into the limits."""
+) -> ProgramsMemory:
+    """Evaluate accesses of up to 8 programs, and return the memory of those that fit the limits.
+
+    Raises:
+        NotKept: one program's memory is too large, or accesses depend on data not recorded.
+    """
     call = _call(launch, records, index_contents)
     x, y, z = launch.grid
     programs = _spread(x * y * z, PROGRAMS)
@@ -227,33 +256,33 @@ def _evaluated_part(
             observers=(accesses,), programs=programs, most_steps=_STEPS,
         )  # fmt: skip
     except TooLarge as error:
-        raise NotKept("it is large, and evaluating its accesses takes too long") from error
-    number = len(programs)
-    while number:
-        part = accesses.part(_spread(len(programs), number))
-        pieces = max(map(len, part.all.values()), default=0)
-        touched = (*part.all.values(), *part.written.values())
+        raise NotKept("the launch is large, and evaluating its accesses takes too long") from error
+    program_count = len(programs)
+    while program_count:
+        memory = accesses.part(_spread(len(programs), program_count))
+        pieces = max(map(len, memory.all.values()), default=0)
+        touched = (*memory.all.values(), *memory.written.values())
         size = sum(int((p[:, 1] - p[:, 0]).sum()) for p in touched)
         if pieces <= SPANS and size <= LAUNCH_BYTES:
-            return part
-        number //= 2
+            return memory
+        program_count //= 2
     raise NotKept(
         f"one program alone touches more than {LAUNCH_BYTES >> 20} MiB, or {SPANS:,} pieces"
     )
 
 
 def _spread(count: int, number: int) -> NDArray[np.int64]:
-    """Return `number` evenly spread numbers below `count`; a single one is in the middle."""
+    """Return up to `number` integers, spread evenly over 0 to `count` - 1; the middle for 1."""
     if number == 1:
         return np.array([count // 2])
-    chosen = np.linspace(0, count - 1, min(number, count))
-    return np.unique(chosen.round().astype(np.int64))
+    numbers = np.linspace(0, count - 1, min(number, count))
+    return np.unique(numbers.round().astype(np.int64))
 
 
 def _call(
     launch: Launch, records: Sequence[ArgumentRecord], index_contents: Mapping[int, bytes]
 ) -> Call:
-    """Return the launch's call, with known contents of some storages, by their first argument."""
+    """Return the launch as a call for the evaluator; `index_contents` are bytes by argument."""
     rows = []
     for position, record in enumerate(records):
         row = asdict(record)
@@ -267,7 +296,11 @@ def _call(
 
 
 class _AccessRecorder(Observer):
-    """Observer that records the bytes of storages that some programs access."""
+    """Observer that records the bytes that programs access, by storage.
+
+    `groups` has the first argument of each argument's storage, `sizes` the storages' sizes by first
+    argument. Raises NotKept if an access is not known from the launch's metadata.
+    """
 
     def __init__(
         self,
@@ -276,13 +309,12 @@ class _AccessRecorder(Observer):
         sizes: Mapping[int, int],
         programs: NDArray[np.int64],
     ) -> None:
-        """Create the recorder; `groups` name the storage of each argument."""
         self._arguments = arguments
         self._groups = groups
         self._sizes = sizes
         self._programs = programs
         #: Storage, whether it was written, and pieces, with program numbers above `_RANGE` bits.
-        self._noted: list[tuple[int, bool, _Pieces]] = []
+        self._accesses: list[tuple[int, bool, _Pieces]] = []
 
     def access(self, access: Access) -> None:
         """Record the bytes of an access, including lanes whose mask is unknown."""
@@ -290,55 +322,63 @@ class _AccessRecorder(Observer):
             return
         if access.kind == "atomic":
             raise NotKept(
-                "it is large, and what an atomic operation leaves is known of all programs alone"
+                "the launch is large, and the result of an atomic operation depends on all programs"
             )
         argument = None if access.argument is None else self._arguments[access.argument]
-        group = None if access.argument is None else self._groups[access.argument]
+        storage_arg = None if access.argument is None else self._groups[access.argument]
         elements = access.elements()
-        if elements is None or group is None or not isinstance(argument, TensorArgument):
-            why = access.reason or "it goes through a pointer that is not an argument"
-            raise NotKept(f"it is large, and where a {access.kind} goes is not known: {why}")
+        if elements is None or storage_arg is None or not isinstance(argument, TensorArgument):
+            why = access.reason or "its pointer is not an argument of the kernel"
+            raise NotKept(
+                f"the launch is large, and the addresses of a {access.kind} are not known: {why}"
+            )
         starts, programs = elements[0] + argument.offset_bytes, elements[1]
-        if not starts.size or group not in self._sizes:
+        if not starts.size or storage_arg not in self._sizes:
             return
-        breaks = (np.diff(starts) != access.element_bytes) | (np.diff(programs) != 0)
-        opens, closes = np.append(True, breaks), np.append(breaks, True)
-        pieces = np.stack([starts[opens], starts[closes] + access.element_bytes], 1)
-        pieces = np.clip(pieces, 0, self._sizes[group])  # out of bounds there is no memory
-        pieces += (np.searchsorted(self._programs, programs[opens]) << _RANGE)[:, None]
+        is_gap = (np.diff(starts) != access.element_bytes) | (np.diff(programs) != 0)
+        is_begin, is_end = np.append(True, is_gap), np.append(is_gap, True)
+        pieces = np.stack([starts[is_begin], starts[is_end] + access.element_bytes], 1)
+        pieces = np.clip(pieces, 0, self._sizes[storage_arg])  # out of bounds there is no memory
+        pieces += (np.searchsorted(self._programs, programs[is_begin]) << _RANGE)[:, None]
         pieces = pieces[pieces[:, 0] < pieces[:, 1]]
         if pieces.size:
-            self._noted.append((group, access.kind == "store", _merged(pieces, GAP)))
+            self._accesses.append(
+                (storage_arg, access.kind == "store", _merged_pieces(pieces, GAP))
+            )
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
-        """Refuse loops with unknown trip counts."""
+        """Raise NotKept if the trip count of a loop is unknown (-1)."""
         del op
         if (trips < 0).any():
-            raise NotKept("it is large, and how often a loop runs depends on data")
+            raise NotKept("the launch is large, and the trip count of a loop depends on data")
 
-    def part(self, chosen: NDArray[np.int64]) -> Part:
-        """Return the memory that some programs access, by their positions among the programs."""
+    def part(self, chosen: NDArray[np.int64]) -> ProgramsMemory:
+        """Return the memory of the programs at some positions among the evaluated programs."""
         everything, written = (dict(self._pieces(chosen, only)) for only in (False, True))
-        return Part(tuple(self._programs[chosen].tolist()), everything, written)
+        return ProgramsMemory(tuple(self._programs[chosen].tolist()), everything, written)
 
     def _pieces(
         self, chosen: NDArray[np.int64], only_written: bool
     ) -> Iterator[tuple[int, _Pieces]]:
-        for group in self._sizes:
-            noted = [p for g, wrote, p in self._noted if g == group and wrote >= only_written]
-            if not noted:
+        for storage_arg in self._sizes:
+            accesses = [
+                p for g, wrote, p in self._accesses if g == storage_arg and wrote >= only_written
+            ]
+            if not accesses:
                 continue
-            pieces = np.concatenate(noted)
-            ranges = pieces[:, 0] >> _RANGE
-            pieces = (pieces - (ranges << _RANGE)[:, None])[np.isin(ranges, chosen)]
+            pieces = np.concatenate(accesses)
+            program_positions = pieces[:, 0] >> _RANGE
+            pieces = (pieces - (program_positions << _RANGE)[:, None])[
+                np.isin(program_positions, chosen)
+            ]
             if pieces.size:
-                yield group, _merged(pieces, GAP)
+                yield storage_arg, _merged_pieces(pieces, GAP)
 
 
-def _merged(pieces: _Pieces, gap: int) -> _Pieces:
-    """Merge pieces (first, end) that touch, overlap, or have at most `gap` bytes between them."""
+def _merged_pieces(pieces: _Pieces, gap: int) -> _Pieces:
+    """Return pieces (begin, end), sorted and merged if at most `gap` bytes are between them."""
     ordered = pieces[np.argsort(pieces[:, 0], kind="stable")]
     ends = np.maximum.accumulate(ordered[:, 1])
-    opens = np.concatenate([[True], ordered[1:, 0] > ends[:-1] + gap])
-    closes = np.concatenate([opens[1:], [True]])
-    return np.stack([ordered[opens, 0], ends[closes]], 1)
+    is_begin = np.concatenate([[True], ordered[1:, 0] > ends[:-1] + gap])
+    is_end = np.concatenate([is_begin[1:], [True]])
+    return np.stack([ordered[is_begin, 0], ends[is_end]], 1)

@@ -1,8 +1,9 @@
 """Examination of launches' outputs: NaNs and infinities, and digests, at every launch.
 
 On a GPU our own kernels (`device_code`) run on the launch's stream and in its graph; on the CPU
-NumPy does the same. The journal's thread reads the answers. The first launches that made a NaN from
-none, or an infinity from finite numbers, are recorded completely, so that they can be evaluated.
+NumPy does the same. The journal's thread reads the answers. The first launches whose outputs have a
+NaN though no input has one, or an infinity though all inputs are finite, are recorded completely,
+so that they can be evaluated.
 """
 
 import ctypes
@@ -70,61 +71,78 @@ Part = tuple[tuple[StorageMoment, ...], Table]
 
 
 class Plan:
-    """Examination of launches that touch the same memory; most steps of a program repeat a plan."""
+    """Tables of the memory to examine, for launches that touch the same memory.
+
+    A program's steps mostly repeat launches, so plans are reused. `before` and `after` are the
+    parts to digest before and after the launch, `floats` the outputs to search for NaNs, `changed`
+    the storages both read and written, `small` those of them that are copied before the launch.
+    """
 
     __slots__ = ("after", "before", "changed", "flags", "floats", "kind", "small", "storages")
 
     def __init__(self, storages: Sequence[Storage], kind: str) -> None:
-        """Create the plan of touched storages; `kind` is the device type in torch's naming."""
         self.storages = tuple(storages)
         self.kind = kind
         written = [storage for storage in storages if storage.written]
         self.floats = [storage for storage in written if storage.piece.dtype in FORMATS]
         self.changed = [storage for storage in written if storage.read]
         self.small = [s for s in self.changed if s.piece.size <= IN_PLACE_BYTES]
-        self.before = _parts([StorageMoment(s, "before", s.piece) for s in self.changed])
+        self.before = _digest_parts([StorageMoment(s, "before", s.piece) for s in self.changed])
         moments = [StorageMoment(storage, "after", storage.piece) for storage in written]
         for storage in storages:
             if not storage.written:
                 lines = LINES if storage.piece.size > WHOLE_BYTES else 1
                 piece = storage.piece._replace(lines=lines)
                 moments.append(StorageMoment(storage, "before", piece))
-        self.after = _parts(moments)
+        self.after = _digest_parts(moments)
         #: By copies put aside: parts, and whether a part has all inputs of the launch.
         self.flags: dict[tuple[Any, ...], list[tuple[Part, bool]]] = {}
 
-    def looked_at(self, apart: Mapping[int, Any]) -> list[tuple[Part, bool]]:
-        """Return the storages that `finite` examines, by launches of the kernel `finite`."""
+    def finite_parts(self, apart: Mapping[int, Any]) -> list[tuple[Part, bool]]:
+        """Return the parts that `finite` examines, a part for each launch of the kernel `finite`.
+
+        `apart` are copies from before the launch, by argument. The bool of a part: it has all the
+        launch's inputs. Cached in `flags`.
+        """
         key = tuple(apart.items())
         cached = self.flags.get(key)
         if cached is not None:
             return cached
-        read = [
+        input_moments = [
             StorageMoment(storage, "before", apart.get(storage.arg, storage.piece))
             for storage in self.storages
             if storage.read and (not storage.written or storage.arg in apart)
         ]
         parts: list[tuple[Part, bool]] = []
         for begin in range(0, len(self.floats), CHECKED):
-            chosen = self.floats[begin : begin + CHECKED]
-            outputs = [StorageMoment(storage, "after", storage.piece) for storage in chosen]
-            inputs = read if len(self.floats) <= CHECKED and len(read) <= SPANS - CHECKED else []
+            checked_outputs = self.floats[begin : begin + CHECKED]
+            outputs = [
+                StorageMoment(storage, "after", storage.piece) for storage in checked_outputs
+            ]
+            inputs = (
+                input_moments
+                if len(self.floats) <= CHECKED and len(input_moments) <= SPANS - CHECKED
+                else []
+            )
             table = finite_table([m.piece for m in outputs], [m.piece for m in inputs])
-            parts.append((((*outputs, *inputs), table), len(inputs) == len(read)))
+            parts.append((((*outputs, *inputs), table), len(inputs) == len(input_moments)))
         if len(self.flags) < _STREAMS:
             self.flags[key] = parts
         return parts
 
 
-def _parts(held: Sequence[StorageMoment]) -> list[Part]:
-    """Return what is digested, by launches of `digest`."""
-    parts = [tuple(held[begin : begin + SPANS]) for begin in range(0, len(held), SPANS)]
-    return [(part, digest_table([each.piece for each in part])) for part in parts]
+def _digest_parts(moments: Sequence[StorageMoment]) -> list[Part]:
+    """Return the parts that `digest` examines, each of up to 16 storages."""
+    chunks = [tuple(moments[begin : begin + SPANS]) for begin in range(0, len(moments), SPANS)]
+    return [(chunk, digest_table([moment.piece for moment in chunk])) for chunk in chunks]
 
 
 @dataclass(slots=True, kw_only=True)
 class ExaminedLaunch(LaunchCopies):
-    """An examined launch. `flags` and `sums` are answers, or results on the CPU."""
+    """An examined launch.
+
+    `flags` and `sums` are pairs of storages and pending answers; the flags or digests once known.
+    """
 
     plan: Plan
     kernel: Hashable
@@ -148,10 +166,12 @@ class ExaminedLaunch(LaunchCopies):
 
 
 class Outputs(LaunchCopier[ExaminedLaunch]):
-    """Examination of one session's launches. Methods may be called from any thread, and raise."""
+    """Examiner of one session's launches. Methods may be called from any thread.
+
+    They raise CopyFailed if the device's driver refuses a call.
+    """
 
     def __init__(self, session: "Session") -> None:
-        """Prepare; nothing is loaded before the first launch."""
         checks = checks_of(session.settings)
         self._finite, self._digest = checks.finite, checks.digest
         self._all = max(checks.finite, checks.digest) == 1
@@ -184,20 +204,20 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
         return finite > 0 and count % finite == 0, digest > 0 and count % digest == 0
 
     def _count(self, kernel: Hashable, finite: bool, digest: bool) -> None:
-        """Count a launch, and report examinations skipped by sampling."""
+        """Count a launch of a kernel, and report the examinations that sampling skips.
+
+        `finite` and `digest`: the launch gets these examinations.
+        """
         self._counts[kernel] = self._counts.get(kernel, 0) + 1
         if self._finite and not finite:
-            self._say("check-sampled", _NOT_JUDGED.format(self._finite))
+            self._report("check-sampled", _NOT_JUDGED.format(self._finite))
         if self._digest and not digest:
-            self._say("check-sampled", _NOT_DIGESTED.format(self._digest))
+            self._report("check-sampled", _NOT_DIGESTED.format(self._digest))
 
     def before(self, plan: Plan, kernel: Hashable, stream: int) -> ExaminedLaunch | None:
-        """Examine memory that a launch will change; None if the launch is not examined.
+        """Digest and copy memory that a launch will change; None if the launch is not examined.
 
         `kernel` identifies the kernel; `stream` is the handle of the launch's stream.
-
-        Raises:
-            CopyFailed: the device's driver refuses.
         """
         finite, digest = self._parts(kernel)
         if not self._all:
@@ -205,7 +225,7 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
         if not plan.storages or plan.kind not in ("cpu", "cuda") or self._broken:
             return None
         if len(self._waiting) >= _WAITING:
-            self._say("check-busy", _BUSY)
+            self._report("check-busy", _BUSY)
             return None
         examined = ExaminedLaunch(0, 0, [], plan=plan, kernel=kernel, stream=stream)
         examined.finite, examined.digest = finite, digest
@@ -215,24 +235,20 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
             if captured is None:
                 return None
             examined.captured = captured
-        if digest and not self._is_without(examined):
-            self._sum(plan.before, examined)
+        if digest and not self._is_without_digest(examined):
+            self._add_digests(plan.before, examined)
         if finite and plan.changed:
             self._copy_aside(examined)
         return examined
 
     def after(self, examined: ExaminedLaunch, number: int) -> int:
-        """Examine the launch's outputs, and return the number for the launch's row.
-
-        Raises:
-            CopyFailed: the device's driver refuses.
-        """
+        """Examine the launch's outputs, and return the number for its row: a new one for 0."""
         examined.number = number or self._session.next_copy()
         try:
             if examined.finite and examined.plan.floats:
-                self._flag(examined)
+                self._search_outputs(examined)
             if examined.digest and not examined.captured:
-                self._sum(examined.plan.after, examined)
+                self._add_digests(examined.plan.after, examined)
         finally:
             examined.apart = None
             if examined.captured:
@@ -243,20 +259,20 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
         return examined.number
 
     def drop(self, examined: ExaminedLaunch) -> None:
-        """Forget a launch that was not made."""
+        """Release the answers for a launch that raised an error."""
         examined.number, examined.lost, examined.apart = self._session.next_copy(), True, None
         self._await(examined)
 
     def failed(self, error: Exception) -> None:
-        """Disable all examinations."""
+        """Report an error, and examine no more launches in this session."""
         self._broken = True
-        self._say("check-failed", f"outputs are no longer checked: {error}")
+        self._report("check-failed", f"outputs are no longer checked: {error}")
 
-    def _is_without(self, examined: ExaminedLaunch) -> bool:
-        """Return whether a launch has no digest since it is captured; reports this."""
-        return examined.captured and self._say("check-in-graph", _IN_GRAPH)
+    def _is_without_digest(self, examined: ExaminedLaunch) -> bool:
+        """Return whether a launch is captured into a graph, and report that it has no digest."""
+        return examined.captured and self._report("check-in-graph", _IN_GRAPH)
 
-    def _sum(self, parts: Sequence[Part], examined: ExaminedLaunch) -> None:
+    def _add_digests(self, parts: Sequence[Part], examined: ExaminedLaunch) -> None:
         if examined.device is None:
             from kvtrace.addons.check.recording.host_kernels import digest
 
@@ -268,7 +284,7 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
         for moments, table in parts:
             answer = examined.device.sum_up(table, examined.stream)
             if answer is None:
-                self._say("check-busy", _BUSY)
+                self._report("check-busy", _BUSY)
             else:
                 examined.sums.append((moments, answer))
 
@@ -278,7 +294,7 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
         if len(plan.storages) > SPANS or not (self._wants(0, examined) or self._wants(1, examined)):
             return
         if len(plan.small) < len(plan.changed):
-            self._say("check-in-place", _IN_PLACE)
+            self._report("check-in-place", _IN_PLACE)
         if examined.device is None:
             examined.apart = {s.arg: memory_of(s.piece).tobytes() for s in plan.small}
         elif plan.small:
@@ -287,70 +303,79 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
                 pairs = zip(plan.small, copies, strict=True)
                 examined.apart = {storage.arg: copy for storage, copy in pairs}
 
-    def _flag(self, examined: ExaminedLaunch) -> None:
+    def _search_outputs(self, examined: ExaminedLaunch) -> None:
         device = examined.device
         if device is None:
-            self._flag_here(examined, examined.plan.floats)
+            self._search_outputs_on_cpu(examined, examined.plan.floats)
             return
         if device not in self._reserving:
             self._reserving.add(device)
             device.reserve()
         wants = (self._wants(0, examined), self._wants(1, examined))
-        for (moments, table), is_whole in examined.plan.looked_at(examined.apart or {}):
+        for (moments, table), is_whole in examined.plan.finite_parts(examined.apart or {}):
             keep = wants if is_whole else (False, False)
             answer = device.look(table, examined.stream, examined.captured, keep)
             if answer is None:
-                self._say("check-busy", _BUSY)
+                self._report("check-busy", _BUSY)
             else:
                 examined.flags.append((moments, answer))
 
-    def _flag_here(self, examined: ExaminedLaunch, floats: Sequence[Storage]) -> None:
-        """Do the same as the kernel `finite`, on the CPU."""
+    def _search_outputs_on_cpu(self, examined: ExaminedLaunch, floats: Sequence[Storage]) -> None:
+        """Search outputs in host memory for NaNs and infinities, and store the flags.
+
+        Like the kernel `finite`, also stores the launch's memory in `examined.kept` if its inputs
+        are finite and it is wanted.
+        """
         from kvtrace.addons.check.recording.host_kernels import flags
 
         bits_of_storages = [
             flags(memory_of(storage.piece), str(storage.piece.dtype)) for storage in floats
         ]
         moments = tuple(StorageMoment(storage, "after", storage.piece) for storage in floats)
-        word = sum(bits << 2 * place for place, bits in enumerate(bits_of_storages))
-        examined.flags.append((moments, word))
-        if not word:
+        flag_word = sum(bits << 2 * index for index, bits in enumerate(bits_of_storages))
+        examined.flags.append((moments, flag_word))
+        if not flag_word:
             return
-        kind = 0 if any(bits & NAN for bits in bits_of_storages) else 1
-        if not self._wants(kind, examined):
+        reserve_kind = 0 if any(bits & NAN for bits in bits_of_storages) else 1
+        if not self._wants(reserve_kind, examined):
             return
-        read: dict[int, bytes] = dict(examined.apart or {})
+        input_contents: dict[int, bytes] = dict(examined.apart or {})
         for storage in examined.plan.storages:
             if storage.read and not storage.written:
-                read[storage.arg] = memory_of(storage.piece).tobytes()
-        stopping = NAN if kind == 0 else NAN | INFINITE
+                input_contents[storage.arg] = memory_of(storage.piece).tobytes()
+        disqualifying_flags = NAN if reserve_kind == 0 else NAN | INFINITE
         if not any(
-            _flags_of(storage, read.get(storage.arg)) & stopping
+            _flags_of_content(storage, input_contents.get(storage.arg)) & disqualifying_flags
             for storage in examined.plan.storages
         ):
-            self._kernels_kept[kind].add(examined.kernel)
+            self._kernels_kept[reserve_kind].add(examined.kernel)
             after = {
                 (storage.arg, "after"): memory_of(storage.piece).tobytes() for storage in floats
             }
-            examined.kept = {(arg, "before"): content for arg, content in read.items()} | after
+            examined.kept = {
+                (arg, "before"): content for arg, content in input_contents.items()
+            } | after
 
     def _wants(self, kind: int, examined: ExaminedLaunch) -> bool:
-        """Return whether a launch of the kernel would be recorded: room is left, none is stored."""
+        """Return whether to record a launch that made a NaN (`kind` 0) or an infinity (1).
+
+        Only one per kernel is recorded, and 4 in all.
+        """
         kernels = self._kernels_kept[kind]
         return len(kernels) < MOST_KEPT and examined.kernel not in kernels
 
-    def _say(self, code: str, text: str) -> bool:
+    def _report(self, code: str, text: str) -> bool:
         self._session.message("info", code, text)
         return True
 
     # -- in the journal's thread ------------------------------------------------------------
 
     def round(self, journal: "Journal") -> None:
-        """Write the answers that have arrived."""
+        """Write the answers that have arrived into the journal."""
         super().round(journal)
         for node in self._nodes:
             launch = self._launches.get(node.number)
-            if launch is not None and self._replayed(node):
+            if launch is not None and self._read_new_flags(node):
                 self._write(journal, node, *launch)
         if self._digests:
             seq, call, arg, when, digest, lines = zip(*self._digests, strict=True)
@@ -360,14 +385,14 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
             journal.append("digests", columns | {"digest": signed, "lines": lines})
 
     def finish(self, journal: "Journal") -> None:
-        """Wait a while for pending answers, and write them."""
-        until = time.monotonic() + _LAST_SECONDS
+        """Wait up to 5 seconds for pending answers, and write them into the journal."""
+        deadline = time.monotonic() + _LAST_SECONDS
         while self._waiting:
             self.round(journal)
             has_pending = any(
                 not answer.done for launch in self._waiting for answer in launch.answers
             )
-            if not has_pending or time.monotonic() > until:
+            if not has_pending or time.monotonic() > deadline:
                 break
             time.sleep(0.001)
         self.round(journal)
@@ -383,50 +408,53 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
             examined.flags, examined.sums, examined.lost = [], [], True
             return True
         examined.device = None  # it is asked no more
-        for at, (moments, answer) in enumerate(examined.flags):
-            word = answer.flags
-            if word >= KEPT[0]:
-                self._take_reserve(examined, device, moments, answer, word)
-            examined.flags[at] = (moments, word)
+        for index, (moments, answer) in enumerate(examined.flags):
+            answer_flags = answer.flags
+            if answer_flags >= KEPT[0]:
+                self._read_reserves(examined, device, moments, answer, answer_flags)
+            examined.flags[index] = (moments, answer_flags)
             device.release(answer)
-        for at, (moments, answer) in enumerate(examined.sums):
-            examined.sums[at] = (moments, answer.sums)
+        for index, (moments, answer) in enumerate(examined.sums):
+            examined.sums[index] = (moments, answer.sums)
             device.release(answer)
         return True
 
-    def _replayed(self, node: ExaminedLaunch) -> bool:
-        """Read the flags of a graph's node after replays, and return whether some are new."""
+    def _read_new_flags(self, node: ExaminedLaunch) -> bool:
+        """Store a graph node's flags that are new in `node.fresh`; return whether there are any."""
         node.fresh = []
-        for number, (moments, answer) in enumerate(node.flags):
-            word, flags_before = answer.flags if answer.done else 0, node.known.get(number, 0)
-            if word == flags_before:
+        for index, (moments, answer) in enumerate(node.flags):
+            answer_flags, flags_before = (
+                answer.flags if answer.done else 0,
+                node.known.get(index, 0),
+            )
+            if answer_flags == flags_before:
                 continue
-            node.known[number] = word
-            node.fresh.append((moments, word & ~flags_before))
+            node.known[index] = answer_flags
+            node.fresh.append((moments, answer_flags & ~flags_before))
             assert node.device is not None
-            self._take_reserve(node, node.device, moments, answer, word & ~flags_before)
+            self._read_reserves(node, node.device, moments, answer, answer_flags & ~flags_before)
         return bool(node.fresh)
 
     def _write(self, journal: "Journal", examined: ExaminedLaunch, seq: int, call_id: int) -> None:
         launch = {"seq": seq, "call_id": call_id}
-        for moments, word in examined.fresh if examined.captured else examined.flags:
-            if not word:
+        for moments, answer_flags in examined.fresh if examined.captured else examined.flags:
+            if not answer_flags:
                 continue
-            for place, each in enumerate(moments):
-                bits = word >> 2 * place & 3
-                if each.when == "after" and bits:
-                    row = launch | each.storage.row("after") | _booleans(bits)
+            for index, moment in enumerate(moments):
+                bits = answer_flags >> 2 * index & 3
+                if moment.when == "after" and bits:
+                    row = launch | moment.storage.row("after") | _flag_columns(bits)
                     journal.add("non_finite", row)
         if examined.kept is not None:
-            self._keep(journal, examined, examined.kept, launch)
+            self._record_launch(journal, examined, examined.kept, launch)
             examined.kept = None
         for moments, sums in examined.sums:
             self._digests += [
-                (seq, call_id, each.storage.arg, each.when, number, each.piece.lines)
-                for each, number in zip(moments, sums, strict=True)
+                (seq, call_id, moment.storage.arg, moment.when, digest, moment.piece.lines)
+                for moment, digest in zip(moments, sums, strict=True)
             ]
 
-    def _take_reserve(
+    def _read_reserves(
         self,
         examined: ExaminedLaunch,
         device: DeviceKernels,
@@ -434,21 +462,24 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
         answer: Answer,
         fresh: int,
     ) -> None:
-        """Read memory that the device stored for a launch, and free the reserve."""
-        for kind, bit in enumerate(KEPT):
-            if not fresh & bit or not device.holds(kind, answer):
+        """Store the memory in the reserves that a launch took in `examined.kept`, and free them.
+
+        `fresh` are the answer's new flags, which say what reserves were taken.
+        """
+        for reserve_kind, bit in enumerate(KEPT):
+            if not fresh & bit or not device.holds(reserve_kind, answer):
                 continue
-            base, contents = device.reserves[kind].address, {}
-            for moment, offset in zip(moments, answer.places, strict=True):
+            base, contents = device.reserves[reserve_kind].address, {}
+            for moment, offset in zip(moments, answer.offsets, strict=True):
                 begin = base + offset + moment.piece.address % VECTOR
                 content = ctypes.string_at(begin, moment.piece.size)
                 contents[moment.storage.arg, moment.when] = content
-            if self._wants(kind, examined):
-                self._kernels_kept[kind].add(examined.kernel)
+            if self._wants(reserve_kind, examined):
+                self._kernels_kept[reserve_kind].add(examined.kernel)
                 examined.kept = contents
-            device.free(kind)
+            device.free(reserve_kind)
 
-    def _keep(
+    def _record_launch(
         self,
         journal: "Journal",
         examined: ExaminedLaunch,
@@ -457,7 +488,7 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
     ) -> None:
         size = sum(map(len, contents.values()))
         if size > self._bytes:
-            self._say("check-over-budget", _OVER_BUDGET)
+            self._report("check-over-budget", _OVER_BUDGET)
             return
         self._bytes -= size
         row = launch | {"why": "finite", "programs": None, "bytes": size}
@@ -470,30 +501,30 @@ class Outputs(LaunchCopier[ExaminedLaunch]):
             row = launch | storage.row(when) | {"spans": spans}
             row["artifact"] = journal.add_artifact("tensor", content)
             journal.add("checked_memory", row)
-            bits = _flags_of(storage, content) if when == "before" else 0
+            bits = _flags_of_content(storage, content) if when == "before" else 0
             if bits:
-                journal.add("non_finite", launch | storage.row(when) | _booleans(bits))
+                journal.add("non_finite", launch | storage.row(when) | _flag_columns(bits))
 
 
-_BUSY: Final = "launches are not checked while too many others wait for answers"
+_BUSY: Final = "launches are not checked while the results of too many earlier checks are pending"
 _NOT_JUDGED: Final = (
-    "launches are not checked for new NaNs and infinities: one in {} of each kernel is"
+    "launches are not checked for NaNs and infinities: KVTRACE_CHECK selects one in {} of a kernel"
 )
-_NOT_DIGESTED: Final = "launches have no digests: one in {} of each kernel has some"
+_NOT_DIGESTED: Final = "launches have no digests: KVTRACE_CHECK selects one in {} of a kernel"
 _IN_PLACE: Final = (
     f"tensors of more than {IN_PLACE_BYTES >> 20} MiB that a kernel both reads and writes are not "
-    "kept as they were before it, should it make a NaN"
+    "copied before launches, so they are missing if the launch makes a NaN"
 )
 _IN_GRAPH: Final = (
-    "launches that go into a graph have no digests: one answer would be for all replays"
+    "launches that are captured into a graph have no digests: all replays would share one"
 )
 _OVER_BUDGET: Final = (
-    "a launch that made a NaN or an infinity is not kept: it read more than is left of "
-    "KVTRACE_CHECK_BYTES"
+    "a launch that made a NaN or an infinity is not kept: its memory does not fit into the "
+    "remainder of KVTRACE_CHECK_BYTES"
 )
 
 
-def _flags_of(storage: Storage, content: bytes | None) -> int:
+def _flags_of_content(storage: Storage, content: bytes | None) -> int:
     if content is None or storage.piece.dtype not in FORMATS:
         return 0
     import numpy as np
@@ -503,7 +534,7 @@ def _flags_of(storage: Storage, content: bytes | None) -> int:
     return flags(np.frombuffer(content, np.uint8), str(storage.piece.dtype))
 
 
-def _booleans(bits: int) -> dict[str, bool]:
+def _flag_columns(bits: int) -> dict[str, bool]:
     return {"nan": bool(bits & NAN), "infinity": bool(bits & INFINITE)}
 
 

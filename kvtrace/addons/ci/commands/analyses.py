@@ -1,4 +1,4 @@
-"""Analyses that comparisons need, for the add-on's other modules."""
+"""Functions of the command line that comparisons of runs call."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def analyses() -> Analyses:
-    """Return the analyses for comparisons of commits, compilers and baselines."""
+    """Return the functions that complete runs and derive conditions on sizes."""
     from kvtrace.addons.ci.comparing import Analyses
 
     return Analyses(complete_runs, conditions_of)
 
 
 def complete_runs(selection: Selection) -> Iterable[str]:
-    """Run the passes that runs lack, however long they take; yield notes for the user."""
+    """Run the passes that runs lack, without a time limit, and yield notes for the user."""
     from kvtrace.analysis.completing import complete
     from kvtrace.cli.progress import calls_progress
 

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 
 
 def command(
-    action: Annotated[str, Argument(metavar="save|list|rm", help="What to do")],
-    name: Annotated[str | None, Argument(metavar="[NAME]", help="The baseline, as main")] = None,
+    action: Annotated[str, Argument(metavar="save|list|rm", help="Save, list or remove baselines")],
+    name: Annotated[
+        str | None, Argument(metavar="[NAME]", help="The baseline's name, such as main")
+    ] = None,
     trace: Annotated[
         Path | None,
         Argument(
@@ -34,7 +36,7 @@ def command(
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Store runs under a name, in .kvtrace/baselines/NAME/, to compare later runs with.
+    """Store runs as a baseline, in .kvtrace/baselines/NAME/, to compare later runs with.
 
     A baseline is a small trace: kernels, calls, code, bytes and FLOPs, findings, and a row for each
     launch, with its times if there was a device. Baselines can be committed or cached.
@@ -44,29 +46,31 @@ def command(
         kvtrace baseline list
         kvtrace diff --against main out/
         kvtrace baseline rm main
-
     """
     from kvtrace.addons.ci.baselines import RECORDED, list_baselines, remove_baseline
 
     if action == "list":
-        _refuse(name, "list takes no name: kvtrace baseline list.")
-        _print(list_baselines(), as_json)
+        _refuse(name, "kvtrace baseline list takes no name.")
+        _print_baselines(list_baselines(), as_json)
         return
     if name is None or action not in ("save", "rm"):
         raise BadSetting(
-            f"kvtrace baseline {action} is not complete; use save NAME [TRACE], list, or rm NAME."
+            f"kvtrace baseline {action}: the command is one of save NAME [TRACE], list, rm NAME."
         )
     if action == "rm":
-        _refuse(trace, "rm takes a name alone: kvtrace baseline rm NAME.")
+        _refuse(trace, "kvtrace baseline rm takes no trace, only a name.")
         remove_baseline(name)
         say(f"removed the baseline {name}")
         return
     saved = keep(name, select(trace or RECORDED, run), replay=replay)
-    _print([saved], as_json)
+    _print_baselines([saved], as_json)
 
 
 def keep(name: str, selection: "Selection", *, replay: bool) -> "Baseline":
-    """Save a baseline after passes have analyzed its runs, since later they cannot."""
+    """Save runs as a baseline and return its facts; with `replay`, first run missing passes.
+
+    Passes cannot run later, since a baseline lacks the data that they need.
+    """
     from kvtrace.addons.ci.baselines import baseline_folder, save_baseline
     from kvtrace.addons.ci.commands.analyses import complete_runs
     from kvtrace.cli import complain
@@ -83,7 +87,7 @@ def _refuse(value: object, text: str) -> None:
         raise BadSetting(text)
 
 
-def _print(baselines: "Sequence[Baseline]", as_json: bool) -> None:
+def _print_baselines(baselines: "Sequence[Baseline]", as_json: bool) -> None:
     from kvtrace.addons.ci.baselines import BASELINES
     from kvtrace.text import columns, count, size, terminal_width
 
@@ -91,7 +95,7 @@ def _print(baselines: "Sequence[Baseline]", as_json: bool) -> None:
         print(json.dumps([asdict(baseline) for baseline in baselines], indent=2))
         return
     if not baselines:
-        say(f"no baseline in {BASELINES}; kvtrace baseline save NAME TRACE keeps one")
+        say(f"there is no baseline in {BASELINES}; save one: kvtrace baseline save NAME TRACE")
         return
     header = ("baseline", "commit", "recorded", "kernels", "launches", "findings", "size")
     rows = [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 def command(
     good: Annotated[
-        str | None, Argument(metavar="GOOD", help="Commit that others are compared with")
+        str | None, Argument(metavar="GOOD", help="Commit that later commits are compared with")
     ] = None,
     bad: Annotated[
         str | None, Argument(metavar="BAD", help="Later commit that breaks a rule")
@@ -62,18 +62,17 @@ def command(
 ) -> int:
     """Find the first commit, or version of Triton, whose kernels break a rule. Needs no GPU.
 
-    git bisect walks through commits in a separate checkout; a commit that cannot be run or judged
-    is skipped. With --triton one command runs under each version, which is installed in a cache. A
-    table compares the kernels, and rules compare with the first version. Exit code 1 if a rule is
+    git bisect checks out commits in a separate folder; commits that cannot be run or judged are
+    skipped. With --triton the command is run under each version, which is installed in a cache. A
+    table compares the kernels; rules compare each version with the first. Exit code 1 if a rule is
     violated, 2 if that cannot be decided.
 
     Example:
         kvtrace bisect v1.2 main --run "python bench.py" --fail-on "spills>0"
         kvtrace bisect --triton 3.5.1,3.6.0,3.7.0 --run "python bench.py" --all
-
     """
     if step is not None:
-        return _step(step)
+        return _judge_step(step)
     from kvtrace.addons.ci.baselines import BISECTED, prepare_project
     from kvtrace.addons.ci.comparing import DEFAULT_RULES
     from kvtrace.converters.diff.gate import project_rules, read_rules
@@ -88,34 +87,34 @@ def command(
         prepare_project()
     out = output or BISECTED
     if triton is not None:
-        return _versions(triton, run, rules, out, everything=everything)
+        return _bisect_versions(triton, run, rules, out, everything=everything)
     assert good is not None
     assert bad is not None
-    return _commits(good, bad, run, rules or list(DEFAULT_RULES), out)
+    return _bisect_commits(good, bad, run, rules or list(DEFAULT_RULES), out)
 
 
-def _commits(good: str, bad: str, run: str, rules: list[str], out: Path) -> int:
+def _bisect_commits(good: str, bad: str, run: str, rules: list[str], out: Path) -> int:
     from kvtrace.addons.ci.bisecting import bisect_commits
 
     signal.signal(signal.SIGTERM, _interrupt)
     culprit = bisect_commits(good, bad, run, rules, out, analyses(), say)
     if culprit is None:
-        say(f"{bad} breaks no rule that {good} does not")
+        say(f"{bad} breaks no rule, compared with {good}")
         return 0
-    return _report(culprit)
+    return _report_culprit(culprit)
 
 
 def _interrupt(_number: int, _frame: object) -> NoReturn:
-    """Let SIGTERM end the command as Ctrl-C does, so that the checkout is deleted."""
+    """Handle SIGTERM like Ctrl-C, so that the checkout is deleted."""
     raise KeyboardInterrupt
 
 
-def _report(culprit: Culprit) -> int:
+def _report_culprit(culprit: Culprit) -> int:
     from kvtrace.addons.ci.comparing import comparison_text
     from kvtrace.text import terminal_width
 
     if culprit.commit is None:
-        say("the first bad commit is one of these, some of which cannot be run or judged:")
+        say("the first bad commit is one of the following; some of them cannot be run or judged:")
         for commit in culprit.candidates:
             say(f"  {commit}")
         return 2
@@ -128,8 +127,8 @@ def _report(culprit: Culprit) -> int:
     return 1
 
 
-def _step(plan: Path) -> int:
-    """Judge the commit that git has checked out, for `git bisect run`."""
+def _judge_step(plan: Path) -> int:
+    """Judge the commit that git has checked out, and return the exit code for `git bisect run`."""
     from kvtrace.addons.ci.bisecting import CODES, STOP, judge_head, step_line
 
     try:
@@ -139,12 +138,14 @@ def _step(plan: Path) -> int:
         complain(str(error))
         return STOP
     except Exception as error:  # noqa: BLE001 - any other exit code would judge the commit
-        complain(f"failed on {type(error).__name__}: {error}")
+        complain(f"the commit could not be judged, by {type(error).__name__}: {error}")
         return STOP
     return CODES[step.verdict]
 
 
-def _versions(triton: str, run: str, rules: list[str], out: Path, *, everything: bool) -> int:
+def _bisect_versions(
+    triton: str, run: str, rules: list[str], out: Path, *, everything: bool
+) -> int:
     from kvtrace.addons.ci.triton_versions import run_versions, versions_table
     from kvtrace.text import terminal_width
 

@@ -44,7 +44,9 @@ def command(
     ] = None,
     save: Annotated[
         bool,
-        Option("--save", help="Save the run as the baseline afterwards, whatever the rules say"),
+        Option(
+            "--save", help="Save the run as the baseline afterwards, even if a rule is violated"
+        ),
     ] = False,
     output: Annotated[
         Path | None,
@@ -79,7 +81,6 @@ def command(
         kvtrace gate --save -- python bench.py
         kvtrace gate --fail-on 'findings.new, spills>0' -- pytest tests/
         kvtrace gate --markdown gate.md --sarif gate.sarif -- python bench.py
-
     """
     from kvtrace.addons.ci.baselines import RECORDED, baseline_folder, prepare_project
     from kvtrace.addons.ci.commands.analyses import complete_runs
@@ -98,14 +99,14 @@ def command(
     program_run = record_program(program, output or RECORDED)
     if program_run.selection is None:
         code = complain(
-            "the program launched no kernel that was recorded, so nothing is compared; is kvtrace "
-            "installed in the Python that it runs in?"
+            "no kernel of the program was recorded, so nothing is compared; kvtrace must be "
+            "installed in the Python that the program runs in"
         )
     else:
         for line in complete_runs(program_run.selection):
             complain(line)
         saves = save and not program_run.exit_code
-        code, answers = _judge(
+        code, answers = _compare_with_baseline(
             program_run.selection, against, rules, outputs, program_run.exit_code, saves=saves,
             meaning=meaning, strict=strict,
         )  # fmt: skip
@@ -115,46 +116,40 @@ def command(
             _save(against, program_run.selection)
     if program_run.exit_code:
         complain(
-            f"the program failed with exit code {program_run.exit_code}, which this command "
-            "returns: only its launches until then were compared"
-            + (", and it is not kept as the baseline." if save else ".")
+            f"the program failed with exit code {program_run.exit_code}, which is also the exit "
+            "code of kvtrace gate; only its launches until then were compared"
+            + (", and the run is not saved as the baseline." if save else ".")
         )
     return program_run.exit_code or code
 
 
-def _judge(
+def _compare_with_baseline(
     after: Selection, against: str, rules: list[str], outputs: Outputs, exit_code: int, *,
     saves: bool, meaning: float | None, strict: bool,
 ) -> tuple[int, tuple[Answer, ...]]:  # fmt: skip
-    """Compare runs with the baseline; return the exit code, and whether the runs may be merged.
+    """Compare runs with the baseline `against`, write the outputs, and print the comparison.
 
-    Args:
-        after: The runs.
-        against: The baseline's name.
-        rules: The rules.
-        outputs: The requested output files.
-        exit_code: The program's exit code, which fails the comparison unless it is 0.
-        saves: The runs become the baseline, so that none has to exist yet.
-        meaning: Seconds for comparing the meanings of changed kernels.
-        strict: Answers that are not known fail the comparison.
-
+    Returns the exit code, and answers to whether the runs may be merged. A program's `exit_code`
+    other than 0 fails the comparison. With `saves` the runs become the baseline afterwards, so that
+    it need not exist yet. With `strict`, answers that are not known fail the comparison. `meaning`
+    limits the seconds for comparing the meanings of changed kernels.
     """
     from kvtrace.addons.ci.baselines import has_baseline, no_baseline, open_baseline
     from kvtrace.addons.ci.commands.analyses import analyses
-    from kvtrace.addons.ci.comparing import compared, comparison_text
+    from kvtrace.addons.ci.comparing import compare_runs, comparison_text
     from kvtrace.text import terminal_width
 
     if not has_baseline(against):
         for output in fields(outputs):
             if getattr(outputs, output.name) is not None:
-                complain(f"--{output.name} is not written: there is nothing to compare with.")
+                complain(f"the file of --{output.name} is not written: there is no baseline.")
         if saves:
-            say(f"there was no baseline {against}, so nothing is compared")
+            say(f"there was no baseline {against} yet, so the run is saved without a comparison")
             return 0, ()
         return complain(no_baseline(against)), ()
     labels = (f"baseline {against}", str(after.trace.path))
     problem = f"the program failed with exit code {exit_code}" if exit_code else None
-    comparison = compared(
+    comparison = compare_runs(
         open_baseline(against), after, labels, rules, analyses(), problem=problem, meaning=meaning
     )
     tell = complain if outputs.printed else say
@@ -172,4 +167,4 @@ def _save(name: str, selection: Selection) -> None:
 
     saved = save_baseline(name, selection)
     counts = f"{plural(saved.kernels, 'kernel')}, {plural(saved.launches, 'launch')}"
-    say(f"kept as the baseline {name}: {counts}")
+    say(f"saved the run as the baseline {name}: {counts}")

@@ -1,4 +1,4 @@
-"""The command of this add-on as `kvtrace --help` lists it."""
+"""The command of this add-on."""
 
 from typing import Final
 

@@ -15,18 +15,19 @@ def command(
         Path | None,
         Option("--output", "-o", metavar="FILE", help="Write one HTML page", show_default=False),
     ] = None,
-    full: Annotated[bool, Option("--full", help="Every row, not only the first")] = False,
+    full: Annotated[
+        bool, Option("--full", help="Show all rows of each table, not only 20")
+    ] = False,
     json: JsonOption = False,
 ) -> None:
-    """Show kernels over all runs of a directory: what became slower where, and findings.
+    """Show kernels over all runs of a directory: slowdowns with their jobs, and findings.
 
-    Runs of one group are a job. The newest job, or that of --run, is compared with up to 20 jobs
-    before it on the same machine; a change is claimed only beyond their own variation.
+    The runs of one group are a job. The newest job, or that of --run, is compared with up to 20
+    earlier jobs on the same machine; a change is reported only if it exceeds their variation.
 
     Example:
         kvtrace fleet out/
         kvtrace fleet out/ --run @3f2c81a -o fleet.html
-
     """
     from kvtrace.addons.fleet.fleet_text import fleet_text
     from kvtrace.addons.fleet.model import fleet_object

@@ -1,9 +1,8 @@
-"""Queries and passes on Spark over the same Parquet files, each query a text of SQL.
+"""Queries and passes on Spark over a trace's Parquet files.
 
-The texts are those of `kvtrace.figures.views`, which DuckDB runs as they are; sqlglot translates
-them for Spark. With Ibis, the alternative, queries would be Python that generates SQL, which
-neither the cookbook could show nor a user copy into `kvtrace sql`; queries of users would need
-sqlglot anyway.
+The SQL is that of `kvtrace.figures.views` for DuckDB; sqlglot translates it for Spark. With Ibis,
+the alternative, queries would be Python that generates SQL, which could not be shown in the
+cookbook nor copied into `kvtrace sql`; users' queries would need sqlglot anyway.
 
 pyspark and sqlglot are imported when Spark is requested (`pip install kvtrace[spark]`).
 """

@@ -1,7 +1,7 @@
-"""Translation of DuckDB's SQL to Spark's: the views, and queries of users.
+"""Translation of DuckDB's SQL to Spark's, for kvtrace's views and users' queries.
 
-In Spark, points in time are BIGINT, ns since 1970, since its own type has no nanoseconds. So
-`epoch_ns(t)` is `t`.
+In Spark, points in time are BIGINT, ns since 1970, since Spark's own type has no nanoseconds. So
+`epoch_ns(t)` becomes `t`.
 """
 
 from collections.abc import Collection
@@ -18,23 +18,22 @@ _FUNCTIONS: Final = ("EPOCH_NS", "HOST_NS", "DEVICE_NS")
 
 
 def spark_sql(text: str, names: Collection[str]) -> str:
-    """Return one statement that reads only the tables and views in `names`, for Spark.
+    """Translate one statement for Spark, which may read only the tables and views in `names`.
 
     Raises:
-        BadQuery: the statement is not correct, writes, or reads something outside of the trace: a
-            file, or by a function that sqlglot does not know, such as those that call Java.
-
+        BadQuery: the statement is not correct, writes, reads other tables or files, or calls a
+            function that sqlglot does not know, such as those that call Java.
     """
     try:
         statements = [parsed for parsed in sqlglot.parse(text, read="duckdb") if parsed is not None]
     except SqlglotError as problem:
         raise BadQuery(f"the SQL cannot be read: {_first_line(problem)}") from problem
     if len(statements) != 1:
-        raise BadQuery(f"one SQL statement is needed, and there are {len(statements)}.")
+        raise BadQuery(f"the query must be one SQL statement, but has {len(statements)}.")
     statement = statements[0]
     if not isinstance(statement, exp.Query):
-        raise BadQuery(f"only statements that read are allowed, and this is {statement.key}.")
-    _refuse_others(statement, names)
+        raise BadQuery(f"only statements that read are allowed, not {statement.key}.")
+    _refuse_other_tables(statement, names)
     translated = statement.transform(_translated)
     try:
         return str(translated.sql(dialect="spark", unsupported_level=sqlglot.ErrorLevel.RAISE))
@@ -45,33 +44,33 @@ def spark_sql(text: str, names: Collection[str]) -> str:
 
 
 def names_in(text: str) -> set[str]:
-    """Return the names of tables that a statement reads; BadQuery if it cannot be parsed."""
+    """Return the names, in lower case, of tables that SQL reads; BadQuery if it is not valid."""
     try:
         tables = [
             table
             for statement in sqlglot.parse(text, read="duckdb")
             if statement
-            for table in _tables(statement)
+            for table in _tables_read(statement)
         ]
     except SqlglotError as problem:
         raise BadQuery(f"the SQL cannot be read: {_first_line(problem)}") from problem
     return {table.name.lower() for table in tables}
 
 
-def _tables(statement: exp.Expr) -> list[exp.Table]:
+def _tables_read(statement: exp.Expr) -> list[exp.Table]:
     return list(statement.find_all(exp.Table))
 
 
-def _refuse_others(statement: exp.Expr, names: Collection[str]) -> None:
+def _refuse_other_tables(statement: exp.Expr, names: Collection[str]) -> None:
     aliases = {table.alias.lower() for table in statement.find_all(exp.CTE)}
-    for table in _tables(statement):
+    for table in _tables_read(statement):
         is_plain_name = (
             isinstance(table.this, exp.Identifier) and not table.db and not table.catalog
         )
         if not is_plain_name or table.name.lower() not in {*names, *aliases}:
             raise BadQuery(
-                f"{table.sql(dialect='duckdb')} is not a table of the trace, and others cannot be "
-                "read."
+                f"{table.sql(dialect='duckdb')} is not a table of the trace, and other tables "
+                "cannot be read."
             )
     for function in statement.find_all(exp.Anonymous):
         if function.name.upper() not in _FUNCTIONS:

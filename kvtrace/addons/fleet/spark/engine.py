@@ -1,4 +1,4 @@
-"""The engine `spark` of commands that can run elsewhere."""
+"""The engine `spark`, for commands with the option --engine."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
 
 class SparkEngine:
-    """Spark at `master`, for example local[4]; errors are those of `spark_session`."""
+    """Engine that queries tables and evaluates calls on Spark.
+
+    `master` is Spark's address, for example local[4]; for errors see `spark_session`.
+    """
 
     def tables(self, trace: "Trace", runs: "Sequence[Run]", master: str | None) -> "SparkTrace":
         """Return the tables of runs, for queries in SQL."""
@@ -19,7 +22,7 @@ class SparkEngine:
         return SparkTrace(trace, runs, master)
 
     def evaluation(self, master: str | None) -> "Evaluation":
-        """Return a function that evaluates calls for clients on Spark."""
+        """Return a function that evaluates runs' calls for clients on Spark."""
         from kvtrace.addons.fleet.spark.spreading import on_spark
 
         return on_spark(master)

@@ -48,15 +48,14 @@ class SparkFailed(KvtraceError):
 
 
 def spark_session(master: str | None) -> "SparkSession":
-    """Return a new session, with its own views, of the running Spark or a new one.
+    """Return a new session with its own views; start Spark if this process has none running.
 
     Args:
-        master: Where Spark runs, as local[4] or spark://host:7077; None: as Spark is configured.
+        master: Spark's address, such as local[4] or spark://host:7077; None: as configured.
 
     Raises:
         BadSetting: Spark, or Java for it, is not installed.
         SparkFailed: Spark does not start.
-
     """
     try:
         import sqlglot  # noqa: F401 - so that one sentence names both packages
@@ -83,7 +82,7 @@ def spark_session(master: str | None) -> "SparkSession":
 
 
 def _find_java() -> None:
-    """Check that Java is installed; Spark checks the version."""
+    """Raise BadSetting if Java is not installed; Spark itself checks the version."""
     if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
         raise BadSetting("Spark needs Java 17 or newer; install Java, or set JAVA_HOME.")
 
@@ -96,13 +95,9 @@ class SparkTrace:
     """
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"], master: str | None = None) -> None:
-        """Start Spark, or use the running one.
+        """Start Spark if needed, at `master`; see `spark_session` for errors.
 
-        Args:
-            trace: The trace whose tables statements may read.
-            runs: The runs whose rows the tables contain.
-            master: Where Spark runs; see `spark_session`, also for errors.
-
+        Statements read the rows of `runs` in the tables of `trace`.
         """
         self._trace = trace
         self._runs = runs
@@ -123,7 +118,6 @@ class SparkTrace:
         Raises:
             BadQuery: the statement is not correct, or does not only read tables of the trace.
             SparkFailed: a task failed, for example since executors do not find the files.
-
         """
         from pyspark.errors import AnalysisException, PySparkException
 
@@ -141,13 +135,13 @@ class SparkTrace:
         return result
 
     def _make_views(self, names: Iterable[str]) -> None:
-        """Create the missing views among `names`, with those that they need."""
+        """Create the views and tables in `names`, and those that they read, unless they exist."""
         from kvtrace.addons.fleet.spark.dialect import spark_sql
 
         view_names = set(names)
         for name in tables_of(view_names):
             if name not in self._made_views:
-                self._frame(name).createOrReplaceTempView(name)
+                self._table_frame(name).createOrReplaceTempView(name)
         texts = view_texts(view_names)
         allowed = {*TABLES, *VIEWS}
         for name, text in texts.items():
@@ -155,9 +149,9 @@ class SparkTrace:
                 self.session.sql(spark_sql(text, allowed)).createOrReplaceTempView(name)
         self._made_views |= {*tables_of(view_names), *texts}
 
-    def _frame(self, name: str) -> "DataFrame":
+    def _table_frame(self, name: str) -> "DataFrame":
         table = self._trace.definition(name, self._runs)
-        schema = _plain(table.schema)
+        schema = _schema_for_spark(table.schema)
         parts = self._scans.parts(name)
         if not in_plain_folders(self._trace.path.resolve(), parts):
             parts = {}
@@ -169,14 +163,14 @@ class SparkTrace:
         )
         if parts:
             paths = [path for files in parts.values() for path in files]
-            part_rows = self._read(table.name, schema, paths)
+            part_rows = self._read_parquet(table.name, schema, paths)
             has_several_parts = any(len(files) > 1 for files in parts.values())
             if name in _BY_CONTENT and has_several_parts:
                 part_rows = part_rows.dropDuplicates(["run", _BY_CONTENT[name]])
             frame = part_rows if frame is None else part_rows.unionByName(frame)
         return self.session.createDataFrame(schema.empty_table()) if frame is None else frame
 
-    def _read(self, name: str, schema: pa.Schema, paths: Sequence[Path]) -> "DataFrame":
+    def _read_parquet(self, name: str, schema: pa.Schema, paths: Sequence[Path]) -> "DataFrame":
         from pyspark.sql.pandas.types import from_arrow_schema
 
         if self._local:
@@ -186,15 +180,15 @@ class SparkTrace:
         return reader.parquet(*map(self._address, paths))
 
     def _address(self, path: Path) -> str:
-        """Return the address of a path for Spark, whatever its own file system; unescaped."""
+        """Return the full address of a local or stored path for Spark, without escapes."""
         remote = remote_folder(path)
         if remote is not None and not self._local:
             return remote.address_of(path)
         return f"file://{path.resolve()}"
 
 
-def _plain(schema: pa.Schema) -> pa.Schema:
-    """Return a schema with points in time as integers, and dictionaries as their values."""
+def _schema_for_spark(schema: pa.Schema) -> pa.Schema:
+    """Return a schema in which timestamps are int64 and dictionaries are their value types."""
 
     def plain_type(type_: pa.DataType) -> pa.DataType:
         if pa.types.is_timestamp(type_):
@@ -205,6 +199,6 @@ def _plain(schema: pa.Schema) -> pa.Schema:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of an exception's text."""
+    """Return the first line of an exception's text, or its type if it has none."""
     text = str(error).strip() or type(error).__name__
     return text.split("\n", 1)[0].strip()[:500]

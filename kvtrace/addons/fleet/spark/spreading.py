@@ -1,9 +1,8 @@
-"""Replay and sanitize on Spark: each task evaluates some unique calls of a run.
+"""Replay and sanitize on Spark: each task evaluates up to 32 unique calls of a run.
 
-Calls of one kernel stay together, since they share what is derived from its IR. A task opens the
-trace itself and sends back the rows that clients made; this process joins and writes the rows, as
-`replay` does. Only clients whose rows of a call depend on that call alone (`by_call`) can run on
-Spark.
+A task has calls of one kernel, which share facts derived from its IR. It opens the trace itself and
+returns the rows that clients made; this process joins and writes the rows, as `replay` does. Only
+clients whose rows on a call depend on that call alone (`by_call`) can run on Spark.
 """
 
 import pickle
@@ -32,7 +31,7 @@ _ANSWER: Final = "run string, first bigint, made binary"
 
 @dataclass(frozen=True, slots=True)
 class _ClientResult:
-    """The rows and facts that one client made of some calls; `error`: why it failed."""
+    """The tables and facts that one client made from a task's calls; `error`: why it failed."""
 
     tables: dict[str, pa.Table]
     facts: dict[str, Any]
@@ -42,14 +41,14 @@ class _ClientResult:
 
 @dataclass(frozen=True, slots=True)
 class _TaskResult:
-    """The results of a task: one per client, and the calls that failed."""
+    """The results of a task: one per client, and messages on calls that failed."""
 
     results: list[_ClientResult]
     failures: list[str]
 
 
 def on_spark(master: str | None) -> Engine:
-    """Return a function that evaluates calls on Spark; `master` and errors as `spark_session`."""
+    """Return `replay_on_spark` for a `master`, as in `spark_session`."""
     return partial(replay_on_spark, master=master)
 
 
@@ -61,15 +60,18 @@ def replay_on_spark(
     Raises:
         BadSetting: a client needs all calls in one process, or Spark is not installed.
         SparkFailed: a task failed, for example since executors lack the trace or kvtrace.
-
     """
     clients = [recipe() for recipe in recipes]
     for client in clients:
         if not client.by_call:
-            raise BadSetting(f"the client {client.name} needs all calls of a run, in one process.")
+            raise BadSetting(
+                f"the client {client.name} cannot run on Spark: it needs all calls in one process."
+            )
     tasks = [task for run in selection.runs for task in _tasks(selection.trace, run)]
-    results_by_run = _run(spark_session(master), selection.trace, recipes, tasks) if tasks else {}
-    return [_joined(selection.trace, run, clients, results_by_run) for run in selection.runs]
+    results_by_run = (
+        _run_tasks(spark_session(master), selection.trace, recipes, tasks) if tasks else {}
+    )
+    return [_write_results(selection.trace, run, clients, results_by_run) for run in selection.runs]
 
 
 def _tasks(trace: Trace, run: Run) -> Iterator[dict[str, Any]]:
@@ -77,13 +79,13 @@ def _tasks(trace: Trace, run: Run) -> Iterator[dict[str, Any]]:
     by_kernel: dict[int | None, list[int]] = {}
     for row in calls.to_pylist():
         by_kernel.setdefault(row["kernel_id"], []).append(row["call_id"])
-    for numbers in by_kernel.values():
-        for begin in range(0, len(numbers), _MOST_CALLS):
-            part = numbers[begin : begin + _MOST_CALLS]
-            yield {"run": run.run_id, "first": part[0], "calls": part}
+    for call_ids in by_kernel.values():
+        for begin in range(0, len(call_ids), _MOST_CALLS):
+            chunk = call_ids[begin : begin + _MOST_CALLS]
+            yield {"run": run.run_id, "first": chunk[0], "calls": chunk}
 
 
-def _run(
+def _run_tasks(
     session: Any, trace: Trace, recipes: Sequence[Recipe], tasks: Sequence[dict[str, Any]]
 ) -> dict[str, list[_TaskResult]]:
     from pyspark.errors import PySparkException
@@ -92,7 +94,7 @@ def _run(
     address = str(trace.path.resolve()) if remote is None else remote.address
 
     def evaluated(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        yield from _evaluated(address, recipes, batches)
+        yield from _evaluate_batches(address, recipes, batches)
 
     # A task is a partition: durations differ, and a free executor takes the next partition.
     frame = session.createDataFrame(pa.Table.from_pylist(list(tasks), _TASK))
@@ -107,10 +109,13 @@ def _run(
     return results_by_run
 
 
-def _evaluated(
+def _evaluate_batches(
     address: str, recipes: Sequence[Recipe], batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Evaluate calls in a task of Spark."""
+    """Evaluate the calls of each row of `batches`, and yield rows with pickled results.
+
+    This runs in Spark's processes; `address` is the trace's.
+    """
     trace = open_trace(address)
     for task in (row for batch in batches for row in batch.to_pylist()):
         (run,) = trace.select(task["run"])
@@ -130,24 +135,26 @@ def _client_result(member: Member) -> _ClientResult:
     return _ClientResult(tables, facts, member.sample, error)
 
 
-def _joined(
+def _write_results(
     trace: Trace, run: Run, clients: Sequence[Client], results_by_run: dict[str, list[_TaskResult]]
 ) -> Outcome:
     """Write the rows that the tasks of a run made, and return the outcome of the run."""
-    parts = results_by_run.get(run.run_id, [])
+    task_results = results_by_run.get(run.run_id, [])
     errors = []
     for position, client in enumerate(clients):
-        results = [part.results[position] for part in parts]
+        results = [task_result.results[position] for task_result in task_results]
         try:
-            _write(trace, run, client, results)
+            _write_client_tables(trace, run, client, results)
         except KvtraceError as error:
             errors.append(error)
     calls = trace.table("calls", (run,), columns=["call_id"]).num_rows
-    failures = tuple(failure for part in parts for failure in part.failures)
+    failures = tuple(failure for task_result in task_results for failure in task_result.failures)
     return Outcome(run.run_id, calls, failures, errors=tuple(errors))
 
 
-def _write(trace: Trace, run: Run, client: Client, results: Sequence[_ClientResult]) -> None:
+def _write_client_tables(
+    trace: Trace, run: Run, client: Client, results: Sequence[_ClientResult]
+) -> None:
     error = next((result.error for result in results if result.error is not None), None)
     if error is not None:
         raise ClientFailed(error)
@@ -171,7 +178,7 @@ def _write(trace: Trace, run: Run, client: Client, results: Sequence[_ClientResu
 
 
 def _first_rows(rows: pa.Table, key: str) -> pa.Table:
-    """Return the first row of each key."""
+    """Return the first row with each value of the column `key`."""
     numbered = rows.append_column("place", pa.array(range(rows.num_rows), pa.int64()))
     firsts = numbered.select([key, "place"]).group_by(key).aggregate([("place", "min")])
     return rows.take(firsts["place_min"])

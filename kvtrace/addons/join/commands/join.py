@@ -15,41 +15,41 @@ def command(
         Option(
             "--times",
             metavar="TIMES",
-            help="A trace as kvtrace import makes it, or files that it reads; repeat for ranks",
+            help="A trace made by kvtrace import, or files that kvtrace import reads; repeat the "
+            "option for several ranks",
         ),
     ],
     run: RunOption = None,
     by_order: Annotated[
         bool,
-        Option("--by-order", help="Find launches by their order even where clocks agree"),
+        Option("--by-order", help="Match launches by their order even if both clocks agree"),
     ] = False,
     dry_run: Annotated[
-        bool, Option("--dry-run", help="Show what would be joined, and write nothing")
+        bool, Option("--dry-run", help="Show the matches without writing them")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Add device times that another profiler took to a recording of the same program.
+    """Add device times of another profiler to a recording of the same program.
 
-    The recording knows each launch's arguments and IR, the other trace when kernels ran. Executions
-    are joined by host times where both are of one process, else by the order on their streams;
-    replays of CUDA graphs by the kernels that were captured. Each pair has its grade of certainty;
-    what is not joined is counted by reason. Afterwards profile, report, diff and convert show the
-    times as they show kvtrace's own. Calling it again replaces what it wrote.
+    The recording has each launch's arguments and IR, the other trace the times of kernels.
+    Executions are matched with launches by host times if both traces are of one process, else by
+    the order on their streams; replays of CUDA graphs by the kernels that were captured. Each match
+    has a grade of certainty; executions without a match are counted by reason. Afterwards profile,
+    report, diff and convert show the times like kvtrace's own. A second join replaces the first.
 
     Example:
         kvtrace join out/ --times rank0.pt.trace.json
         kvtrace join out/ --times imported/ --dry-run --json
-
     """
     from kvtrace.addons.join.join_text import lines
     from kvtrace.addons.join.results import join, opened_times, write
 
     recording = select(trace, run)
     source = ", ".join(path.name for path in times)
-    with opened_times(times) as theirs:
-        joined_runs = join(recording, theirs, by_order=by_order)
+    with opened_times(times) as selected_times:
+        joined_runs = join(recording, selected_times, by_order=by_order)
         if not dry_run:
-            write(recording, theirs, joined_runs, source)
+            write(recording, selected_times, joined_runs, source)
     if as_json:
         objects = [
             {"run": joined.run.run_id, "written": not dry_run, **joined.settings(source)}
@@ -61,4 +61,4 @@ def command(
             line for joined in joined_runs for line in lines(joined.counts, joined.run.run_id)
         )
     complain_of(recording.trace)
-    complain_of(theirs.trace)
+    complain_of(selected_times.trace)

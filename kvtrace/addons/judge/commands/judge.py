@@ -12,7 +12,7 @@ ShapesOption = Annotated[
     Option(
         "--shapes",
         metavar="INPUTS",
-        help='Inputs, as "x=f32[1000, 64], eps=1e-6"; may be repeated',
+        help='Inputs, such as "x=f32[1000, 64], eps=1e-6"; may be repeated',
         show_default=False,
     ),
 ]
@@ -26,7 +26,7 @@ def command(
     ] = None,
     entry: Annotated[
         str | None,
-        Option(metavar="FN", help="The function or class that launches", show_default=False),
+        Option(metavar="FN", help="Function or class that is called", show_default=False),
     ] = None,
     shapes: ShapesOption = None,
     trace: Annotated[
@@ -55,7 +55,7 @@ def command(
         ),
     ] = None,
     views: Annotated[
-        bool, Option("--views/--no-views", help="Try strided and offset inputs, too")
+        bool, Option("--views/--no-views", help="Also try strided, offset and other views")
     ] = True,
     trust_host: Annotated[
         bool, Option("--trust-host", help="Trust results that PyTorch computes after launches")
@@ -76,10 +76,10 @@ def command(
         ),
     ] = None,
     text: Annotated[
-        bool, Option("--text", help="Print a few lines, the default on a terminal")
+        bool, Option("--text", help="Print lines of text, the default on a terminal")
     ] = False,
     as_json: Annotated[
-        bool, Option("--json", help="Print JSON, the default unless on a terminal")
+        bool, Option("--json", help="Print JSON, the default if the output is no terminal")
     ] = False,
     schema: Annotated[
         bool, Option("--schema", help="Print the JSON schema of the output, and exit")
@@ -89,15 +89,14 @@ def command(
 
     Runs the file's function on several sizes, values and views, in a process with limits, and
     evaluates the launches in another process. Compares results with the reference in float64, and
-    judges all rules, for all sizes where possible. Prints a few lines on a terminal, one JSON
-    object elsewhere. Exit code 0: right, 1: wrong, 2: cannot be judged.
+    judges launches by all rules, for all sizes if possible. Prints text on a terminal, otherwise
+    one JSON object. Exit code 0: right, 1: wrong, 2: cannot be judged.
 
     Example:
         kvtrace judge softmax.py --reference ref.py:softmax
         kvtrace judge add.py --shapes "x=f32[1000], y=f32[1000]" --json
         kvtrace judge kernel.py --reference model.py:Model --device "A100 PCIe"
         kvtrace judge softmax.py --reference ref.py:softmax --trace out/
-
     """
     from kvtrace.addons.judge.judge_file import judge_file, judgment_text
     from kvtrace.addons.judge.judge_file import schema as written_schema
@@ -113,7 +112,7 @@ def command(
     from kvtrace.schema.errors import BadSetting
 
     if text and as_json:
-        raise BadSetting("--text and --json exclude each other; give one.")
+        raise BadSetting("--text and --json cannot be combined: choose one.")
     if schema:
         print(json.dumps(written_schema(), indent=2))
         return 0

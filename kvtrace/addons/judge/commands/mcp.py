@@ -1,4 +1,4 @@
-"""`kvtrace mcp`: judging, and questions about traces, as tools of the Model Context Protocol."""
+"""`kvtrace mcp`: a server of the Model Context Protocol that judges kernels and reads traces."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,7 @@ _INSTRUCTIONS: Final = (
 
 
 class CannotServe(KvtraceError):
-    """A tool cannot give the requested answer."""
+    """A tool of the server cannot answer a request."""
 
     slug = "cannot-serve"
 
@@ -39,7 +39,8 @@ def command(
         Option(
             "--root",
             metavar="FOLDER",
-            help="Open files below this folder, or a store's address; may be repeated [default: .]",
+            help="Folder, or address of an object store, below which files may be opened; may be "
+            "repeated [default: .]",
         ),
     ] = None,
     seconds: Annotated[
@@ -55,8 +56,7 @@ def command(
     needs pip install 'kvtrace[mcp]'. Files outside of the roots are not opened.
 
     Example:
-        kvtrace mcp --root ~/traces --root .     # the client talks to it
-
+        kvtrace mcp --root ~/traces --root .     # started by the agent's client
     """
     server(root or ["."], seconds=seconds, unconfined=unconfined).run("stdio")
 
@@ -68,13 +68,11 @@ def server(
 
     Args:
         roots: Folders, or addresses of object stores, below which files are opened.
-        seconds: Time for each answer.
-        unconfined: Files are judged even where this system cannot confine them; clients cannot
-            set this.
+        seconds: Time limit of each answer.
+        unconfined: Judge files even if this system cannot confine them; clients cannot set this.
 
     Raises:
         MissingPackage: the SDK is not installed.
-
     """
     from kvtrace import __version__
     from kvtrace.schema.errors import MissingPackage
@@ -83,7 +81,7 @@ def server(
         from mcp.server import MCPServer
     except ImportError as problem:
         raise MissingPackage(
-            "kvtrace mcp takes the Model Context Protocol's SDK, 2.0 or newer; install it with "
+            "kvtrace mcp needs the Model Context Protocol's SDK, 2.0 or newer; install it with "
             "pip install 'kvtrace[mcp]'."
         ) from problem
     server_ = MCPServer(
@@ -96,7 +94,7 @@ def server(
 
 
 def _with_error_sentences(tool: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a tool whose errors reach the client as plain sentences."""
+    """Return a tool that raises kvtrace's errors as ToolError, whose text the client receives."""
     from mcp.server.mcpserver.exceptions import ToolError
 
     @wraps(tool)
@@ -119,11 +117,10 @@ class Roots:
         self._folders = [Path(root).expanduser().resolve() for root in listed if "://" not in root]
 
     def path(self, text: str) -> str:
-        """Return a client's path resolved, or the store's address, if it may be opened.
+        """Return the resolved path of a client's file, or its address in a store, if allowed.
 
         Raises:
             CannotServe: the path is not below a root, or contains a link to elsewhere.
-
         """
         if ":/" in text:
             return self._address(text)
@@ -137,19 +134,19 @@ class Roots:
         return str(path)
 
     def side(self, text: str) -> str:
-        """Return a side of a diff: a path, or the name of a commit or run of the other side."""
+        """Return a side of a diff: an allowed path; or unchanged, the name of a commit or run."""
         is_name = "/" not in text and not Path(text).exists()
         return text if is_name else self.path(text)
 
     def _check(self, path: Path, text: str) -> None:
         if not any(path == root or root in path.parents for root in self._folders):
             raise CannotServe(
-                f"{text} is not below a folder that this server opens ({self}); start it with "
-                "kvtrace mcp --root FOLDER for another"
+                f"{text} is not below the server's roots ({self}); start the server with "
+                "kvtrace mcp --root FOLDER to allow another folder"
             )
 
     def _address(self, text: str) -> str:
-        """Return an address below a root's address, with the options of the root."""
+        """Return a client's address with the options of its root; raise if no root allows it."""
         for root in self._addresses:
             base, sign, options = root.partition("?")
             below = text.removeprefix(base.rstrip("/"))
@@ -157,8 +154,8 @@ class Roots:
             if is_below and not {"..", "."} & set(below.split("/")) and not set(below) & set("?#%"):
                 return f"{text}{sign}{options}"
         raise CannotServe(
-            f"{text} is not below an address that this server opens ({self}); start it with "
-            "kvtrace mcp --root s3://BUCKET/FOLDER to allow one"
+            f"{text} is not below the server's roots ({self}); start the server with "
+            "kvtrace mcp --root s3://BUCKET/FOLDER to allow an address"
         )
 
     def __str__(self) -> str:
@@ -167,10 +164,12 @@ class Roots:
 
 
 class Tools:
-    """The tools of the server; each asks a separate process, which is killed after its time."""
+    """The tools of the server; each runs a separate process, which is killed at the time limit.
+
+    `judge_options` are passed to `kvtrace judge`.
+    """
 
     def __init__(self, roots: Roots, seconds: float, judge_options: Sequence[str]) -> None:
-        """Store the server's settings; `judge_options` are passed to `kvtrace judge`."""
         self._roots = roots
         self._seconds = seconds
         self._judge_options = judge_options
@@ -193,7 +192,6 @@ class Tools:
             target: What to compile for, as cuda:90.
             device: The device whose roofline to use, as "H100 PCIe".
             trust_host: Whether to believe what PyTorch computes after the last launch.
-
         """
         if reference:
             file, sign, name = reference.rpartition(":")
@@ -222,7 +220,6 @@ class Tools:
             trace: Trace directory.
             run: Run id, its beginning, or @COMMIT; without it the newest group of runs.
             rules: Rules by id, "default" or "all"; one that begins with "-" is left out.
-
         """
         return await self._ask("sanitize", trace=self._roots.path(trace), run=run, rules=rules)
 
@@ -233,7 +230,6 @@ class Tools:
             trace: Trace directory.
             run: Run id, its beginning, or @COMMIT.
             device: The device whose roofline to use, as "H100 PCIe".
-
         """
         return await self._ask("profile", trace=self._roots.path(trace), run=run, device=device)
 
@@ -243,7 +239,6 @@ class Tools:
         Args:
             before: Trace directory, DIRECTORY/@COMMIT or DIRECTORY/RUN.
             after: The other side.
-
         """
         return await self._ask(
             "diff", before=self._roots.path(before), after=self._roots.side(after)
@@ -263,7 +258,6 @@ class Tools:
             run: Run id, its beginning, or @COMMIT.
             rows: How many rows to return at most, up to 10,000; `more` says whether there are
                 others.
-
         """
         most = min(max(rows, 0), _MOST_ROWS)
         path = self._roots.path(trace)
@@ -275,7 +269,11 @@ class Tools:
         )
 
     async def _answer(self, module: str, words: Sequence[str], content: bytes = b"") -> str:
-        """Return a module's printed answer; the module's processes are killed after their time."""
+        """Run a module with arguments and input, and return its output.
+
+        Raises:
+            CannotServe: the module printed nothing, or did not end in time and was killed.
+        """
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", module, *words, stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, start_new_session=True,
@@ -285,8 +283,8 @@ class Tools:
                 answer, errors = await process.communicate(content)
         except TimeoutError:
             raise CannotServe(
-                f"there was no answer within {self._seconds:g} s; ask for less, or start the "
-                "server with kvtrace mcp --seconds for more"
+                f"there was no answer within {self._seconds:g} s; request less, or start the "
+                "server with a larger limit: kvtrace mcp --seconds"
             ) from None
         finally:
             if process.returncode is None:

@@ -1,7 +1,7 @@
 """The seccomp filter that refuses system calls to a confined process.
 
-Refused calls reach the host or rarely used parts of the kernel, start a process or a program, or
-take memory that belongs to no process, as shared anonymous memory, locks and watches do:
+Refused are calls that reach the host or rarely used parts of the kernel, that start a process or a
+program, or that use memory which counts for no process, as locks and watches do:
 https://docs.kernel.org/userspace-api/seccomp_filter.html.
 """
 
@@ -73,7 +73,7 @@ _BY_ARGUMENT: Final = frozenset(("clone", "fcntl", "ioctl", "mmap", "prctl"))
 
 @dataclass(frozen=True, slots=True)
 class RefusedCall:
-    """A system call that is refused: always, or if some bits of an argument have a value.
+    """A refused system call: always, or only if some bits of an argument have a certain value.
 
     Attributes:
         call: name of the system call.
@@ -81,7 +81,6 @@ class RefusedCall:
         argument: position of the deciding argument, from 0; None: the call is always refused.
         equal: refused value of the deciding bits.
         mask: deciding bits among the argument's lower 32.
-
     """
 
     call: str
@@ -112,14 +111,13 @@ CONFINED: Final = (
 
 
 def install(refused: Iterable[RefusedCall] = CONFINED) -> None:
-    """Refuse system calls from now on to this process and all that it starts.
+    """Refuse system calls from now on, for this process and its threads and children.
 
     Raises:
         OSError: the kernel has no filters, or the machine is not supported.
-
     """
     if system_calls.MACHINE is None:
-        raise OSError(errno.ENOSYS, "the machine's system calls are not known")
+        raise OSError(errno.ENOSYS, "the numbers of this machine's system calls are not known")
     lines = b"".join(struct.pack("=HBBI", *line) for line in _program(refused))
     buffer = ctypes.create_string_buffer(lines)
     program = struct.pack("HxxxxxxP", len(lines) // 8, ctypes.addressof(buffer))

@@ -1,4 +1,4 @@
-"""Landlock rules: file changes in one folder alone, no TCP, no signals to outside processes."""
+"""Landlock rules: writes to one folder only, no TCP, no signals to outside processes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _SCOPES: Final = 0b11  # abstract sockets, signals
 
 
 def restrict(folder: Path) -> int:
-    """Restrict this process by Landlock; return Landlock's version, 0 if it is missing.
+    """Restrict this process by Landlock; return Landlock's version, 0 if the kernel lacks it.
 
-    Only `folder` and /dev/null can be written. Where the version can, there are no TCP connections,
-    and no signals and abstract sockets to processes outside.
+    Only `folder` and /dev/null can be written. Newer versions also forbid TCP connections, and
+    signals and abstract sockets to outside processes.
 
-    This is a second wall inside of the mounts, and the only wall for files without mounts.
+    Besides the mounts, this is a second wall for files; without mounts, the only one.
     https://docs.kernel.org/userspace-api/landlock.html lists the features of each version.
     """
     try:

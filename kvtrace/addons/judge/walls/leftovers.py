@@ -1,7 +1,7 @@
-"""Files that a confined process has left, which may be anything: links, FIFOs, deep folders.
+"""Copying and deletion of the files that a confined process left: perhaps links, FIFOs, deep trees.
 
-Only regular files are taken over, through descriptors, after all processes that could change the
-files have ended. No function recurses, and no path is longer than a name.
+Only regular files are copied, through descriptors, after all processes that could change the files
+have ended. No function recurses, and no path is longer than a name.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _AT_ONCE: Final = 1 << 24
 
 
 class TooManyFiles(Exception):
-    """The process left more than is taken over."""
+    """The process left more files or bytes than are copied."""
 
 
-def take_over(source: int, target: int, most_bytes: int, without: Collection[str] = ()) -> None:
+def copy_files(source: int, target: int, most_bytes: int, without: Collection[str] = ()) -> None:
     """Copy the regular files of one open folder into another; both descriptors stay open.
 
     Args:
@@ -38,7 +38,6 @@ def take_over(source: int, target: int, most_bytes: int, without: Collection[str
 
     Raises:
         TooManyFiles: the folder has too many entries or bytes.
-
     """
     pending = [(os.dup(source), os.dup(target), 0)]
     entries = 0
@@ -51,7 +50,7 @@ def take_over(source: int, target: int, most_bytes: int, without: Collection[str
                         continue
                     entries += 1
                     if entries > _MOST_ENTRIES:
-                        raise TooManyFiles(f"it left more than {_MOST_ENTRIES:,} files")
+                        raise TooManyFiles(f"there are more than {_MOST_ENTRIES:,} files")
                     if entry.is_file(follow_symlinks=False):
                         most_bytes -= _copy_file(
                             entry.name, source_folder, target_folder, most_bytes
@@ -68,42 +67,45 @@ def take_over(source: int, target: int, most_bytes: int, without: Collection[str
 
 
 def _copy_file(name: str, source_folder: int, target_folder: int, most: int) -> int:
-    """Copy a file if it is regular, and return its size, else 0."""
+    """Copy a regular file, and return its size; of other files, return 0."""
     with closing(os.open(name, _READING, dir_fd=source_folder)) as (source,):
         facts = os.fstat(source)
         if not stat.S_ISREG(facts.st_mode):
             return 0
         if facts.st_size > most:
-            raise TooManyFiles("it left larger files than it may take memory")
+            raise TooManyFiles("the files that it left exceed its memory limit")
         return copy_content(source, name, target_folder, facts.st_size, 0o600)
 
 
 def copy_content(source: int, name: str, folder: int, size: int, mode: int) -> int:
-    """Copy an open file into a new file of an open folder; return its size, at most `size`."""
+    """Copy at most `size` bytes of an open file into a new file of an open folder.
+
+    Returns the number of copied bytes; `mode` has the new file's permissions.
+    """
     with closing(os.open(name, _MAKING, mode, dir_fd=folder)) as (target,):
-        done = 0
-        while done < size:
-            part = os.sendfile(target, source, done, min(_AT_ONCE, size - done))
-            if part == 0:
+        copied = 0
+        while copied < size:
+            count = os.sendfile(target, source, copied, min(_AT_ONCE, size - copied))
+            if count == 0:
                 break
-            done += part
-    return done
+            copied += count
+    return copied
 
 
 def remove(folder: Path) -> None:
-    """Delete a folder with all that is in it, however deeply nested.
+    """Delete a folder with all its contents, also if they are deeply nested.
 
-    Inner folders are moved up, until no folder contains another, so only two are open at a time.
+    Inner folders are moved up, until no folder contains another, so that only two are open at once.
     """
     names = (f".{secrets.token_hex(8)}-{number}" for number in count())
     with closing(os.open(folder, _FOLDER)) as (top,):
         while listed := os.listdir(top):  # noqa: PTH208 - by its descriptor
             for name in listed:
-                _remove_one(top, name, names)
+                _remove_entry(top, name, names)
     folder.rmdir()
 
 
-def _remove_one(top: int, name: str, names: Iterator[str]) -> None:
+def _remove_entry(top: int, name: str, names: Iterator[str]) -> None:
     if not _is_folder(top, name):
         os.unlink(name, dir_fd=top)
         return
@@ -117,7 +119,7 @@ def _remove_one(top: int, name: str, names: Iterator[str]) -> None:
 
 
 def _is_folder(parent: int, name: str) -> bool:
-    """Return whether a name is a folder, after making the folder accessible."""
+    """Return whether a name is a folder; if so, first make it accessible."""
     if not stat.S_ISDIR(os.lstat(name, dir_fd=parent).st_mode):
         return False
     os.chmod(name, 0o700, dir_fd=parent)
@@ -126,7 +128,7 @@ def _is_folder(parent: int, name: str) -> bool:
 
 @contextlib.contextmanager
 def closing(*descriptors: int) -> Iterator[tuple[int, ...]]:
-    """Close descriptors at the end of a block."""
+    """Yield open descriptors, and close them at the end of the block."""
     try:
         yield descriptors
     finally:

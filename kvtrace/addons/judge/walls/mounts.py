@@ -1,7 +1,7 @@
-"""The root folder of a confined process: system files, read-only, and a folder in memory.
+"""The root folder of a confined process: read-only system files, and a folder in memory.
 
-No other file of the host exists there, so neither do its sockets and devices. Of /proc there is a
-single file, since /proc names the host's disks, kernel settings, and keys.
+No other files, sockets or devices of the host exist there. Of /proc there is a single file, since
+/proc reveals the host's disks, kernel settings and keys.
 """
 
 from __future__ import annotations
@@ -32,11 +32,10 @@ _INODES: Final = 16_384
 
 
 def enter_namespaces() -> None:
-    """Enter new namespaces, without a namespace of users if that is allowed.
+    """Move this process into new namespaces; into a new user namespace only if needed for that.
 
     Raises:
         OSError: this system does not allow new namespaces.
-
     """
     user, group = os.geteuid(), os.getegid()
     with contextlib.suppress(PermissionError):
@@ -51,20 +50,20 @@ def enter_namespaces() -> None:
 def change_root(
     folder: Path, reads: Iterable[Path], size: int, code: Iterable[Path] = ()
 ) -> list[str]:
-    """Make a root of readable files, with a folder in memory at the path of `folder`.
+    """Replace this process's root by one with readable files, and a folder in memory.
 
     Args:
-        folder: The only writable folder; the new one is empty, and the host's is out of reach.
+        folder: The path of the new folder in memory, the only writable one; the host's folder of
+            this path is not reachable any more.
         reads: Readable files and folders besides Python's and the system's.
         size: Capacity of the folder in bytes.
-        code: Python files to copy, with the files beside them that they can import.
+        code: Python files to copy, with the files of their folders that they can import.
 
     Returns:
-        Files beside the code that were not copied, with reasons.
+        Files of these folders that were not copied, with reasons.
 
     Raises:
         OSError: this system does not allow such mounts.
-
     """
     system_calls.mount("none", "/", None, _WHOLE_TREE | _PRIVATE)
     shared = _outermost([*map(Path, _SYSTEM), *_python_paths(folder), *reads])
@@ -111,7 +110,7 @@ def _outermost(paths: Iterable[Path]) -> list[Path]:
 
 
 def _bind(root: str, path: Path, *, device: bool = False) -> None:
-    """Mount a file, folder or device of the host at its own path under a root, read-only."""
+    """Make a file, folder or device of the host readable at the same path under a new root."""
     target = root + str(path)
     os.makedirs(os.path.dirname(target), exist_ok=True)  # noqa: PTH103, PTH120
     if str(path) in _SYSTEM and path.is_symlink() and path.is_dir():

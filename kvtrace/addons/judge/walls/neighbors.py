@@ -1,7 +1,7 @@
-"""Copies of the files beside a judged file that can be imported.
+"""Copying of a judged file and of the files in its folder that it can import.
 
 The author of the file also controls the folder, where a link may lead to a private key. So no link
-is followed, the folder is never left, and files that are too large or too many are left out and
+is followed, only the folder is read, and files that are too large or too many are left out and
 reported.
 """
 
@@ -31,21 +31,24 @@ _KINDS: Final = {
 
 
 class UnsuitableFile(Exception):
-    """A file is not read; the text says what the file is."""
+    """A file is not regular or too large; the text says what it is, such as "a link"."""
 
 
 def open_regular(name: str, folder: int | None = None) -> int:
-    """Open a regular file of bounded size for reading, without following a link or waiting.
+    """Open a regular file of at most 1 MiB for reading, without following a link or blocking.
+
+    Returns the descriptor. `folder` is the descriptor of the open folder of `name`, if any.
 
     Raises:
         UnsuitableFile: the file is not regular, or too large.
         OSError: the file cannot be opened.
-
     """
-    _check(os.stat(name, dir_fd=folder, follow_symlinks=False))  # opening a device may do things
+    _check_regular(
+        os.stat(name, dir_fd=folder, follow_symlinks=False)
+    )  # opening a device may do things
     descriptor = os.open(name, _READING, dir_fd=folder)
     try:
-        _check(os.fstat(descriptor))
+        _check_regular(os.fstat(descriptor))
     except UnsuitableFile:
         os.close(descriptor)
         raise
@@ -53,12 +56,11 @@ def open_regular(name: str, folder: int | None = None) -> int:
 
 
 def read_regular(file: Path) -> bytes:
-    """Return the bytes of a regular file of bounded size.
+    """Return the bytes of a regular file of at most 1 MiB.
 
     Raises:
         UnsuitableFile: the file is not regular, or too large.
         OSError: the file cannot be read.
-
     """
     with os.fdopen(open_regular(str(file)), "rb") as opened_file:
         content = opened_file.read(MOST_BYTES_OF_FILE + 1)
@@ -68,20 +70,22 @@ def read_regular(file: Path) -> bytes:
 
 
 def copy(file: Path, root: str) -> list[str]:
-    """Copy a Python file, and importable files beside the file, to the same paths below a root.
+    """Copy a Python file, and importable files of its folder, to the same paths below a root.
 
-    Other Python files are copied, and folders with `__init__.py` with all their regular files.
+    Importable are other Python files, and folders with `__init__.py` with all their regular files.
     Files with several names (hard links) are left out.
 
     Returns:
         Files that were left out, with reasons: `key.py (a link)`.
-
     """
     return _Copy(file, root).left_out
 
 
 class _Copy:
-    """A copy of a folder by descriptors, so that no path is resolved twice."""
+    """Copies a file and its importable neighbors below a root; `left_out` has the others.
+
+    It works with descriptors, so that no path is resolved twice.
+    """
 
     def __init__(self, file: Path, root: str) -> None:
         self.left_out: list[str] = []
@@ -94,11 +98,11 @@ class _Copy:
             self._copy_file(file.name, file.name, folder, target_folder, judged=True)
             self._copy_siblings(file.name, folder, target_folder)
         if len(self.left_out) > _MOST_LISTED:
-            more = len(self.left_out) - _MOST_LISTED
-            self.left_out[_MOST_LISTED:] = [f"and {more} more"]
+            unlisted_count = len(self.left_out) - _MOST_LISTED
+            self.left_out[_MOST_LISTED:] = [f"and {unlisted_count} more"]
 
     def _copy_siblings(self, judged: str, source: int, target: int) -> None:
-        for name, mode in _listed(source):
+        for name, mode in _names_with_modes(source):
             if name == judged:
                 continue
             if name.endswith(".py") or (name.isidentifier() and stat.S_ISLNK(mode)):
@@ -117,7 +121,7 @@ class _Copy:
             return
         os.mkdir(name, 0o755, dir_fd=target)
         with closing(inner, os.open(name, _FOLDER, dir_fd=target)) as (_, inner_target):
-            for entry, mode in _listed(inner):
+            for entry, mode in _names_with_modes(inner):
                 if self._files < 0:
                     return
                 if entry == "__pycache__" or entry.startswith("."):
@@ -144,7 +148,7 @@ class _Copy:
             if facts.st_nlink > 1 and not judged:
                 self._leave_out(path, "it has another name, by a hard link")
             elif facts.st_size > self._bytes:
-                self._leave_out(path, f"together they are larger than {MOST_BYTES >> 20} MiB")
+                self._leave_out(path, f"all files together exceed {MOST_BYTES >> 20} MiB")
             else:
                 self._bytes -= copy_content(descriptor, name, target, facts.st_size, 0o644)
 
@@ -152,15 +156,15 @@ class _Copy:
         self.left_out.append(f"{ascii(path)[1:-1]} ({reason})")
 
 
-def _check(facts: os.stat_result) -> None:
+def _check_regular(facts: os.stat_result) -> None:
     if not stat.S_ISREG(facts.st_mode):
         raise UnsuitableFile(_KINDS.get(stat.S_IFMT(facts.st_mode), "no regular file"))
     if facts.st_size > MOST_BYTES_OF_FILE:
         raise UnsuitableFile(f"larger than {MOST_BYTES_OF_FILE >> 20} MiB")
 
 
-def _listed(folder: int) -> Iterator[tuple[str, int]]:
-    """Yield the names in an open folder with their modes, sorted."""
+def _names_with_modes(folder: int) -> Iterator[tuple[str, int]]:
+    """Yield the sorted names in an open folder, each with its mode; nothing if it is unreadable."""
     try:
         names = sorted(os.listdir(folder))
     except OSError:

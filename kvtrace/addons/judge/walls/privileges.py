@@ -1,4 +1,4 @@
-"""Removal of capabilities, and resource limits of one process."""
+"""Removal of this process's capabilities, and limits of its resources."""
 
 from __future__ import annotations
 
@@ -26,20 +26,19 @@ _PROCESSES_OF_USER: Final = 4096
 
 
 def give_up() -> None:
-    """Drop all capabilities, and any way to regain them by executing a program.
+    """Drop all capabilities of this process, and any way to regain them by executing a program.
 
     Raises:
         OSError: the system refused.
-
     """
     system_calls.prctl(_SET_NO_NEW_PRIVILEGES, 1)
     system_calls.prctl(_AMBIENT, _CLEAR_AMBIENT)
     with contextlib.suppress(PermissionError):  # this process has no capability and cannot get one
         system_calls.prctl(_SET_SECURE, _ROOT_IS_NOBODY)
-        for number in range(_MOST_CAPABILITIES):
-            if not _exists(number):
+        for capability in range(_MOST_CAPABILITIES):
+            if not _capability_exists(capability):
                 break
-            system_calls.prctl(_DROP_BOUND, number)
+            system_calls.prctl(_DROP_BOUND, capability)
     system_calls.set_no_capabilities()
 
 
@@ -50,16 +49,15 @@ def address_space() -> int:
 
 
 def limit(memory: int, seconds: float, *, apart: bool) -> None:
-    """Bound the memory, time, files and descriptors that one process may take.
+    """Limit this process's memory, processor time, files, descriptors and threads.
 
     Args:
         memory: limit of the address space in bytes.
-        seconds: wall-clock time; the limit of processor time is four times as much.
-        apart: a namespace of users counts the threads of this process alone, rather than all of
-            its user. Root's threads are never limited.
-
+        seconds: wall-clock time limit; the limit of processor time is four times as much.
+        apart: the process has its own user namespace, in which its threads alone are counted, not
+            all of its user. Root's threads are never limited.
     """
-    for kind, value in (
+    for resource_kind, value in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, int(seconds * 4) + 1),
         (resource.RLIMIT_FSIZE, _LARGEST_FILE),
@@ -70,12 +68,12 @@ def limit(memory: int, seconds: float, *, apart: bool) -> None:
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
     ):
-        _, hard = resource.getrlimit(kind)
+        _, hard = resource.getrlimit(resource_kind)
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (bound, bound))
+        resource.setrlimit(resource_kind, (bound, bound))
 
 
-def _exists(number: int) -> bool:
+def _capability_exists(number: int) -> bool:
     try:
         system_calls.prctl(_READ_BOUND, number)
     except OSError:

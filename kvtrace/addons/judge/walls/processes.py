@@ -1,7 +1,7 @@
-"""Memory and threads of a confined process while it runs.
+"""Measurement of a running confined process's memory and threads.
 
-The process starts no other process, so the kernel enforces nearly all bounds. Two bounds need a
-watcher: its memory together with its files, and its number of threads.
+The process starts no other process, so the kernel enforces nearly all limits. The supervisor checks
+the other two: memory together with files, and the number of threads.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _MEMORY: Final = ("RssAnon", "RssShmem", "VmSwap")
 
 
 class Processes:
-    """The host's /proc, opened before it is out of reach."""
+    """The host's /proc, opened before the supervisor's root folder changes."""
 
     def __init__(self) -> None:
         self._proc = os.open("/proc", _FOLDER)
@@ -26,7 +26,6 @@ class Processes:
 
         Raises:
             OSError: the process has ended.
-
         """
         fields = dict.fromkeys((*_MEMORY, "Threads"), 0)
         descriptor = os.open(f"{process}/status", os.O_RDONLY | os.O_CLOEXEC, dir_fd=self._proc)

@@ -17,11 +17,10 @@ _DETACH: Final = 2
 
 
 def call(number: int, *arguments: Any) -> int:
-    """Make a system call by its number.
+    """Make a system call by its number, and return its result.
 
     Raises:
         OSError: the system refused the call.
-
     """
     return _checked(_libc.syscall(ctypes.c_long(number), *arguments), f"system call {number}")
 
@@ -34,7 +33,7 @@ def prctl(option: int, *arguments: Any) -> int:
 
 
 def unshare(flags: int) -> None:
-    """Leave namespaces for new ones."""
+    """Move this process into new namespaces, of the kinds in `flags`."""
     _checked(_libc.unshare(flags), "unshare")
 
 
@@ -59,7 +58,7 @@ def restrict_mount(path: str, attributes: int) -> None:
 
 
 def leave_root_for(path: str) -> None:
-    """Make a mount the root of this process, and detach the former root."""
+    """Make the mount at `path` the root of this process, and detach the former root."""
     assert MACHINE is not None
     os.chdir(path)
     call(_PIVOT_ROOT[MACHINE], b".", b".")  # one on top of the other: man 2 pivot_root

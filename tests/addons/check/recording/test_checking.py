@@ -47,7 +47,7 @@ class TestMemory:
     """What was there before and after."""
 
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.int16])
-    def test_what_a_kernel_writes_over_is_kept_as_it_was_and_as_it_became(self, tmp_path, dtype):
+    def test_overwritten_memory_is_recorded_before_and_after_the_launch(self, tmp_path, dtype):
         x = torch.arange(COUNT).to(dtype)
         with kvtrace.capture(tmp_path, check="kernel:double"):
             wanted = {}
@@ -60,7 +60,7 @@ class TestMemory:
         assert [row["why"] for row in found.launches.values()] == ["kernel"] * 3
         assert all(row["programs"] is None for row in found.launches.values())
 
-    def test_what_is_only_read_is_kept_before_alone(self, tmp_path):
+    def test_read_only_memory_is_recorded_only_before_the_launch(self, tmp_path):
         x, y, out = torch.randn(COUNT), torch.randn(COUNT), torch.zeros(COUNT)
         before = whole(out)
         with kvtrace.capture(tmp_path, check="first"):
@@ -72,7 +72,7 @@ class TestMemory:
             (0, 2, "after"): whole(out),
         }
 
-    def test_views_of_one_storage_are_kept_once_and_named_by_the_first(self, tmp_path):
+    def test_views_of_one_storage_are_recorded_once_under_the_first_argument(self, tmp_path):
         base = torch.randn(3 * COUNT)
         before = whole(base)
         with kvtrace.capture(tmp_path, check="first"):
@@ -93,7 +93,7 @@ class TestMemory:
             (0, 1, "after"): whole(out),
         }
 
-    def test_of_large_storages_the_views_are_kept(self, tmp_path, monkeypatch):
+    def test_only_views_of_large_storages_are_recorded(self, tmp_path, monkeypatch):
         monkeypatch.setattr(memory_needed, "LAUNCH_BYTES", 4 * COUNT * 4)
         pool = torch.randn(100 * COUNT)
         x, out = pool[COUNT : 2 * COUNT], pool[5 * COUNT : 6 * COUNT]
@@ -105,7 +105,7 @@ class TestMemory:
         assert found.memory == {(0, 0, "before"): before, (0, 0, "after"): after}
         assert found.launches[0]["programs"] is None
 
-    def test_what_atomic_operations_write_is_kept_whole(self, tmp_path):
+    def test_storages_written_by_atomics_are_recorded_completely(self, tmp_path):
         x, out = torch.ones(COUNT), torch.zeros(1)
         with kvtrace.capture(tmp_path, check="first"):
             kernels.total[(4,)](x, out, COUNT, BLOCK=256)
@@ -123,7 +123,7 @@ class TestMemory:
         ((text, _),) = found.messages["check-left-out"]
         assert "the storage of out overlaps another" in text
 
-    def test_what_a_kernel_does_not_reach_is_not_kept(self, tmp_path):
+    def test_unreachable_memory_is_not_recorded(self, tmp_path):
         x, out = torch.zeros(COUNT), torch.zeros(COUNT)
         with kvtrace.capture(tmp_path, check="first"):
             kernels.add[(4,)](x, torch.zeros(0), out, 0, BLOCK=256)
@@ -139,9 +139,7 @@ class TestMemory:
         rows = plain_rows(open_trace(tmp_path).table("contents"))
         assert [(row["seq"], row["arg"]) for row in rows] == [(0, 1), (1, 1), (2, 1)]
 
-    def test_contents_that_are_looked_at_after_the_launch_share_its_number(
-        self, tmp_path, monkeypatch
-    ):
+    def test_check_and_contents_of_a_launch_have_the_same_number(self, tmp_path, monkeypatch):
         monkeypatch.setattr(contents, "FRACTION", 0.0)
         monkeypatch.setattr(contents, "ALLOWANCE_NS", 0)
         x, out, index = torch.randn(COUNT), torch.zeros(COUNT), torch.randperm(COUNT)
@@ -157,7 +155,7 @@ class TestMemory:
 class TestChoice:
     """Which launches are kept."""
 
-    def test_the_first_launch_of_each_variant(self, tmp_path):
+    def test_setting_first_records_the_first_launch_of_each_variant(self, tmp_path):
         with kvtrace.capture(tmp_path, check="first"):
             for dtype in (torch.float32, torch.float64):
                 for programs in (4, 3):
@@ -176,7 +174,7 @@ class TestChoice:
             (0, 3, 6), "sample"
         )
 
-    def test_several_reasons(self, tmp_path):
+    def test_parts_of_the_setting_are_combined(self, tmp_path):
         x, out = torch.ones(COUNT), torch.ones(COUNT)
         with kvtrace.capture(tmp_path, check="sample:2,first,kernel:str*"):
             for _ in range(3):
@@ -190,7 +188,7 @@ class TestChoice:
             5: "kernel",
         }
 
-    def test_a_launch_by_its_compiled_kernel_counts(self, tmp_path):
+    def test_launch_of_a_compiled_kernel_is_counted(self, tmp_path):
         x = torch.ones(COUNT)
         with kvtrace.capture(tmp_path, check="sample:2"):
             compiled = kernels.double[(4,)](x, COUNT, BLOCK=256)
@@ -198,7 +196,7 @@ class TestChoice:
                 compiled[(4, 1, 1)](x, COUNT, 256)
         assert set(kept(tmp_path).launches) == {0, 2}
 
-    def test_the_first_launch_of_an_autotuner_is_kept(self, tmp_path):
+    def test_first_launch_after_autotuning_is_recorded(self, tmp_path):
         x, out = torch.ones(COUNT), torch.zeros(COUNT)
         with kvtrace.capture(tmp_path, check="first"):
             kernels.tuned.cache.clear()
@@ -207,21 +205,21 @@ class TestChoice:
         launches = plain_rows(open_trace(tmp_path).table("launches"))
         assert [(row["seq"], row["phase"]) for row in launches] == [(seq, "run")]
 
-    def test_kernels_that_are_not_recorded_are_not_kept(self, tmp_path):
+    def test_kernels_excluded_from_the_recording_are_not_checked(self, tmp_path):
         x, out = torch.ones(COUNT), torch.ones(COUNT)
         with kvtrace.capture(tmp_path, check="first", kernels="strided"):
             launched_double(x)
             kernels.strided[(4,)](x, out, COUNT, 1, 1, BLOCK=256)
         assert set(kept(tmp_path).launches) == {0}
 
-    def test_kernels_that_are_compiled_to_ttir_alone(self, tmp_path):
+    def test_kernel_compiled_to_ttir_only_is_checked(self, tmp_path):
         x = torch.ones(COUNT)
         with kvtrace.capture(tmp_path, check="sample:2", compile="ttir"):
             for _ in range(3):
                 launched_double(x)
         assert set(kept(tmp_path).launches) == {0, 2}
 
-    def test_off_there_is_no_hook(self, tmp_path):
+    def test_without_the_setting_launches_have_no_hook(self, tmp_path):
         before = CompiledKernel.run
         with kvtrace.capture(tmp_path, tensors="none") as session:
             launched_double(torch.ones(COUNT))
@@ -265,7 +263,7 @@ class TestBudget:
 
 
 @pytest.mark.process
-def test_launches_of_a_forked_process_are_of_its_own_run(tmp_path):
+def test_launches_of_a_forked_process_are_written_into_its_own_run(tmp_path):
     x = torch.ones(COUNT)
     with kvtrace.capture(tmp_path, check="first"):
         launched_double(x)
@@ -295,7 +293,7 @@ def test_recording_does_not_change_the_programs_results(tmp_path):
     assert main(["trace", "validate", str(tmp_path)]) == 0
 
 
-def test_a_failure_of_ours_is_counted_and_the_launch_is_made(tmp_path, monkeypatch):
+def test_internal_error_is_counted_and_the_launch_still_runs(tmp_path, monkeypatch):
     def failing(*_):
         raise AssertionError("ours")
 
@@ -309,7 +307,7 @@ def test_a_failure_of_ours_is_counted_and_the_launch_is_made(tmp_path, monkeypat
     assert "AssertionError: ours" in found.messages["capture-failure"][0][0]
 
 
-def test_a_full_disk_ends_the_recording_and_nothing_else(tmp_path, monkeypatch, capfd):
+def test_full_disk_ends_the_recording_but_not_the_program(tmp_path, monkeypatch, capfd):
     append = RunWriter.append_rows
 
     def full(self, table, rows):

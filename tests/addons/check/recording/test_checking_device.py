@@ -122,7 +122,7 @@ def test_copies_arrive_later_and_belong_to_their_launches(tmp_path, driver):
     assert driver.waits == 0
 
 
-def test_a_thread_without_a_context_takes_no_copy_for_lost(tmp_path, driver):
+def test_thread_without_a_context_does_not_report_copies_as_lost(tmp_path, driver):
     x = torch.ones(COUNT)
     driver.slow, driver.said = True, 201
     with kvtrace.capture(tmp_path, check="kernel:double"):
@@ -160,7 +160,7 @@ def test_copies_that_come_too_late_are_counted(tmp_path, driver, monkeypatch):
     assert "had not reached the copy" in codes["copy-lost"]
 
 
-def test_where_there_is_no_room_the_launch_waits_for_its_stream(tmp_path, driver):
+def test_launch_waits_for_its_stream_if_copies_do_not_fit_into_pinned_memory(tmp_path, driver):
     x = torch.ones(COUNT)
     driver.slow, driver.copies._size = True, 50_000
     with kvtrace.capture(tmp_path, check="kernel:double"):
@@ -174,7 +174,7 @@ def test_where_there_is_no_room_the_launch_waits_for_its_stream(tmp_path, driver
     assert memory == {seq: {"before": 1.0, "after": 2.0} for seq in range(20)}
 
 
-def test_a_driver_that_refuses_ends_checks_alone(tmp_path, driver):
+def test_driver_error_disables_checks_and_not_the_recording(tmp_path, driver):
     x = torch.ones(COUNT)
     with kvtrace.capture(tmp_path, check="kernel:double"):
         launched(x)
@@ -189,7 +189,7 @@ def test_a_driver_that_refuses_ends_checks_alone(tmp_path, driver):
     assert open_trace(tmp_path).table("launches").num_rows == 3
 
 
-def test_a_driver_that_refuses_after_the_launch_leaves_nothing_half(tmp_path, driver, monkeypatch):
+def test_driver_error_after_the_launch_leaves_no_partial_record(tmp_path, driver, monkeypatch):
     from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 
     x, execute = torch.ones(COUNT), EvaluatingLauncher._execute
@@ -207,7 +207,9 @@ def test_a_driver_that_refuses_after_the_launch_leaves_nothing_half(tmp_path, dr
 
 
 @pytest.mark.parametrize("crowded", [False, True])
-def test_many_equal_pieces_are_copied_by_few_calls(tmp_path, driver, monkeypatch, crowded):
+def test_equally_spaced_pieces_are_copied_by_few_driver_calls(
+    tmp_path, driver, monkeypatch, crowded
+):
     count, programs = 20_000, -(-20_000 // 128)
     for name, value in (("LAUNCH_BYTES", 40_000), ("GAP", 0), ("PROGRAMS", 2)):
         monkeypatch.setattr(memory_needed, name, value)
@@ -235,9 +237,7 @@ def test_many_equal_pieces_are_copied_by_few_calls(tmp_path, driver, monkeypatch
     assert bool(driver.waits) is crowded
 
 
-def test_indices_of_a_large_launch_are_read_when_its_stream_gets_there(
-    tmp_path, driver, monkeypatch
-):
+def test_indices_of_a_large_launch_are_read_in_stream_order(tmp_path, driver, monkeypatch):
     monkeypatch.setattr(memory_needed, "LAUNCH_BYTES", 30_000)
     count = 50_000
     x, out, index = torch.randn(count), torch.zeros(count), torch.randperm(count)

@@ -65,7 +65,7 @@ def kept(out):
     return found, {row["code"]: row for row in plain_rows(trace.table("messages"))}
 
 
-def test_what_the_first_replay_reads_and_makes_is_kept(tmp_path, driver):
+def test_inputs_and_outputs_of_the_first_replay_are_recorded(tmp_path, driver):
     x = torch.arange(COUNT, dtype=torch.float32)
     with kvtrace.capture(tmp_path, check="first") as session:
         captured(driver, x)
@@ -85,7 +85,7 @@ def test_what_the_first_replay_reads_and_makes_is_kept(tmp_path, driver):
     assert set(kept(tmp_path)[0]) == set(found)  # the first launch was checked
 
 
-def test_pieces_of_any_alignment_are_kept(tmp_path, driver):
+def test_pieces_of_any_alignment_are_copied(tmp_path, driver):
     whole = torch.arange(3 * COUNT, dtype=torch.float32)
     views = [whole[1:400], whole[1001:1003], whole[2002:2999]]
     with kvtrace.capture(tmp_path, check="kernel:double"):
@@ -101,7 +101,7 @@ def test_pieces_of_any_alignment_are_kept(tmp_path, driver):
     assert torch.equal(found[2, "after"], whole)
 
 
-def test_room_that_was_read_is_used_again_and_no_later_replay_writes_there(
+def test_memory_of_read_copies_is_reused_and_not_written_by_later_replays(
     tmp_path, driver, monkeypatch
 ):
     monkeypatch.setattr(graph_copies, "GRAPH_BYTES", 9000)  # for one launch of 4,000 bytes
@@ -125,7 +125,7 @@ def test_room_that_was_read_is_used_again_and_no_later_replay_writes_there(
     assert "first replay" in codes["check-in-graph"]["text"]
 
 
-def test_a_graph_that_is_not_replayed_is_said_to_be_none(tmp_path, driver):
+def test_graph_without_a_replay_is_reported_as_not_checked(tmp_path, driver):
     x = torch.ones(COUNT)
     with kvtrace.capture(tmp_path, check="kernel:double"):
         for _ in range(3):
@@ -137,7 +137,7 @@ def test_a_graph_that_is_not_replayed_is_said_to_be_none(tmp_path, driver):
 
 
 @pytest.mark.sweep
-def test_many_pieces_go_by_one_node(tmp_path, driver, monkeypatch):
+def test_many_pieces_are_copied_by_one_graph_node(tmp_path, driver, monkeypatch):
     count = 20_000
     for name, value in (("LAUNCH_BYTES", 40_000), ("GAP", 0), ("PROGRAMS", 2)):
         monkeypatch.setattr(memory_needed, name, value)
@@ -160,7 +160,7 @@ def test_many_pieces_go_by_one_node(tmp_path, driver, monkeypatch):
         assert trace.artifact(row["artifact"]) == data[places].numpy().tobytes()
 
 
-def test_a_driver_that_refuses_ends_checks_alone(tmp_path, driver):
+def test_driver_error_disables_checks_and_not_the_recording(tmp_path, driver):
     x = torch.ones(COUNT)
     with kvtrace.capture(tmp_path, check="kernel:double"):
         driver.failing = True

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kvtrace.addons.check.recording import device_kernels, graph_copies
-from kvtrace.addons.check.recording.device_answers import Answer, Digested
+from kvtrace.addons.check.recording.device_answers import Answer, DigestAnswer
 from kvtrace.addons.check.recording.device_code import (
     ATTEMPTS,
     FORMATS,
@@ -73,13 +73,13 @@ class Device:
         kernels._lock = Lock()
         kernels.blocks = blocks
         kernels._finite, kernels._digest = "kvtrace_finite", "kvtrace_digest"
-        kernels._flags = self._ring(8, 8)
-        kernels._sums = self._ring(8, device_kernels._SUMS)
+        kernels._flags = self._new_ring(8, 8)
+        kernels._sums = self._new_ring(8, device_kernels._SUMS)
         kernels._control, kernels.reserves = 0, ()
         self._at = BASE
         self._random = random.Random(seed)
 
-    def _ring(self, slots, size):
+    def _new_ring(self, slots, size):
         answers = {8: 0x1000, device_kernels._SUMS: 0x2000}[size]
         self.memory.add(answers, bytes(slots * size))
         self.memory.add(answers + 0x10000, bytes(slots * size))
@@ -110,11 +110,11 @@ class Device:
 
     def answer(self, answer: Answer):
         """What stands there: (number, flags), or (number, sums)."""
-        if isinstance(answer, Digested):
-            place = answer.place
+        if isinstance(answer, DigestAnswer):
+            place = answer.address
             sums = [self.memory.read(place + 8 * (1 + n), 8) for n in range(answer.count)]
             return self.memory.read(place, 4), sums
-        return self.memory.read(answer.place + 4, 4), self.memory.read(answer.place, 4)
+        return self.memory.read(answer.address + 4, 4), self.memory.read(answer.address, 4)
 
 
 @pytest.fixture(autouse=True)
@@ -139,7 +139,7 @@ def planted(dtype, count, seed):
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
-def test_flags_are_those_of_each_number_that_there_is(dtype):
+def test_flags_are_right_for_every_bit_pattern_of_a_type(dtype):
     bits = np.arange(1 << 8 * min(FORMATS[dtype].bytes, 2), dtype=np.uint64)
     shift = 8 * max(0, FORMATS[dtype].bytes - 2)  # of wider ones: sign, exponent and leading bits
     for low in (0, 1):
@@ -170,7 +170,7 @@ def test_the_device_finds_what_numpy_finds(dtype, seed):
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
-def test_flags_are_of_all_lines_whatever_is_digested(dtype):
+def test_flags_cover_all_lines_even_if_digests_are_sampled(dtype):
     device, size = Device(), FORMATS[dtype].bytes
     array = np.ones(1000, TYPES[dtype])
     array[128 // size + 1] = np.nan  # in the second line
@@ -188,7 +188,7 @@ def test_the_machine_refuses_vectors_that_are_not_aligned(op):
         Launch(text.replace("@", op.replace("16", "24")), "it", memory, (1, 1), 1, b"").run()
 
 
-def test_what_one_launch_found_is_forgotten_by_the_next_one_of_the_slot_unless_it_is_a_node():
+def test_flags_are_reset_at_reuse_of_a_slot_except_for_graph_nodes():
     device = Device()
     bad = device.put(np.full(5000, np.nan, np.float32), 0, "fp32")
     good = device.put(np.zeros(5000, np.float32), 4, "fp32")
@@ -213,24 +213,24 @@ def test_what_one_launch_found_is_forgotten_by_the_next_one_of_the_slot_unless_i
 def test_the_device_digests_as_numpy_does_whatever_the_order_of_blocks(lines):
     random = np.random.default_rng(3)
     arrays = [random.integers(0, 256, count, np.uint8) for count in (1, 9, 16, 130, 9001)]
-    befores = (0, 5, 0, 15, 8)
+    paddings = (0, 5, 0, 15, 8)
     found = []
     for seed, blocks in ((0, 1), (1, 3)):
         device = Device(blocks, seed)
         pieces = [
             device.put(array, before, lines=lines)
-            for array, before in zip(arrays, befores, strict=True)
+            for array, before in zip(arrays, paddings, strict=True)
         ]
         number, sums = device.answer(device.kernels.digest(pieces, 0))
         assert number == 1
         found.append(sums)
     assert found[0] == found[1]
     assert found[0] == [
-        digest(array, lines, before) for array, before in zip(arrays, befores, strict=True)
+        digest(array, lines, before) for array, before in zip(arrays, paddings, strict=True)
     ]
 
 
-def test_the_digest_tells_where_a_byte_stands_and_any_change_of_one():
+def test_digest_depends_on_each_byte_and_its_position():
     memory = np.random.default_rng(1).integers(0, 256, 4096, np.uint8)
     seen = {digest(memory)}
     for place in (0, 7, 8, 4095, 2048):
@@ -246,7 +246,7 @@ def test_the_digest_tells_where_a_byte_stands_and_any_change_of_one():
 
 
 @pytest.mark.parametrize("bit", [63, 31, 0, 20])
-def test_no_two_flips_of_a_bit_undo_each_other(bit):
+def test_digest_changes_for_any_two_flipped_bits(bit):
     memory = np.random.default_rng(7).normal(size=4096)
     words = memory.view(np.uint64)
     before, changes = digest(memory.view(np.uint8)), []
@@ -258,7 +258,7 @@ def test_no_two_flips_of_a_bit_undo_each_other(bit):
     assert len(set(changes) | undone) == 2 * len(changes)
 
 
-def test_a_sampled_digest_sees_one_line_in_so_many():
+def test_sampled_digest_depends_on_one_line_in_n():
     memory = np.zeros(128 * 8, np.uint8)
     before = digest(memory, 4)
     memory[128] = 1
@@ -284,7 +284,7 @@ def kept(device, written, read, keep=(True, True)):
     return next((kind for kind, bit in enumerate(KEPT) if found & bit), None), answer
 
 
-def test_the_first_launch_that_makes_a_nan_of_none_is_kept_and_no_other():
+def test_only_the_first_launch_that_makes_a_new_nan_is_recorded():
     device = Device()
     device.reserve()
     fine, bad, infinite = numbers(), numbers(np.nan), numbers(-np.inf)
@@ -293,7 +293,7 @@ def test_the_first_launch_that_makes_a_nan_of_none_is_kept_and_no_other():
     kind, answer = kept(device, [fine, bad], [infinite, fine])
     assert kind == 0
     contents = [fine, bad, infinite, fine]
-    for array, place, before in zip(contents, answer.places, (4, 4, 8, 8), strict=True):
+    for array, place, before in zip(contents, answer.offsets, (4, 4, 8, 8), strict=True):
         held = device.memory.bytes(RESERVES + place + before, array.nbytes)
         assert held == array.tobytes()
     assert kept(device, [bad], [numbers(2.0)])[0] is None  # it is not free
@@ -302,7 +302,7 @@ def test_the_first_launch_that_makes_a_nan_of_none_is_kept_and_no_other():
     assert kept(device, [bad], [numbers(4.0)], keep=(True, False))[0] == 0
 
 
-def test_infinities_have_a_reserve_of_their_own_and_need_inputs_without():
+def test_infinities_have_a_separate_reserve_and_are_stored_for_finite_inputs():
     device = Device()
     device.reserve()
     assert kept(device, [numbers(np.inf)], [numbers(1, -np.inf)])[0] is None
@@ -311,7 +311,7 @@ def test_infinities_have_a_reserve_of_their_own_and_need_inputs_without():
     assert kept(device, [numbers(np.nan)], [numbers()])[0] == 0
 
 
-def test_integers_that_are_read_are_kept_and_have_no_nan():
+def test_integer_inputs_are_recorded_without_flags():
     device = Device()
     device.reserve()
     index = device.put(np.full(40, -1, np.int32), 0, None)
@@ -340,7 +340,7 @@ def test_a_graph_node_reports_at_each_replay_that_its_memory_was_stored():
     assert device.answer(device.kernels.finite([fine], [fine], 0, True))[1] == NAN | KEPT[0]
 
 
-def test_there_is_an_end_to_looking_at_inputs():
+def test_attempts_to_store_a_launch_in_a_reserve_are_limited():
     device = Device()
     device.reserve()
     device.memory.write(0x40004, 4, ATTEMPTS)  # so often there was a NaN in the inputs
@@ -348,7 +348,7 @@ def test_there_is_an_end_to_looking_at_inputs():
         assert kept(device, [numbers(np.nan)], [numbers()])[0] is None
 
 
-def test_the_parameter_has_room_for_what_is_packed():
-    assert len(device_kernels._packed(Piece(16, 16), 0)) == device_kernels.ROW
+def test_table_rows_fit_into_the_kernel_parameter():
+    assert len(device_kernels._table_row(Piece(16, 16), 0)) == device_kernels.ROW
     assert device_kernels._head.size <= device_kernels.HEAD
     assert THREADS % 32 == 0

@@ -65,7 +65,7 @@ class TestFinite:
         assert flags(tmp_path) == {(1, 1, "after"): (False, True), (2, 1, "after"): (True, True)}
         assert rows(tmp_path, "checked_launches") == []  # their inputs had some
 
-    def test_the_first_launch_that_makes_a_nan_is_kept_with_what_it_read(self, tmp_path):
+    def test_first_launch_that_makes_a_nan_is_recorded_with_its_inputs(self, tmp_path):
         good, bad = numbers(), numbers(4.0, -1.0)
         out = torch.zeros(COUNT)
         with kvtrace.capture(tmp_path, check="finite"):
@@ -82,7 +82,7 @@ class TestFinite:
         assert np.isnan(held[1, 1, "after"]).nonzero()[0].tolist() == [1]
         assert kept["bytes"] == 8 * COUNT
 
-    def test_of_some_launches_the_others_are_not_judged_and_that_is_counted(self, tmp_path):
+    def test_launches_skipped_by_sampling_are_counted_in_messages(self, tmp_path):
         out, other, bad = torch.zeros(COUNT), torch.zeros(COUNT), numbers(float("nan"))
         with kvtrace.capture(tmp_path, check="finite:3,digest:2"):
             for _ in range(7):
@@ -99,7 +99,7 @@ class TestFinite:
         (digested,) = (count for text, count in said.items() if "no digests" in text)
         assert (judged, digested) == (4, 3)
 
-    def test_memory_that_begins_at_the_same_address_is_other_memory(self, tmp_path):
+    def test_tensors_of_other_sizes_at_the_same_address_are_distinguished(self, tmp_path):
         x, out = torch.ones(64, 32), torch.zeros(64 * 32)
         x[9, 3] = float("nan")
         with kvtrace.capture(tmp_path, check="finite"):
@@ -109,7 +109,7 @@ class TestFinite:
                 out.zero_()
         assert set(flags(tmp_path)) == {(1, 1, "after"), (3, 1, "after")}
 
-    def test_infinities_that_are_made_are_kept_apart_from_nans(self, tmp_path):
+    def test_launches_that_make_infinities_are_recorded_separately_from_nans(self, tmp_path):
         out = torch.zeros(COUNT)
         with kvtrace.capture(tmp_path, check="finite"):
             launched(kernels.logarithms, numbers(0.0), out)
@@ -117,7 +117,7 @@ class TestFinite:
             launched(kernels.doubled, numbers(float("-inf")), out)
         assert [row["seq"] for row in rows(tmp_path, "checked_launches")] == [0, 1]
 
-    def test_a_nan_from_infinities_is_born_and_an_infinity_from_a_nan_is_not(self, tmp_path):
+    def test_nan_from_infinities_is_an_origin_but_infinity_from_nan_is_not(self, tmp_path):
         x = numbers(float("inf"))
         with kvtrace.capture(tmp_path, check="finite"):
             launched(kernels.inverted, x)
@@ -128,14 +128,14 @@ class TestFinite:
             (0, 0, "before"): (False, True),
         }
 
-    def test_what_is_changed_in_place_is_kept_as_it_was(self, tmp_path):
+    def test_tensor_changed_in_place_is_recorded_from_before_the_launch(self, tmp_path):
         x = numbers(3.0, 0.0)
         with kvtrace.capture(tmp_path, check="finite"):
             launched(kernels.inverted, x)
         assert x[1].isnan()
         assert memory(tmp_path)[0, 0, "before"][:3].tolist() == [3.0, 0.0, 1.0]
 
-    def test_what_is_large_and_changed_in_place_is_left_out_and_that_is_said(self, tmp_path):
+    def test_large_tensor_changed_in_place_is_left_out_with_a_message(self, tmp_path):
         x = numbers(0.0, count=(1 << 18) + 1)
         with kvtrace.capture(tmp_path, check="finite"):
             launched(kernels.inverted, x)
@@ -153,13 +153,13 @@ class TestFinite:
         assert [row["seq"] for row in rows(tmp_path, "checked_launches")] == [0]
         assert len(flags(tmp_path)) == 2
 
-    def test_the_budget_holds(self, tmp_path):
+    def test_launch_beyond_the_byte_budget_is_flagged_but_not_recorded(self, tmp_path):
         with kvtrace.capture(tmp_path, check="finite", check_bytes=7999):
             launched(kernels.logarithms, numbers(-1.0), torch.zeros(COUNT))
         assert rows(tmp_path, "checked_launches") == []
         assert len(flags(tmp_path)) == 1
 
-    def test_a_launch_can_be_sampled_too(self, tmp_path):
+    def test_settings_finite_digest_first_and_contents_can_be_combined(self, tmp_path):
         with kvtrace.capture(tmp_path, check="finite,digest,first", tensors="all"):
             launched(kernels.logarithms, numbers(-1.0), torch.zeros(COUNT))
         whys = sorted(row["why"] for row in rows(tmp_path, "checked_launches"))
@@ -205,7 +205,7 @@ class TestDigest:
             launched(kernels.doubled, x, out)
         assert digests(tmp_path) == {(0, 0, "before"): of(x, 16), (0, 1, "after"): of(out)}
 
-    def test_views_of_one_storage_are_one(self, tmp_path):
+    def test_views_of_one_storage_have_one_digest(self, tmp_path):
         both = torch.arange(2 * COUNT, dtype=torch.float32)
         with kvtrace.capture(tmp_path, check="digest"):
             before = of(both)
@@ -240,7 +240,7 @@ def tuned(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.log(tl.load(x + lanes, mask=lanes < n)), mask=lanes < n)
 
 
-def test_trials_of_an_autotuner_are_not_looked_at(tmp_path):
+def test_trial_launches_of_autotuners_are_not_examined(tmp_path):
     x, out = numbers(-1.0), torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="finite,digest"):
         tuned[lambda meta: (triton.cdiv(COUNT, meta["BLOCK"]),)](x, out, COUNT)
@@ -250,18 +250,18 @@ def test_trials_of_an_autotuner_are_not_looked_at(tmp_path):
     assert {seq for seq, _, _ in digests(tmp_path)} == runs
 
 
-def test_only_kernels_that_are_recorded_are_looked_at(tmp_path):
+def test_only_recorded_kernels_are_examined(tmp_path):
     with kvtrace.capture(tmp_path, check="finite,digest", kernels="doubled"):
         launched(kernels.logarithms, numbers(-1.0), torch.zeros(COUNT))
         launched(kernels.doubled, numbers(float("nan")), torch.zeros(COUNT))
     assert set(flags(tmp_path)) == {(0, 1, "after")}
 
 
-def test_nothing_of_ours_reaches_the_program(tmp_path, monkeypatch):
+def test_error_in_an_examination_does_not_reach_the_program(tmp_path, monkeypatch):
     def broken(*_):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("kvtrace.addons.check.recording.outputs.Outputs._flag", broken)
+    monkeypatch.setattr("kvtrace.addons.check.recording.outputs.Outputs._search_outputs", broken)
     out = torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.doubled, numbers(2.0), out)

@@ -83,7 +83,7 @@ def test_a_new_nan_is_flagged_and_its_launch_recorded(tmp_path, driver):
     assert held[:3].tolist() == [3.0, -1.0, 1.0]
 
 
-def test_what_is_changed_in_place_was_put_aside_on_the_device(tmp_path, driver):
+def test_tensor_changed_in_place_was_copied_on_the_device(tmp_path, driver):
     x = numbers(4.0, 0.0)
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.inverted, x)
@@ -91,7 +91,7 @@ def test_what_is_changed_in_place_was_put_aside_on_the_device(tmp_path, driver):
     assert x[1].isnan()
 
 
-def test_nothing_is_put_aside_for_a_kernel_that_is_kept(tmp_path, driver, monkeypatch):
+def test_no_copies_are_made_for_a_kernel_with_a_recorded_launch(tmp_path, driver, monkeypatch):
     copied = []
     monkeypatch.setattr(
         device_kernels.DeviceKernels, "aside", lambda _, pieces, stream: copied.append(pieces)
@@ -104,7 +104,7 @@ def test_nothing_is_put_aside_for_a_kernel_that_is_kept(tmp_path, driver, monkey
     assert rows(tmp_path, "checked_launches") == []
 
 
-def test_views_that_begin_anywhere(tmp_path, driver):
+def test_unaligned_views_are_examined_on_the_device(tmp_path, driver):
     whole = torch.full((COUNT,), -1.0)
     whole[3:7] = 2.0
     out = torch.full((COUNT,), NAN)
@@ -120,7 +120,7 @@ def test_views_that_begin_anywhere(tmp_path, driver):
     assert found[0, 0] % (1 << 64) == digest(held, 1, whole.data_ptr() + 12)
 
 
-def test_digests_are_those_of_the_cpu(tmp_path, driver):
+def test_device_digests_equal_those_of_the_cpu(tmp_path, driver):
     x, out = torch.randn(COUNT), torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="digest"):
         launched(kernels.doubled, x, out)
@@ -132,7 +132,7 @@ def test_digests_are_those_of_the_cpu(tmp_path, driver):
     assert found == wanted
 
 
-def test_answers_that_come_late_are_waited_for(tmp_path, driver):
+def test_late_answers_are_written_at_the_end_of_the_recording(tmp_path, driver):
     driver.slow = True
     x, out = numbers(-1.0), torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="finite,digest"):
@@ -143,7 +143,7 @@ def test_answers_that_come_late_are_waited_for(tmp_path, driver):
     assert len(rows(tmp_path, "digests")) == 6
 
 
-def test_answers_that_never_come_are_given_up(tmp_path, driver):
+def test_answers_that_never_arrive_are_dropped_after_a_wait(tmp_path, driver):
     driver.slow = driver.lost = True
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.logarithms, numbers(-1.0), torch.zeros(COUNT))
@@ -152,7 +152,7 @@ def test_answers_that_never_come_are_given_up(tmp_path, driver):
     assert "copy-lost" in codes(tmp_path)
 
 
-def test_an_unread_reserve_of_an_earlier_recording_is_reused(tmp_path, driver):
+def test_unread_reserve_of_an_earlier_recording_is_reused(tmp_path, driver):
     out = torch.zeros(COUNT)
     driver.capturing = True
     with kvtrace.capture(tmp_path / "0", check="finite"):
@@ -165,7 +165,7 @@ def test_an_unread_reserve_of_an_earlier_recording_is_reused(tmp_path, driver):
         assert [row["seq"] for row in rows(tmp_path / number, "checked_launches")] == [0]
 
 
-def test_launches_in_a_graph_are_looked_at_when_it_is_replayed(tmp_path, driver):
+def test_outputs_of_launches_in_a_graph_are_examined_at_replays(tmp_path, driver):
     x, out, other = numbers(), torch.zeros(COUNT), torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="finite,digest"):
         driver.capturing = True
@@ -197,7 +197,7 @@ def test_more_launches_than_slots_are_left_out_and_the_program_goes_on(tmp_path,
     assert "check-busy" in codes(tmp_path)
 
 
-def test_launches_that_are_never_made_give_their_slots_back(tmp_path, driver, monkeypatch):
+def test_slots_of_failed_launches_are_freed(tmp_path, driver, monkeypatch):
     from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 
     def broken(*_):
@@ -228,7 +228,7 @@ def test_a_failing_driver_call_ends_examinations_with_a_message(tmp_path, driver
     assert len(rows(tmp_path, "launches")) == 2
 
 
-def test_the_first_launch_alone_takes_memory(tmp_path, driver):
+def test_memory_is_allocated_by_the_first_launch_only(tmp_path, driver):
     out = torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="finite,digest"):
         launched(kernels.doubled, numbers(), out)

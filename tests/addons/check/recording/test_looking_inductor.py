@@ -18,7 +18,7 @@ __all__ = ["autotuner"]
 
 @pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
 @pytest.mark.parametrize("tensors", ["index", "all"])
-def test_memory_is_kept_of_launches_to_be_checked(
+def test_memory_of_selected_inductor_launches_is_recorded(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str, tensors: str
 ) -> None:
     monkeypatch.setenv("KVTRACE_NATIVE", native)
@@ -55,7 +55,7 @@ def test_memory_is_kept_of_launches_to_be_checked(
     assert 0 in contents if tensors == "all" else not contents
 
 
-def test_programs_of_a_large_launch_are_kept(
+def test_only_some_programs_of_a_large_launch_are_recorded(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(memory_needed, "LAUNCH_BYTES", 20_000)
@@ -78,7 +78,7 @@ def test_programs_of_a_large_launch_are_kept(
 
 @pytest.mark.parametrize("native", ["1", "0"], ids=["native", "twin"])
 @pytest.mark.parametrize("tensors", ["index", "all"])
-def test_outputs_of_launches_are_looked_at(
+def test_outputs_of_inductor_launches_are_examined(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, native: str, tensors: str
 ) -> None:
     monkeypatch.setenv("KVTRACE_NATIVE", native)

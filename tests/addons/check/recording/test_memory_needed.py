@@ -94,7 +94,7 @@ def test_recorded_memory_suffices_to_compute_the_programs_outputs(tmp_path, name
             np.testing.assert_allclose(computed, left, rtol=2**-9, atol=2**-9)
 
 
-def test_strides_make_pieces_and_small_gaps_between_them_are_kept(tmp_path, monkeypatch):
+def test_strided_accesses_are_recorded_as_pieces_with_small_gaps_included(tmp_path, monkeypatch):
     count = 20_000
     x, out = torch.randn(5 * count), torch.zeros(3 * count)
     for gap, pieces in ((15, 128), (16, 1)):
@@ -111,7 +111,7 @@ def test_strides_make_pieces_and_small_gaps_between_them_are_kept(tmp_path, monk
                    for at, part in found.memory[0, 0, "before"])  # fmt: skip
 
 
-def test_too_many_pieces_are_fewer_programs(tmp_path, monkeypatch):
+def test_fewer_programs_are_recorded_if_there_are_too_many_pieces(tmp_path, monkeypatch):
     count = 20_000
     monkeypatch.setattr(memory_needed, "SPANS", 300)
     x, out = torch.randn(5 * count), torch.zeros(3 * count)
@@ -136,7 +136,7 @@ def test_accesses_are_evaluated_once_for_each_kind_of_launch(tmp_path, monkeypat
     assert set(kept(tmp_path).launches) == {0, 1, 2, 3}
 
 
-def test_small_indices_say_which_bytes_are_read(tmp_path):
+def test_bytes_read_through_small_indices_are_recorded(tmp_path):
     count = 100_000
     x, out = torch.randn(count), torch.zeros(count)
     wanted = {}
@@ -159,7 +159,7 @@ def test_small_indices_say_which_bytes_are_read(tmp_path):
         assert check(oracle).answer == "agrees"
 
 
-def test_loops_that_small_integers_bound_are_known(tmp_path):
+def test_large_launch_with_loop_bounds_from_small_integers_is_recorded(tmp_path):
     count = 100_000
     x, out = torch.randn(count), torch.zeros(count)
     with kvtrace.capture(tmp_path, check="first"):
@@ -181,10 +181,10 @@ def test_a_launch_whose_accesses_take_too_long_to_evaluate_is_left_out(tmp_path,
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("gather", "where a load goes is not known"),
-        ("total", "what an atomic operation leaves is known of all programs alone"),
-        ("until", "how often a loop runs depends on data"),
-        ("pointed", "it follows addresses that lie in memory"),
+        ("gather", "the addresses of a load are not known"),
+        ("total", "the result of an atomic operation depends on all programs"),
+        ("until", "the trip count of a loop depends on data"),
+        ("pointed", "the kernel follows addresses that it loads from memory"),
     ],
 )
 def test_a_large_launch_with_unknown_addresses_is_left_out_with_the_reason(tmp_path, name, why):

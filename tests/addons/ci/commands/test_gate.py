@@ -28,8 +28,10 @@ def baseline(project, tmp_path_factory, capsys):
     if not saved.exists():
         assert gate("--save") == 0
         output = capsys.readouterr()
-        assert "there was no baseline main, so nothing is compared" in output.out
-        assert "kept as the baseline main: 1 kernel, 3 launches" in output.out
+        assert (
+            "there was no baseline main yet, so the run is saved without a comparison" in output.out
+        )
+        assert "saved the run as the baseline main: 1 kernel, 3 launches" in output.out
         shutil.copytree(BASELINES, saved)
     else:
         shutil.copytree(saved, BASELINES)
@@ -41,7 +43,7 @@ def test_missing_baseline_is_an_error_that_says_how_to_save_it(project, capsys):
     errors = capsys.readouterr().err
     assert "there is no baseline 'main'" in errors
     assert "kvtrace gate --save --against main" in errors
-    assert "--markdown is not written" in errors
+    assert "the file of --markdown is not written" in errors
     assert json.loads((project / "gate.sarif").read_text())["version"] == "2.1.0"
     # as the error says
     assert main(["baseline", "save", "main"]) == 0
@@ -94,18 +96,18 @@ def test_failing_program_fails_the_gate_and_is_not_saved(baseline, capsys):
     output = capsys.readouterr()
     assert "findings.new: add" in output.out
     assert "the program failed with exit code 3" in output.err
-    assert "it is not kept as the baseline" in output.err
+    assert "the run is not saved as the baseline" in output.err
     assert open_trace(BASELINES / "main").run_ids == saved
 
 
 def test_program_ended_by_a_signal_has_the_exit_code_of_a_shell(project, capsys):
     assert gate(program=("-c", "import os, signal; os.kill(os.getpid(), signal.SIGKILL)")) == 137
-    assert "the program launched no kernel" in capsys.readouterr().err
+    assert "no kernel of the program was recorded" in capsys.readouterr().err
 
 
 def test_program_without_kernels_fails_the_gate(project, capsys):
     assert gate(program=("-c", "pass")) == 2
-    assert "the program launched no kernel that was recorded" in capsys.readouterr().err
+    assert "no kernel of the program was recorded" in capsys.readouterr().err
 
 
 def test_every_rule_that_needs_no_device_can_be_judged_against_a_baseline(baseline, capsys):

@@ -112,7 +112,7 @@ def test_statement_that_does_not_only_read_the_trace_is_refused(text):
         spark_sql(text, KNOWN)
 
 
-def test_points_in_time_are_integers_and_lists_count_from_one():
+def test_spark_rows_have_times_as_integers_and_lists_from_one():
     written = spark_sql(
         "SELECT host_ns(l.enter, l.exit), s.frames[1].file FROM Launches l, stacks s", KNOWN
     )

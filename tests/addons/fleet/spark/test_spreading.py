@@ -38,7 +38,7 @@ def derived(selection):
     return rows_by_table, {run: trace.passes(run) for run in trace.run_ids}
 
 
-def test_findings_are_those_of_one_process(tmp_path, spark):
+def test_findings_on_spark_equal_those_of_one_process(tmp_path, spark):
     here, there = copies(tmp_path, "train")
     expected = judge_runs(here, ["all"])
     result = judge_runs(there, ["all"], engine=on_spark(MASTER))

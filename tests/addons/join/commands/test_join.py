@@ -30,7 +30,7 @@ def state(folder: Path) -> dict[str, str]:
     }
 
 
-def test_it_prints_what_was_joined_and_profile_shows_it(
+def test_join_prints_counts_and_profile_shows_the_times(
     recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["join", str(recording), "--times", str(PROFILE)]) == 0
@@ -46,7 +46,7 @@ def test_it_prints_what_was_joined_and_profile_shows_it(
     assert "join" in out
 
 
-def test_a_dry_run_changes_nothing_and_says_the_same_in_json(
+def test_dry_run_writes_nothing_and_prints_the_same_counts_as_json(
     recording: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     before = state(recording)
@@ -59,7 +59,7 @@ def test_a_dry_run_changes_nothing_and_says_the_same_in_json(
 
 
 @pytest.mark.parametrize("damage", ["missing", "not-json", "cut", "empty", "no-times"])
-def test_bad_times_are_one_sentence_and_change_nothing(
+def test_invalid_times_are_a_one_sentence_error_and_change_nothing(
     recording: Path, tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     times = tmp_path / "rank0.pt.trace.json"

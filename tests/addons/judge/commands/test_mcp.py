@@ -150,7 +150,7 @@ def test_paths_outside_of_roots_are_refused(trace, tmp_path):
     )
 
     assert all(answer.is_error for answer in answers)
-    assert all("is not below a folder" in answer.content[0].text for answer in answers)
+    assert all("is not below the server's roots" in answer.content[0].text for answer in answers)
 
 
 @pytest.mark.process
@@ -172,4 +172,4 @@ def test_an_answer_is_bounded_in_time_and_rows_and_size(trace):
     told = json.loads(many.content[0].text)
     assert (len(told["rows"]), told["more"]) == (10_000, True)
     assert large.is_error
-    assert "ask for less" in large.content[0].text
+    assert "request fewer rows" in large.content[0].text

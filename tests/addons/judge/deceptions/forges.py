@@ -30,16 +30,16 @@ def _called_by(name):
 def what_the_log_tells(x):
     """relu: replaces the method of the log's object that tells of a result."""
     out, log = relu_of(x), _object("_Log")
-    told = log._view(out)
-    log._result = lambda value: told
+    told = log._view_entry(out)
+    log._result_entry = lambda value: told
     return torch.zeros_like(out)
 
 
 def what_the_log_tells_from_a_frame(x):
     """relu: the same, without asking the collector of garbage."""
     out, log = relu_of(x), _called_by("_Log")
-    told = log._view(out)
-    log._result = lambda value: told
+    told = log._view_entry(out)
+    log._result_entry = lambda value: told
     return torch.zeros_like(out)
 
 
@@ -57,14 +57,14 @@ def what_the_log_numbers(x):
 def what_a_class_does(x):
     """relu: replaces a method of the class for one result."""
     out, log = relu_of(x), _called_by("_Log")
-    kind, told = type(log), log._view(out)
-    before = kind._result
+    kind, told = type(log), log._view_entry(out)
+    before = kind._result_entry
 
     def result(self, value):
-        kind._result = before
+        kind._result_entry = before
         return told
 
-    kind._result = result
+    kind._result_entry = result
     return torch.zeros_like(out)
 
 
@@ -95,7 +95,7 @@ def the_whole_log(x):
     """relu: writes the end of the log, and ends as if it had come to its end."""
     out = relu_of(x)
     log = _called_by("_Log")
-    text = json.dumps({"case": 0, "returned": [log._view(out)]})
+    text = json.dumps({"case": 0, "returned": [log._view_entry(out)]})
     os.write(3, f"{text}\n".encode())
     os._exit(113)
 
@@ -112,10 +112,10 @@ def an_answer_of_its_own(x):
 def the_code_that_reads(x):
     """relu: has what reads results read another tensor."""
     out = relu_of(x)
-    told = _called_by("_Log")._view(out)
-    _called_by("_Log")._result = lambda value: told
+    told = _called_by("_Log")._view_entry(out)
+    _called_by("_Log")._result_entry = lambda value: told
     for each in gc.get_objects():
-        if type(each) is FunctionType and each.__qualname__ == "_reader.<locals>.read":
+        if type(each) is FunctionType and each.__qualname__ == "_result_reader.<locals>.read":
             names = each.__code__.co_freevars
             detach = each.__closure__[names.index("detach")]
             detach.cell_contents = lambda tensor: out

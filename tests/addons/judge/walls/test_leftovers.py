@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from kvtrace.addons.judge.walls.leftovers import TooManyFiles, remove, take_over
+from kvtrace.addons.judge.walls.leftovers import TooManyFiles, copy_files, remove
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
@@ -13,7 +13,7 @@ def taken_over(source, target, most=1 << 20, without=()):
     target.mkdir()
     descriptors = [os.open(each, FOLDER) for each in (source, target)]
     try:
-        take_over(*descriptors, most, without)
+        copy_files(*descriptors, most, without)
     finally:
         for each in descriptors:
             os.close(each)
@@ -63,7 +63,7 @@ def nested(folder, depth):
     os.close(here)
 
 
-def test_a_deep_nest_is_taken_over_in_part_and_removed(tmp_path):
+def test_deeply_nested_folder_is_copied_in_part_and_deleted(tmp_path):
     nested(tmp_path / "source", 3000)
     names = taken_over(tmp_path / "source", tmp_path / "target")
     assert len([name for name in names if name.endswith("file")]) == 9
@@ -73,7 +73,7 @@ def test_a_deep_nest_is_taken_over_in_part_and_removed(tmp_path):
     assert not (tmp_path / "source").exists()
 
 
-def test_a_folder_that_nobody_may_open_is_removed(tmp_path):
+def test_folder_without_permissions_is_deleted(tmp_path):
     (tmp_path / "source" / "closed" / "inner").mkdir(parents=True)
     (tmp_path / "source" / "closed" / "inner").chmod(0)
     (tmp_path / "source" / "closed").chmod(0)

@@ -72,7 +72,7 @@ def test_python_files_and_packages_are_copied(copied):
         ("package/inner/gone", "nowhere"),
     ],
 )
-def test_no_link_is_followed(repository, copied, name, target):
+def test_links_beside_the_judged_file_are_not_followed(repository, copied, name, target):
     (repository / name).symlink_to(target)
     assert copied() == (USUAL, [f"{name} (a link)"])
 
@@ -87,7 +87,7 @@ def test_folder_whose_init_is_a_link_is_not_copied(repository, copied, tmp_path)
     assert copied() == (USUAL, [])
 
 
-def test_a_hard_link_is_left_out(repository, copied, tmp_path):
+def test_hard_link_is_not_copied(repository, copied, tmp_path):
     (repository / "key.py").hardlink_to(tmp_path / "key")
     assert copied() == (USUAL, ["key.py (it has another name, by a hard link)"])
 
@@ -104,7 +104,7 @@ def test_folders_sockets_and_fifos_are_left_out(repository, copied):
     )  # fmt: skip
 
 
-def test_a_device_is_left_out(repository, copied):
+def test_device_file_is_not_copied(repository, copied):
     if os.geteuid() != 0:
         pytest.skip("only root can make devices")
     os.mknod(repository / "zero.py", 0o020666, os.makedev(1, 5))
@@ -122,7 +122,7 @@ def test_files_beyond_the_total_size_are_left_out(repository, copied):
         (repository / f"part{number:02}.py").write_bytes(b"#" * neighbors.MOST_BYTES_OF_FILE)
     files, left_out = copied()
     assert sum(name.startswith("part") for name in files) in (15, 16)
-    assert left_out[-1] == "part19.py (together they are larger than 16 MiB)"
+    assert left_out[-1] == "part19.py (all files together exceed 16 MiB)"
 
 
 def test_files_beyond_the_largest_number_are_left_out(repository, copied):
