@@ -66,7 +66,7 @@ def test_the_first_launches_are_recorded_exactly_and_the_program_goes_on(tmp_pat
     trace = open_trace(tmp_path / "out")
     assert trace.runs
     assert trace.notes == [
-        f"run {run.run_id} ended at KVTRACE_LIMIT=100 launches: what the program launched later is "
+        f"run {run.run_id} ended at KVTRACE_LIMIT=100 launches: later launches of the program are "
         "not recorded"
     ]
 

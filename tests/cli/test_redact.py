@@ -317,7 +317,7 @@ def test_the_order_of_a_run_and_what_it_measured_stay(captured, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-o", "copy"], "say what is to be left out"),
+        (["-o", "copy"], "say what to leave out"),
         (["-o", "there", "--host"], "already exists"),
     ],
 )

@@ -182,7 +182,7 @@ def test_killed_at_any_step_every_reader_finds_each_row_once(
     assert rows_of(out, run_id) == before
     assert {name: by_duckdb(out, name) for name in tables} == seen
     assert [problem.text for problem in validate(out)] == [
-        "a killed compaction left it; kvtrace trace recover removes it"
+        "it is left from a killed compaction; kvtrace trace recover removes it"
     ]
     recover(out)
     assert validate(out) == []

@@ -23,7 +23,7 @@ def test_a_set_holds_what_was_added_and_nothing_else(pieces, asked):
         found.add(pa.array(piece, pa.int64()))
         wanted.update(piece)
     assert len(found) == len(wanted)
-    answers = found.has(pa.array(asked, pa.int64())).to_pylist()
+    answers = found.contains_each(pa.array(asked, pa.int64())).to_pylist()
     assert answers == [value in wanted for value in asked]
 
 
@@ -33,8 +33,8 @@ def test_more_gaps_than_wait_at_once():
     for begin in range(0, 400_000, 60_000):
         found.add(pa.array(values[begin : begin + 60_000], pa.int64()))
     assert len(found) == 400_000
-    assert found.has(pa.array(values, pa.int64())).true_count == 400_000
-    assert found.has(pa.array([value + 1 for value in values], pa.int64())).true_count == 0
+    assert found.contains_each(pa.array(values, pa.int64())).true_count == 400_000
+    assert found.contains_each(pa.array([value + 1 for value in values], pa.int64())).true_count == 0
 
 
 def test_ids_without_gaps_take_next_to_no_memory():

@@ -253,6 +253,6 @@ def test_compressed_dictionaries_are_found():
         with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
             stream.write_batch(batch)
         messages = list(pa.ipc.MessageReader.open_stream(sink.getvalue()))
-        kinds = {message.type: journal._is_compressed(message) for message in messages}
+        kinds = {message.type: journal._has_compressed_buffers(message) for message in messages}
         compressed = codec is not None
         assert kinds == {"schema": False, "dictionary": compressed, "record batch": compressed}

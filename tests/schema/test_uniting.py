@@ -85,7 +85,7 @@ def test_traces_of_every_version_lie_beside_each_other(tmp_path):
         unite([trace, tmp_path / "own"], tmp_path / f"all-{trace.name}")
         assert validate(tmp_path / f"all-{trace.name}") == []
         assert len(open_trace(tmp_path / f"all-{trace.name}").run_ids) == 2
-    with pytest.raises(BadSetting, match="not the same in both"):  # their runs have one id
+    with pytest.raises(BadSetting, match="with different files"):  # their runs have one id
         unite(traces[:2], tmp_path / "all")
     assert not (tmp_path / "all").exists()
 
@@ -130,7 +130,7 @@ def test_what_cannot_be_taken_is_refused_and_nothing_is_left(two, tmp_path):
     refused(DamagedFile, "says that it is of run another")
     shutil.copytree(two[0], tmp_path / "copy")
     rewrite(part_path(tmp_path / "copy", "marks", open_trace(two[0]).run_ids[0], 0))
-    refused(BadSetting, "not the same in both", two[0], tmp_path / "copy")
+    refused(BadSetting, "with different files", two[0], tmp_path / "copy")
     writer = RunWriter(two[1], new_run_id())
     writer.close()
     refused(BadSetting, "kvtrace trace recover first")

@@ -114,7 +114,7 @@ def test_damage_inside_a_column_is_found(out):
             lambda t: t.set_column(3, "bytes", t.column("bytes").take(pa.array([1, 0]))),
             "artifact",
         ),
-        ("marks", lambda t: pa.concat_tables([t, t]), "2 rows repeat a mark_id"),
+        ("marks", lambda t: pa.concat_tables([t, t]), "2 rows repeat the mark_id"),
     ],
 )
 def test_rows_that_do_not_fit_are_found(out, table, change, says):
@@ -140,10 +140,10 @@ def test_a_file_in_the_wrong_place_is_found(out):
 
     found = texts(out)
 
-    assert f"it says that it is of run {SEALED}" in found
+    assert f"its metadata says that it belongs to run {SEALED}" in found
     assert "no run of this id is in the trace" in found
     assert any("holds rows of messages, not of marks" in text for text in found)
-    assert "it says that the pass golden wrote it" in found
+    assert "its metadata says that the pass golden wrote it" in found
 
 
 def test_a_newer_major_version_is_a_problem(out):
