@@ -18,7 +18,7 @@ from filelock import FileLock
 import kvtrace
 import kvtrace.clients
 from docs_site.demo import REPORT, TIMELINE
-from docs_site.python_api import objects
+from docs_site.python_api import documented_classes
 from kvtrace.analysis.results import CommandResult, Rows
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.cli import command_line, own_commands
@@ -140,7 +140,7 @@ def test_every_public_name_and_method_is_on_the_page_of_python(pages):
     names = {f"kvtrace.{name}" for name in kvtrace.__all__}
     names |= {f"kvtrace.clients.{name}" for name in kvtrace.clients.__all__}
     names |= {f"kvtrace.{entry.name}" for entry in own_entries("api")}
-    for each in (OpenedTrace, Rows, CommandResult, *objects()):
+    for each in (OpenedTrace, Rows, CommandResult, *documented_classes()):
         names |= {each.__name__, *(name for name in vars(each) if is_method(each, name))}
     assert sorted(names - found) == []
 
