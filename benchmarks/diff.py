@@ -1,4 +1,4 @@
-"""How long `kvtrace diff` takes, and how much memory, for two traces of a million launches.
+"""Time and memory of `kvtrace diff` for two traces of a million launches.
 
     python benchmarks/diff.py [--launches 1000000] [--rounds 5] [--json FILE]
 
@@ -42,7 +42,7 @@ def main() -> None:
 
 
 def measure(folder: Path, launches: int, rounds: int) -> dict[str, Any]:
-    """Seconds and peak memory of each round, and what they were measured on."""
+    """Return seconds and peak memory of each round, with machine, versions and sizes."""
     sides = []
     for name in ("before", "after"):
         build_synthetic_trace(folder / name, runs=1, launches=launches, hostile=False)
@@ -61,7 +61,7 @@ def measure(folder: Path, launches: int, rounds: int) -> dict[str, Any]:
 
 
 def diff_once(before: Path, after: Path) -> tuple[float, float, float]:
-    """Seconds of one `kvtrace diff` by the clock and of processors, and the most MiB it had."""
+    """Return wall seconds, processor seconds and peak MiB of one `kvtrace diff`."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "kvtrace", "diff", str(before), str(after), "--no-replay"],

@@ -1,4 +1,4 @@
-"""How fast kernels are evaluated without a GPU: kvtrace, Triton's interpreter, Triton-Viz, torch.
+"""Speed of evaluating kernels without a GPU: kvtrace, Triton's interpreter, Triton-Viz, torch.
 
     python benchmarks/evaluator.py [--rounds 3] [--slow-rounds 1] [--only TEXT] [--json FILE]
 
@@ -100,7 +100,7 @@ class Worker:
         return {"failed": last[0] if last else f"exit code {self.process.returncode}"}
 
     def end(self) -> None:
-        """Close its input, upon which it ends."""
+        """Close the process's input, upon which it ends, and wait for it."""
         assert self.process.stdin is not None
         if self.process.poll() is None:
             self.process.stdin.close()
@@ -108,13 +108,13 @@ class Worker:
 
 
 def inherited() -> dict[str, str]:
-    """Return the environment without what would change how a tool works."""
+    """Return the environment variables without those that change how the tools work."""
     settings = ("KVTRACE", "TRITON", "PROFILER", "SANITIZER", "ENABLE_", "PYTHONPATH")
     return {name: value for name, value in os.environ.items() if not name.startswith(settings)}
 
 
 def make_peer_environment() -> Path:
-    """Make .venv-peers unless it is there; return its Python."""
+    """Create the environment .venv-peers unless it exists; return the path of its Python."""
     python = PEERS / "bin" / "python"
     wanted = "\n".join(PEER_PACKAGES)
     made = PEERS / ".made"
@@ -131,13 +131,13 @@ def make_peer_environment() -> Path:
 
 
 def write_byte_code() -> None:
-    """Have Python compile our files, as it does when a package is installed."""
+    """Compile kvtrace's files to byte code, as an installation does."""
     folders = [str(ROOT / name) for name in ("kvtrace", "benchmarks")]
     subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], check=True)
 
 
 class Benchmark:
-    """All workers, and what was measured so far."""
+    """The worker processes, and the best times measured so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -148,7 +148,7 @@ class Benchmark:
         self.figures: Figures = {}
 
     def peer(self, tool: str) -> Worker:
-        """Start a peer. The profiler is asked to look at every program, and for no AMD GPU."""
+        """Start a peer's worker; its profiler looks at every program, and for no AMD GPU."""
         variables = {
             "PROFILER_ENABLE_BLOCK_SAMPLING": "0",
             "PROFILER_DISABLE_BUFFER_LOAD_CHECK": "1",
@@ -160,13 +160,13 @@ class Benchmark:
         return Worker(self.peer_python, "evaluator_peers", tool, variables, log)
 
     def our_worker(self, module: str, name: str) -> Worker:
-        """Start one of kvtrace's processes, whose log has a name."""
+        """Start a worker of kvtrace that runs `module`, with its log under `name`."""
         variables = {"PYTHONPATH": os.pathsep.join((str(HERE), str(ROOT)))}
         log = self.folder / f"{name}.log"
         return Worker(Path(sys.executable), module, str(self.folder), variables, log)
 
     def measure(self, case: str, number: int, slow_rounds: int) -> None:
-        """One round of one kernel."""
+        """Measure one round of one kernel with every tool, and store best times."""
         best = self.figures.setdefault(case, {})
         for tool in PEER_TOOLS:
             known = best.get(tool, {})
@@ -183,7 +183,7 @@ class Benchmark:
         self.measure_cold(case, number)
 
     def measure_cold(self, case: str, number: int) -> None:
-        """Take the first launch of a process."""
+        """Measure the first launch of a kernel in a new process."""
         worker = self.our_worker("evaluator_cold", f"cold {number} {case}".replace("/", " "))
         answer = worker.ask(case=case)
         worker.end()
@@ -196,7 +196,7 @@ class Benchmark:
 
 
 def keep(best: dict[str, dict[str, Any]], name: str, answer: dict[str, Any]) -> None:
-    """Keep the best wall time, and the best processor time, of all rounds."""
+    """Store in `best[name]` the smallest wall and processor times of all rounds so far."""
     if "failed" in answer or "failed" in best.get(name, {"failed": ""}):
         best[name] = answer
         return
@@ -205,8 +205,8 @@ def keep(best: dict[str, dict[str, Any]], name: str, answer: dict[str, Any]) -> 
         before[clock] = min(before[clock], answer[clock])
 
 
-def options_of(description: str) -> argparse.ArgumentParser:
-    """Return the options that a benchmark of several workers has."""
+def option_parser(description: str) -> argparse.ArgumentParser:
+    """Return a parser with the options of benchmarks that have several workers."""
     options = argparse.ArgumentParser(description=description.splitlines()[0])
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--only", default="", help="cases whose name contains this text")
@@ -215,7 +215,7 @@ def options_of(description: str) -> argparse.ArgumentParser:
 
 
 def compile_cases(worker: Worker) -> None:
-    """Have one of kvtrace's workers compile all kernels; exit where that fails."""
+    """Let a worker of kvtrace compile all kernels; exit with its error if that fails."""
     compiled = worker.ask(what="compile")
     if "failed" in compiled:
         print(compiled["failed"], file=sys.stderr)
@@ -223,13 +223,13 @@ def compile_cases(worker: Worker) -> None:
 
 
 class Run:
-    """When and where a benchmark ran; made at its begin."""
+    """Time, machine and commit of a benchmark, created when it begins."""
 
     def __init__(self) -> None:
         self._began, self._load = time.time(), os.getloadavg()
 
     def facts(self, versions: dict[str, Any], rounds: int) -> dict[str, Any]:
-        """Return what its result says besides figures."""
+        """Return a result's machine, versions, commit, load, rounds and duration."""
         return {
             "machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.platform()}",
             "versions": versions,
@@ -242,7 +242,7 @@ class Run:
 
 def main() -> None:
     """Measure and print."""
-    options = options_of(__doc__)
+    options = option_parser(__doc__)
     options.add_argument("--slow-rounds", type=int, default=1)
     chosen = options.parse_args()
     run = Run()
@@ -272,7 +272,7 @@ def main() -> None:
 
 
 def processor_name() -> str:
-    """Name the processor as Linux does, or else as Python does."""
+    """Return the processor's name from /proc/cpuinfo, or else from Python."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -282,7 +282,7 @@ def processor_name() -> str:
 
 
 def commit() -> str:
-    """Name the commit that is measured, and whether the package differs from it."""
+    """Return the measured commit's hash, marked if the package has other changes."""
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     changed = subprocess.run(
@@ -292,7 +292,7 @@ def commit() -> str:
 
 
 def print_facts(result: dict[str, Any]) -> None:
-    """Print when and where a benchmark ran."""
+    """Print the machine, versions and commit of a result."""
     load = result["load average"]
     print(f"machine: {result['machine']}")
     for where, packages in result["versions"].items():
@@ -303,7 +303,7 @@ def print_facts(result: dict[str, Any]) -> None:
 
 
 def print_result(result: dict[str, Any]) -> None:
-    """Print what was measured, for people and for RESULTS.md."""
+    """Print all tables of a result in Markdown, for RESULTS.md."""
     figures, accepted = result["cases"], result["tolerances"]
     print_facts(result)
     print(f"launches over {SLOW:.0f} s: best of {result['slow rounds']}")
@@ -340,13 +340,13 @@ def print_times(figures: Figures, accepted: dict[str, float], clock: str) -> Non
 
 
 def is_wrong(answer: dict[str, Any], tolerance: float) -> bool:
-    """Tell whether a result is there and is not torch's. Not a number counts as wrong."""
+    """Return whether the answer has a result that differs from torch's, or is not a number."""
     error = answer.get("error")
     return error is not None and not error <= tolerance
 
 
 def milliseconds(answer: dict[str, Any], clock: str, tolerance: float) -> str:
-    """Say a time, with a star where the result is wrong."""
+    """Return a time in ms as text, with a star if the result is wrong."""
     if "failed" in answer:
         return "failed"
     value = answer[clock] * 1e3
@@ -367,7 +367,7 @@ RATIOS = (
 
 
 def ratios(figures: Figures, slow: str, quick: str, clock: str) -> dict[str, float]:
-    """Return the ratio for each case where both are there."""
+    """Return slow/quick time by case, for cases in which both tools were measured."""
     return {
         case: found[slow][clock] / found[quick][clock]
         for case, found in figures.items()
@@ -380,7 +380,7 @@ def geometric_mean(values: list[float]) -> float:
 
 
 def print_ratios(figures: Figures, counted: list[str], clock: str) -> None:
-    """Print ratios for each kernel, and geometric means over those that count."""
+    """Print ratios for each kernel, and geometric means over the `counted` kernels."""
     print(f"\nRatios of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
     print("| kernel | " + " | ".join(label for label, _, _ in RATIOS) + " |")
     print("|---|" + "---:|" * len(RATIOS))
@@ -403,7 +403,7 @@ def number(value: float) -> str:
 
 
 def print_targets(figures: Figures) -> None:
-    """Print each target, what was found, and whether it is reached."""
+    """Print each target, the measured value, and whether the target is reached."""
     print("\n| target (wall clock) | fp32 | all | reached |")
     print("|---|---:|---:|---|")
     observed = ratios(figures, "interpreter", "observed", "wall")

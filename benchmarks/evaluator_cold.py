@@ -1,4 +1,4 @@
-"""A worker for the first launch in a process: nothing of kvtrace is imported before it is asked.
+"""Worker for the first launch in a process: kvtrace is imported only after the request.
 
 Asked for {"case": name}; answers wall and processor seconds of the launch, with all rows of `ops`,
 `loops` and `accesses`, from the text of the IR on, and the error of the result. PyTorch, NumPy and
@@ -17,7 +17,7 @@ SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 
 
 def memory_of(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the storages of tensors as arrays, by argument."""
+    """Return each tensor argument's storage as a NumPy array, by argument name."""
     return {
         name: torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage()).numpy()
         for name, value in arguments.items()
@@ -57,7 +57,7 @@ def launch(case: Case, text: str, arguments: dict[str, Any], memory: dict[str, A
 
 
 def answer(request: dict[str, Any]) -> Answer:
-    """Time the first launch of this process."""
+    """Time the first launch of this process; return wall and processor seconds, and the error."""
     every = cases()
     case = every[request["case"]]
     arguments = case.arguments()
@@ -68,6 +68,6 @@ def answer(request: dict[str, Any]) -> Answer:
 
 
 def run() -> None:
-    """Serve, with TTIR files in the folder that the command line names."""
+    """Answer requests, with TTIR files in the folder that the command line names."""
     torch.set_num_threads(1)
     serve(answer)

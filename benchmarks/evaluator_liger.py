@@ -1,4 +1,4 @@
-"""How fast Liger-Kernel's operators are evaluated, forward and backward: kvtrace, the interpreter.
+"""Speed of Liger-Kernel's operators, forward and backward, in kvtrace and in the interpreter.
 
     python benchmarks/evaluator_liger.py [--rounds 3] [--no-interpreter] [--launches] [--json FILE]
 
@@ -41,13 +41,13 @@ Result = dict[str, Any]
 
 
 class Clock:
-    """Seconds that calls of a function took, and what each call was."""
+    """Seconds of each call of wrapped functions, with the labels of the calls."""
 
     def __init__(self) -> None:
         self.calls: list[Result] = []
 
     def around(self, function: Callable[..., Any], label: Callable[..., Result]) -> Any:
-        """Return the function with its calls timed; `label` tells of a call from its arguments."""
+        """Return `function` with its calls timed and labeled by `label(*arguments)`."""
 
         def timed(*given: Any, **named: Any) -> Any:
             begin, begin_processor = time.perf_counter(), time.process_time()
@@ -60,12 +60,12 @@ class Clock:
         return timed
 
     def total(self, clock: str, since: int = 0) -> float:
-        """Sum up the calls from one on."""
+        """Return the seconds of calls from index `since` on; `clock` is "wall" or "processor"."""
         return sum(call[clock] for call in self.calls[since:])
 
 
 def operators() -> Any:
-    """Return the module with Liger's operators; patched where it asks for a GPU."""
+    """Return the module with Liger's operators; patch Liger where it requires a GPU."""
     import torch
     from liger_kernel.ops import dyt
 
@@ -77,7 +77,7 @@ def operators() -> Any:
 
 
 def run_operator(cases: Any, name: str) -> Callable[[], None]:
-    """Prepare an operator; what is given runs it once and compares it with torch's."""
+    """Return a function that runs an operator once, and compares the results with torch's."""
     import torch
 
     operator = cases.OPERATORS[name]
@@ -99,7 +99,7 @@ def run_operator(cases: Any, name: str) -> Callable[[], None]:
 
 
 def run_ours(folder: Path) -> Result:
-    """Run every operator under kvtrace, and tell what its launches took."""
+    """Run every operator under kvtrace; return times and launches by operator."""
     import kvtrace
     from kvtrace.backends.triton import evaluating_launcher as launcher
     from kvtrace.evaluate.plan import explain
@@ -130,7 +130,7 @@ def run_ours(folder: Path) -> Result:
 
 
 def run_interpreter() -> Result:
-    """Run every operator by Triton's interpreter."""
+    """Run every operator in Triton's interpreter; return times and failures by operator."""
     cases = operators()
     found: dict[str, Result] = {}
     for name in cases.OPERATORS:
@@ -147,7 +147,7 @@ def run_interpreter() -> Result:
 
 
 def worker(tool: str, folder: Path) -> Result:
-    """Run a tool in a separate process."""
+    """Run a tool's operators in a separate process, and return its result."""
     variables = {"PYTHONPATH": os.pathsep.join((str(HERE), str(ROOT)))}
     variables |= {"XDG_CACHE_HOME": str(folder / "cache")}
     if tool == "interpreter":
@@ -167,14 +167,14 @@ def worker(tool: str, folder: Path) -> Result:
     return result
 
 
-def seconds(found: Result, what: str, clock: str) -> float:
-    """Sum up a figure over all operators."""
+def seconds_of_all(found: Result, what: str, clock: str) -> float:
+    """Return the sum of a figure over all operators, in seconds of `clock`."""
     return sum(operator[what][clock] for operator in found.values())
 
 
 def print_result(rounds: list[Result], interpreter: Result | None, *, launches: bool) -> None:
     """Print a row for each operator (the best round), and the sums."""
-    best = min(rounds, key=lambda found: seconds(found, "evaluation", "wall"))
+    best = min(rounds, key=lambda found: seconds_of_all(found, "evaluation", "wall"))
     print("| operator | launches | planned | evaluation, ms | reading, ms | interpreter, ms |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, found in best.items():
@@ -187,11 +187,11 @@ def print_result(rounds: list[Result], interpreter: Result | None, *, launches: 
         )
     count = sum(len(found["launches"]) for found in best.values())
     for clock in ("wall", "processor"):
-        sums = [min(seconds(found, what, clock) for found in rounds)
+        sums = [min(seconds_of_all(found, what, clock) for found in rounds)
                 for what in ("evaluation", "reading")]  # fmt: skip
         print(f"\n{clock}: {count} launches, evaluation {1e3 * sums[0]:.0f} ms, reading "
               f"{1e3 * sums[1]:.0f} ms")  # fmt: skip
-    reached = min(seconds(found, "evaluation", "wall") for found in rounds) < TARGET_SECONDS
+    reached = min(seconds_of_all(found, "evaluation", "wall") for found in rounds) < TARGET_SECONDS
     print(f"target, evaluation under {TARGET_SECONDS} s: {'reached' if reached else 'not reached'}")
     if interpreter is not None:
         worked = [found for found in interpreter.values() if found["failure"] is None]

@@ -50,13 +50,13 @@ def ttir(case: Case) -> str:
 
 
 def signature_type(value: torch.Tensor | float) -> str:
-    """Name the type of an argument in a kernel's signature."""
+    """Return the type of an argument in a kernel's signature, as "*fp32" or "i32"."""
     if isinstance(value, torch.Tensor):
         return "*" + SHORT_NAMES[value.dtype]
     return "i32" if isinstance(value, int) else "fp32"
 
 
-def bound(arguments: dict[str, Any]) -> list[Argument]:
+def bound_arguments(arguments: dict[str, Any]) -> list[Argument]:
     """Return the evaluator's arguments; storages are the tensors' own memory."""
     given: list[Argument] = []
     for name, value in arguments.items():
@@ -74,7 +74,7 @@ def bound(arguments: dict[str, Any]) -> list[Argument]:
 
 
 def without_data(arguments: list[Argument]) -> list[Argument]:
-    """Return the same arguments, with contents unknown."""
+    """Return copies of the arguments whose contents are unknown."""
     return [
         replace(argument, storage=Storage(argument.storage.nbytes))
         if isinstance(argument, TensorArgument)
@@ -94,7 +94,7 @@ def judges() -> ClientPass:
 
 
 def observe(together: ClientPass, case: Case, module: Module, arguments: list[Argument]) -> None:
-    """Have clients make their rows of a launch, which is evaluated if one of them needs it.
+    """Let clients make their rows of a launch, which is evaluated if a client needs that.
 
     Raises:
         RuntimeError: the launch could not be evaluated to its end, or a client failed.
@@ -110,7 +110,7 @@ def observe(together: ClientPass, case: Case, module: Module, arguments: list[Ar
 
 
 class Ours:
-    """kvtrace's evaluator and torch's operators, in one process."""
+    """Worker with kvtrace's evaluator and torch's operators."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -118,26 +118,26 @@ class Ours:
         self.modules: dict[str, Module] = {}
 
     def text_file(self, case: Case) -> Path:
-        """Name the file with the TTIR of a case."""
+        """Return the path of the file with a case's TTIR."""
         return self.folder / f"{list(self.cases).index(case.name)}.mlir"
 
     def module(self, case: Case) -> Module:
-        """Return the case's module, parsed once."""
+        """Return the parsed TTIR of a case, which is parsed at the first call."""
         if case.name not in self.modules:
             self.modules[case.name] = parse(self.text_file(case).read_text())
         return self.modules[case.name]
 
     def without_plans(self, case: Case, arguments: dict[str, Any]) -> list[Argument]:
-        """Forget the case's plans; return new arguments, of which nothing is worked out.
+        """Delete the case's plans; return new arguments, without derived facts.
 
         Plans are kept with modules, and by the text where `kvtrace.evaluate.parsed` read it, which
         is not asked here: so neither memory nor disk has one.
         """
         plans_of(self.module(case)).forget()
-        return bound(arguments)
+        return bound_arguments(arguments)
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        """Compile every case, or time one."""
+        """Answer a request: compile every case, or time a launch of one case."""
         what = request["what"]
         if what == "versions":
             packages = {name: version(name) for name in PACKAGES}
@@ -154,8 +154,8 @@ class Ours:
         return self.warm(case, arguments, what, request["budget"])
 
     def warm(self, case: Case, arguments: dict[str, Any], what: str, budget: float) -> Answer:
-        """Time launches after a first one."""
-        given = bound(arguments)
+        """Time launches after a first launch that is not timed."""
+        given = bound_arguments(arguments)
         module, name = self.module(case), case.kernel.fn.__name__
         hidden = without_data(given)
         together = judges() if what == "judged" else observers()
@@ -181,9 +181,9 @@ class Ours:
 def median_of(
     action: Callable[..., Any], budget: float, prepare: Callable[[], Any] | None = None
 ) -> Answer:
-    """Time an action at least three times, and until the budget of seconds is spent.
+    """Return median times of an action, run at least three times and until `budget` seconds.
 
-    What `prepare` makes before each is handed to the action, and its time does not count.
+    The result of `prepare`, called before each time and not timed, is the action's argument.
     """
     samples: list[tuple[float, float]] = []
     end = time.perf_counter() + budget
@@ -195,6 +195,6 @@ def median_of(
 
 
 def run() -> None:
-    """Serve, with TTIR files in the folder that the command line names."""
+    """Answer requests, with TTIR files in the folder that the command line names."""
     torch.set_num_threads(1)
     serve(Ours(Path(sys.argv[1])).answer)

@@ -1,4 +1,4 @@
-"""What each pass of the evaluator's plan gains: launches with all passes, and with all but one.
+"""Gain by each pass of the evaluator's plan: launches with all passes, and with all but one.
 
     python benchmarks/evaluator_passes.py [--sets SET ...] [--passes NAME[+NAME] ...]
         [--case GLOB] [--every 1] [--files FOLDER] [--rounds 3] [--limit 60] [--each]
@@ -49,7 +49,7 @@ Off = tuple[str, str, Any]
 Row = dict[str, Any]
 
 
-def _as_given(instructions: Any) -> Any:
+def _unchanged(instructions: Any) -> Any:
     return instructions
 
 
@@ -57,44 +57,44 @@ def _nothing(*_: Any) -> None:
     return None
 
 
-def _no(*_: Any) -> bool:
+def _false(*_: Any) -> bool:
     return False
 
 
 PASSES: Mapping[str, Off] = {
-    "longer_products": ("optimize", "with_longer_products", _as_given),
-    "trips_at_once": ("optimize", "with_trips_at_once", _as_given),
-    "hoisting": ("optimize", "_hoisted", _as_given),
-    "storing in place": ("code.blocks", "is_fused", _no),
+    "longer_products": ("optimize", "with_longer_products", _unchanged),
+    "trips_at_once": ("optimize", "with_trips_at_once", _unchanged),
+    "hoisting": ("optimize", "_hoisted", _unchanged),
+    "storing in place": ("code.blocks", "is_fused", _false),
     "operands' cells": ("code.elementwise", "_taken_over", _nothing),
     "chunks": ("chunks", "CHUNK_BYTES", 1 << 60),
-    "torch_kernels": ("torch_kernels", "is_available", _no),
+    "torch_kernels": ("torch_kernels", "is_available", _false),
     "staircase": ("loops", "staircase_of", _nothing),
 }
 
 
 @contextlib.contextmanager
 def without(names: str) -> Iterator[None]:
-    """Evaluate without passes, whose names are joined by `+`."""
+    """Switch passes off within the context; `names` are joined by `+`."""
     from importlib import import_module
 
-    with contextlib.ExitStack() as undone:
+    with contextlib.ExitStack() as stack:
         for name in filter(None, names.split("+")):
-            place, attribute, off = PASSES[name]
-            module = import_module(f"kvtrace.evaluate.plan.{place}")
-            undone.callback(vars(module).__setitem__, attribute, getattr(module, attribute))
-            vars(module)[attribute] = off
+            module_name, attribute, replacement = PASSES[name]
+            module = import_module(f"kvtrace.evaluate.plan.{module_name}")
+            stack.callback(vars(module).__setitem__, attribute, getattr(module, attribute))
+            vars(module)[attribute] = replacement
         yield
 
 
-def _turned(names: Sequence[str], number: int) -> list[str]:
-    """Return names in another order each round: what comes first in one pays for the caches."""
+def _rotated(names: Sequence[str], number: int) -> list[str]:
+    """Return names rotated by the round's number, since the first pass pays for cold caches."""
     first = -number * len(names) // 3 % len(names)
     return [*names[first:], *names[:first]]
 
 
-class Measured:
-    """Measures launches, and then evaluates them as they are; `rows` has what it measured."""
+class LaunchMeasurement:
+    """Replacement of the launcher's `evaluate` that measures each launch; `rows` has results."""
 
     def __init__(self, passes: list[str], rounds: int) -> None:
         from kvtrace.backends.triton import evaluating_launcher
@@ -107,7 +107,7 @@ class Measured:
         self.rows: list[Row] = []
 
     def __call__(self, module: Any, arguments: Any, grid: Any, **named: Any) -> None:
-        """Measure a launch if it is the first of its kind, and evaluate it."""
+        """Evaluate a launch, after measuring it if no equal launch came before."""
         from kvtrace.evaluate.plan import explain
         from kvtrace.evaluate.plan.launch import _call_of, plans_of
 
@@ -126,15 +126,17 @@ class Measured:
         contents = [s.data for s in storages if s.data is not None and s.data.flags.writeable]
         if sum(data.nbytes for data in contents) > MOST_BYTES:
             return {}
-        before = [data.copy() for data in contents]
+        saved_contents = [data.copy() for data in contents]
         figures: dict[str, Row] = {}
         with_all: list[bytes] = []
         rounds = self._rounds
         number = 0
         while number < rounds:
-            for name in _turned(("", *self._passes), number):
+            for name in _rotated(("", *self._passes), number):
                 with without(name):
-                    first, again = self._turn(module, arguments, grid, contents, before)
+                    first, again = self._timed_pair(
+                        module, arguments, grid, contents, saved_contents
+                    )
                 figure = figures.setdefault(name, {"first": first, "again": again})
                 figure["first"] = min(figure["first"], first)
                 figure["again"] = min(figure["again"], again)
@@ -145,10 +147,10 @@ class Measured:
                 if first > SLOW_SECONDS:
                     rounds = 1
             number += 1
-        self._put_back(contents, before)
+        self._restore_contents(contents, saved_contents)
         return {"times": figures}
 
-    def _turn(
+    def _timed_pair(
         self, module: Any, arguments: Any, grid: Any, contents: Any, before: Any
     ) -> tuple[float, float]:
         from kvtrace.evaluate.plan.launch import plans_of
@@ -156,14 +158,14 @@ class Measured:
         plans_of(module).forget()
         seconds = []
         for _ in range(2):
-            self._put_back(contents, before)
+            self._restore_contents(contents, before)
             begin = time.process_time()
             self._evaluate(module, arguments, grid)
             seconds.append(time.process_time() - begin)
         plans_of(module).forget()
         return seconds[0], seconds[1]
 
-    def _put_back(self, contents: Any, before: Any) -> None:
+    def _restore_contents(self, contents: Any, before: Any) -> None:
         for data, copy in zip(contents, before, strict=True):
             data[...] = copy
 
@@ -172,7 +174,7 @@ class Measured:
 
 
 def tutorials() -> dict[str, Callable[[], object]]:
-    """Return Triton's tutorials as evaluator.py has them, and causal attention."""
+    """Return functions that run Triton's tutorials (see evaluator.py) and causal attention."""
     import torch
     from evaluator_kernels import cases, random
 
@@ -198,7 +200,7 @@ def tutorials() -> dict[str, Callable[[], object]]:
 
 
 def liger() -> dict[str, Callable[[], object]]:
-    """Return Liger's operators, forward and backward."""
+    """Return functions that run Liger's operators, forward and backward, by name."""
     from evaluator_liger import operators, run_operator
 
     module = operators()
@@ -206,14 +208,14 @@ def liger() -> dict[str, Callable[[], object]]:
 
 
 def public(package: str) -> dict[str, Callable[[], object]]:
-    """Return the cases of a public package."""
+    """Return functions that run the cases of a public package, by name."""
     from tests.public import work
 
     return {name: (lambda name=name: work._run(package, name)) for name in work.cases_of(package)}
 
 
 def files(folder: Path) -> dict[str, Callable[[], object]]:
-    """Return the programs of a folder."""
+    """Return functions that run the Python files of a folder, by name."""
 
     def run(file: Path) -> Callable[[], object]:
         def program() -> None:
@@ -227,7 +229,7 @@ def files(folder: Path) -> dict[str, Callable[[], object]]:
 
 
 def cases_of(name: str, folder: Path | None) -> dict[str, Callable[[], object]]:
-    """Return what the cases of a set run, by name."""
+    """Return the functions of the set `name` of cases, by case."""
     if name in PUBLIC:
         return public(name)
     if name == "files":
@@ -238,8 +240,8 @@ def cases_of(name: str, folder: Path | None) -> dict[str, Callable[[], object]]:
 # -- processes -------------------------------------------------------------------------------------
 
 
-def rows_of(name: str, chosen: argparse.Namespace, folder: Path) -> list[Row]:
-    """Run each case of a set in a process that is forked for it, and return what they measured."""
+def measured_rows(name: str, chosen: argparse.Namespace, folder: Path) -> list[Row]:
+    """Run each case of a set in a forked process, and return the rows of all launches."""
     cases = cases_of(name, chosen.files)
     gc.collect()
     gc.freeze()
@@ -263,11 +265,11 @@ def rows_of(name: str, chosen: argparse.Namespace, folder: Path) -> list[Row]:
 def _in_child(
     name: str, run: Callable[[], object], chosen: argparse.Namespace, folder: Path, answer: Path
 ) -> None:
-    """Run a case with its launches measured, and end this process."""
+    """Run a case with its launches measured, write rows to `answer`, and end this process."""
     import kvtrace
     from kvtrace.backends.triton import evaluating_launcher
 
-    measured = Measured(chosen.passes, chosen.rounds)
+    measured = LaunchMeasurement(chosen.passes, chosen.rounds)
     vars(evaluating_launcher)["evaluate"] = measured
 
     def end(*_: object) -> None:
@@ -295,7 +297,7 @@ def _in_child(
 
 
 def gains(rows: list[Row], passes: list[str]) -> dict[str, dict[str, float]]:
-    """Return the figures of each pass over launches."""
+    """Return by pass the gain in time, the largest gain, and how many launches differ in bits."""
     times = [launch["times"] for row in rows for launch in row["launches"] if "times" in launch]
     by_pass = {}
     for name in passes:
@@ -333,7 +335,7 @@ def print_tables(rows: list[Row], passes: list[str], *, each: bool) -> None:
 
 
 def _print_each(rows: list[Row], passes: list[str]) -> None:
-    """Print the launches of which a pass gains or loses a fifth."""
+    """Print the launches whose time a pass changes by a fifth or more."""
     for row in rows:
         for launch in row["launches"]:
             on = launch.get("times", {}).get("")
@@ -373,7 +375,7 @@ def main() -> None:
         for name in chosen.sets:
             place = Path(folder) / name
             place.mkdir()
-            rows += rows_of(name, chosen, place)
+            rows += measured_rows(name, chosen, place)
             if chosen.json:
                 chosen.json.write_text(json.dumps(rows))
     print_tables(rows, chosen.passes, each=chosen.each)

@@ -1,4 +1,4 @@
-"""A fresh process's first launch without a GPU, beside Triton's interpreter.
+"""Time of a new process's first launch without a GPU, beside Triton's interpreter.
 
     python benchmarks/first_launch.py [--rounds 5] [--settings ttir full] [--json FILE]
 
@@ -95,7 +95,7 @@ print(took)
 
 
 def seconds(script: Path, kernel: str, variables: dict[str, str]) -> float:
-    """Return the time of the launch; fails where its result is wrong."""
+    """Return the seconds of the first launch in a new process; fail if its result is wrong."""
     done = subprocess.run(
         [sys.executable, str(script), kernel],
         env=variables, capture_output=True, text=True, check=False,
@@ -106,7 +106,7 @@ def seconds(script: Path, kernel: str, variables: dict[str, str]) -> float:
 
 
 def measured(rounds: int, settings: list[str]) -> dict[str, dict[str, list[float]]]:
-    """Return seconds by kernel and case."""
+    """Return the seconds of all rounds by kernel and case."""
     plain = {name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")}
     plain.pop("PYTHONDONTWRITEBYTECODE", None)
     cases = ["interpreter", *(f"{each} {state}" for each in settings for state in ("cold", "warm"))]
@@ -136,7 +136,7 @@ def measured(rounds: int, settings: list[str]) -> dict[str, dict[str, list[float
 
 
 def recorded(plain: dict[str, str], folder: Path, setting: str) -> dict[str, str]:
-    """Return the variables that record with a setting."""
+    """Return environment variables for a recording in `folder` with a setting."""
     own = folder / setting
     return plain | {
         "KVTRACE": str(own / "out"),

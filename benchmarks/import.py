@@ -1,4 +1,4 @@
-"""What importing a trace of torch.profiler costs, beside `json.load` of the same file.
+"""Cost of importing a trace of torch.profiler, beside `json.load` of the same file.
 
     python benchmarks/import.py [--megabytes 1000] [--keep FOLDER]
 
@@ -26,7 +26,7 @@ print(time.process_time() - begin, time.perf_counter() - clock, used.ru_maxrss /
 
 
 def step(number: int) -> list[str]:
-    """Return the events of one launch with what surrounds it, as JSON."""
+    """Return the events of one launch and its surroundings, each as a JSON text."""
     at = 1000.0 + number * 100
     call = {"pid": 100, "tid": 100 + number % 3}
     events = [
@@ -53,7 +53,7 @@ def step(number: int) -> list[str]:
 
 
 def write(path: Path, megabytes: int) -> int:
-    """Write a file of about that size; return the number of events."""
+    """Write a file of about `megabytes` MB; return the number of events."""
     events = number = 0
     with path.open("w") as file:
         file.write(f'{_HEAD} "baseTimeNanoseconds": 1767323045000000000,\n "traceEvents": [\n')
@@ -67,7 +67,7 @@ def write(path: Path, megabytes: int) -> int:
 
 
 def measured(program: str) -> tuple[float, float, float]:
-    """Return seconds of the processor, elapsed ones, and peak of memory in MB of a program."""
+    """Return processor seconds, elapsed seconds and peak memory in MB of a Python program."""
     command = [sys.executable, "-c", _MEASURED.format(program)]
     ran = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
     seconds, elapsed, megabytes = map(float, ran.stdout.split()[-3:])
@@ -75,7 +75,7 @@ def measured(program: str) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Print both, and their ratio."""
+    """Print the figures of the import and of `json.load`, and their ratio."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--keep", type=Path)

@@ -1,4 +1,4 @@
-"""Kernels that were written to mislead `kvtrace invariance` and its `--against`.
+"""Table of kernels that were written to mislead `kvtrace invariance` and its `--against`.
 
     python benchmarks/invariance_traps_table.py truth rows|versions [--only TEXT]
     python benchmarks/invariance_traps_table.py table rows|versions [--only TEXT]
@@ -47,27 +47,27 @@ TRUE = {"bits": 0, "sums": 2, "exact": 3, "differs": 4}
 
 
 def recorded(launch: Any, folder: Path) -> Selection:
-    """Record what a function launches."""
+    """Record the launches of a function, and return the recording."""
     with kvtrace.capture(folder, target=TARGET, device="cpu"):
         launch()
     trace = open_trace(folder)
     return Selection(trace, trace.runs)
 
 
-def evaluated(folder: str) -> Any:
-    """Return what has launches evaluated."""
+def capture_evaluated(folder: str) -> Any:
+    """Return a context in which launches are recorded and evaluated."""
     return kvtrace.capture(folder, target=TARGET, device="cpu", compile="ttir")
 
 
-def in_fixed_order() -> None:
-    """Have launches evaluated in a fixed order."""
+def evaluate_in_fixed_order() -> None:
+    """Let the evaluator compute launches in a fixed order from now on."""
     import kvtrace.backends.triton.evaluating_launcher as launcher
     from kvtrace.addons.invariance.ordered import evaluate_ordered
 
     launcher.evaluate = evaluate_ordered
 
 
-def bits(value: torch.Tensor) -> bytes:
+def raw_bytes(value: torch.Tensor) -> bytes:
     """Return a tensor's bytes."""
     return value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
@@ -75,14 +75,14 @@ def bits(value: torch.Tensor) -> bytes:
 def rows_truth(one: Rows) -> bool:
     """Return whether a row's bits differ between sizes and positions."""
     found = set()
-    with tempfile.TemporaryDirectory() as folder, evaluated(folder):
+    with tempfile.TemporaryDirectory() as folder, capture_evaluated(folder):
         for rows in one.sizes:
-            found |= {bits(one.launch(rows, position)) for position in range(rows)}
+            found |= {raw_bytes(one.launch(rows, position)) for position in range(rows)}
     return len(found) > 1
 
 
 def rows_judged(one: Rows, folder: Path) -> tuple[str, str]:
-    """Return kvtrace's verdict on a kernel, and its text."""
+    """Return kvtrace's verdict on a kernel whose rows are compared, and the verdict's text."""
     found = invariance_of(
         recorded(lambda: [one.launch(rows, rows // 2) for rows in one.sizes], folder)
     )
@@ -94,7 +94,7 @@ def rows_judged(one: Rows, folder: Path) -> tuple[str, str]:
 
 
 def rows_said(one: Rows, verdict: str) -> str:
-    """Return whether a verdict on rows is right."""
+    """Return the table's text on whether a verdict on rows is right: "", false yes or false no."""
     if verdict == "unknown":
         return "unknown"
     if verdict in ("proven", "whole"):
@@ -103,12 +103,12 @@ def rows_said(one: Rows, verdict: str) -> str:
 
 
 def versions_truth(one: Versions) -> bool:
-    """Return whether two versions leave other bits, on any of the inputs of a pair."""
+    """Return whether two versions give different bits on any input of a pair."""
     differ = False
-    with tempfile.TemporaryDirectory() as folder, evaluated(folder):
+    with tempfile.TemporaryDirectory() as folder, capture_evaluated(folder):
         for inputs in one.inputs:
             outs = [launched(one, kernel, inputs) for kernel in (one.before, one.after)]
-            differ |= bits(outs[0]) != bits(outs[1])
+            differ |= raw_bytes(outs[0]) != raw_bytes(outs[1])
     return differ
 
 
@@ -130,7 +130,7 @@ def versions_judged(one: Versions, folder: Path) -> tuple[str, str]:
 
 
 def versions_said(one: Versions, meaning: str) -> str:
-    """Return whether an answer about versions is right."""
+    """Return the table's text on whether an answer about versions is right."""
     if meaning not in RANKS:
         return "unknown"
     if meaning == "violation":
@@ -139,7 +139,7 @@ def versions_said(one: Versions, meaning: str) -> str:
 
 
 def main() -> int:
-    """Do what was asked for; 1 where something is wrong."""
+    """Run the command; return 1 if an evaluation or a verdict is wrong, else 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("truth", "table"))
     parser.add_argument("of", choices=("rows", "versions"))
@@ -149,7 +149,7 @@ def main() -> int:
     listed: list[Any] = ROWS if options.of == "rows" else VERSIONS
     counts: Counter[str] = Counter()
     if options.what == "truth":
-        in_fixed_order()
+        evaluate_in_fixed_order()
     for one in listed:
         if options.only and options.only not in one.name:
             continue

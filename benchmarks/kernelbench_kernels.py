@@ -1,4 +1,4 @@
-"""KernelBench's first level: what torch.compile writes for an operator against what it means.
+"""KernelBench's first level: kernels of torch.compile compared with plain kernels.
 
     python benchmarks/kernelbench_kernels.py FOLDER [--only NAME] [--judge]
 
@@ -45,7 +45,7 @@ SAME = ("same", "equal", "reassociated", "exact")
 
 
 def recorded(one: Operator, folder: Path) -> None:
-    """Record the generated kernel, the plain one and its wrong twin."""
+    """Record an operator's generated kernel, plain kernel and wrong twin in folders."""
     shutil.rmtree(folder, ignore_errors=True)
     with kvtrace.capture(folder / "generated", target="cuda:90", device="cpu"):
         torch._dynamo.reset()
@@ -59,7 +59,7 @@ def recorded(one: Operator, folder: Path) -> None:
 
 @cache
 def _choose_first() -> None:
-    """Leave Inductor one configuration, so that none is measured."""
+    """Limit Inductor to its first configuration, so that it measures none."""
     from torch._inductor import select_algorithm  # asks for the GPU when it is imported
 
     def first(choices: list[Any]) -> list[Any]:
@@ -74,7 +74,7 @@ def _inputs(one: Operator) -> tuple[torch.Tensor, ...]:
 
 
 def call_of(folder: Path) -> Call | str:
-    """Return the one call that is not an autotuner's; or why there is none."""
+    """Return the only recorded call that is not an autotuner's, or a text on why it is missing."""
     trace = open_trace(folder)
     times = host_times(trace, trace.runs).calls.to_pylist()
     ran = {row["call_id"] for row in times if row["launches"]}
@@ -85,7 +85,7 @@ def call_of(folder: Path) -> Call | str:
 
 
 def match_of(generated: Call, plain: Call, order: tuple[int, ...] | None) -> dict[str, str]:
-    """Return which of the generated kernel's tensors those of the plain one are."""
+    """Return the generated kernel's argument name for each tensor argument of the plain kernel."""
     names = []
     for call in (generated, plain):
         kernel = Kernel(call)
@@ -100,7 +100,7 @@ def match_of(generated: Call, plain: Call, order: tuple[int, ...] | None) -> dic
 
 
 def answers(one: Operator, folder: Path) -> dict[str, Any]:
-    """Compare the generated kernel with the plain one, and with the wrong twin."""
+    """Return the results of comparing the generated kernel with the plain kernel and the twin."""
     generated = call_of(folder / "generated")
     if isinstance(generated, str):
         return {"right": "not compared", "wrong": "", "why": generated}

@@ -1,4 +1,4 @@
-"""Triton's language tests without a GPU, cold, beside Triton's interpreter.
+"""Times of Triton's language tests without a GPU and caches, beside Triton's interpreter.
 
     python benchmarks/language_tests.py TRITON/python/test/unit/language/test_core.py
         [--sample 300] [--rounds 3] [--settings ttir] [--json FILE]
@@ -36,7 +36,7 @@ _begun: list[float] = []
 
 
 def pytest_configure() -> None:
-    """Answer what Triton's tests ask of a GPU when they are imported, in either case."""
+    """Replace functions by which Triton's tests inspect the GPU when they are imported."""
     import torch
 
     if not torch.cuda.is_available():
@@ -44,7 +44,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Keep the sample of the cases that the interpreter is meant to run."""
+    """Remove all cases but the sample of those that Triton marks for its interpreter."""
     marked = [item for item in items if item.get_closest_marker("interpreter") is not None]
     by_hash = sorted(marked, key=lambda item: hashlib.sha256(_name(item).encode()).digest())
     chosen = {id(item) for item in by_hash[: int(os.environ[SAMPLE])]}
@@ -57,20 +57,20 @@ def _name(item: Any) -> str:
 
 
 def pytest_runtest_setup(item: Any) -> None:
-    """Note the times at which a case begins."""
+    """Store the wall and processor times at which a case begins."""
     del item
     _begun[:] = [time.perf_counter(), sum(os.times()[:4])]
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """Note how a case ended, and what it took."""
+    """Store a case's outcome, and its wall and processor seconds."""
     if report.when == "call" or report.outcome != "passed":
         spent = (time.perf_counter() - _begun[0], sum(os.times()[:4]) - _begun[1])
         _outcomes[_name(report)] = [report.outcome, *spent]
 
 
 def pytest_sessionfinish() -> None:
-    """Write what was noted."""
+    """Write outcomes and times of all cases to the result's JSON file."""
     Path(os.environ[RESULT]).write_text(json.dumps(_outcomes))
 
 
@@ -78,7 +78,7 @@ def pytest_sessionfinish() -> None:
 
 
 def one_run(tests: Path, folder: Path, case: str, sample: int) -> dict[str, Any]:
-    """Run the sample in a fresh process with empty caches."""
+    """Run the sample in a new process with empty caches; return its times and outcomes."""
     shutil.rmtree(folder / case, ignore_errors=True)
     own = folder / case
     own.mkdir()

@@ -38,7 +38,7 @@ def resident_mb() -> float:
 
 
 def launch_nothing() -> None:
-    """Leave out what would execute a launch on a machine without a GPU."""
+    """Replace the evaluation of launches without a GPU by a function that does nothing."""
     from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 
     def nothing(self: Any, *arguments: Any) -> None:
@@ -48,7 +48,7 @@ def launch_nothing() -> None:
 
 
 def launcher(device: str) -> Callable[[int], None]:
-    """What makes a number of launches."""
+    """Return a function that makes a given number of launches on the device."""
     import torch
     from launch_kernels import add3
 
@@ -62,7 +62,7 @@ def launcher(device: str) -> Callable[[int], None]:
 
 
 def follow(mode: str, launches: int) -> int:
-    """Make launches in one mode, and print the memory that they take."""
+    """Make launches in one mode, and print resident memory; return 1 if it grew too much."""
     import torch
 
     import kvtrace

@@ -43,7 +43,7 @@ SMALL_OPS = 5_000
 
 @older.jit
 def small_ops(source: Any, count: int) -> Any:
-    """Run many ops on a tile of 16 elements."""
+    """NKI kernel with `count` ops on a tile of 16 elements."""
     result = nl.ndarray(source.shape, dtype=source.dtype, buffer=nl.shared_hbm)
     tile = nl.load(source)
     for _ in nl.sequential_range(count):
@@ -53,7 +53,7 @@ def small_ops(source: Any, count: int) -> Any:
 
 
 def executed(kernel: Kernel, *arguments: Any) -> Any:
-    """Run a kernel outside of a recording; give its outcome."""
+    """Run a kernel without a recording, and return its outcome."""
     return execute(kernel, (), bound_arguments(kernel.function, arguments, {}))
 
 
@@ -64,7 +64,7 @@ def traced(kernel: Kernel, *arguments: Any) -> None:
 
 
 def best(work: dict[str, Callable[[], Any]], rounds: int) -> dict[str, tuple[float, float]]:
-    """Time each piece of work in turn; give the least wall and CPU seconds of each."""
+    """Time each function in turn, in rounds; return the least wall and CPU seconds of each."""
     least: dict[str, tuple[float, float]] = {}
     for _ in range(rounds):
         for name, function in work.items():

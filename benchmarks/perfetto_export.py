@@ -1,4 +1,4 @@
-"""How fast a trace becomes a Perfetto file: ours against the protobuf builder of `perfetto`.
+"""Speed of conversion to a Perfetto file: kvtrace beside the protobuf builder of `perfetto`.
 
     python benchmarks/perfetto_export.py [--launches 3000000] [--rounds 5] [--json FILE]
 
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def measure(folder: Path, launches: int, builder_launches: int, rounds: int) -> dict[str, Any]:
-    """Slices a second of each way, and what they were measured on."""
+    """Return slices per second of each converter, with sizes, machine and versions."""
     large = synthetic(folder / "large", launches)
     small = synthetic(folder / "small", builder_launches)
     rates = {
@@ -74,13 +74,13 @@ def measure(folder: Path, launches: int, builder_launches: int, rounds: int) -> 
 
 
 def synthetic(folder: Path, launches: int) -> Selection:
-    """A trace of so many launches, and ten crafted ones."""
+    """Write a trace of `launches` launches and ten special ones; return it."""
     build_synthetic_trace(folder, runs=1, launches=launches, hostile=False, device=False)
     return resolve(str(folder))
 
 
 def median_rates(convert_once: Callable[[], int], rounds: int) -> tuple[float, float]:
-    """Slices a second by the wall clock and of processor time; the first round does not count."""
+    """Return median slices per wall second and processor second, without the first round."""
     wall, processor = [], []
     for _ in range(rounds + 1):
         begin, begin_processor = time.perf_counter(), time.process_time()
@@ -91,7 +91,7 @@ def median_rates(convert_once: Callable[[], int], rounds: int) -> tuple[float, f
 
 
 def convert(name: str, selection: Selection, folder: Path) -> int:
-    """Convert a trace with one of our converters; returns the launches that it drew."""
+    """Convert a trace with a converter of kvtrace; return the number of launches in the file."""
     output = folder / name
     output.unlink(missing_ok=True)
     fresh = resolve(str(selection.trace.path))
@@ -100,7 +100,7 @@ def convert(name: str, selection: Selection, folder: Path) -> int:
 
 
 def convert_with_builder(selection: Selection, folder: Path) -> int:
-    """Convert the launches of a trace with the protobuf builder; returns how many there are."""
+    """Convert the launches of a trace with the protobuf builder; return their number."""
     fresh = resolve(str(selection.trace.path))
     count = 0
     with (folder / "builder").open("wb") as file:
@@ -113,7 +113,7 @@ def convert_with_builder(selection: Selection, folder: Path) -> int:
 
 
 def same_bytes(selection: Selection) -> bool:
-    """Whether both ways give the same bytes for the launches of a trace."""
+    """Return whether both converters write the same bytes for the launches of a trace."""
     return all(
         b"".join(bytes(chunk) for chunk in encode_slices(slices, sequence))
         == built(slices, sequence)

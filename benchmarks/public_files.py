@@ -1,4 +1,4 @@
-"""Small programs of public kernels without a GPU, a process each, beside Triton's interpreter.
+"""Times of small programs with public kernels without a GPU, beside Triton's interpreter.
 
     python benchmarks/public_files.py
         [--package liger] [--sample 12] [--rounds 3] [--setting ttir] [--json FILE]
@@ -42,12 +42,12 @@ Times = dict[str, dict[str, list[tuple[float, float]]]]
 
 
 def programs(package: str) -> tuple[str, str]:
-    """Return what runs a program of a package, and what lists them."""
+    """Return Python code that runs a case of a package, and code that lists the cases."""
     return LIGER if package == "liger" else PUBLIC
 
 
-def chosen(package: str, sample: int, variables: dict[str, str]) -> list[str]:
-    """Return the sample of the package's cases."""
+def sampled_cases(package: str, sample: int, variables: dict[str, str]) -> list[str]:
+    """Return the names of the sampled cases of a package, lowest hashes first."""
     told = subprocess.run([sys.executable, "-c", programs(package)[1], package], env=variables,
                           cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
     names = told.stdout.splitlines()
@@ -66,7 +66,7 @@ def one_run(package: str, name: str, variables: dict[str, str]) -> tuple[float, 
 
 
 def measured(package: str, sample: int, rounds: int, setting: str) -> Times:
-    """Return seconds by program and case; a program that fails has no times for the case."""
+    """Return (wall, processor) seconds of all rounds by program and case; failures are left out."""
     plain = {name: value for name, value in os.environ.items()
              if not name.startswith("KVTRACE") or name.startswith("KVTRACE_PUBLIC")}  # fmt: skip
     plain.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -79,7 +79,7 @@ def measured(package: str, sample: int, rounds: int, setting: str) -> Times:
         interpreted = plain | {"TRITON_INTERPRET": "1"}
         recorded = plain | {"KVTRACE": str(folder / "own" / "out"), "KVTRACE_COMPILE": setting,
                             "TRITON_CACHE_DIR": str(folder / "own" / "cache")}  # fmt: skip
-        names = chosen(package, sample, interpreted)
+        names = sampled_cases(package, sample, interpreted)
         found: Times = {name: {case: [] for case in CASES} for name in names}
         for variables in (interpreted, recorded):  # byte code, and Triton's hash of its files
             one_run(package, names[0], variables)
@@ -97,7 +97,7 @@ def measured(package: str, sample: int, rounds: int, setting: str) -> Times:
 
 
 def note(times: list[tuple[float, float]], took: tuple[float, float] | None) -> None:
-    """Add a run's times, if it did not fail."""
+    """Append a run's times to `times`, unless `took` is None."""
     if took is not None:
         times.append(took)
 

@@ -1,4 +1,4 @@
-"""What a recording that was timed really was: a benchmark says that, or refuses."""
+"""Check that a timed recording is the one that a benchmark claims."""
 
 from pathlib import Path
 from typing import Final
@@ -8,20 +8,20 @@ _JOINED: Final = 0.95
 
 
 class NotMeasuredError(SystemExit):
-    """The figure would be of something else than its name says; ends the program with 1."""
+    """The recording is not the one that the figure's name claims; ends the program with 1."""
 
 
 def check(folder: Path, native: bool, mode: str, launches: int | None = None) -> None:
-    """Refuse a recording that was not made by this hot path, in this mode, or is not complete.
+    """Raise an error if a recording was made by another hot path or mode, or is not complete.
 
     Args:
         folder: the trace.
         native: whether the compiled hot path is claimed, and not its Python twin.
         mode: launch or timeline.
-        launches: how many were made; None: as many as are there.
+        launches: number of launches that were made; None accepts any number.
 
     Raises:
-        NotMeasuredError: with what was claimed and what it was.
+        NotMeasuredError: with the claim and the actual recording.
 
     """
     from kvtrace.schema.trace import open_trace

@@ -1,4 +1,4 @@
-"""How fast a unique call is judged: kvtrace's rules beside Triton-Viz's sanitizer.
+"""Speed of judging a unique call: kvtrace's rules beside Triton-Viz's sanitizer.
 
     python benchmarks/sanitizer.py [--rounds 3] [--only TEXT] [--json FILE]
 
@@ -54,7 +54,7 @@ Figures = dict[str, dict[str, dict[str, Any]]]
 
 
 class Benchmark:
-    """Both workers, and what was measured so far."""
+    """Both worker processes, and the best times measured so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,14 +71,14 @@ class Benchmark:
         self.series: dict[str, dict[str, Any]] = {}
 
     def measure(self, case: str) -> None:
-        """One round of one kernel."""
+        """Measure one round of one kernel with both tools, and store best times."""
         best = self.figures.setdefault(case, {})
         keep(best, PEER, self.peer.ask(case=case, budget=SECONDS))
         for what in OURS:
             keep(best, what, self.ours.ask(case=case, what=what, budget=SECONDS))
 
     def measure_series(self) -> None:
-        """One round of the grid series."""
+        """Measure one round of the vector add over growing grids."""
         for programs in PROGRAMS:
             answer = self.ours.ask(what="grid", programs=programs, budget=SECONDS)
             keep(self.series, str(programs), answer)
@@ -118,7 +118,7 @@ def main() -> None:
 
 
 def print_result(result: dict[str, Any]) -> None:
-    """Print what was measured, for people and for RESULTS.md."""
+    """Print all tables of a result in Markdown, for RESULTS.md."""
     print_facts(result)
     for clock in ("wall", "processor"):
         print_times(result["cases"], clock)
@@ -146,7 +146,7 @@ def milliseconds(answer: dict[str, Any], clock: str) -> str:
 
 
 def print_answers(figures: Figures) -> None:
-    """Print what the tools say of the calls: none of them has a defect."""
+    """Print the tools' verdicts on the calls, none of which has a defect."""
     print()
     for case, found in figures.items():
         ours = found["all"]
@@ -162,7 +162,7 @@ def print_answers(figures: Figures) -> None:
 
 
 def print_ratios(figures: Figures, clock: str) -> dict[str, dict[str, float]]:
-    """Print how many times faster each is; give that by what was timed and by case."""
+    """Print and return how many times faster kvtrace is, by kind of figure and case."""
     print(f"\nRatios of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
     print(f"| kernel | {PEER} / " + f" | {PEER} / ".join(OURS) + " |")
     print("|---|" + "---:|" * len(OURS))
@@ -188,7 +188,7 @@ def median(ratios: list[float]) -> float:
 
 
 def print_targets(columns: dict[str, dict[str, float]]) -> None:
-    """Print whether each target is reached."""
+    """Print each target, the measured ratio, and whether it is reached."""
     print("\n| target | bounds | all |\n|---|---|---|")
     pair = [columns[what] for what in ("bounds", "all")]
     gathers = [[r for case, r in column.items() if GATHER in case] for column in pair]

@@ -1,4 +1,4 @@
-"""The worker that runs kvtrace's judge.
+"""Worker that runs kvtrace's judge.
 
 Asked for {"case": name, "what": text, "budget": seconds}; answers the median wall and processor
 seconds of judging one unique call. No two calls are equal: in each, every tensor lies elsewhere
@@ -40,7 +40,7 @@ SIZES = ("n", "columns", "depth", "length")
 
 
 class Calls:
-    """Unique calls of one case, of which only indices have contents."""
+    """Generator of different calls of one case; only indices have known contents."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -49,7 +49,7 @@ class Calls:
         self.number = count()
 
     def next(self, module: Module) -> Call:
-        """Make a call that differs from all before it."""
+        """Return a call whose offsets, sizes and indices differ from all earlier calls."""
         number = next(self.number)
         arguments = tuple(
             argument
@@ -81,7 +81,7 @@ class Calls:
 
 
 class Ours:
-    """The judge, over every case."""
+    """Worker that judges calls of every case."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -94,7 +94,7 @@ class Ours:
         return (self.folder / f"{list(self.cases).index(name)}.mlir").read_text()
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        """Compile every case, or time one."""
+        """Answer a request: compile every case, or time judging one."""
         what = request["what"]
         if what == "versions":
             packages = {name: version(name) for name in PACKAGES}
@@ -112,7 +112,7 @@ class Ours:
             text = self.text(name)
             arguments = self.module(name)
             return median_of(
-                lambda call: judge(replaced(call, parse(text)), rules),
+                lambda call: judge(call_with_module(call, parse(text)), rules),
                 request["budget"],
                 prepare=lambda: calls.next(arguments),
             )
@@ -123,16 +123,16 @@ class Ours:
             request["budget"],
             prepare=lambda: calls.next(module),
         )
-        return answer | counted(verdicts)
+        return answer | verdict_counts(verdicts)
 
     def module(self, name: str) -> Module:
-        """Return a case's module, parsed once."""
+        """Return a case's parsed module, which is parsed at the first call."""
         if name not in self.modules:
             self.modules[name] = parse(self.text(name))
         return self.modules[name]
 
     def grid(self, programs: int, budget: float) -> Answer:
-        """Time all default rules on a vector add over so many programs."""
+        """Return the time of all default rules on a vector add over `programs` programs."""
         if "grid" not in self.modules:
             self.modules["grid"] = parse(wide_text())
         module = self.modules["grid"]
@@ -150,11 +150,11 @@ class Ours:
             return Call(0, "wide_add", (programs, 1, 1), module, arguments, ())
 
         verdicts = judge(call())
-        return median_of(judge, budget, prepare=call) | counted(verdicts)
+        return median_of(judge, budget, prepare=call) | verdict_counts(verdicts)
 
 
-def counted(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Return how many verdicts of each kind there are, and by which methods proofs came."""
+def verdict_counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return the number of verdicts of each kind, and the methods of proofs."""
     kinds = [verdict.verdict for verdict in verdicts]
     methods = sorted({verdict.method or "" for verdict in verdicts if verdict.verdict == "proven"})
     return {kind: kinds.count(kind) for kind in ("proven", "violation", "unknown")} | {
@@ -163,13 +163,13 @@ def counted(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def replaced(call: Call, module: Module) -> Call:
-    """Return the call with another module."""
+def call_with_module(call: Call, module: Module) -> Call:
+    """Return a copy of the call with another module."""
     return Call(call.call_id, call.kernel, call.grid, module, call.arguments, call.recorded)
 
 
 def ttir_of(case: Case) -> str:
-    """Compile a case's kernel to generic TTIR; integers of tensors included."""
+    """Return a case's kernel compiled to generic TTIR, also for tensors of integers."""
     if case.kernel.fn.__name__ != "gather":
         return ttir(case)
     from tests.support.compile_ttir import compile_generic
@@ -181,7 +181,7 @@ def ttir_of(case: Case) -> str:
 
 
 def wide_text() -> str:
-    """Compile the kernel of the grid series."""
+    """Return the TTIR of the vector add over growing grids."""
     from tests.support.compile_ttir import compile_generic
 
     types = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i64", "BLOCK": "constexpr"}
@@ -189,6 +189,6 @@ def wide_text() -> str:
 
 
 def run() -> None:
-    """Serve, with TTIR files in the folder that the command line names."""
+    """Answer requests, with TTIR files in the folder that the command line names."""
     torch.set_num_threads(1)
     serve(Ours(Path(sys.argv[1])).answer)

@@ -77,7 +77,7 @@ COMMANDS: Final[tuple[tuple[str, str, list[str], str | None], ...]] = (
 
 
 def main() -> None:
-    """Write what is missing, measure, and print one table."""
+    """Write missing traces, measure every command, and print one table."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("folder", type=Path)
     sizes = [1, 1_000_000, 10_000_000, 100_000_000]
@@ -111,7 +111,7 @@ def main() -> None:
 
 
 def written(folder: Path, kind: str, launches: int) -> Path:
-    """Return a trace, which is written if it is not there."""
+    """Return the folder of a trace of this kind and size, which is written if it is missing."""
     trace = folder / f"{kind}-{launches}"
     if not trace.exists():
         runs = {"ranks": 1, "jobs": 1000} if kind == "runs" else {"ranks": min(64, launches)}
@@ -120,20 +120,22 @@ def written(folder: Path, kind: str, launches: int) -> Path:
 
 
 def measured(command: list[str], timeout: int, limit: float, by_hand: str | None) -> str:
-    """Return the figures of a command, and of DuckDB by hand."""
-    took = once(command, timeout, limit)
+    """Return the table's cells for a command, and for the same query in DuckDB."""
+    took = process_figures(command, timeout, limit)
     line = f"{took[0]:>7.2f} {took[1]:>7.2f} {took[2]:>6.2f}" if took else f"{'not done':>22}"
     if by_hand is None or took is None:
         return line
     asked = f"import duckdb\nc = duckdb.connect()\nc.execute({by_hand!r}).fetchall()"
-    peer = once([sys.executable, "-c", asked], timeout, limit)
+    peer = process_figures([sys.executable, "-c", asked], timeout, limit)
     if peer is None:
         return f"{line} {'not done':>22}"
     return f"{line} {peer[1]:>15.2f} {peer[2]:>6.2f} {took[1] / peer[1]:>6.2f}"
 
 
-def once(command: list[str], timeout: int, limit: float) -> tuple[float, float, float] | None:
-    """Return seconds, seconds of processors and GB of a process; None where it did not end well."""
+def process_figures(
+    command: list[str], timeout: int, limit: float
+) -> tuple[float, float, float] | None:
+    """Return wall seconds, processor seconds and peak GB of a process; None if it fails."""
 
     def bounded() -> None:
         most = int((limit + 8) * 1e9)

@@ -31,7 +31,7 @@ THREAD: Final = 4242
 
 
 def main() -> None:
-    """Write a trace into a folder, and say how long that took."""
+    """Write a trace into a folder, and print the duration."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("folder", type=Path)
     options.add_argument("--launches", type=int, default=100_000_000)
@@ -54,7 +54,7 @@ def write_trace(
 ) -> None:
     """Write `jobs` jobs of `ranks` runs each, with `launches` in all."""
     runs = ranks * jobs
-    order = _order(np.random.default_rng(7))
+    order = _calls_of_step(np.random.default_rng(7))
     for number in range(runs):
         mine = launches // runs + (number < launches % runs)
         _write_run(folder, number, runs, f"job-{number // ranks:04d}", mine, order, device)
@@ -65,8 +65,8 @@ def run_id(number: int, runs: int) -> str:
     return f"{'a' if 2 * number < runs else 'b'}20260102-030405-{number:04d}"
 
 
-def _order(random: np.random.Generator) -> np.ndarray:
-    """Return the calls of one step, in its order; few calls make most of it."""
+def _calls_of_step(random: np.random.Generator) -> np.ndarray:
+    """Return the call ids of one step's launches in order; few calls are most of the launches."""
     return np.minimum(random.zipf(1.3, STEP) - 1, CALLS - 1).astype(np.int64)
 
 
@@ -104,7 +104,7 @@ def _write_run(
 
 
 def _calls(seq: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each launch's call and phase (0: run, 1: autotune)."""
+    """Return the call id and phase (0: run, 1: autotune) of each launch number in `seq`."""
     tuned = TUNED * (TRIALS + 1)
     step, place = np.divmod(seq, STEP)
     call = np.where(place % 10 == 9, (step * 50 + place // 10) % CALLS, order[place])
@@ -116,7 +116,7 @@ def _calls(seq: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _first_launches(
     call: np.ndarray, phase: np.ndarray, enter: np.ndarray, start: int
 ) -> list[int]:
-    """Return when each kernel was entered first, trials left out; `start` where it was not."""
+    """Return the time of each kernel's first launch, without trials; `start` if there is none."""
     plain = np.flatnonzero(phase == 0)
     kernels, places = np.unique(call[plain] // 2, return_index=True)
     found = np.full(KERNELS, start)
@@ -177,7 +177,7 @@ def _append_executions(
 
 
 def _write_kernels(writer: RunWriter, entered: list[int]) -> None:
-    """Write the kernels, two calls of each, and the stack; `entered` is when each was compiled."""
+    """Write the kernels, two calls of each, and a stack; `entered` has the kernels' times (ns)."""
     frames = [{"file": "train.py", "line": 40, "column": 9, "function": "train_step"}]
     writer.append_rows("stacks", [{"stack_id": 1_001, "frames": frames}])
     kernels, calls = [], []

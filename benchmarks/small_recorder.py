@@ -1,4 +1,4 @@
-"""What kvtrace takes on disk and at a program's start: with all packages, and with pyarrow alone.
+"""Disk space and startup time of kvtrace: with all packages, and with pyarrow alone.
 
     python benchmarks/small_recorder.py [--rounds 9]
 
@@ -71,7 +71,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         ways = {"all": everything, "pyarrow alone": ["pyarrow"]}
         environments = {
-            name: made(Path(folder) / name.replace(" ", "-"), packages)
+            name: make_environment(Path(folder) / name.replace(" ", "-"), packages)
             for name, packages in ways.items()
         }
         for name, packages in ways.items():
@@ -82,8 +82,8 @@ def main() -> None:
         times(Path(folder), environments, rounds)
 
 
-def made(folder: Path, packages: list[str]) -> Environment:
-    """Make an environment with these packages, torch, Triton and this checkout's kvtrace."""
+def make_environment(folder: Path, packages: list[str]) -> Environment:
+    """Create an environment with these packages, torch, Triton and this checkout's kvtrace."""
     venv.create(folder, with_pip=False)
     environment = Environment(folder)
     for each in closure([*packages, "torch", "triton"]):
@@ -94,7 +94,7 @@ def made(folder: Path, packages: list[str]) -> Environment:
 
 
 def sizes(packages: list[str]) -> dict[str, int]:
-    """Bytes of the installed files of packages and of what they require."""
+    """Return the bytes of installed files by package, for `packages` and their requirements."""
     return {
         each.name: sum(
             path.stat().st_size
@@ -106,7 +106,7 @@ def sizes(packages: list[str]) -> dict[str, int]:
 
 
 def kvtrace_bytes() -> int:
-    """Bytes of what a wheel of kvtrace holds."""
+    """Return the bytes of the files in a wheel of kvtrace."""
     left_out = {"frontend", "golden", "__pycache__"}
     paths = (path for path in (ROOT / "kvtrace").rglob("*") if not left_out & set(path.parts))
     linked = [

@@ -1,4 +1,4 @@
-"""What recording costs a training step on a GPU, and how many bytes a launch takes on disk.
+"""Cost of recording a training step on a GPU, and bytes of a launch on disk.
 
     python benchmarks/training_step.py [--model gpt2|tiny|both] [--compile no|yes|both]
         [--mode launch|timeline|both] [--steps 200] [--json FILE]
@@ -39,7 +39,7 @@ MODES = ("launch", "timeline")
 
 @dataclass(frozen=True)
 class Size:
-    """How large a model is."""
+    """Sizes of a model: layers, width, heads and vocabulary."""
 
     layers: int
     width: int
@@ -51,7 +51,7 @@ MODELS = {"gpt2": Size(12, 768, 12, 50_257), "tiny": Size(6, 512, 8, 32_000)}
 
 
 def make_step(size: Size, compiled: bool) -> Callable[[], None]:
-    """One training step of the model, as a function."""
+    """Return a function that makes one training step of the model."""
     import torch
     from liger_kernel.ops.rope import LigerRopeFunction
     from liger_kernel.transformers import LigerCrossEntropyLoss, LigerRMSNorm
@@ -117,7 +117,7 @@ def make_step(size: Size, compiled: bool) -> Callable[[], None]:
 
 
 class Switch:
-    """Takes the hooks of a running recording out, and puts them back."""
+    """Switch that removes the hooks of a running recording (`off`), and puts them back (`on`)."""
 
     def __init__(self, mode: str) -> None:
         from torch._inductor.runtime.triton_heuristics import CachingAutotuner
@@ -148,14 +148,14 @@ class Switch:
 
 
 def timed(step: Callable[[], None]) -> float:
-    """Milliseconds of one step."""
+    """Return the milliseconds of one step."""
     begin = time.perf_counter()
     step()
     return (time.perf_counter() - begin) * 1e3
 
 
 def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> dict[str, float]:
-    """Median milliseconds of bare and of recorded steps, in turn."""
+    """Return the median milliseconds of bare and of recorded steps, which take turns."""
     import kvtrace
 
     times: dict[str, list[float]] = {"bare": [], "bare again": [], mode: []}
@@ -177,14 +177,14 @@ def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> di
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a recording of some steps holds."""
+    """Figures of a recording: launches per step, and bytes per launch."""
 
     launches_a_step: float
     bytes_a_launch: float
 
 
 def recorded(step: Callable[[], None], steps: int, folder: Path, mode: str) -> Recorded:
-    """Launches of a step and bytes of a launch on disk in one recording of `steps` steps."""
+    """Return the launches per step and bytes per launch of one recording of `steps` steps."""
     import kvtrace
     from kvtrace.schema.trace import open_trace
 

@@ -1,4 +1,4 @@
-"""What recording costs an engine that serves: vLLM, offline, with a random model of two layers.
+"""Cost of recording a serving engine: vLLM, offline, with a random model of two layers.
 
 Needs a GPU and vLLM (0.24 was used). A model of two Llama layers of width 512 has so little to do
 on the device that the processor is the limit, which is the worst case for a recorder. The engine
@@ -48,7 +48,7 @@ MODEL = {
 
 
 def engine(folder: Path, eager: bool) -> Any:
-    """Start vLLM with the model, in this process."""
+    """Return vLLM's engine with the model, started in this process."""
     os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
     os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -68,8 +68,8 @@ def engine(folder: Path, eager: bool) -> Any:
     )
 
 
-def asked(llm: Any, batch: int, length: int) -> float:
-    """Milliseconds that a batch of prompts takes."""
+def request_milliseconds(llm: Any, batch: int, length: int) -> float:
+    """Return the milliseconds of one request of `batch` prompts."""
     from vllm import SamplingParams
     from vllm.inputs import TokensPrompt
 
@@ -83,7 +83,7 @@ def asked(llm: Any, batch: int, length: int) -> float:
 
 
 def main() -> None:
-    """Measure, and print one line a batch."""
+    """Measure, and print one line for each size of batch."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--eager", action="store_true", help="no torch.compile, no CUDA graphs")
     parser.add_argument("--rounds", type=int, default=40)
@@ -99,7 +99,7 @@ def main() -> None:
             llm = engine(folder, chosen.eager)
             for batch in BATCHES:
                 for _ in range(5):
-                    asked(llm, batch, 40)
+                    request_milliseconds(llm, batch, 40)
             switch = Switch(chosen.mode)
             times: dict[tuple[str, int], list[float]] = {}
             kinds = ("recorded", "bare", "bare again")
@@ -107,13 +107,15 @@ def main() -> None:
                 for kind in kinds if turn % 2 else reversed(kinds):
                     switch.on() if kind == "recorded" else switch.off()
                     for batch in BATCHES:
-                        times.setdefault((kind, batch), []).append(asked(llm, batch, 40 + turn))
+                        times.setdefault((kind, batch), []).append(
+                            request_milliseconds(llm, batch, 40 + turn)
+                        )
             switch.on()
         report(times)
 
 
 def report(times: dict[tuple[str, int], list[float]]) -> None:
-    """Print what recording costs."""
+    """Print medians of the times without hooks, and the cost of recording in per cent."""
     for batch in BATCHES:
         bare = times["bare", batch]
         middle = statistics.median(bare)

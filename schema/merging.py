@@ -77,7 +77,7 @@ class _PartCursor:
         return self._last
 
     def all_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield all_batches rows."""
+        """Yield all rows of the part."""
         for group in range(self._groups):
             yield from _batches_with_schema(self._read(group, self._names), self._table)
 

@@ -79,10 +79,10 @@ KERNEL, COPY, FILL = 10, 1, 2  # of CUpti_ActivityKind
 
 
 def start(folder: Path, how: str) -> None:
-    """Record from now on, and keep nothing.
+    """Switch CUPTI's records on; full buffers are discarded.
 
     Raises:
-        SystemExit: with what is missing, or what CUPTI refused.
+        SystemExit: a library is missing, or CUPTI returned an error.
 
     """
     words = dict(word.partition("=")[::2] for word in how.split(",") if word)
@@ -135,7 +135,7 @@ def _built(folder: Path) -> ctypes.CDLL:
 
 
 def _loaded_library() -> str:
-    """The copy that torch has loaded."""
+    """Return the path of the CUPTI library that torch has loaded."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     paths = [line.split(maxsplit=5)[-1] for line in lines if "libcupti.so" in line]
     if not paths:
