@@ -1,4 +1,4 @@
-"""Derived tolerances beside those that tests were given by hand: kernels that are right, mutants.
+"""Derived tolerances compared with tolerances chosen by hand, for right kernels and mutants.
 
     python benchmarks/tolerances.py --seeds 20
 
@@ -47,7 +47,7 @@ from kvtrace.evaluate.rounding import from_memory
 from kvtrace.schema.errors import KvtraceError
 
 
-def chosen(part: str) -> list[Case]:
+def chosen_cases(part: str) -> list[Case]:
     """Return the cases whose names contain a text, and whose packages are there."""
     found = [each for each in (*liger_cases(), *fla_cases(), *vllm_cases()) if part in each.name]
     missing = {each.library for each in found if folder_of(each.library) is None}
@@ -57,7 +57,7 @@ def chosen(part: str) -> list[Case]:
 
 
 def in_another_order(ran: Ran) -> np.ndarray:
-    """What the launch gives with sums in the fixed order."""
+    """Return a launch's output, evaluated with sums in the fixed order."""
     arguments = ran.launch.before()
     with in_fixed_order():
         evaluate(
@@ -71,12 +71,12 @@ def in_another_order(ran: Ran) -> np.ndarray:
 
 
 def in_torch(case: Case, seed: int) -> np.ndarray:
-    """What torch gives in float32 by the reference's formula: sums in torch's orders."""
+    """Return the reference's formula computed by torch in float32, with torch's order of sums."""
     return case.reference(*inputs(case, seed)).detach().double().numpy()
 
 
 def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
-    """Compare the right kernel, seed by seed."""
+    """Return failures and widths of both tolerances for the right kernel, over `seeds` seeds."""
     failures: Counter[str] = Counter()
     factors, nearest, of_grant = [], 0.0, 0.0
     for seed in range(seeds):
@@ -98,7 +98,7 @@ def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
             if order != "torch":
                 nearest = max(nearest, float(share[np.isfinite(share)].max(initial=0.0)))
                 of_grant = max(of_grant, float((away / output.granted).max(initial=0.0)))
-        factors.append(case.hand.looser(output))
+        factors.append(case.hand.times_looser(output))
     return {
         "looser": float(np.median(factors)), "nearest": nearest, "of grant": of_grant,
         "failures": dict(failures),
@@ -107,7 +107,7 @@ def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
 
 
 def judge_mutant(case: Case, module: Any, seeds: int) -> dict[str, bool]:
-    """Say who notices a mutant, in any seed."""
+    """Return which checks reject a mutant for any of the seeds, by hand and derived."""
     noticed = dict.fromkeys(("hand", "radius", "meaning", "refused", "derived", "unknown"), False)
     for seed in range(seeds):
         ran = run(case, module, seed)
@@ -146,7 +146,7 @@ def main() -> None:
             source="off",
         )
         with around:
-            for case in chosen(asked.only):
+            for case in chosen_cases(asked.only):
                 found = right[case.name] = judge_right(case, loaded(case.file, folder), asked.seeds)
                 print(
                     f"{case.name:36} by hand {case.hand!s:16}: looser by "
@@ -166,13 +166,13 @@ def main() -> None:
                     mutants.append({"case": case.name, "kind": mutant[0], **noticed})
                     who = ", ".join(name for name, seen_ in noticed.items() if seen_)
                     print(f"    {mutant[0]:18} noticed by: {who or 'nobody'}", flush=True)
-    tell(right, mutants, time.perf_counter() - begun)
+    print_sums(right, mutants, time.perf_counter() - begun)
     if asked.json:
         asked.json.write_text(json.dumps({"right": right, "mutants": mutants}, indent=1))
 
 
-def tell(right: dict[str, Any], mutants: list[dict[str, Any]], seconds: float) -> None:
-    """Print the sums."""
+def print_sums(right: dict[str, Any], mutants: list[dict[str, Any]], seconds: float) -> None:
+    """Print the totals over all kernels and mutants."""
     tighter = sum(found["looser"] > 1 for found in right.values())
     failing = sum(any(k.startswith("derived") for k in f["failures"]) for f in right.values())
     print(
