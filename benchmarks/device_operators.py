@@ -157,7 +157,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--samples", type=int, default=6)
     parser.add_argument("--part", default="0/1")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     if torch.empty(0).device.type != "cpu" or not torch.cuda.is_available():
         print("needs KVTRACE=out KVTRACE_DEVICE=cpu")
         return 2
@@ -167,9 +167,9 @@ def main() -> int:
         print(f"torch's own tests do not load: {error}")
         return 2
     warnings.simplefilter("ignore")
-    part, parts = map(int, chosen.part.split("/"))
+    part, parts = map(int, options.part.split("/"))
     operators = [
-        each for each in op_db[part::parts] if not chosen.names or each.name in chosen.names
+        each for each in op_db[part::parts] if not options.names or each.name in options.names
     ]
     print(f"{platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}")
     count = wrong = 0
@@ -181,7 +181,7 @@ def main() -> int:
             made = outcome_of(
                 lambda o=operator, d=dtype, g=grad: list(o.sample_inputs("cpu", d, g))
             )
-            for place, sample in enumerate(made[1][: chosen.samples] if made[0] else ()):
+            for place, sample in enumerate(made[1][: options.samples] if made[0] else ()):
                 for way, text in cases(operator, sample, grad):
                     count += 1
                     wrong += text is not None

@@ -116,9 +116,9 @@ def inherited() -> dict[str, str]:
 def make_peer_environment() -> Path:
     """Create the environment .venv-peers unless it exists; return the path of its Python."""
     python = PEERS / "bin" / "python"
-    wanted = "\n".join(PEER_PACKAGES)
+    expected = "\n".join(PEER_PACKAGES)
     made = PEERS / ".made"
-    if made.exists() and made.read_text() == wanted:
+    if made.exists() and made.read_text() == expected:
         return python
     print(f"making {PEERS.name} with {', '.join(PEER_PACKAGES)}", flush=True)
     venv.create(PEERS, with_pip=True)
@@ -126,7 +126,7 @@ def make_peer_environment() -> Path:
     if subprocess.run(pip, check=False).returncode != 0:
         print("the peers could not be installed", file=sys.stderr)
         raise SystemExit(2)
-    made.write_text(wanted)
+    made.write_text(expected)
     return python
 
 
@@ -249,9 +249,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
         benchmark = Benchmark(Path(name))
         compile_cases(benchmark.ours)
-        wanted = [case for case in cases() if chosen.only in case]
+        expected = [case for case in cases() if chosen.only in case]
         for number in range(chosen.rounds):
-            for case in wanted:
+            for case in expected:
                 print(f"round {number + 1} of {chosen.rounds}: {case}", file=sys.stderr)
                 benchmark.measure(case, number, chosen.slow_rounds)
         versions = {

@@ -301,14 +301,16 @@ def gains(rows: list[Row], passes: list[str]) -> dict[str, dict[str, float]]:
     times = [launch["times"] for row in rows for launch in row["launches"] if "times" in launch]
     by_pass = {}
     for name in passes:
-        both = [(each[""], each[name]) for each in times if name in each]
+        figure_pairs = [(each[""], each[name]) for each in times if name in each]
         figures: dict[str, float] = {}
         for what in ("first", "again"):
-            on, off = (sum(pair[side][what] for pair in both) for side in (0, 1))
+            on, off = (sum(pair[side][what] for pair in figure_pairs) for side in (0, 1))
             figures[what] = off / on if on else 1.0
-            ratios = [off[what] / on[what] for on, off in both if off[what] >= LEAST_SECONDS]
+            ratios = [
+                off[what] / on[what] for on, off in figure_pairs if off[what] >= LEAST_SECONDS
+            ]
             figures[f"most {what}"] = max(ratios, default=1.0)
-        figures["other bits"] = sum(not off["same"] for _, off in both)
+        figures["other bits"] = sum(not off["same"] for _, off in figure_pairs)
         by_pass[name] = figures
     return by_pass
 

@@ -79,10 +79,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--keep", type=Path)
-    asked = parser.parse_args()
-    with tempfile.TemporaryDirectory(dir=asked.keep) as folder:
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(dir=options.keep) as folder:
         path = Path(folder) / "trace.json"
-        events = write(path, asked.megabytes)
+        events = write(path, options.megabytes)
         print(f"{path.stat().st_size / 1e6:,.0f} MB, {events:,} events")
         words = f"['import', 'kineto', {str(path)!r}, '-o', {str(path.with_name('out'))!r}]"
         ours = measured(f"from kvtrace.cli import main; assert main({words}) == 0")

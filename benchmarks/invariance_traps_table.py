@@ -87,7 +87,7 @@ def rows_judged(one: Rows, folder: Path) -> tuple[str, str]:
         recorded(lambda: [one.launch(rows, rows // 2) for rows in one.sizes], folder)
     )
     order = ("violation", "depends", "unknown", "whole", "proven")
-    verdicts = [each.verdict for each in found.outputs]
+    verdicts = [output.verdict for output in found.outputs]
     return min(verdicts, key=order.index, default="unknown"), "\n".join(
         invariance_lines(found, 140)
     )
@@ -156,9 +156,9 @@ def main() -> int:
         begin = time.perf_counter()
         if options.what == "truth":
             truth = rows_truth if options.of == "rows" else versions_truth
-            wanted = one.varies if options.of == "rows" else one.truth != "bits"
+            expected = one.varies if options.of == "rows" else one.truth != "bits"
             seen = truth(one)
-            said = "right" if seen == wanted or COMPILED in one.name else "OTHER THAN READ"
+            said = "right" if seen == expected or COMPILED in one.name else "OTHER THAN READ"
             verdict = "differs" if seen else "the same"
         else:
             folder = Path(tempfile.mkdtemp())

@@ -64,7 +64,9 @@ def _choose_first() -> None:
 
     def first(choices: list[Any]) -> list[Any]:
         templates = ("triton_mm", "triton_bmm")
-        return [each for each in choices if each.name.startswith(templates)][:1] or choices[:1]
+        return [choice for choice in choices if choice.name.startswith(templates)][:1] or choices[
+            :1
+        ]
 
     select_algorithm.add_preprocessing_fn(first)
 

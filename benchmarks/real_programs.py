@@ -401,7 +401,7 @@ def _noise(processes: list[Process]) -> str:
 
 def _own_overhead(processes: list[Process], mode: str) -> str:
     found = [p.own_ms for p in processes if p.mode == mode and p.own_ms is not None]
-    bare = statistics.median(each.median for each in processes if each.mode == BARE)
+    bare = statistics.median(process.median for process in processes if process.mode == BARE)
     return f"{100 * statistics.median(found) / bare:+.1f}" if found else ""
 
 

@@ -27,24 +27,29 @@ def check(folder: Path, native: bool, mode: str, launches: int | None = None) ->
     from kvtrace.schema.trace import open_trace
 
     trace = open_trace(folder)
-    said = trace.table("messages", columns=["level", "code", "text"]).to_pylist()
-    paths = {row["text"] for row in said if row["text"].startswith("launches are recorded by")}
-    wanted = "native" if native else "Python"
-    if not paths or any(f"by the {wanted} hot path" not in text for text in paths):
+    messages = trace.table("messages", columns=["level", "code", "text"]).to_pylist()
+    paths = {row["text"] for row in messages if row["text"].startswith("launches are recorded by")}
+    expected = "native" if native else "Python"
+    if not paths or any(f"by the {expected} hot path" not in text for text in paths):
         raise NotMeasuredError(
-            f"not measured: {wanted} was claimed, but {'; '.join(paths) or 'nothing was recorded'}"
+            f"not measured: {expected} was claimed, but "
+            f"{'; '.join(paths) or 'nothing was recorded'}"
         )
-    kept = sum(piece.num_rows for piece in trace.pieces("launches", trace.runs, ["seq"]))
-    if launches is not None and kept != launches:
-        raise NotMeasuredError(f"not measured: {launches:,} launches were made, {kept:,} recorded")
-    warnings = [row["text"] for row in said if row["level"] != "info"]
+    recorded_launches = sum(
+        piece.num_rows for piece in trace.pieces("launches", trace.runs, ["seq"])
+    )
+    if launches is not None and recorded_launches != launches:
+        raise NotMeasuredError(
+            f"not measured: {launches:,} launches were made, {recorded_launches:,} recorded"
+        )
+    warnings = [row["text"] for row in messages if row["level"] != "info"]
     if warnings:
         raise NotMeasuredError(f"not measured: {warnings[0]}")
     if mode == "timeline":
         # Of equal launches on a stream that is never idle the call is certain, not which it was.
         ran = trace.table("gpu_kernels", columns=["call_id"])
         joined = ran.num_rows - ran["call_id"].null_count
-        if joined < _JOINED * kept:
+        if joined < _JOINED * recorded_launches:
             raise NotMeasuredError(
-                f"not measured: of {kept:,} launches {joined:,} are in the device timeline"
+                f"not measured: of {recorded_launches:,} launches {joined:,} are in the device timeline"
             )

@@ -91,15 +91,15 @@ class Benchmark:
 
 def main() -> None:
     """Measure and print."""
-    chosen = options_of(__doc__).parse_args()
+    options = options_of(__doc__).parse_args()
     run = Run()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
         benchmark = Benchmark(Path(name))
         compile_cases(benchmark.ours)
-        wanted = [case for case in cases() if chosen.only in case]
-        for number in range(chosen.rounds):
-            for case in wanted:
-                print(f"round {number + 1} of {chosen.rounds}: {case}", file=sys.stderr)
+        expected = [case for case in cases() if options.only in case]
+        for number in range(options.rounds):
+            for case in expected:
+                print(f"round {number + 1} of {options.rounds}: {case}", file=sys.stderr)
                 benchmark.measure(case)
             benchmark.measure_series()
         versions = {
@@ -108,13 +108,13 @@ def main() -> None:
         }
         benchmark.end()
     result = {
-        **run.facts(versions, chosen.rounds),
+        **run.facts(versions, options.rounds),
         "cases": benchmark.figures,
         "programs": benchmark.series,
     }
     print_result(result)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(result, indent=2) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
 
 
 def print_result(result: dict[str, Any]) -> None:

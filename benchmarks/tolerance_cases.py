@@ -243,8 +243,8 @@ def derived_for(case: Case, ran: Ran) -> tuple[Tolerance, Output]:
     def reference(**named: Any) -> dict[str, Any]:
         return {ran.name: case.reference(*named.values())}
 
-    wanted = ReferenceResults(reference, given, {ran.name: ran.wanted})
-    derived = derive(ran.launch, wanted, granted=case.granted)
+    expected = ReferenceResults(reference, given, {ran.name: ran.wanted})
+    derived = derive(ran.launch, expected, granted=case.granted)
     return derived, derived[ran.name]
 
 

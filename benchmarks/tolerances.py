@@ -63,7 +63,7 @@ def in_another_order(ran: Ran) -> np.ndarray:
         evaluate(
             ran.launch.module, arguments, ran.launch.grid, kernel=ran.launch.kernel, planned=False
         )
-    tensor = next(each for each in arguments if each.name == ran.name)
+    tensor = next(argument for argument in arguments if argument.name == ran.name)
     assert isinstance(tensor, TensorArgument)
     assert tensor.storage.data is not None
     held = from_memory(tensor.storage.data.view(tensor.element.memory), tensor.element)
@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--mutant-seeds", type=int, default=1, help="of each mutant")
     parser.add_argument("--only", default="", help="cases whose names contain this")
     parser.add_argument("--json", type=Path, help="write all figures there, too")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     begun = time.perf_counter()
     right, mutants = {}, []
     with tempfile.TemporaryDirectory() as scratch:
@@ -146,8 +146,10 @@ def main() -> None:
             source="off",
         )
         with around:
-            for case in chosen_cases(asked.only):
-                found = right[case.name] = judge_right(case, loaded(case.file, folder), asked.seeds)
+            for case in chosen_cases(options.only):
+                found = right[case.name] = judge_right(
+                    case, loaded(case.file, folder), options.seeds
+                )
                 print(
                     f"{case.name:36} by hand {case.hand!s:16}: looser by "
                     f"{found['looser']:9.3g}, nearest {found['nearest']:5.3f}, "
@@ -159,7 +161,7 @@ def main() -> None:
                         continue  # which changes nothing
                     try:
                         module = loaded(case.file, folder, mutant)
-                        noticed = judge_mutant(case, module, asked.mutant_seeds)
+                        noticed = judge_mutant(case, module, options.mutant_seeds)
                     except Exception as error:  # noqa: BLE001 - a mutant that does not compile
                         print(f"    {mutant[0]}: {type(error).__name__} {error}"[:160])
                         continue
@@ -167,8 +169,8 @@ def main() -> None:
                     who = ", ".join(name for name, seen_ in noticed.items() if seen_)
                     print(f"    {mutant[0]:18} noticed by: {who or 'nobody'}", flush=True)
     print_sums(right, mutants, time.perf_counter() - begun)
-    if asked.json:
-        asked.json.write_text(json.dumps({"right": right, "mutants": mutants}, indent=1))
+    if options.json:
+        options.json.write_text(json.dumps({"right": right, "mutants": mutants}, indent=1))
 
 
 def print_sums(right: dict[str, Any], mutants: list[dict[str, Any]], seconds: float) -> None:

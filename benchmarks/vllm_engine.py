@@ -89,21 +89,21 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--mode", choices=("launch", "timeline"), default="launch")
     parser.add_argument("--tensors", choices=("index", "none"), default="index")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
 
     import kvtrace
 
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        with kvtrace.capture(folder / "out", mode=chosen.mode, tensors=chosen.tensors):
-            llm = engine(folder, chosen.eager)
+        with kvtrace.capture(folder / "out", mode=options.mode, tensors=options.tensors):
+            llm = engine(folder, options.eager)
             for batch in BATCHES:
                 for _ in range(5):
                     request_milliseconds(llm, batch, 40)
-            switch = Switch(chosen.mode)
+            switch = Switch(options.mode)
             times: dict[tuple[str, int], list[float]] = {}
             kinds = ("recorded", "bare", "bare again")
-            for turn in range(chosen.rounds):
+            for turn in range(options.rounds):
                 for kind in kinds if turn % 2 else reversed(kinds):
                     switch.on() if kind == "recorded" else switch.off()
                     for batch in BATCHES:

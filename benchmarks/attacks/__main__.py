@@ -61,10 +61,10 @@ def main(words: list[str]) -> int:
     parser.add_argument("rule", choices=names)
     parser.add_argument("--truth", action="store_true", help="check the truth, without kvtrace")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names hold TEXT")
-    given = parser.parse_args(words)
-    module = import_module(f"benchmarks.attacks.{given.rule}")
-    cases = [case for case in module.CASES if given.only in case.name]
-    return int((check_truth if given.truth else table)(cases) > 0)
+    options = parser.parse_args(words)
+    module = import_module(f"benchmarks.attacks.{options.rule}")
+    cases = [case for case in module.CASES if options.only in case.name]
+    return int((check_truth if options.truth else table)(cases) > 0)
 
 
 if __name__ == "__main__":

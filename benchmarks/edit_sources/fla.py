@@ -15,8 +15,8 @@ def _l2_norm(ops: Any, hard: bool) -> Results:
     ops.l2norm_fwd_kernel[(2,)](x, y, rstd, 1e-6, **how)
     ops.l2norm_bwd_kernel[(2,)](y, rstd, dy, dx, 1e-6, **how)
     given = x.clone().requires_grad_()
-    wanted = given / (given.square().sum(-1, keepdim=True) + 1e-6).sqrt()
-    return (y, dx), (wanted.detach(), *torch.autograd.grad(wanted, given, dy))
+    expected = given / (given.square().sum(-1, keepdim=True) + 1e-6).sqrt()
+    return (y, dx), (expected.detach(), *torch.autograd.grad(expected, given, dy))
 
 
 def _softmax(ops: Any, hard: bool) -> Results:
@@ -25,8 +25,8 @@ def _softmax(ops: Any, hard: bool) -> Results:
     ops.softmax_fwd_kernel[(9,)](x, p, D=100, B=128)
     ops.softmax_bwd_kernel[(9,)](p, dp, ds, D=100, B=128)
     given = x.clone().requires_grad_()
-    wanted = given.softmax(-1)
-    return (p, ds), (wanted.detach(), *torch.autograd.grad(wanted, given, dp))
+    expected = given.softmax(-1)
+    return (p, ds), (expected.detach(), *torch.autograd.grad(expected, given, dp))
 
 
 def _log_sum_exp(ops: Any, _hard: bool) -> Results:
@@ -54,8 +54,10 @@ def _cross_entropy(ops: Any, hard: bool) -> Results:
         x, target, lse, upstream, dx, x.stride(0), 1, dx.stride(0), **how
     )
     given = x.clone().requires_grad_()
-    wanted = torch.nn.functional.cross_entropy(given, target, label_smoothing=0.1, reduction="none")
-    return (loss, dx), (wanted.detach(), *torch.autograd.grad(wanted, given, upstream))
+    expected = torch.nn.functional.cross_entropy(
+        given, target, label_smoothing=0.1, reduction="none"
+    )
+    return (loss, dx), (expected.detach(), *torch.autograd.grad(expected, given, upstream))
 
 
 def _rotary(ops: Any, _hard: bool) -> Results:

@@ -32,11 +32,11 @@ def _rotated(ops: Any, _hard: bool) -> Results:
         q, k, angles.cos(), angles.sin(), *outs, size, s, h, d, BLOCK=64
     )
     cos, sin = angles.cos()[:, None], angles.sin()[:, None]
-    wanted = []
+    expected = []
     for each in (q.float(), k.float()):
         one, two = each.chunk(2, -1)
-        wanted.append((each * cos + torch.cat([-two, one], -1) * sin).half())
-    return outs, tuple(wanted)
+        expected.append((each * cos + torch.cat([-two, one], -1) * sin).half())
+    return outs, tuple(expected)
 
 
 def _greedy(ops: Any, hard: bool) -> Results:
@@ -58,10 +58,10 @@ def _sections(ops: Any, _hard: bool) -> Results:
     ops.apply_interleaved_rope_kernel[(1, 1)](
         x, out, s, d, *x.stride()[:2], d, *ends, BLOCK_S=16, BLOCK_SIZE=64
     )
-    wanted = x[0].clone()
+    expected = x[0].clone()
     for which, end in enumerate(ends, 1):
-        wanted[:, which : end * 3 : 3] = x[which][:, which : end * 3 : 3]
-    return (out,), (wanted,)
+        expected[:, which : end * 3 : 3] = x[which][:, which : end * 3 : 3]
+    return (out,), (expected,)
 
 
 _AT: Final = "sglang/kernels/ops/"

@@ -31,12 +31,12 @@ def _scores(bench: Any, _hard: bool) -> Results:
         q, k, 0.3, places, begins, lengths, longest, out, *places.stride(), *q.stride(),
         *k.stride(), *out.stride(), groups, BLOCK_DMODEL=d, BLOCK_N=32,
     )  # fmt: skip
-    wanted = torch.cat([
+    expected = torch.cat([
         torch.einsum("hd,nhd->hn", q[one], k[places[one, longest - size :]].repeat_interleave(
             groups, 1)) * 0.3
         for one, size in enumerate(lengths.tolist())
     ], 1)  # fmt: skip
-    return (out,), (wanted,)
+    return (out,), (expected,)
 
 
 def _packed_softmax(bench: Any, _hard: bool) -> Results:
@@ -79,16 +79,16 @@ def _l2_backward(bench: Any, _hard: bool) -> Results:
     x, dy, dx = torch.randn(6, 100), torch.randn(6, 100), torch.zeros(6, 100)
     bench._l2_norm_bwd_kernel[(6,)](x, dy, dx, 100, 100, 1e-5, BLOCK_N=128)
     given = x.clone().requires_grad_()
-    wanted = given / (given.square().sum(-1, keepdim=True) + 1e-5).sqrt()
-    return (dx,), torch.autograd.grad(wanted, given, dy)
+    expected = given / (given.square().sum(-1, keepdim=True) + 1e-5).sqrt()
+    return (dx,), torch.autograd.grad(expected, given, dy)
 
 
 def _rms_norm(bench: Any, hard: bool) -> Results:
     x, w = (torch.randn(6, 300) * (200 if hard else 1)).half(), torch.randn(300).half()
     y = torch.zeros_like(x)
     bench._rms_norm_fwd_fused[(6,)](x, y, w, 300, 300, 1e-5, BLOCK_SIZE=128)
-    wanted = torch.nn.functional.rms_norm(x.float(), (300,), w.float(), 1e-5)
-    return (y,), (wanted.half(),)
+    expected = torch.nn.functional.rms_norm(x.float(), (300,), w.float(), 1e-5)
+    return (y,), (expected.half(),)
 
 
 _AT: Final = "TritonBench_G_v1/"

@@ -50,10 +50,10 @@ def _layer_norm(tutorial: Any, hard: bool) -> Results:
         dw, db, last_dw, last_db, groups, n, BLOCK_SIZE_M=8, BLOCK_SIZE_N=128
     )
     given = [each.clone().requires_grad_() for each in (x, w, b)]
-    wanted = torch.nn.functional.layer_norm(given[0], (n,), given[1], given[2], 1e-5)
+    expected = torch.nn.functional.layer_norm(given[0], (n,), given[1], given[2], 1e-5)
     return (
         (y, dx, last_dw, last_db),
-        (wanted.detach(), *torch.autograd.grad(wanted, given, dy)),
+        (expected.detach(), *torch.autograd.grad(expected, given, dy)),
     )
 
 
@@ -93,8 +93,8 @@ def _grouped(tutorial: Any, _hard: bool) -> Results:
         *places, torch.tensor(sizes, dtype=torch.int32), torch.tensor(leading, dtype=torch.int32),
         2, NUM_SM=3, BLOCK_SIZE_M=32, BLOCK_SIZE_N=32, BLOCK_SIZE_K=16,
     )  # fmt: skip
-    wanted = [(a.float() @ b.float()).half() for a, b in zip(left, right, strict=True)]
-    return tuple(outs), tuple(wanted)
+    expected = [(a.float() @ b.float()).half() for a, b in zip(left, right, strict=True)]
+    return tuple(outs), tuple(expected)
 
 
 _AT: Final = "tutorials/"

@@ -124,9 +124,9 @@ class Attack:
     ) -> dict[str, torch.Tensor]:
         """Return what a function gives for inputs of a type that are moved by up to a unit."""
         code = function.__code__
-        wanted = code.co_varnames[: code.co_argcount]
+        expected = code.co_varnames[: code.co_argcount]
         given = {**launch.meta, **launch.arguments}
-        results = function(**{n: moved(given[n], kind, unit, generator) for n in wanted})
+        results = function(**{n: moved(given[n], kind, unit, generator) for n in expected})
         return results if isinstance(results, dict) else {launch.outputs[0]: results}
 
 

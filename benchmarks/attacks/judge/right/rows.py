@@ -192,7 +192,7 @@ def _rows(kernel, x, out, *more):
 
 
 def _elements(kernel, *tensors):
-    tensors = [each.contiguous() for each in tensors]
+    tensors = [tensor.contiguous() for tensor in tensors]
     out = torch.empty_like(tensors[0])
     kernel[(triton.cdiv(out.numel(), 256),)](*tensors, out, out.numel(), BLOCK=256)
     return out
