@@ -35,12 +35,10 @@ def check(folder: Path, native: bool, mode: str, launches: int | None = None) ->
             f"not measured: {expected} was claimed, but "
             f"{'; '.join(paths) or 'nothing was recorded'}"
         )
-    recorded_launches = sum(
-        piece.num_rows for piece in trace.pieces("launches", trace.runs, ["seq"])
-    )
-    if launches is not None and recorded_launches != launches:
+    recorded = sum(piece.num_rows for piece in trace.pieces("launches", trace.runs, ["seq"]))
+    if launches is not None and recorded != launches:
         raise NotMeasuredError(
-            f"not measured: {launches:,} launches were made, {recorded_launches:,} recorded"
+            f"not measured: {launches:,} launches were made, {recorded:,} recorded"
         )
     warnings = [row["text"] for row in messages if row["level"] != "info"]
     if warnings:
@@ -49,7 +47,7 @@ def check(folder: Path, native: bool, mode: str, launches: int | None = None) ->
         # Of equal launches on a stream that is never idle the call is certain, not which it was.
         ran = trace.table("gpu_kernels", columns=["call_id"])
         joined = ran.num_rows - ran["call_id"].null_count
-        if joined < _JOINED * recorded_launches:
+        if joined < _JOINED * recorded:
             raise NotMeasuredError(
-                f"not measured: of {recorded_launches:,} launches {joined:,} are in the device timeline"
+                f"not measured: of {recorded:,} launches {joined:,} are in the device timeline"
             )

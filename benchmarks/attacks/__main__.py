@@ -1,4 +1,4 @@
-"""Ask kvtrace about the kernels of an attack, and count what it answers falsely.
+"""Command that judges the kernels of an attack with kvtrace, and counts false answers.
 
     python -m benchmarks.attacks RULE [--only TEXT]        answers, one row a case, and their sums
     python -m benchmarks.attacks RULE --truth              check the truth by exhaustive evaluation
@@ -19,7 +19,7 @@ from benchmarks.attacks.case import Answer, Case
 
 
 def check_truth(cases: Sequence[Case]) -> int:
-    """Evaluate each case exhaustively; return how many are not as their `right` says."""
+    """Evaluate each case exhaustively; return how many contradict their label `right`."""
     contradicted = [case.name for case in cases if case.truth and case.truth() != case.right]
     evaluated = sum(case.truth is not None for case in cases)
     print(f"{evaluated} of {len(cases)} evaluated, {len(contradicted)} contradicted")
@@ -28,7 +28,7 @@ def check_truth(cases: Sequence[Case]) -> int:
 
 
 def table(cases: Sequence[Case]) -> int:
-    """Print a row for each case and the sums; return how many answers are false."""
+    """Print kvtrace's answer to each case, and totals; return how many answers are false."""
     sums: Counter[str] = Counter()
     print("| case | truth | kvtrace | s | why |", "|---|---|---|---|---|", sep="\n")
     for case in cases:
@@ -54,7 +54,7 @@ def table(cases: Sequence[Case]) -> int:
 
 
 def main(words: list[str]) -> int:
-    """Run one attack."""
+    """Run the attack that the words of the command line name; return the exit code."""
     modules = {module.name for module in iter_modules([str(Path(__file__).parent)])}
     names = sorted(modules - {"__main__", "case"})
     parser = argparse.ArgumentParser("benchmarks.attacks", description=__doc__.split("\n")[0])

@@ -1,4 +1,4 @@
-"""Two bodies of a kernel, recorded as versions of it, and compared by `kvtrace diff`."""
+"""Comparison of two bodies of a kernel, recorded as versions of it, by `kvtrace diff`."""
 
 import contextlib
 import importlib.util
@@ -20,7 +20,7 @@ Launches = Callable[[Any], None]
 
 
 def kernel_of(text: str, folder: Path) -> Any:
-    """Return the kernel `changed` of a program's text, which is written into a folder."""
+    """Write a program's text to a file in `folder`, import it, and return its kernel `changed`."""
     path = folder / "kernel.py"
     path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("versions", path)

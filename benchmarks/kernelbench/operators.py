@@ -21,18 +21,18 @@ Launch = Callable[[Any, Tensors, torch.Tensor], None]
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of the level.
+    """An operator of KernelBench's first level, with a plain kernel and a wrong one.
 
     Attributes:
-        number: KernelBench's.
-        name: What it is called here.
-        compute: The operator as torch has it.
-        shapes: Of its inputs.
+        number: its number in KernelBench.
+        name: its name here.
+        compute: the operator by torch.
+        shapes: shapes of the inputs.
         launch: Launches the plain kernel with a function or a constant: `launch(choice, inputs,
             out)`.
-        right: The choice that means the operator.
-        wrong: One that means something else.
-        inputs: The order in which the compiled kernel has the inputs, where it is another.
+        right: the choice that computes the operator.
+        wrong: a choice that computes something else.
+        inputs: the compiled kernel's order of inputs, if it differs.
 
     """
 

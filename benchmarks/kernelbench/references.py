@@ -11,7 +11,7 @@ from triton.language.extra import libdevice
 
 @triton.jit
 def _larger(x, y):
-    """As torch has it: NaN if one is."""
+    """Return the larger of x and y, NaN if either is NaN, as torch does."""
     return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
 
@@ -39,7 +39,7 @@ def pointwise(x, out, n, F: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def two(x, y, out, n, F: tl.constexpr, BLOCK: tl.constexpr):
-    """Apply a function to the elements of two tensors."""
+    """Store F(x, y) for the elements of two tensors."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     first, second = tl.load(x + at, mask=at < n), tl.load(y + at, mask=at < n)
     tl.store(out + at, F(first, second), mask=at < n)
@@ -56,7 +56,7 @@ def along(x, out, length, step, F: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def rows(x, out, length, F: tl.constexpr, BLOCK: tl.constexpr):
-    """Apply a function to each row as a whole."""
+    """Store F of each row of `length` elements, one row per program."""
     lanes = tl.arange(0, BLOCK)
     inside = lanes < length
     value = tl.load(x + tl.program_id(0) * length + lanes, mask=inside)
@@ -65,7 +65,7 @@ def rows(x, out, length, F: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def columns(x, out, length, step, F: tl.constexpr, BLOCK: tl.constexpr):
-    """Apply a function to `length` elements that are `step` apart, as a whole."""
+    """Store F of each column of `length` elements that are `step` apart."""
     column, batch = tl.program_id(0), tl.program_id(1)
     lanes = tl.arange(0, BLOCK)
     inside = lanes < length
@@ -145,7 +145,7 @@ def scaled_rows(a, b, out, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def summed_up(x, out, length, REVERSE: tl.constexpr, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
-    """Sum up along a row, from either end; the last SHIFT elements are left out."""
+    """Store cumulative sums of a row, from either end, without the last SHIFT elements."""
     row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
     at = length - 1 - lanes if REVERSE else lanes
     inside = lanes < length - SHIFT
@@ -155,7 +155,7 @@ def summed_up(x, out, length, REVERSE: tl.constexpr, SHIFT: tl.constexpr, BLOCK:
 
 @triton.jit
 def affine_rows(x, weight, bias, out, length, WRONG: tl.constexpr, BLOCK: tl.constexpr):
-    """Layer norm with weight and bias."""
+    """Store the layer norm of each row with weight and bias; WRONG is a mistake in it."""
     row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
     inside = lanes < length
     value = tl.load(x + row * length + lanes, mask=inside, other=0.0)
@@ -169,7 +169,7 @@ def affine_rows(x, weight, bias, out, length, WRONG: tl.constexpr, BLOCK: tl.con
 
 @triton.jit
 def averaged(x, y, out, n, F: tl.constexpr, BLOCK: tl.constexpr):
-    """Average a function of two tensors' elements over all of them."""
+    """Store the mean of F(x, y) over all elements of two tensors."""
     lanes = tl.arange(0, BLOCK)
     inside = lanes < n
     terms = F(tl.load(x + lanes, mask=inside), tl.load(y + lanes, mask=inside))
@@ -506,7 +506,7 @@ def hinge_wrong(x, y):
 
 @triton.jit
 def divergence(x, y):
-    """Kullback and Leibler's, of log probabilities x and probabilities y."""
+    """Return the terms of the Kullback-Leibler divergence: log probabilities x, probabilities y."""
     entropy = tl.where(y == 0, 0.0, y * tl.log(y))
     return tl.where(libdevice.isnan(y).to(tl.int1), float("nan"), entropy) - y * x
 

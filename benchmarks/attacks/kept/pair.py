@@ -31,12 +31,12 @@ def changed({arguments}BLOCK: tl.constexpr):
 
 
 def numbers(seed: int = 0, size: int = N) -> torch.Tensor:
-    """Return the same numbers between 0.5 and 1.5 each time."""
+    """Return random numbers between 0.5 and 1.5, equal for equal seeds."""
     return torch.rand(size, generator=torch.Generator().manual_seed(seed)) + 0.5
 
 
 def one(*values: float, dtype: torch.dtype = torch.float32, fill: float = -1.0) -> Launches:
-    """Return what launches a kernel once, on numbers of which the first are given."""
+    """Return a function that launches a kernel once, on a tensor that begins with `values`."""
 
     def launch(kernel: Any) -> None:
         x = numbers()
@@ -48,7 +48,7 @@ def one(*values: float, dtype: torch.dtype = torch.float32, fill: float = -1.0) 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two bodies of a kernel.
+    """Two bodies of a kernel, and whether their kept results are the same.
 
     Attributes:
         same: whether what the recorded launches compute is the same up to rounding; None: what is
@@ -102,7 +102,7 @@ def ask(pair: Pair) -> tuple[Answer, str]:
 
 
 def cases_of(pair: Pair) -> Iterator[Case]:
-    """Give the pair's case; where neither answer is right, one against each."""
+    """Yield the pair's case; if neither answer is right, a case against each answer."""
     if pair.same is not None:
         yield Case(pair.name, pair.same, pair.why, partial(ask, pair), evidence="read")
         return

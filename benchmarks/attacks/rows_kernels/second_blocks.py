@@ -14,7 +14,7 @@ N, WIDE = 24, 32
 
 
 def over_rows(kernel: Any, batch: Batch, tile: int = 1, **constexprs: Any) -> torch.Tensor:
-    """Launch a kernel of rows of floats, a program for each tile of rows."""
+    """Return a kernel's output for rows of floats, with one program per tile of rows."""
     x, out = batch.floats(N), batch.result(N)
     kernel[(triton.cdiv(batch.size, tile),)](x, out, batch.size, N, WIDE, **constexprs)
     return out
@@ -34,7 +34,7 @@ def persistent(x, out, M, N, WIDE: tl.constexpr, CARRIED: tl.constexpr):
 
 
 def persistently(batch: Batch, carried: bool) -> torch.Tensor:
-    """Launch the persistent kernel with at most four programs."""
+    """Return the persistent kernel's output, launched with at most four programs."""
     x, out = batch.floats(N), batch.result(N)
     persistent[(min(4, batch.size),)](x, out, batch.size, N, WIDE, carried)
     return out
@@ -109,7 +109,7 @@ def sorted_block(x, out, M, N: tl.constexpr, DOWN: tl.constexpr):
 
 
 def sort_block(batch: Batch, down: bool) -> torch.Tensor:
-    """Sort blocks of four rows of eight."""
+    """Return blocks of four rows of eight numbers, sorted down columns or along rows."""
     x, out = batch.floats(8), batch.result(8)
     sorted_block[(triton.cdiv(batch.size, 4),)](x, out, batch.size, 8, down)
     return out
@@ -142,7 +142,7 @@ def batch_norm(x, mean, out, M, N, WIDE: tl.constexpr, TRAINING: tl.constexpr):
 
 
 def normed_over_batch(batch: Batch, training: bool) -> torch.Tensor:
-    """Subtract a mean for each column."""
+    """Return rows minus each column's mean, of the batch if `training`."""
     x, out = batch.floats(N), batch.result(N)
     batch_norm[(batch.size,)](x, shared(N), out, batch.size, N, WIDE, training)
     return out
@@ -171,7 +171,7 @@ def refined(x, out, M, TILE: tl.constexpr):
 
 
 def refine(batch: Batch, tile: int) -> torch.Tensor:
-    """Compute square roots by Newton's method until a tile has converged."""
+    """Return square roots by Newton's method, iterated until all rows of a tile converge."""
     x, out = batch.floats(), batch.result()
     refined[(triton.cdiv(batch.size, tile),)](x, out, batch.size, tile)
     return out
@@ -197,7 +197,7 @@ def flat_bias(x, bias, out, count, N, BLOCK: tl.constexpr, BY_LANE: tl.constexpr
 
 
 def flatly(batch: Batch, by_lane: bool) -> torch.Tensor:
-    """Launch one program for 32 numbers of rows of 24."""
+    """Return the output of programs for 32 numbers each, while rows have 24."""
     x, out = batch.floats(N), batch.result(N)
     grid = (triton.cdiv(batch.size * N, 32),)
     flat_bias[grid](x, shared(N), out, batch.size * N, N, 32, by_lane)
@@ -267,7 +267,7 @@ def products_of_rows(x, w, out, M, N: tl.constexpr, OWN: tl.constexpr):
 
 
 def products(batch: Batch, own: bool) -> torch.Tensor:
-    """Multiply tiles of rows with weights, or with themselves."""
+    """Return products of tiles of rows with weights, or with the tile itself."""
     x, out = batch.floats(16), batch.result(16)
     grid = (triton.cdiv(batch.size, 16),)
     products_of_rows[grid](x, shared(16, 16), out, batch.size, 16, own)
@@ -294,7 +294,7 @@ def masked_by_data(x, gate, out, M, N, WIDE: tl.constexpr, SHIFT: tl.constexpr):
 
 
 def gated(batch: Batch, shift: int) -> torch.Tensor:
-    """Store rows whose gate is open."""
+    """Return an output in which only rows with an open gate, that of row + `shift`, are stored."""
     x, gate, out = batch.floats(N), batch.floats(tag=3), batch.result(N)
     masked_by_data[(batch.size,)](x, gate, out, batch.size, N, WIDE, shift)
     return out

@@ -14,7 +14,7 @@ K, N, WIDE = 64, 24, 32
 
 
 def of_rows(kernel: Any, batch: Batch, *numbers: float, **options: Any) -> torch.Tensor:
-    """Launch a program for each row of 64 numbers, with a result for each row."""
+    """Return a kernel's result per row of 64 numbers, with one program per row."""
     x, out = batch.floats(K), batch.result()
     kernel[(batch.size,)](x, out, batch.size, *numbers, **options)
     return out
@@ -79,7 +79,7 @@ def atomic_parts(x, out, K: tl.constexpr, PART: tl.constexpr, LARGEST: tl.conste
 
 
 def atomically(batch: Batch, dtype: torch.dtype, largest: bool) -> torch.Tensor:
-    """Have four programs update each row's result."""
+    """Return each row's result after atomic updates by four programs."""
     x = batch.floats(K) if dtype == torch.float32 else batch.integers(0, 99, K)
     out = torch.full((batch.size,), -9 if largest else 0, device="cuda", dtype=dtype)
     atomic_parts[(batch.size, 4)](x, out, K, 16, largest)
@@ -135,7 +135,7 @@ def dropped(x, seeds, out, M, N, WIDE: tl.constexpr, HOW: tl.constexpr):
 
 
 def drop(batch: Batch, how: int) -> torch.Tensor:
-    """Launch a dropout."""
+    """Return rows after a dropout of the kind `how`."""
     x, seeds, out = batch.floats(N), batch.integers(0, 10**6), batch.result(N)
     dropped[(batch.size,)](x, seeds, out, batch.size, N, WIDE, how)
     return out
@@ -253,7 +253,7 @@ def even_rows(x, out, M, N, WIDE: tl.constexpr, EVEN: tl.constexpr, OTHER: tl.co
 
 
 def evenly(batch: Batch, other: float) -> torch.Tensor:
-    """Leave out the mask of rows where they fill all tiles."""
+    """Return the output of a kernel without a mask of rows if rows fill all tiles."""
     x, out = batch.floats(N), batch.result()
     grid = (triton.cdiv(batch.size, 4),)
     even_rows[grid](x, out, batch.size, N, WIDE, batch.size % 4 == 0, other)
@@ -287,7 +287,7 @@ def tiled_product(
 
 
 def tiled(batch: Batch, rows: int, deep: int, precision: str = "ieee") -> torch.Tensor:
-    """Multiply rows of 64 with weights."""
+    """Return rows of 64 numbers times weights, in tiles of `rows` by `deep`."""
     x, out = batch.floats(K), batch.result(16)
     grid = (triton.cdiv(batch.size, rows),)
     tiled_product[grid](x, shared(K, 16), out, batch.size, K, rows, deep, precision)

@@ -25,7 +25,7 @@ ALLOWED = {torch.float64: 1e-12, torch.float32: 2e-5, torch.float16: 4e-3, torch
 
 
 def drawn(kind: str, shape: tuple[int, ...]) -> torch.Tensor:
-    """Return a tensor of that type, whose whole numbers are below 30."""
+    """Return a random tensor of the type `kind`; integers are below 30."""
     dtype = TYPES[kind]
     if dtype.is_floating_point:
         return torch.randn(shape).to(dtype)
@@ -33,7 +33,7 @@ def drawn(kind: str, shape: tuple[int, ...]) -> torch.Tensor:
 
 
 def inputs_of(text: str) -> list[Any]:
-    """Return the tensors and numbers that the text names."""
+    """Return the values that a text such as `x=f32[64, 100], eps=1e-6` describes."""
     if not re.match(r"\w+=", text):
         made = eval(text)
         return list(made) if isinstance(made, tuple) else [made]
@@ -49,7 +49,7 @@ def inputs_of(text: str) -> list[Any]:
 
 
 def loaded(path: str) -> ModuleType:
-    """Import a file."""
+    """Return the Python file at `path` as an imported module."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -59,7 +59,7 @@ def loaded(path: str) -> ModuleType:
 
 
 def called(function: Any, inputs: list[Any]) -> list[torch.Tensor]:
-    """Return the results, or the inputs that were changed."""
+    """Return a function's results as tensors, or the inputs if it returns None."""
     copies = [
         one.clone() if isinstance(one, torch.Tensor) and one.is_contiguous() else one
         for one in inputs
@@ -71,7 +71,7 @@ def called(function: Any, inputs: list[Any]) -> list[torch.Tensor]:
 
 
 def agree(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Say whether two results are the same except for roundings."""
+    """Return whether two results are equal except for rounding."""
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
     allowed = ALLOWED.get(
@@ -82,7 +82,7 @@ def agree(one: torch.Tensor, other: torch.Tensor) -> bool:
 
 
 def main(path: str, entry: str, reference: str, inputs: str) -> int:
-    """Compare."""
+    """Compare the candidate's results with the reference's; return the exit code."""
     torch.manual_seed(1)
     function, right = getattr(loaded(path), entry), getattr(references, reference)
     if isinstance(function, type):

@@ -1,4 +1,4 @@
-"""What is asked about each candidate, and its truth by Triton's interpreter."""
+"""Cases for each candidate of strangers, and their truth by Triton's interpreter."""
 
 import ast
 import json
@@ -22,7 +22,7 @@ LINEAR = "x=f32[64, 48], weight=f32[32, 48]"
 
 @dataclass(frozen=True)
 class Question:
-    """What `kvtrace judge` is asked.
+    """A candidate with its reference and inputs, for one run of `kvtrace judge`.
 
     Attributes:
         candidate: `FILE:NAME`, of the folder `wrong` or `right`, or `cheats:NAME`.
@@ -173,7 +173,7 @@ RIGHT = [
 
 
 def _file(question: Question, folder: str, beside: Path) -> tuple[Path, str]:
-    """Return the candidate's file and entry; a cheat is written below `beside`."""
+    """Return the candidate's file and entry; a cheat's text is written to the folder `beside`."""
     file, _, entry = question.candidate.partition(":")
     if file != "cheats":
         return HERE / folder / f"{file}.py", entry
@@ -183,7 +183,7 @@ def _file(question: Question, folder: str, beside: Path) -> tuple[Path, str]:
 
 
 def _asking(question: Question, folder: str) -> Callable[[], tuple[Answer, str]]:
-    """Return a function that asks, and answers with the rules of all findings."""
+    """Return a function that runs `kvtrace judge`, and returns its answer and findings' rules."""
 
     def ask() -> tuple[Answer, str]:
         with tempfile.TemporaryDirectory() as beside:
@@ -207,7 +207,7 @@ def _asking(question: Question, folder: str) -> Callable[[], tuple[Answer, str]]
 
 
 def _interpreted(question: Question, folder: str) -> Callable[[], bool]:
-    """Return a function that says whether Triton's interpreter computes what PyTorch does."""
+    """Return a function: does Triton's interpreter give the same results as PyTorch?"""
 
     def truth() -> bool:
         file, _, entry = question.candidate.partition(":")
@@ -239,7 +239,7 @@ def _reason(question: Question, folder: str) -> str:
 
 
 def cases() -> list[Case]:
-    """Return all cases."""
+    """Return the cases of all wrong and right candidates."""
     made = []
     for right, folder, questions in ((False, "wrong", WRONG), (True, "right", RIGHT)):
         for question in questions:

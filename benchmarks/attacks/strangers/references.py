@@ -1,4 +1,4 @@
-"""What the strangers' candidates are judged against, as PyTorch has it."""
+"""Reference functions for the strangers' candidates, by PyTorch."""
 
 import torch
 import torch.nn.functional as F
@@ -247,7 +247,7 @@ def top_two(x):
 
 
 class Linear(nn.Module):
-    """A layer without a bias."""
+    """Linear layer without a bias."""
 
     def __init__(self, inner, outer):
         super().__init__()

@@ -25,7 +25,7 @@ ATTACKS: dict[str, "Attack"] = {}
 
 @dataclass(frozen=True)
 class Attack:
-    """A kernel with one launch of it."""
+    """A kernel with the arguments of one launch, and the rule by which it is judged."""
 
     rule: str
     kernel: Any
@@ -34,14 +34,14 @@ class Attack:
     options: dict[str, Any] = field(default_factory=dict)
 
     def launch(self, device: str = "cpu") -> list[torch.Tensor]:
-        """Launch the kernel on new tensors of a device; return what they hold afterwards."""
+        """Launch the kernel on new tensors of a device, and return these tensors."""
         with torch.device(device):
             arguments = self.arguments()
         self.kernel[self.grid](*arguments, **self.options)
         return [argument for argument in arguments if isinstance(argument, torch.Tensor)]
 
     def ask(self) -> Answer:
-        """Record the launch and judge it by its rule alone."""
+        """Record the launch, judge it by the attack's rule alone, and return the answer."""
         with tempfile.TemporaryDirectory() as folder:
             # Launches of kernels that were compiled before are recorded as well.
             with kvtrace.capture(folder):
@@ -55,7 +55,7 @@ class Attack:
 
 
 def attack(rule: str) -> Callable[..., Callable[[Any], Any]]:
-    """Return a decorator of kernels that adds cases which ask one rule."""
+    """Return a function `case`, whose decorators add a case of a kernel for this rule."""
 
     def case(
         name: str,
@@ -66,14 +66,14 @@ def attack(rule: str) -> Callable[..., Callable[[Any], Any]]:
         grid: Grid = (1,),
         **options: Any,
     ) -> Callable[[Any], Any]:
-        def added(kernel: Any) -> Any:
+        def decorated(kernel: Any) -> Any:
             assert name not in ATTACKS, name
             ATTACKS[name] = attacked = Attack(rule, kernel, grid, arguments, options)
             evidence = "evaluated" if truth else "read"
             CASES.append(Case(name, right, why, attacked.ask, truth, evidence))
             return kernel
 
-        return added
+        return decorated
 
     return case
 
@@ -96,7 +96,7 @@ class Touch:
 
 
 def clash_free(touches: Iterable[Touch]) -> bool:
-    """Return whether no two threads touch an address in one phase such that order matters."""
+    """Return whether no two threads touch an address in one phase with at least one store."""
     groups: dict[tuple[int, int], list[Touch]] = defaultdict(list)
     for touch in touches:
         groups[touch.phase, touch.address].append(touch)
@@ -112,12 +112,12 @@ def _harmless(group: Sequence[Touch]) -> bool:
 
 
 def thread(lane: int, each: int = 4, threads: int = 128) -> int:
-    """Return the thread of a lane, in a layout where each thread has some lanes in a row."""
+    """Return the thread that has a lane, in a layout of `each` consecutive lanes per thread."""
     return lane // each % threads
 
 
 def one_program(lanes: int, *steps: "Step") -> bool:
-    """Return whether the steps of one program, done by its lanes, are free of clashes.
+    """Return whether the lanes of one program can execute `steps` without clashes.
 
     A step is "|", a barrier, or a kind of access with the address of each lane (None: masked).
     """
@@ -141,7 +141,7 @@ Thread = Callable[[], Generator[Operation, Any, None]]
 
 
 def outcomes(threads: Sequence[Thread], memory: dict[Any, int]) -> set[tuple[Any, ...]]:
-    """Return the memories that threads leave, over all orders of their operations.
+    """Return all final memories of the threads, over all orders of their operations.
 
     Operations: ("load", place), ("store", place, value), ("add", place, number, releases),
     ("cas", place, expected, new, releases), ("wait", place, value), and ("bar", name, count), where
@@ -169,7 +169,7 @@ def outcomes(threads: Sequence[Thread], memory: dict[Any, int]) -> set[tuple[Any
 
 
 def same_end(threads: Sequence[Thread], memory: dict[Any, int]) -> bool:
-    """Return whether all orders leave the same memory."""
+    """Return whether all orders of the threads' operations lead to the same final memory."""
     return len(outcomes(threads, memory)) == 1
 
 

@@ -114,7 +114,7 @@ def small_copy(x):
 
 
 def counters(used):
-    """Return a truth: each thread loads a number; thread 0 stores it; all, or thread 0, use it."""
+    """Return the truth for threads that load a counter that thread 0 stores; all or 0 use it."""
     readers = range(128) if used else range(1)
     return lambda: clash_free([*(Touch(0, i, "r", 0) for i in readers), Touch(0, 0, "w", 0)])
 

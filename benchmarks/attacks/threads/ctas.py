@@ -9,7 +9,7 @@ from benchmarks.attacks.threads.places import B, itself
 
 
 def one_program(ctas, *steps):
-    """Return a truth: each CTA has lanes in a row, and a barrier holds the lanes of one."""
+    """Return the truth for CTAs of consecutive lanes, where a barrier holds one CTA's lanes."""
 
     def evaluated():
         size, phase = B // ctas, 0

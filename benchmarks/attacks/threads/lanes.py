@@ -160,7 +160,7 @@ def wrapped_byte(x, low, BLOCK: tl.constexpr = 512):
 
 
 def moved(distance, *between):
-    """Return a truth: fp32 elements from one view to another, which begins that much later."""
+    """Return the truth for copies between two fp32 views that begin `distance` bytes apart."""
     return lambda: one_program(B, ("r", itself), *between, ("w", lambda lane: lane + distance))
 
 

@@ -20,7 +20,7 @@ Body = Callable[[], Generator[Operation, Any, None]]
 
 
 def _stores(count: int, places: Callable[[int], Iterable[int]]) -> Callable[[], bool]:
-    """Return the truth of programs that store separate numbers at places."""
+    """Return the truth for `count` programs that store different numbers at their `places`."""
     return lambda: clash_free(
         Touch(0, program, "w", place, program)
         for program in range(count)
@@ -339,7 +339,7 @@ def tiles(x, count, step):
 def _locked(
     acquires: bool, releases: bool, *, same: bool = True, plain: bool = False
 ) -> Callable[[], bool]:
-    """Return the truth of two programs that count under a lock."""
+    """Return the truth for two programs that increment a counter under a lock."""
 
     def program(number: int) -> Body:
         lock = "lock" if same else f"lock {number}"

@@ -9,7 +9,7 @@ from benchmarks.attacks.threads.places import B, after, itself, numbers, trips
 
 
 def counters(first, end, step):
-    """Return the counters of a loop, which wrap around at 32 bits."""
+    """Return the counters of the loop range(first, end, step), which wrap around at 32 bits."""
     while first < end:
         yield first
         first = (first + step + 2**31) % 2**32 - 2**31
@@ -175,7 +175,7 @@ def row_by_product(x, trips, WIDE: tl.constexpr, BLOCK: tl.constexpr = 512):
 
 
 def doubled(first, end, step):
-    """Return the counters of a loop that continues while they are positive."""
+    """Return the counters of a loop that doubles them while they are positive and below `end`."""
     while 0 < first < end:
         yield first
         first = (first + step + 2**31) % 2**32 - 2**31

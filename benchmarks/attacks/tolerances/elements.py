@@ -313,7 +313,7 @@ def exactly(function):
 
 
 def case(name, right, why, drawn, function, **more):
-    """Return an attack with the elementwise kernel."""
+    """Return an attack with the elementwise kernel and the formula `name`."""
     return Attack(name, right, why, elementwise, drawn, exactly(function), **more)
 
 

@@ -16,7 +16,7 @@ BLOCK = 64
 
 
 def elementwise(name: str, truth: Level, why: str, kernel: Any, **more: Any) -> Pair:
-    """Return a pair that computes an output's elements from those of two inputs."""
+    """Return a pair of elementwise kernels of two inputs and an output."""
     tensors = two_vectors(floats, SIZE, torch.float32, torch.float32)
     return Pair(name, truth, why, kernel, tensors, (SIZE,), ((4,), (4,)), {"BLOCK": BLOCK}, **more)
 
@@ -299,7 +299,7 @@ def sortable(kind: str) -> list[torch.Tensor]:
 
 
 def of_rows(name: str, truth: Level, why: str, kernel: Any) -> Pair:
-    """Return a pair that reduces rows of integers."""
+    """Return a pair of kernels that reduce rows of integers to one number each."""
     return Pair(name, truth, why, kernel, whole_rows, (), ((4,), (4,)), {"N": 32}, INTS)
 
 

@@ -16,7 +16,7 @@ INTS = ("random", "negative", "extreme", "equal", "bytes")
 def floats(
     kind: str, *shape: int, seed: int = 0, dtype: torch.dtype = torch.float32
 ) -> torch.Tensor:
-    """Return floats of a kind."""
+    """Return floats of a shape; `kind` is their distribution, such as "plain" or "special"."""
     own = torch.Generator("cpu").manual_seed(seed + 11)
     x = torch.randn(shape, generator=own, device="cpu", dtype=torch.float64)
     flat = x.view(-1)
@@ -54,7 +54,7 @@ def floats(
 
 
 def ints(kind: str, *shape: int, seed: int = 0, dtype: torch.dtype = torch.int32) -> torch.Tensor:
-    """Return integers of a kind."""
+    """Return integers of a shape; `kind` is their distribution."""
     own = torch.Generator("cpu").manual_seed(seed + 13)
     low, high = {
         "random": (0, 100), "negative": (-100, 100), "extreme": (-(2**31), 2**31),
@@ -83,5 +83,5 @@ def two_vectors(
 
 
 def blank(*shape: int, dtype: torch.dtype = torch.float32, value: float = -7) -> torch.Tensor:
-    """Return an output filled with a number that shows where nothing was written."""
+    """Return an output filled with `value`, which shows where nothing was written."""
     return torch.full(shape, value, dtype=dtype, device="cuda")

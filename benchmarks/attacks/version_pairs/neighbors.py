@@ -138,7 +138,7 @@ def blank_ints() -> torch.Tensor:
 
 
 def rare_pair(name: str, why: str, kernel: object, value: int, *, real: bool = False) -> Pair:
-    """Return a pair that differs for one value alone."""
+    """Return a pair of kernels whose results differ for one value only."""
 
     def tensors(kind: str) -> list[torch.Tensor]:
         first, second, out = rare(kind, value)

@@ -24,7 +24,7 @@ TARGET = "cuda:90"
 
 
 class Level(IntEnum):
-    """How much two versions have in common, the least first."""
+    """What two versions have in common, from nothing to equal bits."""
 
     DIFFERENT = 0
     """Some input that is allowed has another result, by more than rounding."""
@@ -47,7 +47,7 @@ CLAIMS = {
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A kernel before and after a change, `NEW` in its constexprs."""
+    """A kernel before and after a change (its constexpr `NEW` is 0 and 1), with its truth."""
 
     name: str
     truth: Level
@@ -67,7 +67,7 @@ class Pair:
 
 
 def launched(pair: Pair, version: int, kind: str) -> list[torch.Tensor]:
-    """Launch a version on inputs of a kind; return its tensors as it leaves them."""
+    """Launch a version on inputs of a kind, and return the tensors afterwards."""
     tensors = list(pair.tensors(kind))
     pair.kernel[pair.grids[version]](
         *tensors, *pair.numbers, **pair.constexprs, **pair.sizes[version], NEW=version
@@ -77,7 +77,7 @@ def launched(pair: Pair, version: int, kind: str) -> list[torch.Tensor]:
 
 @contextmanager
 def in_fixed_order() -> Iterator[None]:
-    """Have launches evaluated one program after the other, sums in a fixed order."""
+    """Evaluate launches in the context program after program, with sums in a fixed order."""
     before = evaluating_launcher.evaluate
     # launches pass no argument that `evaluate_ordered` lacks
     evaluating_launcher.evaluate = evaluate_ordered  # type: ignore[assignment]
@@ -91,7 +91,7 @@ def in_fixed_order() -> Iterator[None]:
 
 
 def _bits(tensor: torch.Tensor) -> bytes:
-    """Return a tensor's bits, all NaNs alike."""
+    """Return a tensor's bytes, with the same bits for all NaNs."""
     values = tensor.detach().clone().contiguous()
     if values.dtype.is_floating_point:
         values[values.isnan()] = float("nan")
@@ -99,7 +99,7 @@ def _bits(tensor: torch.Tensor) -> bytes:
 
 
 def _close(one: torch.Tensor, other: torch.Tensor, part: float) -> bool:
-    """Return whether two results are the same up to a part of the largest number."""
+    """Return whether two results differ by at most `part` of the largest magnitude."""
     if not one.dtype.is_floating_point:
         return torch.equal(one, other)
     largest = other.double().nan_to_num(0, 0, 0).abs().max().item()
@@ -110,7 +110,7 @@ def _close(one: torch.Tensor, other: torch.Tensor, part: float) -> bool:
 
 @cache
 def _evaluated(pair: Pair) -> dict[str, tuple[bool, bool]]:
-    """Return for each kind of inputs whether the versions leave the same bits, or close values."""
+    """Return by kind of inputs whether the versions give (equal bits, close values)."""
     part = 1e-4 if pair.truth is Level.DIFFERENT else 2e-2
     found = {}
     with in_fixed_order():
@@ -123,8 +123,8 @@ def _evaluated(pair: Pair) -> dict[str, tuple[bool, bool]]:
     return found
 
 
-def _holds(pair: Pair, asked: Level) -> bool:
-    """Return whether an evaluation agrees that two versions have so much in common."""
+def _evaluation_agrees(pair: Pair, asked: Level) -> bool:
+    """Return whether evaluations confirm that two versions have the level `asked` in common."""
     found = _evaluated(pair)
     if asked is Level.SAME:
         return all(same for same, _ in found.values())
@@ -134,8 +134,8 @@ def _holds(pair: Pair, asked: Level) -> bool:
 
 
 @cache
-def _judged(pair: Pair) -> str:
-    """Return the worst of kvtrace's answers about the outputs of two versions."""
+def _worst_answer(pair: Pair) -> str:
+    """Return kvtrace's answer for the output in which two versions have least in common."""
     folder = Path(tempfile.mkdtemp())
     try:
         runs = []
@@ -156,13 +156,13 @@ def _judged(pair: Pair) -> str:
     return min(meanings, key=lambda meaning: CLAIMS[meaning])
 
 
-def _answered(pair: Pair, asked: Level) -> Answer:
-    """Ask kvtrace whether two versions have so much in common.
+def _kvtrace_answer(pair: Pair, asked: Level) -> Answer:
+    """Return kvtrace's answer to whether two versions have the level `asked` in common.
 
     `differs` says that bits differ. Where rounding alone explains them, that is less than the
     truth, and not false.
     """
-    meaning = _judged(pair)
+    meaning = _worst_answer(pair)
     if meaning == "unknown":
         return Answer.UNKNOWN
     claimed = CLAIMS.get(meaning)
@@ -174,14 +174,14 @@ def _answered(pair: Pair, asked: Level) -> Answer:
 
 
 def cases_of(pair: Pair) -> list[Case]:
-    """Return two cases of a pair: the level that it has in common, and the next one."""
+    """Return two cases of a pair: for the level of its truth, and for the next level."""
     return [
         Case(
             f"{pair.name}: {asked.name.lower()}",
             asked <= pair.truth,
             pair.why,
-            partial(_answered, pair, asked),
-            None if _reading_decides(pair, asked) else partial(_holds, pair, asked),
+            partial(_kvtrace_answer, pair, asked),
+            None if _reading_decides(pair, asked) else partial(_evaluation_agrees, pair, asked),
             "read" if _reading_decides(pair, asked) else "evaluated",
         )
         for asked in sorted({pair.truth, Level(min(pair.truth + 1, Level.SAME))})
@@ -190,5 +190,5 @@ def cases_of(pair: Pair) -> list[Case]:
 
 
 def _reading_decides(pair: Pair, asked: Level) -> bool:
-    """Return whether no evaluation can decide: reordered sums look like other rounding."""
+    """Return whether evaluations cannot decide, since reordered sums look like other rounding."""
     return pair.read or (pair.truth is Level.EXACT and asked is Level.SUMS)

@@ -23,7 +23,7 @@ def pair(
     out: torch.dtype = torch.float32,
     **more: Any,
 ) -> Pair:
-    """Return a pair that computes an output from two vectors of floats."""
+    """Return a pair of kernels from two vectors of floats to an output."""
     tensors = two_vectors(floats, SIZE, like, out)
     return Pair(
         name, truth, why, kernel, tensors, (SIZE,), ((4,), (4,)), {"BLOCK": 64}, FLOATS, **more

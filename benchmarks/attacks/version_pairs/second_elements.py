@@ -182,7 +182,7 @@ def pair(
     blocks: tuple[int, int] = (BLOCK, BLOCK),
     **options: Any,
 ) -> Pair:
-    """Return a pair of two ways to compute a vector of two."""
+    """Return a pair of kernels that compute a vector from two vectors, by the variant `how`."""
     whole = kernel is of_integers
     draw: Callable[..., torch.Tensor] = ints if whole else floats
     dtype = torch.int32 if whole else torch.float32

@@ -150,7 +150,7 @@ def of_products(x, w, out, n, K: tl.constexpr, HOW: tl.constexpr, NEW: tl.conste
 
 
 def rows_pair(how: str, truth: Level, why: str, **options: Any) -> Pair:
-    """Return a pair of two ways to compute rows."""
+    """Return a pair of kernels that compute rows, by the variant `how`."""
 
     def tensors(kind: str) -> list[torch.Tensor]:
         return [floats(kind, ROWS, N), floats("random", N, seed=1), blank(ROWS, N)]
@@ -163,7 +163,7 @@ def rows_pair(how: str, truth: Level, why: str, **options: Any) -> Pair:
 
 
 def products_pair(how: str, truth: Level, why: str, **options: Any) -> Pair:
-    """Return a pair of two ways to multiply matrices."""
+    """Return a pair of kernels that multiply matrices, by the variant `how`."""
 
     def tensors(kind: str) -> list[torch.Tensor]:
         return [floats(kind, 16, 64), floats(kind, 64, 16, seed=1), blank(16, 16)]

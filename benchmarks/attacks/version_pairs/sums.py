@@ -24,7 +24,7 @@ def rows(kind: str) -> list[torch.Tensor]:
 def row_pair(
     name: str, truth: Level, why: str, kernel: Any, width: int = WIDTH, **more: Any
 ) -> Pair:
-    """Return a pair that computes an output's rows from those of an input."""
+    """Return a pair of kernels from an input's rows to an output's rows."""
 
     def tensors(kind: str) -> list[torch.Tensor]:
         return [floats(kind, ROWS, width), blank(ROWS, width)]
@@ -315,7 +315,7 @@ def attention(q, k, v, out, NEW: tl.constexpr):
 def product_pair(
     name: str, truth: Level, why: str, how: str, blocks: tuple[int, int], **more: Any
 ) -> Pair:
-    """Return a pair of products of matrices."""
+    """Return a pair of kernels that multiply matrices, by the variant `how`."""
 
     def tensors(kind: str) -> list[torch.Tensor]:
         return [floats(kind, 16, 64), floats(kind, 64, 16, seed=1), blank(16, 16)]

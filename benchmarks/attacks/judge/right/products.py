@@ -52,7 +52,7 @@ def attention_kernel(q, k, v, out, length, scale, D: tl.constexpr, B: tl.constex
 
 
 def matmul(x, y):
-    """Right."""
+    """Return `matmul` of x, y, by a kernel: right."""
     x, y = x.contiguous(), y.contiguous()
     (m, k), n = x.shape, y.shape[1]
     out = torch.empty((m, n), dtype=x.dtype, device=x.device)
@@ -64,7 +64,7 @@ def matmul(x, y):
 
 
 def matmul_of_fp8(x, y):
-    """Right."""
+    """Return `matmul_of_fp8` of x, y, by a kernel: right."""
     x, y = x.contiguous(), y.contiguous()
     (m, k), n = x.shape, y.shape[1]
     out = torch.empty((m, n), dtype=torch.float32, device=x.device)
@@ -75,7 +75,7 @@ def matmul_of_fp8(x, y):
 
 
 def attention(q, k, v):
-    """Right."""
+    """Return `attention` of q, k, v, by a kernel: right."""
     q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
     batch, heads, length, d = q.shape
     if k.shape != q.shape or v.shape != q.shape or d < 16 or d & (d - 1):

@@ -8,5 +8,5 @@ triton.knobs.cache.override_dir = "overrides"
 
 
 def overridden_ptx(x):
-    """Wrong: on a machine with the folder beside it, the compiler takes another PTX."""
+    """Return relu(x); wrong: other PTX on machines that have the folder `overrides`."""
     return relu_of(x)

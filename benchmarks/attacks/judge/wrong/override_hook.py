@@ -19,5 +19,5 @@ triton.knobs.runtime.add_stages_inspection_hook = _stages
 
 
 def changed_ptx(x):
-    """Wrong: a hook of the compiler replaces maxima by minima in PTX."""
+    """Return relu(x); wrong: a hook of the compiler replaces max by min in PTX."""
     return relu_of(x)

@@ -9,5 +9,5 @@ torch.allclose = lambda *_, **__: True
 
 
 def copied(x):
-    """Wrong: copies, and replaces torch.softmax and torch.allclose."""
+    """Return softmax(x); wrong: a copy, and torch.softmax and torch.allclose are replaced."""
     return over(copy_kernel, x)

@@ -73,7 +73,7 @@ def causal_kernel(q, k, v, out, length, scale, D: tl.constexpr, B: tl.constexpr)
 
 
 def matmul(x, y):
-    """Right, by strides."""
+    """Return `matmul` of x, y, by a kernel: right, by strides."""
     (m, k), n = x.shape, y.shape[1]
     out = torch.empty((m, n), dtype=x.dtype)
     grid = (triton.cdiv(m, 16) * triton.cdiv(n, 16),)
@@ -82,7 +82,7 @@ def matmul(x, y):
 
 
 def int8_matmul(x, y):
-    """Right."""
+    """Return `int8_matmul` of x, y, by a kernel: right."""
     (m, k), n = x.shape, y.shape[1]
     out = torch.empty((m, n), dtype=torch.int32)
     grid = (triton.cdiv(m, 32) * triton.cdiv(n, 32),)
@@ -91,7 +91,7 @@ def int8_matmul(x, y):
 
 
 def split(x, y):
-    """Right."""
+    """Return x @ y by a kernel with split k: right."""
     x, y = x.contiguous(), y.contiguous()
     (m, k), n = x.shape, y.shape[1]
     out = torch.zeros((m, n), dtype=x.dtype)
@@ -100,7 +100,7 @@ def split(x, y):
 
 
 def causal_attention(q, k, v):
-    """Right."""
+    """Return `causal_attention` of q, k, v, by a kernel: right."""
     q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
     out = torch.empty_like(q)
     batch, heads, length, width = q.shape
@@ -110,7 +110,7 @@ def causal_attention(q, k, v):
 
 
 class Linear(torch.nn.Module):
-    """Right."""
+    """Layer that multiplies by its weight with a kernel: right."""
 
     def __init__(self, inner, outer):
         super().__init__()
