@@ -57,7 +57,7 @@ def make_step(compiled: bool) -> Callable[[], None]:
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             split = self.qkv(self.before(x)).view(BATCH, TOKENS, 3, HEADS, WIDTH // HEADS)
-            q, k, v = (part.transpose(1, 2) for part in split.unbind(2))
+            q, k, v = (projection.transpose(1, 2) for projection in split.unbind(2))
             mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + self.out(mixed.transpose(1, 2).reshape(BATCH, TOKENS, WIDTH))
             return x + self.down(nn.functional.gelu(self.up(self.after(x)), approximate="tanh"))
@@ -117,8 +117,8 @@ class Switch:
             owner.run = ours
 
     def off(self) -> None:
-        for owner, _, plain in self.hooked:
-            owner.run = plain
+        for owner, _, unhooked_run in self.hooked:
+            owner.run = unhooked_run
 
 
 def measure(step: Callable[[], None], steps: int, setting: str) -> dict[str, float]:
@@ -166,10 +166,10 @@ def checked_counts(folder: Path) -> dict[str, float]:
 def bytes_written(trace: Any) -> float:
     """Return the bytes that the launches with digests wrote, if their arguments are dense."""
     sizes = {
-        (row["call_id"], place): math.prod(each["shape"]) * ITEMS[each["dtype"]]
+        (row["call_id"], index): math.prod(argument["shape"]) * ITEMS[argument["dtype"]]
         for row in trace.table("calls", columns=["call_id", "args"]).to_pylist()
-        for place, each in enumerate(row["args"])
-        if each["shape"] is not None
+        for index, argument in enumerate(row["args"])
+        if argument["shape"] is not None
     }
     rows = trace.table("digests", columns=["call_id", "arg", "when"]).to_pylist()
     return float(sum(sizes[r["call_id"], r["arg"]] for r in rows if r["when"] == "after"))
@@ -216,12 +216,12 @@ def main() -> int:
     step = make_step(not options.eager)
     for _ in range(30):
         step()
-    found = {}
+    measurements = {}
     for setting in options.check:
-        figures = found[setting] = measure(step, options.steps, setting)
+        figures = measurements[setting] = measure(step, options.steps, setting)
         means, medians = (
-            [extra_percent(figures, name, of) for name in ("checked", "bare again")]
-            for of in ("mean", "median")
+            [extra_percent(figures, name, statistic) for name in ("checked", "bare again")]
+            for statistic in ("mean", "median")
         )
         print(
             f"{setting:12s} bare {figures['bare, mean']:8.3f} ms: {means[0]:+.2f} % (bare again "
@@ -231,19 +231,19 @@ def main() -> int:
             f"{figures['non_finite']:,} not finite",
             flush=True,
         )
-    written = found.get("digest", {}).get("written")
+    written = measurements.get("digest", {}).get("written")
     if written:
         of_step = written / (SKIPPED + 2 * options.steps)
         seconds = of_step / reading_rate()
-        share = seconds * 1e5 / found["digest"]["bare, mean"]
+        share = seconds * 1e5 / measurements["digest"]["bare, mean"]
         print(f"least: {of_step / 1e9:.2f} GB a step, {seconds * 1e3:.2f} ms: {share:+.1f} %")
-    if "nothing" in found:
-        base = found["nothing"]["checked, mean"] / found["nothing"]["bare, mean"]
-        for setting, figures in found.items():
+    if "nothing" in measurements:
+        base = measurements["nothing"]["checked, mean"] / measurements["nothing"]["bare, mean"]
+        for setting, figures in measurements.items():
             ratio = figures["checked, mean"] / figures["bare, mean"]
             print(f"{setting:12s} {ratio:.4f} of a bare step, {ratio / base:.4f} of a recorded one")
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+        options.json.write_text(json.dumps(measurements, indent=1))
     return 0
 
 

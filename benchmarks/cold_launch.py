@@ -50,8 +50,8 @@ class Adapter:
 def launch_all(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Kernel:
     """Read each tensor's address, as Triton's own launch does, and return a kernel."""
     del grid, warmup, kwargs
-    for value in args[:4]:
-        value.data_ptr()
+    for tensor in args[:4]:
+        tensor.data_ptr()
     kernel: Kernel = self.kernel
     return kernel
 
@@ -74,14 +74,14 @@ def launchers() -> tuple[list[Callable[[], Any]], list[Callable[[], Any]]]:
     bare_owner = type("Bare", (), {"run": launch_all})
     owner = type("Recorded", (), {"run": wrapped})
     bare, recorded = [], []
-    for number in range(KERNELS):
+    for kernel_index in range(KERNELS):
         kernel = Kernel()
         for kind, calls in ((bare_owner, bare), (owner, recorded)):
-            x = [torch.empty(64, 32 + number) for _ in range(4)]
-            args = (*x, 64, 32 + number, 1e-6, number)
-            one = kind()
-            one.kernel = kernel
-            calls.append(launch_of(one, args, number))
+            x = [torch.empty(64, 32 + kernel_index) for _ in range(4)]
+            args = (*x, 64, 32 + kernel_index, 1e-6, kernel_index)
+            kernel_function = kind()
+            kernel_function.kernel = kernel
+            calls.append(launch_of(kernel_function, args, kernel_index))
     return bare, recorded
 
 
@@ -151,9 +151,9 @@ def main() -> int:
     ways += [(f"{pages} pages read", page_reader, pages) for pages in options.pages]
     for label, make, size in ways:
         disturb = make(size)
-        found = [median_nanoseconds(disturb, options.launches) for _ in range(options.rounds)]
-        bare, recorded = (statistics.median(times) for times in zip(*found, strict=True))
-        over = " ".join(f"{b - a:.0f}" for a, b in found)
+        medians = [median_nanoseconds(disturb, options.launches) for _ in range(options.rounds)]
+        bare, recorded = (statistics.median(times) for times in zip(*medians, strict=True))
+        over = " ".join(f"{b - a:.0f}" for a, b in medians)
         print(
             f"{label:>16s} before each: bare {bare:6.0f} ns, recorded {recorded:6.0f} ns, over "
             f"{recorded - bare:+6.0f} ns ({over})"

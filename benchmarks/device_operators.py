@@ -45,7 +45,7 @@ def on_cuda(value: Any) -> Any:
     if type(value) in (list, tuple):
         return type(value)(map(on_cuda, value))
     if isinstance(value, dict):
-        return {name: on_cuda(each) for name, each in value.items()}
+        return {name: on_cuda(item) for name, item in value.items()}
     on_cpu = value == "cpu" if isinstance(value, str) else value == torch.device("cpu")
     return "cuda" if on_cpu else value
 
@@ -54,7 +54,7 @@ def flattened(value: Any) -> list[Any]:
     if isinstance(value, dict):
         value = list(value.values())
     return (
-        [one for each in value for one in flattened(each)]
+        [leaf for item in value for leaf in flattened(item)]
         if isinstance(value, list | tuple)
         else [value]
     )
@@ -70,10 +70,10 @@ def outcome_of(call: Callable[[], Any]) -> tuple[bool, Any]:
 
 def difference(on_cpu: Any, on_device: Any, elements: bool = True) -> str | None:
     """Return a text on how two results differ; None if they are equal."""
-    given, found = flattened(on_cpu), flattened(on_device)
-    if len(given) != len(found):
-        return f"{len(given)} and {len(found)} results"
-    for a, b in zip(given, found, strict=True):
+    cpu_values, device_values = flattened(on_cpu), flattened(on_device)
+    if len(cpu_values) != len(device_values):
+        return f"{len(cpu_values)} and {len(device_values)} results"
+    for a, b in zip(cpu_values, device_values, strict=True):
         if not isinstance(a, torch.Tensor) or a.layout != torch.strided:
             continue
         if b.device.type != "cuda":
@@ -107,13 +107,15 @@ def outcome_difference(
 
 def trainable(value: Any) -> list[Any]:
     return [
-        each for each in flattened(value) if isinstance(each, torch.Tensor) and each.requires_grad
+        tensor
+        for tensor in flattened(value)
+        if isinstance(tensor, torch.Tensor) and tensor.requires_grad
     ]
 
 
 def cases(operator: Any, sample: Any, grad: bool) -> Iterator[tuple[str, str | None]]:
     """Yield (variant, difference or None): function, in place, with outputs, gradient."""
-    elements = not any(part in operator.name for part in RANDOM)
+    elements = not any(name_part in operator.name for name_part in RANDOM)
     on_host = (sample.input, sample.args, sample.kwargs)
     device = on_cuda(on_host)
 
@@ -125,7 +127,8 @@ def cases(operator: Any, sample: Any, grad: bool) -> Iterator[tuple[str, str | N
     if operator.inplace_variant and not grad:
         host_copy = copy.deepcopy(on_host)
         outcomes = [
-            outcome(operator.inplace_variant, each) for each in (host_copy, on_cuda(host_copy))
+            outcome(operator.inplace_variant, tensors)
+            for tensors in (host_copy, on_cuda(host_copy))
         ]
         yield "in place", outcome_difference(outcomes[0], outcomes[1], elements)
     if not on_cpu[0] or not on_device[0] or not elements:
@@ -142,11 +145,11 @@ def cases(operator: Any, sample: Any, grad: bool) -> Iterator[tuple[str, str | N
     if grad and trainable(on_host) and trainable(on_cpu[1]):
         yield "gradient", outcome_difference(
             *(
-                outcome_of(lambda made=made, of=of: torch.autograd.grad(
-                    [(each.abs() ** 2).sum() for each in trainable(made)], trainable(of),
+                outcome_of(lambda computed=computed, inputs_of_results=inputs_of_results: torch.autograd.grad(
+                    [(tensors.abs() ** 2).sum() for tensors in trainable(computed)], trainable(inputs_of_results),
                     allow_unused=True, materialize_grads=True,
                 ))
-                for made, of in ((on_cpu[1], on_host), (on_device[1], device))
+                for computed, inputs_of_results in ((on_cpu[1], on_host), (on_device[1], device))
             ),
             elements,
         )  # fmt: skip
@@ -178,16 +181,20 @@ def main() -> int:
             if dtype not in operator.dtypes:
                 continue
             grad = dtype == torch.float32 and operator.supports_autograd
-            made = outcome_of(
+            samples_outcome = outcome_of(
                 lambda o=operator, d=dtype, g=grad: list(o.sample_inputs("cpu", d, g))
             )
-            for place, sample in enumerate(made[1][: options.samples] if made[0] else ()):
-                for way, text in cases(operator, sample, grad):
+            for sample_index, sample in enumerate(
+                samples_outcome[1][: options.samples] if samples_outcome[0] else ()
+            ):
+                for variant, text in cases(operator, sample, grad):
                     count += 1
                     wrong += text is not None
                     if text is not None:
                         name = f"{operator.name} {operator.variant_test_name}".strip()
-                        print(f"{name}, {way}, {dtype}, sample {place}: {text}", flush=True)
+                        print(
+                            f"{name}, {variant}, {dtype}, sample {sample_index}: {text}", flush=True
+                        )
     print(f"{len(operators)} operators, {count} cases, {wrong} differ")
     return 0
 

@@ -53,8 +53,8 @@ def answer(before: Selection, after: Selection) -> tuple[str, str]:
     for same in ("no", "not known"):
         differing = [meaning for meaning in meanings if meaning.same == same]
         if differing:
-            first = differing[0]
-            return same, f"{first.kernel}, {first.output}: {first.evidence}"
+            output = differing[0]
+            return same, f"{output.kernel}, {output.output}: {output.evidence}"
     return ("yes", "") if meanings else ("not known", "nothing was compared")
 
 
@@ -65,18 +65,18 @@ def print_answers(sources: dict[str, Source], edits: list[Edit]) -> None:
     root = Path(tempfile.mkdtemp())
     originals: dict[str, Selection] = {}
     print("| edit | kept | same results? | s | evidence |\n|---|---|---|--:|---|")
-    for number, edit in enumerate(edits):
+    for edit_number, edit in enumerate(edits):
         source = sources[edit.source]
         file = file_of_source(source.path)
         if file is None:
             print(f"| {edit.name} | {edit.kind} | | | {source.path} is not on this machine |")
             continue
         if edit.source not in originals:
-            originals[edit.source] = recorded(source, file, root / f"{number} before", None)
-        after = recorded(source, file, root / str(number), edit)
-        begun, cpu_begun = time.perf_counter(), time.process_time()
-        word, evidence = answer(originals[edit.source], after)
-        edit_seconds = time.perf_counter() - begun
+            originals[edit.source] = recorded(source, file, root / f"{edit_number} before", None)
+        edited_run = recorded(source, file, root / str(edit_number), edit)
+        start, cpu_begun = time.perf_counter(), time.process_time()
+        word, evidence = answer(originals[edit.source], edited_run)
+        edit_seconds = time.perf_counter() - start
         seconds += edit_seconds
         cpu += time.process_time() - cpu_begun
         tally[edit.kind, word] += 1
@@ -102,7 +102,7 @@ def main() -> None:
         edit
         for edit_module in modules
         for edit in edit_module.EDITS
-        if not arguments.names or any(word in edit.name for word in arguments.names)
+        if not arguments.names or any(name_part in edit.name for name_part in arguments.names)
     ]
     print_answers(sources, edits)
 

@@ -72,12 +72,12 @@ class Worker:
         self, python: Path, module: str, argument: str, variables: dict[str, str], log: Path
     ) -> None:
         self.log = log
-        with log.open("w") as said:
+        with log.open("w") as log_file:
             self.process = subprocess.Popen(
                 [str(python), "-c", f"import {module}; {module}.run()", argument],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=log_file,
                 text=True,
                 env=inherited() | ONE_THREAD | variables,
             )
@@ -89,15 +89,17 @@ class Worker:
         try:
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
-            line = self.process.stdout.readline()
+            answer_line = self.process.stdout.readline()
         except BrokenPipeError:
-            line = ""
-        if line:
-            answer: dict[str, Any] = json.loads(line)
+            answer_line = ""
+        if answer_line:
+            answer: dict[str, Any] = json.loads(answer_line)
             return answer
         self.process.wait()
-        last = self.log.read_text().strip().splitlines()[-1:]
-        return {"failed": last[0] if last else f"exit code {self.process.returncode}"}
+        last_log_line = self.log.read_text().strip().splitlines()[-1:]
+        return {
+            "failed": last_log_line[0] if last_log_line else f"exit code {self.process.returncode}"
+        }
 
     def end(self) -> None:
         """Close the process's input, upon which it ends, and wait for it."""
@@ -117,8 +119,8 @@ def make_peer_environment() -> Path:
     """Create the environment .venv-peers unless it exists; return the path of its Python."""
     python = PEERS / "bin" / "python"
     expected = "\n".join(PEER_PACKAGES)
-    made = PEERS / ".made"
-    if made.exists() and made.read_text() == expected:
+    completion_mark = PEERS / ".made"
+    if completion_mark.exists() and completion_mark.read_text() == expected:
         return python
     print(f"making {PEERS.name} with {', '.join(PEER_PACKAGES)}", flush=True)
     venv.create(PEERS, with_pip=True)
@@ -126,7 +128,7 @@ def make_peer_environment() -> Path:
     if subprocess.run(pip, check=False).returncode != 0:
         print("the peers could not be installed", file=sys.stderr)
         raise SystemExit(2)
-    made.write_text(expected)
+    completion_mark.write_text(expected)
     return python
 
 
@@ -169,17 +171,17 @@ class Benchmark:
         """Measure one round of one kernel with every tool, and store best times."""
         best = self.figures.setdefault(case, {})
         for tool in PEER_TOOLS:
-            known = best.get(tool, {})
-            failed = "failed" in known
-            if failed or (number >= slow_rounds and known.get("wall", 0) > SLOW):
+            best_so_far = best.get(tool, {})
+            failed = "failed" in best_so_far
+            if failed or (number >= slow_rounds and best_so_far.get("wall", 0) > SLOW):
                 continue
             answer = self.peers[tool].ask(case=case)
             if "failed" in answer:
                 self.peers[tool].end()
                 self.peers[tool] = self.peer(tool)
             keep(best, tool, answer)
-        for what in OURS:
-            keep(best, what, self.ours.ask(what=what, case=case, budget=SECONDS))
+        for figure in OURS:
+            keep(best, figure, self.ours.ask(what=figure, case=case, budget=SECONDS))
         self.measure_cold(case, number)
 
     def measure_cold(self, case: str, number: int) -> None:
@@ -200,9 +202,9 @@ def keep(best: dict[str, dict[str, Any]], name: str, answer: dict[str, Any]) -> 
     if "failed" in answer or "failed" in best.get(name, {"failed": ""}):
         best[name] = answer
         return
-    before = best[name]
+    best_so_far = best[name]
     for clock in ("wall", "processor"):
-        before[clock] = min(before[clock], answer[clock])
+        best_so_far[clock] = min(best_so_far[clock], answer[clock])
 
 
 def option_parser(description: str) -> argparse.ArgumentParser:
@@ -242,33 +244,33 @@ class Run:
 
 def main() -> None:
     """Measure and print."""
-    options = option_parser(__doc__)
-    options.add_argument("--slow-rounds", type=int, default=1)
-    chosen = options.parse_args()
+    parser = option_parser(__doc__)
+    parser.add_argument("--slow-rounds", type=int, default=1)
+    options = parser.parse_args()
     run = Run()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
         benchmark = Benchmark(Path(name))
         compile_cases(benchmark.ours)
-        expected = [case for case in cases() if chosen.only in case]
-        for number in range(chosen.rounds):
+        expected = [case for case in cases() if options.only in case]
+        for round_number in range(options.rounds):
             for case in expected:
-                print(f"round {number + 1} of {chosen.rounds}: {case}", file=sys.stderr)
-                benchmark.measure(case, number, chosen.slow_rounds)
+                print(f"round {round_number + 1} of {options.rounds}: {case}", file=sys.stderr)
+                benchmark.measure(case, round_number, options.slow_rounds)
         versions = {
             "kvtrace and torch's operators": benchmark.ours.ask(what="versions"),
             "peers": benchmark.peers["interpreter"].ask(versions=True),
         }
         benchmark.end()
     result = {
-        **run.facts(versions, chosen.rounds),
-        "slow rounds": chosen.slow_rounds,
+        **run.facts(versions, options.rounds),
+        "slow rounds": options.slow_rounds,
         "cases": benchmark.figures,
         "tolerances": {name: case.tolerance for name, case in cases().items()},
         "counted": [name for name, case in cases().items() if case.counted],
     }
     print_result(result)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(result, indent=2) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
 
 
 def processor_name() -> str:
@@ -319,19 +321,19 @@ def print_times(figures: Figures, accepted: dict[str, float], clock: str) -> Non
     print(f"\nMilliseconds of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
     print("| kernel | " + " | ".join(COLUMNS) + " |")
     print("|---|" + "---:|" * len(COLUMNS))
-    for case, found in figures.items():
-        cells = [milliseconds(found[name], clock, accepted[case]) for name in COLUMNS]
+    for case, answers in figures.items():
+        cells = [milliseconds(answers[name], clock, accepted[case]) for name in COLUMNS]
         print(f"| {case} | " + " | ".join(cells) + " |")
     wrong = [
         f"{name} at {case}: off by {answer['error']:.1e} of the largest value"
-        for case, found in figures.items()
-        for name, answer in found.items()
+        for case, answers in figures.items()
+        for name, answer in answers.items()
         if is_wrong(answer, accepted[case])
     ]
     failed = [
         f"{name} at {case}: {answer['failed']}"
-        for case, found in figures.items()
-        for name, answer in found.items()
+        for case, answers in figures.items()
+        for name, answer in answers.items()
         if "failed" in answer
     ]
     if clock == "wall":
@@ -369,9 +371,9 @@ RATIOS = (
 def ratios(figures: Figures, slow: str, quick: str, clock: str) -> dict[str, float]:
     """Return slow/quick time by case, for cases in which both tools were measured."""
     return {
-        case: found[slow][clock] / found[quick][clock]
-        for case, found in figures.items()
-        if clock in found[slow] and clock in found[quick]
+        case: answers[slow][clock] / answers[quick][clock]
+        for case, answers in figures.items()
+        if clock in answers[slow] and clock in answers[quick]
     }
 
 
@@ -415,11 +417,11 @@ def print_targets(figures: Figures) -> None:
         ("cold in milliseconds, all counted, every kernel at most 120", cold, max, 120, -1),
         ("plain / torch, every kernel at most 1.5", steady, max, 1.5, -1),
     )
-    for label, found, summary, target, sign in rows:
-        narrow = [value for case, value in found.items() if "fp32" in case]
-        wide = list(found.values())
-        values = [summary(group) if group else math.nan for group in (narrow, wide)]
-        reached = [value * sign >= target * sign for value in values]
+    for label, case_ratios, summary, target, sign in rows:
+        narrow = [reached_value for case, reached_value in case_ratios.items() if "fp32" in case]
+        wide = list(case_ratios.values())
+        values = [summary(selected) if selected else math.nan for selected in (narrow, wide)]
+        reached = [reached_value * sign >= target * sign for reached_value in values]
         verdict = "yes" if all(reached) else "fp32 only" if reached[0] else "no"
         print(f"| {label} | {number(values[0])} | {number(values[1])} | {verdict} |")
 

@@ -38,19 +38,21 @@ def launch(case: Case, text: str, arguments: dict[str, Any], memory: dict[str, A
     from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument, parsed
     from kvtrace.recorded_calls.recorded import Call
 
-    given: list[Argument] = []
+    evaluator_arguments: list[Argument] = []
     for name, value in arguments.items():
         if name not in memory:
             if type(value) is not int or value != 1:  # ones are compiled in
-                given.append(ScalarArgument(name, value))
+                evaluator_arguments.append(ScalarArgument(name, value))
             continue
         storage = Storage(memory[name].nbytes, memory[name])
         shape, strides = tuple(value.shape), tuple(value.stride())
-        given.append(TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides))
+        evaluator_arguments.append(
+            TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides)
+        )
     together = ClientPass([Tracer(), Profiler()])
     extents = (*case.grid, 1, 1)[:3]
     name = case.kernel.fn.__name__
-    failure = together.run(Call(0, name, extents, parsed(text), tuple(given), ()))
+    failure = together.run(Call(0, name, extents, parsed(text), tuple(evaluator_arguments), ()))
     for fault in (failure, *(member.error for member in together.members)):
         if fault is not None:
             raise RuntimeError(f"{case.name}: {fault}")

@@ -58,19 +58,19 @@ def signature_type(value: torch.Tensor | float) -> str:
 
 def bound_arguments(arguments: dict[str, Any]) -> list[Argument]:
     """Return the evaluator's arguments; storages are the tensors' own memory."""
-    given: list[Argument] = []
+    bound: list[Argument] = []
     for name, value in arguments.items():
         if type(value) is int and value == 1:
             continue  # compiled in
         if not isinstance(value, torch.Tensor):
-            given.append(ScalarArgument(name, value))
+            bound.append(ScalarArgument(name, value))
             continue
         raw = value.untyped_storage()
         data = torch.empty(0, dtype=torch.uint8).set_(raw).numpy()
         shape, strides = tuple(value.shape), tuple(value.stride())
         storage = Storage(raw.nbytes(), data)
-        given.append(TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides))
-    return given
+        bound.append(TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides))
+    return bound
 
 
 def without_data(arguments: list[Argument]) -> list[Argument]:
@@ -155,12 +155,12 @@ class Ours:
 
     def warm(self, case: Case, arguments: dict[str, Any], what: str, budget: float) -> Answer:
         """Time launches after a first launch that is not timed."""
-        given = bound_arguments(arguments)
+        bound = bound_arguments(arguments)
         module, name = self.module(case), case.kernel.fn.__name__
-        hidden = without_data(given)
+        hidden = without_data(bound)
         together = judges() if what == "judged" else observers()
         if what in ("observed", "judged"):
-            observe(together, case, module, given)
+            observe(together, case, module, bound)
             error = case.error(arguments) if what == "observed" else None
             return median_of(
                 lambda fresh: observe(together, case, module, fresh),
@@ -168,8 +168,8 @@ class Ours:
                 prepare=lambda: self.without_plans(case, arguments),
             ) | {"error": error}
         actions: dict[str, Callable[[], Any]] = {
-            "plain": lambda: evaluate(module, given, case.grid, kernel=name),
-            "observed again": lambda: observe(together, case, module, given),
+            "plain": lambda: evaluate(module, bound, case.grid, kernel=name),
+            "observed again": lambda: observe(together, case, module, bound),
             "no data": lambda: observe(together, case, module, hidden),
         }
         action = actions[what]
@@ -186,8 +186,8 @@ def median_of(
     The result of `prepare`, called before each time and not timed, is the action's argument.
     """
     samples: list[tuple[float, float]] = []
-    end = time.perf_counter() + budget
-    while len(samples) < 3 or (time.perf_counter() < end and len(samples) < 1000):
+    deadline = time.perf_counter() + budget
+    while len(samples) < 3 or (time.perf_counter() < deadline and len(samples) < 1000):
         ready = () if prepare is None else (prepare(),)
         samples.append(timed(lambda ready=ready: action(*ready)))
     walls, processors = zip(*samples, strict=True)

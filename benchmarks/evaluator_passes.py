@@ -89,8 +89,8 @@ def without(names: str) -> Iterator[None]:
 
 def _rotated(names: Sequence[str], number: int) -> list[str]:
     """Return names rotated by the round's number, since the first pass pays for cold caches."""
-    first = -number * len(names) // 3 % len(names)
-    return [*names[first:], *names[:first]]
+    start = -number * len(names) // 3 % len(names)
+    return [*names[start:], *names[:start]]
 
 
 class LaunchMeasurement:
@@ -124,29 +124,29 @@ class LaunchMeasurement:
     def _measured(self, module: Any, arguments: tuple[Any, ...], grid: Any) -> Row:
         storages = {a.storage for a in arguments if hasattr(a, "storage")}
         contents = [s.data for s in storages if s.data is not None and s.data.flags.writeable]
-        if sum(data.nbytes for data in contents) > MOST_BYTES:
+        if sum(array.nbytes for array in contents) > MOST_BYTES:
             return {}
-        saved_contents = [data.copy() for data in contents]
+        saved_contents = [array.copy() for array in contents]
         figures: dict[str, Row] = {}
         with_all: list[bytes] = []
         rounds = self._rounds
-        number = 0
-        while number < rounds:
-            for name in _rotated(("", *self._passes), number):
+        round_number = 0
+        while round_number < rounds:
+            for name in _rotated(("", *self._passes), round_number):
                 with without(name):
-                    first, again = self._timed_pair(
+                    first_seconds, again_seconds = self._timed_pair(
                         module, arguments, grid, contents, saved_contents
                     )
-                figure = figures.setdefault(name, {"first": first, "again": again})
-                figure["first"] = min(figure["first"], first)
-                figure["again"] = min(figure["again"], again)
-                if not number:
-                    results = [data.tobytes() for data in contents]
+                figure = figures.setdefault(name, {"first": first_seconds, "again": again_seconds})
+                figure["first"] = min(figure["first"], first_seconds)
+                figure["again"] = min(figure["again"], again_seconds)
+                if not round_number:
+                    results = [array.tobytes() for array in contents]
                     with_all = with_all or results
                     figure["same"] = results == with_all
-                if first > SLOW_SECONDS:
+                if first_seconds > SLOW_SECONDS:
                     rounds = 1
-            number += 1
+            round_number += 1
         self._restore_contents(contents, saved_contents)
         return {"times": figures}
 
@@ -166,8 +166,8 @@ class LaunchMeasurement:
         return seconds[0], seconds[1]
 
     def _restore_contents(self, contents: Any, before: Any) -> None:
-        for data, copy in zip(contents, before, strict=True):
-            data[...] = copy
+        for array, copy in zip(contents, before, strict=True):
+            array[...] = copy
 
 
 # -- sets ------------------------------------------------------------------------------------------
@@ -301,15 +301,17 @@ def gains(rows: list[Row], passes: list[str]) -> dict[str, dict[str, float]]:
     times = [launch["times"] for row in rows for launch in row["launches"] if "times" in launch]
     by_pass = {}
     for name in passes:
-        figure_pairs = [(each[""], each[name]) for each in times if name in each]
+        figure_pairs = [(timing[""], timing[name]) for timing in times if name in timing]
         figures: dict[str, float] = {}
-        for what in ("first", "again"):
-            on, off = (sum(pair[side][what] for pair in figure_pairs) for side in (0, 1))
-            figures[what] = off / on if on else 1.0
+        for evaluation in ("first", "again"):
+            on, off = (sum(pair[side][evaluation] for pair in figure_pairs) for side in (0, 1))
+            figures[evaluation] = off / on if on else 1.0
             ratios = [
-                off[what] / on[what] for on, off in figure_pairs if off[what] >= LEAST_SECONDS
+                off[evaluation] / on[evaluation]
+                for on, off in figure_pairs
+                if off[evaluation] >= LEAST_SECONDS
             ]
-            figures[f"most {what}"] = max(ratios, default=1.0)
+            figures[f"most {evaluation}"] = max(ratios, default=1.0)
         figures["other bits"] = sum(not off["same"] for _, off in figure_pairs)
         by_pass[name] = figures
     return by_pass
@@ -323,13 +325,15 @@ def print_tables(rows: list[Row], passes: list[str], *, each: bool) -> None:
         times = [launch["times"][""] for launch in launches if "times" in launch]
         if not times:
             continue
-        first, again = (1e3 * sum(each[what] for each in times) for what in ("first", "again"))
+        first, again = (
+            1e3 * sum(each[evaluation] for each in times) for evaluation in ("first", "again")
+        )
         print(f"\n{name}: {len(mine)} cases, {len(launches)} launches, {len(times)} measured, "
               f"first {first:.0f} ms, again {again:.0f} ms\n")  # fmt: skip
         print("| pass | first | again | most, first | most, again | other bits |")
         print("|---|---:|---:|---:|---:|---:|")
-        for one, figures in gains(mine, passes).items():
-            print(f"| {one} | {figures['first']:.2f} | {figures['again']:.2f} | "
+        for pass_name, figures in gains(mine, passes).items():
+            print(f"| {pass_name} | {figures['first']:.2f} | {figures['again']:.2f} | "
                   f"{figures['most first']:.2f} | {figures['most again']:.2f} | "
                   f"{figures['other bits']:.0f} |")  # fmt: skip
         if each:
@@ -343,28 +347,28 @@ def _print_each(rows: list[Row], passes: list[str]) -> None:
             on = launch.get("times", {}).get("")
             for name in passes if on else ():
                 off = launch["times"][name]
-                first, again = off["first"] / on["first"], off["again"] / on["again"]
-                if max(first, again) > 1.2 and off["first"] > LEAST_SECONDS:
+                first_ratio, again_ratio = off["first"] / on["first"], off["again"] / on["again"]
+                if max(first_ratio, again_ratio) > 1.2 and off["first"] > LEAST_SECONDS:
                     print(f"{name}: {row['case']}: {launch['kernel']}{launch['grid']} "
                           f"{1e3 * on['first']:.1f} / {1e3 * on['again']:.1f} ms, without "
-                          f"{first:.2f} / {again:.2f}")  # fmt: skip
+                          f"{first_ratio:.2f} / {again_ratio:.2f}")  # fmt: skip
 
 
 def main() -> None:
     """Measure and print."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
-    options.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument(
         "--passes", nargs="+", default=list(PASSES), help="names; several at once are joined by +"
     )
-    options.add_argument("--case", default="*", metavar="GLOB")
-    options.add_argument("--every", type=int, default=1, help="one case in so many")
-    options.add_argument("--files", type=Path, help="a folder of programs, the set `files`")
-    options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--limit", type=int, default=60, help="seconds a case may take")
-    options.add_argument("--each", action="store_true", help="launches with a gain of a fifth, too")
-    options.add_argument("--json", type=Path)
-    chosen = options.parse_args()
+    parser.add_argument("--case", default="*", metavar="GLOB")
+    parser.add_argument("--every", type=int, default=1, help="one case in so many")
+    parser.add_argument("--files", type=Path, help="a folder of programs, the set `files`")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--limit", type=int, default=60, help="seconds a case may take")
+    parser.add_argument("--each", action="store_true", help="launches with a gain of a fifth, too")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
     if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
         path = [str(HERE), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(path)}
@@ -374,13 +378,13 @@ def main() -> None:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         rows = []
-        for name in chosen.sets:
-            place = Path(folder) / name
-            place.mkdir()
-            rows += measured_rows(name, chosen, place)
-            if chosen.json:
-                chosen.json.write_text(json.dumps(rows))
-    print_tables(rows, chosen.passes, each=chosen.each)
+        for name in options.sets:
+            case_folder = Path(folder) / name
+            case_folder.mkdir()
+            rows += measured_rows(name, options, case_folder)
+            if options.json:
+                options.json.write_text(json.dumps(rows))
+    print_tables(rows, options.passes, each=options.each)
 
 
 if __name__ == "__main__":

@@ -100,7 +100,7 @@ def make_decode(sequences: int, tokens: int) -> Callable[[], torch.Tensor]:
     lengths = torch.zeros(sequences, dtype=torch.int32, device="cuda")
     slots = torch.zeros(sequences, dtype=torch.int32, device="cuda")
     order = [torch.randperm(count, dtype=torch.int32).view(sequences, columns) for _ in range(8)]
-    hosts = [each.pin_memory() for each in order]
+    hosts = [tensor.pin_memory() for tensor in order]
     state = {"step": 0}
     start = torch.randn(sequences, width, **like)
 
@@ -143,7 +143,7 @@ class Switch:
 
         from kvtrace.capture.session import _sessions
 
-        (session,) = (one for one in _sessions if one.recording)
+        (session,) = (candidate for candidate in _sessions if candidate.recording)
         self.owner, self.ours = CompiledKernel, CompiledKernel.run
         (self.contents,) = [session.contents]
         self.plain = property(plain_run)
@@ -204,7 +204,10 @@ def measure(step: Callable[[], object], steps: int, waiting: bool) -> dict[str, 
     figures = {"off": statistics.median(times["off"]), "taken": copies / steps}
     for name in ("on", "off again"):
         pairs = zip(times[name], times["off"], strict=True)
-        differences = sorted((one - other) / figures["off"] * 100 for one, other in pairs)
+        differences = sorted(
+            (milliseconds - off_milliseconds) / figures["off"] * 100
+            for milliseconds, off_milliseconds in pairs
+        )
         inner = differences[steps // 10 : steps - steps // 10]
         figures[name] = statistics.mean(inner)
         figures[f"{name}, median"] = statistics.median(differences)

@@ -57,8 +57,10 @@ def cases(globs: list[str] | None) -> dict[str, Case]:
     """Return the chosen cases by title; files of cases import no library."""
     for library in LIBRARIES:
         import_module(f"benchmarks.invariance.{library}")
-    chosen = globs or ["*"]
-    return {name: one for name, one in CASES.items() if any(fnmatchcase(name, g) for g in chosen)}
+    patterns = globs or ["*"]
+    return {
+        name: case for name, case in CASES.items() if any(fnmatchcase(name, g) for g in patterns)
+    }
 
 
 def on_cuda(one: Case, size: Size) -> Results:
@@ -88,16 +90,16 @@ def truth(one: Case, folder: Path) -> Row:
     import kvtrace
 
     launches = ordered_evaluation()
-    found: list[Results] = []
+    by_size: list[Results] = []
     run_on_device: list[list[str]] = []
     with kvtrace.capture(folder / one.title, target=TARGET, device="cpu", compile="ttir"):
         for size in one.sizes:
             launches.clear()
-            found.append(on_cuda(one, size))
+            by_size.append(on_cuda(one, size))
             run_on_device.append(list(launches))
     return {
         "library": one.library, "kernel": one.name, "over": one.over, "sizes": one.sizes,
-        "outputs": {key: bit_comparison([each[key] for each in found]) for key in found[0]},
+        "outputs": {key: bit_comparison([outputs[key] for outputs in by_size]) for key in by_size[0]},
         "launches": [" ".join(names) for names in run_on_device],
         "invariant": one.invariant, "why": one.why,
     }  # fmt: skip
@@ -105,19 +107,21 @@ def truth(one: Case, folder: Path) -> Row:
 
 def bit_comparison(values: list[torch.Tensor]) -> Row:
     """Return whether values have equal bits at every size, and else their largest distance."""
-    first = values[0]
+    reference = values[0]
     facts = {
-        "elements": first.numel(),
-        "values": first.unique().numel(),
-        "finite": bool(first.double().isfinite().all()),
+        "elements": reference.numel(),
+        "values": reference.unique().numel(),
+        "finite": bool(reference.double().isfinite().all()),
     }
-    same = [raw_bytes(first) == raw_bytes(value) and first.shape == value.shape for value in values]
+    same = [
+        raw_bytes(reference) == raw_bytes(row) and reference.shape == row.shape for row in values
+    ]
     if all(same):
         return {"same": True} | facts
     off = [
-        float((first.double() - value.double()).abs().max())
-        for value in values
-        if value.shape == first.shape
+        float((reference.double() - row.double()).abs().max())
+        for row in values
+        if row.shape == reference.shape
     ]
     return {"same": False, "as_first": same, "largest_difference": max(off)} | facts
 
@@ -151,10 +155,10 @@ def in_process(work: Callable[..., Row], *given: Any) -> Row:
         try:
             theirs.send(work(*given))
         except Exception as error:  # noqa: BLE001 - a case that fails is a result
-            place = traceback.extract_tb(error.__traceback__)[-1]
+            frame = traceback.extract_tb(error.__traceback__)[-1]
             text = (str(error).strip().splitlines() or [""])[0][:300]
             theirs.send(
-                {"failed": f"{type(error).__name__}: {text} ({place.filename}:{place.lineno})"}
+                {"failed": f"{type(error).__name__}: {text} ({frame.filename}:{frame.lineno})"}
             )
         theirs.close()
 
@@ -173,7 +177,7 @@ def write_table(folder: Path, truths: Path, out: Path, globs: list[str] | None) 
     """Judge recorded cases and write the table; return 1 if a verdict is wrong, else 0."""
     truth = json.loads(truths.read_text())
     rows: dict[str, Row] = {}
-    for name in sorted(each.name for each in folder.iterdir()):
+    for name in sorted(path.name for path in folder.iterdir()):
         if globs is None or any(fnmatchcase(name, glob) for glob in globs):
             rows[name] = in_process(judged, folder / name)
             out.write_text(json.dumps(rows, indent=1))
@@ -192,7 +196,7 @@ def run_on_device(
         row["verdict"] = verdicts.get(name, {}).get("verdict", "not judged")
         rows[name] = row
         out.write_text(json.dumps(rows, indent=1))
-        told = row.get("failed") or (
+        outcome = row.get("failed") or (
             f"{row['equal']} of {row['pairs']} pairs equal, recorded sizes "
             f"{'equal' if row['sizes_equal'] else 'differ'}, "
             f"again {'equal' if row['again_equal'] else 'differs'} {row['first'] or ''}"
@@ -200,7 +204,7 @@ def run_on_device(
         differs = "failed" not in row and (row["equal"] < row["pairs"] or not row["sizes_equal"])
         bad = differs and row["verdict"] == "proven"
         wrong += bad
-        print(f"{name:46} {row['verdict']:9} {'WRONG ' if bad else ''}{told}", flush=True)
+        print(f"{name:46} {row['verdict']:9} {'WRONG ' if bad else ''}{outcome}", flush=True)
     print("\n".join(summary(rows)))
     return int(wrong > 0)
 
@@ -229,22 +233,23 @@ def main() -> int:
     os.environ.setdefault("TRITON_CACHE_DIR", str(options.out.absolute().parent / "triton-cache"))
     if options.what == "device":
         return run_on_device(options.out, options.table, cases(options.case), options)
-    for name, one in cases(options.case).items():
+    for name, case in cases(options.case).items():
         begin = time.perf_counter()
         if options.what == "record":
-            row = in_process(recorded, one, options.out)
+            row = in_process(recorded, case, options.out)
         else:
-            row = in_process(truth, one, options.out.with_suffix(".traces"))
+            row = in_process(truth, case, options.out.with_suffix(".traces"))
         rows[name] = row
         wrong = "failed" in row or any(
-            each["same"] != one.invariant for each in row.get("outputs", {}).values())  # fmt: skip
+            output["same"] != case.invariant for output in row.get("outputs", {}).values()
+        )
         failed += wrong
-        told = row.get("failed") or ", ".join(
-            f"{key} {'same' if each['same'] else 'differs'}"
-            for key, each in row.get("outputs", {}).items()
+        outcome = row.get("failed") or ", ".join(
+            f"{key} {'same' if output['same'] else 'differs'}"
+            for key, output in row.get("outputs", {}).items()
         )
         print(
-            f"{name:50} {time.perf_counter() - begin:6.1f} s {'WRONG ' if wrong else ''}{told}",
+            f"{name:50} {time.perf_counter() - begin:6.1f} s {'WRONG ' if wrong else ''}{outcome}",
             flush=True,
         )
         if options.what != "record":

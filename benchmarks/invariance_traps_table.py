@@ -74,22 +74,22 @@ def raw_bytes(value: torch.Tensor) -> bytes:
 
 def rows_truth(one: Rows) -> bool:
     """Return whether a row's bits differ between sizes and positions."""
-    found = set()
+    distinct_bits = set()
     with tempfile.TemporaryDirectory() as folder, capture_evaluated(folder):
         for rows in one.sizes:
-            found |= {raw_bytes(one.launch(rows, position)) for position in range(rows)}
-    return len(found) > 1
+            distinct_bits |= {raw_bytes(one.launch(rows, position)) for position in range(rows)}
+    return len(distinct_bits) > 1
 
 
 def rows_judged(one: Rows, folder: Path) -> tuple[str, str]:
     """Return kvtrace's verdict on a kernel whose rows are compared, and the verdict's text."""
-    found = invariance_of(
+    invariance = invariance_of(
         recorded(lambda: [one.launch(rows, rows // 2) for rows in one.sizes], folder)
     )
     order = ("violation", "depends", "unknown", "whole", "proven")
-    verdicts = [output.verdict for output in found.outputs]
+    verdicts = [output.verdict for output in invariance.outputs]
     return min(verdicts, key=order.index, default="unknown"), "\n".join(
-        invariance_lines(found, 140)
+        invariance_lines(invariance, 140)
     )
 
 
@@ -115,16 +115,17 @@ def versions_truth(one: Versions) -> bool:
 def versions_judged(one: Versions, folder: Path) -> tuple[str, str]:
     """Return kvtrace's answer about two versions, and its text."""
     calls = []
-    for number, kernel in enumerate((one.before, one.after)):
+    for version, kernel in enumerate((one.before, one.after)):
         runs = recorded(lambda kernel=kernel: launched(one, kernel, one.inputs[0]),  # type: ignore[misc]
-                        folder / str(number))  # fmt: skip
+                        folder / str(version))  # fmt: skip
         (call,) = calls_of(runs.trace, runs.runs[0])
         assert isinstance(call, Call), call
         calls.append(call)
-    found = same_meaning(calls[0], calls[1])
-    text = "\n".join(f"  {line}" for each in found for line in versions_text(each))
+    meanings = same_meaning(calls[0], calls[1])
+    text = "\n".join(f"  {line}" for meaning in meanings for line in versions_text(meaning))
     worst = max(
-        found, key=lambda each: (*RANKS, "sampled", "different", "unknown").index(each.meaning)
+        meanings,
+        key=lambda meaning: (*RANKS, "sampled", "different", "unknown").index(meaning.meaning),
     )
     return worst.meaning, text
 
@@ -146,33 +147,37 @@ def main() -> int:
     parser.add_argument("--only")
     parser.add_argument("--text", action="store_true", help="print what kvtrace says, too")
     options = parser.parse_args()
-    listed: list[Any] = ROWS if options.of == "rows" else VERSIONS
+    traps: list[Any] = ROWS if options.of == "rows" else VERSIONS
     counts: Counter[str] = Counter()
     if options.what == "truth":
         evaluate_in_fixed_order()
-    for one in listed:
-        if options.only and options.only not in one.name:
+    for trap in traps:
+        if options.only and options.only not in trap.name:
             continue
         begin = time.perf_counter()
         if options.what == "truth":
             truth = rows_truth if options.of == "rows" else versions_truth
-            expected = one.varies if options.of == "rows" else one.truth != "bits"
-            seen = truth(one)
-            said = "right" if seen == expected or COMPILED in one.name else "OTHER THAN READ"
-            verdict = "differs" if seen else "the same"
+            expected = trap.varies if options.of == "rows" else trap.truth != "bits"
+            evaluated_truth = truth(trap)
+            remark = (
+                "right"
+                if evaluated_truth == expected or COMPILED in trap.name
+                else "OTHER THAN READ"
+            )
+            verdict = "differs" if evaluated_truth else "the same"
         else:
             folder = Path(tempfile.mkdtemp())
             judge, say = (
                 (rows_judged, rows_said) if options.of == "rows"
                 else (versions_judged, versions_said)
             )  # fmt: skip
-            verdict, text = judge(one, folder)
-            said = say(one, verdict)
+            verdict, text = judge(trap, folder)
+            remark = say(trap, verdict)
             shutil.rmtree(folder)
-        counts[said] += 1
-        known = ("varies" if one.varies else "invariant") if options.of == "rows" else one.truth
+        counts[remark] += 1
+        label = ("varies" if trap.varies else "invariant") if options.of == "rows" else trap.truth
         seconds = time.perf_counter() - begin
-        print(f"| {one.name} | {known} | {verdict} | {said} | {seconds:.1f} s |", flush=True)
+        print(f"| {trap.name} | {label} | {verdict} | {remark} | {seconds:.1f} s |", flush=True)
         if options.text and options.what == "table":
             print(text)
     print(dict(counts))

@@ -73,10 +73,10 @@ class StandInCupti:
 
     def put(self, records: Any, begin: int) -> None:
         """Add the kernel records of a step; times are of a device that is one step behind."""
-        count, now = len(records), time.time_ns()
-        each = (now - begin) // count
-        records["start"] = now + np.arange(count) * each
-        records["end"] = records["start"] + each
+        count, step_end = len(records), time.time_ns()
+        duration = (step_end - begin) // count
+        records["start"] = step_end + np.arange(count) * duration
+        records["end"] = records["start"] + duration
         records["end"][-1] += 1_000_000_000  # it is never idle
         records["correlation"] = self.correlation + np.arange(count)
         self.correlation += count
@@ -85,8 +85,8 @@ class StandInCupti:
                 self.complete(None, 0, self.address, self.room, self.used)
                 self.address = 0
             if not self.address:
-                data, room, most = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
-                self.request(ctypes.byref(data), ctypes.byref(room), ctypes.byref(most))
+                data, room, max_records = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+                self.request(ctypes.byref(data), ctypes.byref(room), ctypes.byref(max_records))
                 self.address, self.room, self.used = data.value or 0, room.value, 0
             if self.address:
                 ctypes.memmove(self.address + self.used, records.ctypes.data, records.nbytes)
@@ -139,17 +139,17 @@ def measured_waits(mode: str, options: argparse.Namespace) -> str:
             for number in range(options.steps + options.warm_up):
                 if number == options.warm_up:
                     time.sleep(2)  # libraries that the first rounds load
-                    before = thread_times()
+                    times_before = thread_times()
                 begin = time.time_ns()
                 step()
                 if mode == "timeline":
                     StandInCupti.last.put(records, begin)
-            after = thread_times()
+            times_after = thread_times()
         trace = open_trace(out)
         (run,) = trace.runs
         rows = trace.table("gpu_kernels", columns=["launch_seq"])
         joined = rows.num_rows - rows["launch_seq"].null_count
-    wall, processor, waited, times = (b - a for a, b in zip(before, after, strict=True))
+    wall, processor, waited, times = (b - a for a, b in zip(times_before, times_after, strict=True))
     blocked = wall - processor - waited
     shares, parts = overhead_percent(run), run.overhead
     assert shares is not None

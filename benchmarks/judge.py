@@ -38,7 +38,7 @@ def main() -> int:
         request = request_of(path)
         reference = request.reference
         assert reference is not None
-        begun, taken = time.monotonic(), _processor_seconds()
+        start, processor_start = time.monotonic(), _processor_seconds()
         done = subprocess.run(
             [
                 sys.executable, "-m", "kvtrace", "judge", path,
@@ -46,14 +46,14 @@ def main() -> int:
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        alone.append(time.monotonic() - begun)
-        processor.append(_processor_seconds() - taken)
+        alone.append(time.monotonic() - start)
+        processor.append(_processor_seconds() - processor_start)
         verdict = json.loads(done.stdout)["verdict"] if done.stdout else "unjudged"
         wrong += [path.stem] if verdict != kind else []
     for kind, path in kernels:
-        begun = time.monotonic()
+        start = time.monotonic()
         wrong += [path.stem] if judge_file(request_of(path)).verdict != kind else []
-        together.append(time.monotonic() - begun)
+        together.append(time.monotonic() - start)
     deceived = []
     for name, request in deceptions().items():
         right = judge_file(request).verdict == "right"

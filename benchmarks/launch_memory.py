@@ -80,26 +80,26 @@ def follow(mode: str, launches: int) -> int:
             session.flush()
             print(f"{mode:9s}before: {resident_mb():.1f} MB", flush=True)
             highest = []
-            for first, last in pairwise((0, *STRETCHES)):
-                for _ in range(first, last):
+            for begin_launch, end_launch in pairwise((0, *STRETCHES)):
+                for _ in range(begin_launch, end_launch):
                     make(launches // 100)
                     readings.append(resident_mb())
-                part = readings[first:last]
-                highest.append(max(part))
-                upto = f"{mode:9s}to {last * launches // 100:12,d} launches: "
-                spread = f"{min(part):.1f} to {max(part):.1f} MB"
+                stretch_readings = readings[begin_launch:end_launch]
+                highest.append(max(stretch_readings))
+                upto = f"{mode:9s}to {end_launch * launches // 100:12,d} launches: "
+                spread = f"{min(stretch_readings):.1f} to {max(stretch_readings):.1f} MB"
                 print(f"{upto}{readings[-1]:8.1f} MB, {spread}", flush=True)
-        took = time.monotonic() - begin
+        seconds = time.monotonic() - begin
         check(Path(folder) / "out", native=True, mode="launch")
         trace = open_trace(Path(folder) / "out")
-        kept = trace.table("launches", columns=["seq"]).num_rows
+        recorded = trace.table("launches", columns=["seq"]).num_rows
         ran = trace.table("gpu_kernels", columns=["launch_seq"])
         joined = ran.num_rows - ran["launch_seq"].null_count
         dropped = trace.runs[0].dropped_rows
     grown = highest[-1] - highest[1]
     print(
-        f"{mode:9s}{grown:+.1f} MB from the second tenth to the last half, {took:.0f} s; "
-        f"{kept:,} launches kept, {dropped} dropped; {ran.num_rows:,} kernels on the device, "
+        f"{mode:9s}{grown:+.1f} MB from the second tenth to the last half, {seconds:.0f} s; "
+        f"{recorded:,} launches kept, {dropped} dropped; {ran.num_rows:,} kernels on the device, "
         f"{joined:,} joined"
     )
     return 1 if grown > ALLOWED_MB else 0

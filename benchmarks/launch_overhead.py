@@ -204,14 +204,14 @@ def recorder(
     if name.startswith("kvtrace"):
         mode = "timeline" if name.endswith("timeline") else "launch"
         return Kvtrace(folder, native=not name.endswith("twin"), mode=mode)
-    made: dict[str, Callable[[], Wrapper | Hook | TorchProfiler | Proton | Tritonparse]] = {
+    recorders: dict[str, Callable[[], Wrapper | Hook | TorchProfiler | Proton | Tritonparse]] = {
         "wrapper alone": Wrapper,
         "no-op hook": Hook,
         "torch.profiler": TorchProfiler,
         "proton": lambda: Proton(folder),
         "tritonparse": lambda: Tritonparse(folder),
     }
-    return made[name]()
+    return recorders[name]()
 
 
 def measure(name: str, rounds: int, launches: int) -> dict[str, dict[str, float]]:

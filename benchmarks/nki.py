@@ -70,9 +70,9 @@ def best(work: dict[str, Callable[[], Any]], rounds: int) -> dict[str, tuple[flo
         for name, function in work.items():
             wall, processor = time.perf_counter(), time.process_time()
             function()
-            now = time.perf_counter() - wall, time.process_time() - processor
-            first = least.get(name, now)
-            least[name] = min(first[0], now[0]), min(first[1], now[1])
+            seconds = time.perf_counter() - wall, time.process_time() - processor
+            least_seconds = least.get(name, seconds)
+            least[name] = min(least_seconds[0], seconds[0]), min(least_seconds[1], seconds[1])
     return least
 
 
@@ -119,7 +119,7 @@ def main() -> None:
     for name in ("product", "kernel", "traced"):
         wall, processor = times[name]
         print(f"{name:10}{wall:>8.2f} s{processor:>8.2f} s")
-    wall, processor = (1e6 * each / SMALL_OPS for each in times["op"])
+    wall, processor = (1e6 * op_seconds / SMALL_OPS for op_seconds in times["op"])
     print(f"{'op':10}{wall:>7.1f} µs{processor:>7.1f} µs")
     if find_spec("neuronxcc") is None:
         print("Triton-Viz's NKI mode does not run: it imports neuronxcc, which is missing")

@@ -35,17 +35,17 @@ PACKAGES = ("numpy", "pyarrow", "perfetto", "protobuf")
 
 def main() -> None:
     """Measure, print a table, and write the figures as JSON if asked to."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--launches", type=int, default=3_000_000)
-    options.add_argument("--builder-launches", type=int, default=20_000)
-    options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--json", type=Path)
-    chosen = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--launches", type=int, default=3_000_000)
+    parser.add_argument("--builder-launches", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as folder:
-        figures = measure(Path(folder), chosen.launches, chosen.builder_launches, chosen.rounds)
+        figures = measure(Path(folder), options.launches, options.builder_launches, options.rounds)
     print_table(figures)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def measure(folder: Path, launches: int, builder_launches: int, rounds: int) -> dict[str, Any]:
@@ -94,17 +94,17 @@ def convert(name: str, selection: Selection, folder: Path) -> int:
     """Convert a trace with a converter of kvtrace; return the number of launches in the file."""
     output = folder / name
     output.unlink(missing_ok=True)
-    fresh = resolve(str(selection.trace.path))
-    load_converter(name).convert(fresh, output, {})
-    return int(fresh.table("launches", ["seq"]).num_rows)
+    reopened = resolve(str(selection.trace.path))
+    load_converter(name).convert(reopened, output, {})
+    return int(reopened.table("launches", ["seq"]).num_rows)
 
 
 def convert_with_builder(selection: Selection, folder: Path) -> int:
     """Convert the launches of a trace with the protobuf builder; return their number."""
-    fresh = resolve(str(selection.trace.path))
+    reopened = resolve(str(selection.trace.path))
     count = 0
     with (folder / "builder").open("wb") as file:
-        for timeline in timelines(fresh):
+        for timeline in timelines(reopened):
             for sequence, slices in enumerate(timeline.slices, 2):
                 if slices.category == "launch":
                     file.write(built(slices, sequence))
@@ -125,7 +125,7 @@ def same_bytes(selection: Selection) -> bool:
 
 def print_table(figures: dict[str, Any]) -> None:
     """Print the figures for people."""
-    packages = ", ".join(f"{name} {number}" for name, number in figures["packages"].items())
+    packages = ", ".join(f"{name} {version}" for name, version in figures["packages"].items())
     print(f"{figures['machine']}; Python {figures['python']}; {packages}")
     print(
         f"{figures['launches']:,} launches, builder {figures['builder_launches']:,}; "

@@ -217,8 +217,8 @@ class Runner:
         """Start one process per mode, wait until all are warm, and let them take turns."""
         begin = time.monotonic()
         parts, folders = [], []
-        for place, mode in enumerate(modes):
-            folder = self.scratch / f"{name}-{number}-{place}"
+        for position, mode in enumerate(modes):
+            folder = self.scratch / f"{name}-{number}-{position}"
             folder.mkdir()
             folders.append(folder)
             parts.append(
@@ -226,22 +226,24 @@ class Runner:
                     self.command(name, mode, folder), self.variables(mode, folder, caches), mode
                 )
             )
-        ready = [part.answer(self.end) is not None for part in parts]
+        ready = [process.answer(self.end) is not None for process in parts]
         warm = time.monotonic() - begin
-        living = [part for part, is_ready in zip(parts, ready, strict=True) if is_ready]
+        living = [process for process, is_ready in zip(parts, ready, strict=True) if is_ready]
         cores = sorted(os.sched_getaffinity(0))[4:8]
-        for part in living if len(cores) == 4 else ():
-            _keep_on_cores(part.process.pid, cores)
+        for process in living if len(cores) == 4 else ():
+            _keep_on_cores(process.process.pid, cores)
         for turn in range(self.options.turns if number >= 0 else 0):
             order = living if turn % 2 else living[::-1]
-            living = [part for part in order if part.turn(self.options.steps + 2, self.end)]
+            living = [
+                process for process in order if process.turn(self.options.steps + 2, self.end)
+            ]
             living.sort(key=parts.index)
-        for part, folder in zip(parts, folders, strict=True):
-            wrong = part.end(self.end + 20)
-            if wrong is not None or (number >= 0 and not part.seconds):
-                self.note(f"{name}, {part.mode}: {wrong or 'no steps were timed'}")
+        for process, folder in zip(parts, folders, strict=True):
+            wrong = process.end(self.end + 20)
+            if wrong is not None or (number >= 0 and not process.seconds):
+                self.note(f"{name}, {process.mode}: {wrong or 'no steps were timed'}")
             elif number >= 0:
-                self.results.programs[name].append(self.measured(name, number, part, folder))
+                self.results.programs[name].append(self.measured(name, number, process, folder))
         self.results.write(self.options.json)
         print(f"{name} {number}: warm after {warm:.0f} s, {time.monotonic() - begin:.0f} s in all")
 
@@ -254,16 +256,16 @@ class Runner:
         ]  # fmt: skip
 
     def measured(self, name: str, number: int, part: TurnTakingProcess, folder: Path) -> Process:
-        own: dict[str, Any] = {}
+        overhead: dict[str, Any] = {}
         if part.mode in RECORDED:
             try:
-                own = overhead_by_kvtrace(folder / "out", part.steps + WARM_UP)
+                overhead = overhead_by_kvtrace(folder / "out", part.steps + WARM_UP)
             except Exception as error:  # noqa: BLE001 - the times are good without it
                 self.note(f"{name}, {part.mode}: no figure of kvtrace's ({error!r})")
         seconds = sorted(part.seconds)
         process = Process(
             number, part.mode, 1e3 * seconds[len(seconds) // 10], 1e3 * statistics.median(seconds),
-            part.active, **own,
+            part.active, **overhead,
         )  # fmt: skip
         print(
             f"{name:16s} {number} {part.mode:12s} p10 {process.p10:8.3f} ms, median "
@@ -273,18 +275,18 @@ class Runner:
         return process
 
     def variables(self, mode: str, folder: Path, caches: Path) -> dict[str, str]:
-        plain = {
+        environment = {
             name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")
         }
-        plain["PYTHONPATH"] = os.pathsep.join(
+        environment["PYTHONPATH"] = os.pathsep.join(
             [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         )
-        plain["TORCHINDUCTOR_CACHE_DIR"] = str(caches / "inductor")
-        plain["TRITON_CACHE_DIR"] = str(caches / "triton")
-        plain.setdefault("EMPTY_CUPTI", "flush")
+        environment["TORCHINDUCTOR_CACHE_DIR"] = str(caches / "inductor")
+        environment["TRITON_CACHE_DIR"] = str(caches / "triton")
+        environment.setdefault("EMPTY_CUPTI", "flush")
         if mode in RECORDED:
-            plain |= {"KVTRACE": str(folder / "out"), **VARIABLES[mode]}
-        return plain
+            environment |= {"KVTRACE": str(folder / "out"), **VARIABLES[mode]}
+        return environment
 
     def note(self, text: str) -> None:
         print(f"left out: {text}", flush=True)
@@ -337,8 +339,8 @@ def relative_costs(processes: list[Process], mode: str, figure: str) -> list[flo
     For the mode `BARE`: by how much the second bare process differs from the first.
     """
     per_cent = []
-    for number in sorted({process.round for process in processes}):
-        group = [process for process in processes if process.round == number]
+    for group_number in sorted({process.round for process in processes}):
+        group = [process for process in processes if process.round == group_number]
         bare = [getattr(process, figure) for process in group if process.mode == BARE]
         if mode == BARE:
             per_cent += [100 * (bare[1] / bare[0] - 1)] if len(bare) == 2 else []
@@ -353,14 +355,14 @@ def relative_costs(processes: list[Process], mode: str, figure: str) -> list[flo
 def table(results: Results) -> str:
     """Return the table of all figures in Markdown: p10 and median of each program and mode."""
     modes = [mode for mode in MODES if any(
-        each.mode == mode for found in results.programs.values() for each in found
+        member.mode == mode for members in results.programs.values() for member in members
     )]  # fmt: skip
     recorded = [mode for mode in modes if mode in RECORDED]
     heading = ["program", "bare, ms", "noise", *modes, *(f"kvtrace says, {m}" for m in recorded)]
     lines = [", ".join(f"{name} {value}" for name, value in results.machine.items()), ""]
     lines += [f"| {' | '.join(heading)} |", "|" + "---|" * len(heading)]
     for name, processes in results.programs.items():
-        bare = [each for each in processes if each.mode == BARE]
+        bare = [member for member in processes if member.mode == BARE]
         if not bare:
             continue
         cells = [
@@ -400,9 +402,9 @@ def _noise(processes: list[Process]) -> str:
 
 
 def _own_overhead(processes: list[Process], mode: str) -> str:
-    found = [p.own_ms for p in processes if p.mode == mode and p.own_ms is not None]
+    overheads = [p.own_ms for p in processes if p.mode == mode and p.own_ms is not None]
     bare = statistics.median(process.median for process in processes if process.mode == BARE)
-    return f"{100 * statistics.median(found) / bare:+.1f}" if found else ""
+    return f"{100 * statistics.median(overheads) / bare:+.1f}" if overheads else ""
 
 
 def machine() -> dict[str, str]:
@@ -438,12 +440,12 @@ def main() -> int:
     if not list((ROOT / "kvtrace" / "capture").glob("_hot*.so")):
         print("kvtrace's C parts are not built: python setup.py build_ext --inplace")
         return 2
-    chosen = options.programs or [name for name, each in PROGRAMS.items() if each.gpu]
+    program_names = options.programs or [name for name, program in PROGRAMS.items() if program.gpu]
     settings = {"steps": options.steps, "turns": options.turns, "pairs": options.pairs}
     results = Results(machine(), settings)
     with tempfile.TemporaryDirectory() as scratch:
         runner = Runner(options, Path(scratch), results)
-        for name in chosen:
+        for name in program_names:
             lack = missing_requirement(PROGRAMS[name])
             if lack is not None:
                 runner.note(f"{name}: {lack}")

@@ -74,8 +74,8 @@ class Benchmark:
         """Measure one round of one kernel with both tools, and store best times."""
         best = self.figures.setdefault(case, {})
         keep(best, PEER, self.peer.ask(case=case, budget=SECONDS))
-        for what in OURS:
-            keep(best, what, self.ours.ask(case=case, what=what, budget=SECONDS))
+        for figure in OURS:
+            keep(best, figure, self.ours.ask(case=case, what=figure, budget=SECONDS))
 
     def measure_series(self) -> None:
         """Measure one round of the vector add over growing grids."""
@@ -133,8 +133,8 @@ def print_times(figures: Figures, clock: str) -> None:
     print(f"\nMilliseconds of {'the wall clock' if clock == 'wall' else 'processor time'} a call\n")
     print(f"| kernel | {PEER} | " + " | ".join(OURS) + " |")
     print("|---|" + "---:|" * (1 + len(OURS)))
-    for case, found in figures.items():
-        cells = [milliseconds(found[name], clock) for name in (PEER, *OURS)]
+    for case, answers in figures.items():
+        cells = [milliseconds(answers[name], clock) for name in (PEER, *OURS)]
         print(f"| {case} | " + " | ".join(cells) + " |")
 
 
@@ -148,10 +148,10 @@ def milliseconds(answer: dict[str, Any], clock: str) -> str:
 def print_answers(figures: Figures) -> None:
     """Print the tools' verdicts on the calls, none of which has a defect."""
     print()
-    for case, found in figures.items():
-        ours = found["all"]
-        if "failed" in ours or "failed" in found[PEER]:
-            print(f"{case}: {ours.get('failed', '')} {found[PEER].get('failed', '')}")
+    for case, answers in figures.items():
+        ours = answers["all"]
+        if "failed" in ours or "failed" in answers[PEER]:
+            print(f"{case}: {ours.get('failed', '')} {answers[PEER].get('failed', '')}")
             continue
         print(
             f"{case}: {ours['proven']} verdicts proven ({', '.join(ours['methods'])}), "
@@ -166,14 +166,14 @@ def print_ratios(figures: Figures, clock: str) -> dict[str, dict[str, float]]:
     print(f"\nRatios of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
     print(f"| kernel | {PEER} / " + f" | {PEER} / ".join(OURS) + " |")
     print("|---|" + "---:|" * len(OURS))
-    columns: dict[str, dict[str, float]] = {what: {} for what in OURS}
-    for case, found in figures.items():
-        for what in OURS:
-            if clock in found[PEER] and clock in found[what]:
-                columns[what][case] = found[PEER][clock] / found[what][clock]
-        cells = [f"{columns[what].get(case, math.nan):,.1f}" for what in OURS]
+    columns: dict[str, dict[str, float]] = {figure: {} for figure in OURS}
+    for case, answers in figures.items():
+        for figure in OURS:
+            if clock in answers[PEER] and clock in answers[figure]:
+                columns[figure][case] = answers[PEER][clock] / answers[figure][clock]
+        cells = [f"{columns[figure].get(case, math.nan):,.1f}" for figure in OURS]
         print(f"| {case} | " + " | ".join(cells) + " |")
-    medians = [f"{median(affine(columns[what])):,.1f}" for what in OURS]
+    medians = [f"{median(affine(columns[figure])):,.1f}" for figure in OURS]
     print("| **median, without the gather** | " + " | ".join(medians) + " |")
     return columns
 
@@ -190,7 +190,7 @@ def median(ratios: list[float]) -> float:
 def print_targets(columns: dict[str, dict[str, float]]) -> None:
     """Print each target, the measured ratio, and whether it is reached."""
     print("\n| target | bounds | all |\n|---|---|---|")
-    pair = [columns[what] for what in ("bounds", "all")]
+    pair = [columns[figure] for figure in ("bounds", "all")]
     gathers = [[r for case, r in column.items() if GATHER in case] for column in pair]
     rows = (
         ("at least 30 times faster in the median", [median(affine(c)) >= 30 for c in pair]),
@@ -198,15 +198,19 @@ def print_targets(columns: dict[str, dict[str, float]]) -> None:
         ("the gather at least 100 times faster", [min(g, default=0) >= 100 for g in gathers]),
     )
     for label, reached in rows:
-        print(f"| {label} | " + " | ".join("yes" if each else "no" for each in reached) + " |")
+        print(
+            f"| {label} | "
+            + " | ".join("yes" if is_reached else "no" for is_reached in reached)
+            + " |"
+        )
 
 
 def print_series(series: dict[str, dict[str, Any]]) -> None:
     """Print the time of one call over the number of programs."""
     print("\n| programs | milliseconds, all rules | verdicts |\n|---:|---:|---|")
     for programs, answer in series.items():
-        said = f"{answer.get('proven')} proven, {answer.get('unknown')} unknown"
-        print(f"| {int(programs):,} | {milliseconds(answer, 'wall')} | {said} |")
+        verdicts_text = f"{answer.get('proven')} proven, {answer.get('unknown')} unknown"
+        print(f"| {int(programs):,} | {milliseconds(answer, 'wall')} | {verdicts_text} |")
     walls = [answer["wall"] for answer in series.values() if "wall" in answer]
     if walls:
         print(f"\nslowest / fastest over the series: {max(walls) / min(walls):.2f}")

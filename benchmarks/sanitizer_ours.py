@@ -50,11 +50,11 @@ class Calls:
 
     def next(self, module: Module) -> Call:
         """Return a call whose offsets, sizes and indices differ from all earlier calls."""
-        number = next(self.number)
+        call_number = next(self.number)
         arguments = tuple(
             argument
             for name, value in self.given.items()
-            for argument in self._argument(name, value, number)
+            for argument in self._argument(name, value, call_number)
         )
         x, y, z = (*self.case.grid, 1, 1)[:3]
         recorded = tuple(
@@ -62,7 +62,9 @@ class Calls:
             for argument in arguments
             if isinstance(argument, TensorArgument) and argument.storage.data is not None
         )
-        return Call(number, self.case.kernel.fn.__name__, (x, y, z), module, arguments, recorded)
+        return Call(
+            call_number, self.case.kernel.fn.__name__, (x, y, z), module, arguments, recorded
+        )
 
     def _argument(self, name: str, value: Any, number: int) -> Sequence[Argument]:
         if type(value) is int and value == 1:
@@ -71,13 +73,15 @@ class Calls:
             value -= 16 * (number % 30)  # still a multiple of 16 if it was one
         if not isinstance(value, torch.Tensor):
             return (ScalarArgument(name, value),)
-        before = 512 * number
-        storage = Storage(value.nbytes + before)
+        offset_bytes = 512 * number
+        storage = Storage(value.nbytes + offset_bytes)
         if not value.dtype.is_floating_point:
             contents = np.roll(value.numpy(), number).view(np.uint8)
-            storage.data = np.concatenate([np.zeros(before, np.uint8), contents])
+            storage.data = np.concatenate([np.zeros(offset_bytes, np.uint8), contents])
         shape, strides = tuple(value.shape), tuple(value.stride())
-        return (TensorArgument(name, storage, before, SHORT_NAMES[value.dtype], shape, strides),)
+        return (
+            TensorArgument(name, storage, offset_bytes, SHORT_NAMES[value.dtype], shape, strides),
+        )
 
 
 class Ours:
@@ -139,11 +143,13 @@ class Ours:
         number = count()
 
         def call() -> Call:
-            before = 512 * next(number)
+            offset_bytes = 512 * next(number)
             elements = programs * 1024 - 24
             size = elements * FLOATS
             tensors = [
-                TensorArgument(name, Storage(size + before), before, "fp32", (elements,), (1,))
+                TensorArgument(
+                    name, Storage(size + offset_bytes), offset_bytes, "fp32", (elements,), (1,)
+                )
                 for name in ("x", "y", "out")
             ]
             arguments = (*tensors, ScalarArgument("n", elements))

@@ -35,8 +35,8 @@ class Peer:
         case = self.cases[request["case"]]
         self.launch(case)
         samples: list[tuple[float, float]] = []
-        end = time.perf_counter() + request["budget"]
-        while not samples or time.perf_counter() < end:
+        deadline = time.perf_counter() + request["budget"]
+        while not samples or time.perf_counter() < deadline:
             samples.append(self.launch(case))
         walls, processors = zip(*samples, strict=True)
         return {"wall": statistics.median(walls), "processor": statistics.median(processors)}

@@ -65,7 +65,7 @@ def seconds_of_one_start(python: Path, variables: dict[str, str]) -> float:
 
 def ratio_text(times: list[float], base: list[float]) -> str:
     """Return text with the median ratio of times within rounds, and its quartiles."""
-    ratios = [mine / other for mine, other in zip(times, base, strict=True)]
+    ratios = [mine / base_time for mine, base_time in zip(times, base, strict=True)]
     low, middle, high = statistics.quantiles(ratios, n=4)
     return f"{middle:.3f} x (middle half {low:.3f} to {high:.3f})"
 

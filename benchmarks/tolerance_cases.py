@@ -53,13 +53,13 @@ class HandTolerance:
         The median over elements; of a ratio, which one number compares, that of root mean squares.
         """
         radius = output.radius()
-        known = np.isfinite(radius) & (radius > 0)
-        if not known.any():
+        is_bounded = np.isfinite(radius) & (radius > 0)
+        if not is_bounded.any():
             return float("inf")
-        size = np.abs(output.expected[known])
+        size = np.abs(output.expected[is_bounded])
         if self.ratio:
-            return self.ratio * _rms(size) / _rms(radius[known])
-        return float(np.median((self.atol + self.rtol * size) / radius[known]))
+            return self.ratio * _rms(size) / _rms(radius[is_bounded])
+        return float(np.median((self.atol + self.rtol * size) / radius[is_bounded]))
 
 
 def _rms(values: np.ndarray) -> float:
@@ -150,9 +150,9 @@ def loaded(file: str, folder: Path, mutant: Mutant | None = None) -> Any:
     assert base is not None, f"{library} is not there"
     text = (base / file).read_text(encoding="utf-8")
     if mutant is not None:
-        for old, new in zip(mutant[1::2], mutant[2::2], strict=True):
-            assert old in text, f"{file} has no {old!r}"
-            text = text.replace(old, new, 1)
+        for old_text, new_text in zip(mutant[1::2], mutant[2::2], strict=True):
+            assert old_text in text, f"{file} has no {old_text!r}"
+            text = text.replace(old_text, new_text, 1)
     path = folder / f"{Path(file).stem}_{os.getpid()}_{next(_numbers)}.py"
     path.write_text(text, encoding="utf-8")
     name = ".".join((*Path(file).parent.parts, path.stem))  # relative imports find their package
@@ -185,18 +185,18 @@ def inputs(case: Case, seed: int) -> list[Any]:
 def expected(case: Case, given: list[Any]) -> np.ndarray:
     """Return the reference of a case for these inputs, in float64."""
     wide = [
-        each.double()
-        if isinstance(each, torch.Tensor) and (each.is_floating_point() or each.itemsize == 1)
-        else each
-        for each in given
+        value.double()
+        if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.itemsize == 1)
+        else value
+        for value in given
     ]
     return case.reference(*wide).detach().numpy()
 
 
 def called(case: Case, module: Any, given: list[Any]) -> torch.Tensor:
     """Return the output of a case's launch, on the GPU or (without one) in the evaluator."""
-    moved = [each.cuda() if isinstance(each, torch.Tensor) else each for each in given]
-    return case.call(module, *moved).detach()
+    on_gpu = [value.cuda() if isinstance(value, torch.Tensor) else value for value in given]
+    return case.call(module, *on_gpu).detach()
 
 
 def run(case: Case, module: Any, seed: int) -> Ran:
@@ -207,11 +207,11 @@ def run(case: Case, module: Any, seed: int) -> Ran:
 
     """
     given = inputs(case, seed)
-    wanted = expected(case, given)
+    reference = expected(case, given)
     with seen() as launches:
         out = called(case, module, given)
     start = out.untyped_storage().data_ptr()
-    for at, launch in reversed(list(enumerate(launches))):
+    for launch_index, launch in reversed(list(enumerate(launches))):
         arguments = launch.before()
         for argument in arguments:
             storage = getattr(argument, "storage", None)
@@ -220,14 +220,16 @@ def run(case: Case, module: Any, seed: int) -> Ran:
             if storage not in written_storages(launch.module, arguments):
                 continue
             ours = {getattr(each, "storage", None) and each.storage.address for each in arguments}
-            for earlier in launches[:at]:
-                before = earlier.before()
-                if earlier.kernel == launch.kernel and _addresses(before) == _addresses(arguments):
+            for earlier in launches[:launch_index]:
+                contents_before = earlier.before()
+                if earlier.kernel == launch.kernel and _addresses(contents_before) == _addresses(
+                    arguments
+                ):
                     continue  # an autotuner's trial
-                for left in written_storages(earlier.module, before):
-                    assert left.address not in ours, f"{case.name}: several launches"
+                for storage_id in written_storages(earlier.module, contents_before):
+                    assert storage_id.address not in ours, f"{case.name}: several launches"
             return Ran(
-                out.double().cpu().numpy(), wanted, launch, argument.name, inputs(case, seed)
+                out.double().cpu().numpy(), reference, launch, argument.name, inputs(case, seed)
             )
     raise AssertionError(f"{case.name}: no launch writes the output")
 

@@ -77,9 +77,9 @@ def broken(source: str, why: str, pattern: str, replacement: str) -> Edit:
 
 def file_of_source(path: str) -> Path | None:
     """Return the path of a source's file on this machine, or None if it is missing."""
-    named = os.environ.get(FOLDER)
-    if named and (Path(named) / path).is_file():
-        return Path(named) / path
+    named_folder = os.environ.get(FOLDER)
+    if named_folder and (Path(named_folder) / path).is_file():
+        return Path(named_folder) / path
     spec = importlib.util.find_spec(path.partition("/")[0])
     for folder in (spec and spec.submodule_search_locations) or ():
         if (Path(folder).parent / path).is_file():
@@ -100,25 +100,25 @@ def edited_text(text: str, edit: Edit | None) -> str:
 @contextmanager
 def module(source: Source, file: Path, folder: Path, edit: Edit | None) -> Iterator[ModuleType]:
     """Yield a copy of a file, edited or not, as the imported module of its usual name."""
-    named = os.environ.get(FOLDER)
-    if named and named not in sys.path:
-        sys.path.append(named)
+    named_folder = os.environ.get(FOLDER)
+    if named_folder and named_folder not in sys.path:
+        sys.path.append(named_folder)
     copy = folder / file.name.replace("-", "_")
     copy.write_text(edited_text(file.read_text(encoding="utf-8"), edit), encoding="utf-8")
     full = source.path.removesuffix(".py").replace("/", ".").replace("-", "_")
     if source.whole:
         importlib.import_module(full)  # what the package's other modules take from it stays theirs
-    made = ModuleType(full)
-    made.__file__ = str(copy)
-    before = sys.modules.get(full)
-    sys.modules[full] = made
+    new_module = ModuleType(full)
+    new_module.__file__ = str(copy)
+    replaced_module = sys.modules.get(full)
+    sys.modules[full] = new_module
     try:
-        _execute(made, copy, whole=source.whole)
-        yield made
+        _execute(new_module, copy, whole=source.whole)
+        yield new_module
     finally:
         del sys.modules[full]
-        if before is not None:
-            sys.modules[full] = before
+        if replaced_module is not None:
+            sys.modules[full] = replaced_module
 
 
 def _execute(made: ModuleType, file: Path, *, whole: bool) -> None:
@@ -129,7 +129,9 @@ def _execute(made: ModuleType, file: Path, *, whole: bool) -> None:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             node.decorator_list = [
-                each for each in node.decorator_list if ast.unparse(each).startswith("triton.jit")
+                decorator
+                for decorator in node.decorator_list
+                if ast.unparse(decorator).startswith("triton.jit")
             ]
         is_kernel = isinstance(node, ast.FunctionDef) and node.decorator_list
         if not (is_kernel or isinstance(node, ast.Import | ast.ImportFrom | ast.Assign)):

@@ -24,8 +24,8 @@ _NEAR = {torch.float32: 2e-5, torch.float16: 2e-3}
 def _results(source: Source, file: Path, edit: Edit | None, *, hard: bool) -> Results:
     torch.manual_seed(0)
     folder = Path(tempfile.mkdtemp())
-    with module(source, file, folder, edit) as made:
-        return source.run(made, hard)
+    with module(source, file, folder, edit) as edited_module:
+        return source.run(edited_module, hard)
 
 
 def _distance_differs(got: tuple[torch.Tensor, ...], wanted: tuple[torch.Tensor, ...]) -> bool:
@@ -72,23 +72,23 @@ def contradictions(source: Source, edits: list[Edit], file: Path) -> Iterator[st
 
 def main() -> None:
     """Check the labels of all sources that are on this machine."""
-    asked = sys.argv[1:]
+    words = sys.argv[1:]
     checked = 0
-    for name, each in MODULES.items():
+    for name, edit_module in MODULES.items():
         if name == "liger":
             continue  # labeled by reading
-        for source in each.SOURCES:
-            if asked and not any(word in source.name for word in asked):
+        for source in edit_module.SOURCES:
+            if words and not any(word in source.name for word in words):
                 continue
             file = file_of_source(source.path)
             if file is None:
                 print(f"{source.name}: no {source.path}")
                 continue
-            edits = [edit for edit in each.EDITS if edit.source == source.name]
+            edits = [edit for edit in edit_module.EDITS if edit.source == source.name]
             checked += len(edits)
             try:
-                for line in contradictions(source, edits, file):
-                    print(line, flush=True)
+                for contradiction in contradictions(source, edits, file):
+                    print(contradiction, flush=True)
             except InterpreterError as error:  # no libdevice, for example
                 print(f"{source.name}: by reading only, {error}")
                 checked -= len(edits)

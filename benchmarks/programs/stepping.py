@@ -20,8 +20,8 @@ def _torch_profiler(*activities: str) -> Callable[[Path], None]:
     def start(_folder: Path) -> None:
         from torch.profiler import ProfilerActivity, profile
 
-        chosen = [getattr(ProfilerActivity, name) for name in activities]
-        profile(activities=chosen).__enter__()
+        profiler_activities = [getattr(ProfilerActivity, name) for name in activities]
+        profile(activities=profiler_activities).__enter__()
 
     return start
 
@@ -48,13 +48,13 @@ PROFILERS: dict[str, Callable[[Path], None]] = {
 
 def parser(description: str) -> argparse.ArgumentParser:
     """Return a parser with the options that every program has."""
-    made = argparse.ArgumentParser(description=description)
-    made.add_argument("--steps", type=int, default=150)
-    made.add_argument("--warm-up", type=int, default=WARM_UP)
-    made.add_argument("--json", type=Path, help="gets the seconds of each step")
-    made.add_argument("--turns", type=int, nargs=2, help="descriptors: see Turns")
-    made.add_argument("--profiler", choices=tuple(PROFILERS))
-    return made
+    argument_parser = argparse.ArgumentParser(description=description)
+    argument_parser.add_argument("--steps", type=int, default=150)
+    argument_parser.add_argument("--warm-up", type=int, default=WARM_UP)
+    argument_parser.add_argument("--json", type=Path, help="gets the seconds of each step")
+    argument_parser.add_argument("--turns", type=int, nargs=2, help="descriptors: see Turns")
+    argument_parser.add_argument("--profiler", choices=tuple(PROFILERS))
+    return argument_parser
 
 
 class Steps:
