@@ -145,11 +145,11 @@ def cases(operator: Any, sample: Any, grad: bool) -> Iterator[tuple[str, str | N
     if grad and trainable(on_host) and trainable(on_cpu[1]):
         yield "gradient", outcome_difference(
             *(
-                outcome_of(lambda computed=computed, inputs_of_results=inputs_of_results: torch.autograd.grad(
-                    [(tensors.abs() ** 2).sum() for tensors in trainable(computed)], trainable(inputs_of_results),
+                outcome_of(lambda outs=outs, ins=ins: torch.autograd.grad(
+                    [(out.abs() ** 2).sum() for out in trainable(outs)], trainable(ins),
                     allow_unused=True, materialize_grads=True,
                 ))
-                for computed, inputs_of_results in ((on_cpu[1], on_host), (on_device[1], device))
+                for outs, ins in ((on_cpu[1], on_host), (on_device[1], device))
             ),
             elements,
         )  # fmt: skip

@@ -40,9 +40,9 @@ def matmul(
     tiles_down = tl.cdiv(rows, BM)
     tiles_across = tl.cdiv(columns, BN)
     in_group = GROUP * tiles_across
-    first = program // in_group * GROUP
-    height = min(tiles_down - first, GROUP)
-    down = first + program % in_group % height
+    first_row = program // in_group * GROUP
+    height = min(tiles_down - first_row, GROUP)
+    down = first_row + program % in_group % height
     across = program % in_group // height
     row = (down * BM + tl.arange(0, BM)) % rows
     column = (across * BN + tl.arange(0, BN)) % columns
@@ -59,8 +59,8 @@ def matmul(
     row = down * BM + tl.arange(0, BM)
     column = across * BN + tl.arange(0, BN)
     c_tile = c + row[:, None] * c_row + column[None, :] * c_col
-    inside = (row[:, None] < rows) & (column[None, :] < columns)
-    tl.store(c_tile, total.to(c.dtype.element_ty), mask=inside)
+    mask = (row[:, None] < rows) & (column[None, :] < columns)
+    tl.store(c_tile, total.to(c.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -102,8 +102,8 @@ def attention(
     rows = tile * BM + tl.arange(0, BM)
     depth = tl.arange(0, D)
     offsets = base + rows[:, None] * row_stride + depth[None, :]
-    inside = rows[:, None] < length
-    queries = tl.load(q + offsets, mask=inside, other=0.0)
+    mask = rows[:, None] < length
+    queries = tl.load(q + offsets, mask=mask, other=0.0)
     largest = tl.zeros([BM], dtype=tl.float32) - float("inf")
     total = tl.zeros([BM], dtype=tl.float32)
     acc = tl.zeros([BM, D], dtype=tl.float32)
@@ -125,7 +125,7 @@ def attention(
         acc = tl.dot(weight.to(values.dtype), values, acc * correction[:, None])
         largest = new_largest
     tl.store(log_sum + which * length + rows, largest + tl.math.log2(total), mask=rows < length)
-    tl.store(out + offsets, (acc / total[:, None]).to(out.dtype.element_ty), mask=inside)
+    tl.store(out + offsets, (acc / total[:, None]).to(out.dtype.element_ty), mask=mask)
 
 
 @dataclass(frozen=True)

@@ -72,11 +72,11 @@ def attend(
         page = tl.load(table + row * stride + start // PAGE).to(tl.int64)
         token = tl.arange(0, PAGE)
         places = ((page * PAGE + token) * 2 * HEADS + head) * WIDTH
-        inside = start + token < length
-        k = tl.load(pages + places[:, None] + inner[None, :], mask=inside[:, None], other=0.0)
+        mask = start + token < length
+        k = tl.load(pages + places[:, None] + inner[None, :], mask=mask[:, None], other=0.0)
         held = pages + places[:, None] + HEADS * WIDTH + inner[None, :]
-        v = tl.load(held, mask=inside[:, None], other=0.0)
-        scores = tl.where(inside, tl.sum(k.to(tl.float32) * q[None, :], 1) * scale, float("-inf"))
+        v = tl.load(held, mask=mask[:, None], other=0.0)
+        scores = tl.where(mask, tl.sum(k.to(tl.float32) * q[None, :], 1) * scale, float("-inf"))
         fresh = tl.maximum(best, tl.max(scores, 0))
         weights = tl.exp(scores - fresh)
         kept = tl.exp(best - fresh)

@@ -99,7 +99,7 @@ def truth(one: Case, folder: Path) -> Row:
             run_on_device.append(list(launches))
     return {
         "library": one.library, "kernel": one.name, "over": one.over, "sizes": one.sizes,
-        "outputs": {key: bit_comparison([outputs[key] for outputs in by_size]) for key in by_size[0]},
+        "outputs": {key: bit_comparison([out[key] for out in by_size]) for key in by_size[0]},
         "launches": [" ".join(names) for names in run_on_device],
         "invariant": one.invariant, "why": one.why,
     }  # fmt: skip

@@ -39,7 +39,7 @@ from evaluator import (
     compile_cases,
     keep,
     make_peer_environment,
-    options_of,
+    option_parser,
     print_facts,
 )
 from sanitizer_kernels import cases
@@ -91,7 +91,7 @@ class Benchmark:
 
 def main() -> None:
     """Measure and print."""
-    options = options_of(__doc__).parse_args()
+    options = option_parser(__doc__).parse_args()
     run = Run()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
         benchmark = Benchmark(Path(name))

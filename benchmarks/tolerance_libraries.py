@@ -81,14 +81,16 @@ def power_gate(x: Tensor, y: Tensor) -> Tensor:
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Return x (..., tokens, heads, 2 r) with halves rotated by tables (tokens, r)."""
-    first, second = x.chunk(2, -1)
+    first_half, second_half = x.chunk(2, -1)
     cos, sin = cos[:, None], sin[:, None]
-    return torch.cat((first * cos - second * sin, first * sin + second * cos), -1)
+    return torch.cat(
+        (first_half * cos - second_half * sin, first_half * sin + second_half * cos), -1
+    )
 
 
 def in_chunks(x: Tensor, size: int, work: Callable[[Tensor], Tensor]) -> Tensor:
     """Return `work` of each chunk of `size` along the second dimension, concatenated."""
-    return torch.cat([work(part) for part in x.split(size, 1)], 1)
+    return torch.cat([work(chunk) for chunk in x.split(size, 1)], 1)
 
 
 def recurrent(x: Tensor, g: Tensor, state: Tensor) -> Tensor:
@@ -205,8 +207,8 @@ def update(state: Any, x: Any, dt: Any, bias: Any, a: Any, b: Any, c: Any, d: An
 
 
 def convolved(x: Tensor, states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    whole = torch.cat((states, x[..., None]), -1)
-    return F.silu((whole * weight).sum(-1) + bias)
+    padded = torch.cat((states, x[..., None]), -1)
+    return F.silu((padded * weight).sum(-1) + bias)
 
 
 def convolve(m: Any, x: Any, states: Any, weight: Any, bias: Any) -> Tensor:

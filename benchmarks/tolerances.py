@@ -49,11 +49,11 @@ from kvtrace.schema.errors import KvtraceError
 
 def chosen_cases(part: str) -> list[Case]:
     """Return the cases whose names contain a text, and whose packages are there."""
-    found = [each for each in (*liger_cases(), *fla_cases(), *vllm_cases()) if part in each.name]
-    missing = {each.library for each in found if folder_of(each.library) is None}
+    cases = [case for case in (*liger_cases(), *fla_cases(), *vllm_cases()) if part in case.name]
+    missing = {case.library for case in cases if folder_of(case.library) is None}
     if missing:
         print(f"not there, so without their cases: {', '.join(sorted(missing))}")
-    return [each for each in found if each.library not in missing]
+    return [case for case in cases if case.library not in missing]
 
 
 def in_another_order(ran: Ran) -> np.ndarray:
@@ -66,8 +66,8 @@ def in_another_order(ran: Ran) -> np.ndarray:
     tensor = next(argument for argument in arguments if argument.name == ran.name)
     assert isinstance(tensor, TensorArgument)
     assert tensor.storage.data is not None
-    held = from_memory(tensor.storage.data.view(tensor.element.memory), tensor.element)
-    return np.array(held[: ran.actual.size].reshape(ran.actual.shape), np.float64)
+    values = from_memory(tensor.storage.data.view(tensor.element.memory), tensor.element)
+    return np.array(values[: ran.actual.size].reshape(ran.actual.shape), np.float64)
 
 
 def in_torch(case: Case, seed: int) -> np.ndarray:
@@ -114,15 +114,15 @@ def judge_mutant(case: Case, module: Any, seeds: int) -> dict[str, bool]:
         noticed["hand"] |= not case.hand.passes(ran.actual, ran.wanted)
         try:
             derived, output = derived_for(case, ran)
-            whole = compared(ran.actual, derived, output, "probable")
-            alone = compared(ran.actual, derived, output, "probable", meaning=False)
+            difference = compared(ran.actual, derived, output, "probable")
+            radius_difference = compared(ran.actual, derived, output, "probable", meaning=False)
         except (KvtraceError, NotClose):
             noticed["unknown"] = True
             continue
-        noticed["radius"] |= alone is not None
-        noticed["meaning"] |= whole is not None and whole.cause == "meaning"
+        noticed["radius"] |= radius_difference is not None
+        noticed["meaning"] |= difference is not None and difference.cause == "meaning"
         noticed["refused"] |= bool(derived.refused)
-        noticed["derived"] |= whole is not None or bool(derived.refused)
+        noticed["derived"] |= difference is not None or bool(derived.refused)
     return noticed
 
 
@@ -133,7 +133,7 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose names contain this")
     parser.add_argument("--json", type=Path, help="write all figures there, too")
     options = parser.parse_args()
-    begun = time.perf_counter()
+    start = time.perf_counter()
     right, mutants = {}, []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -168,7 +168,7 @@ def main() -> None:
                     mutants.append({"case": case.name, "kind": mutant[0], **noticed})
                     who = ", ".join(name for name, seen_ in noticed.items() if seen_)
                     print(f"    {mutant[0]:18} noticed by: {who or 'nobody'}", flush=True)
-    print_sums(right, mutants, time.perf_counter() - begun)
+    print_sums(right, mutants, time.perf_counter() - start)
     if options.json:
         options.json.write_text(json.dumps({"right": right, "mutants": mutants}, indent=1))
 
@@ -188,9 +188,9 @@ def print_sums(right: dict[str, Any], mutants: list[dict[str, Any]], seconds: fl
     for who in ("hand", "radius", "meaning", "refused", "derived", "unknown"):
         print(f"mutants noticed by {who}: {sum(m[who] for m in mutants)} of {total}")
     for kind in dict.fromkeys(m["kind"] for m in mutants):
-        of = [m for m in mutants if m["kind"] == kind]
-        print(f"  {kind:18} {len(of):3}: hand {sum(m['hand'] for m in of):3}, "
-              f"derived {sum(m['derived'] for m in of):3}")  # fmt: skip
+        of_kind = [m for m in mutants if m["kind"] == kind]
+        print(f"  {kind:18} {len(of_kind):3}: hand {sum(m['hand'] for m in of_kind):3}, "
+              f"derived {sum(m['derived'] for m in of_kind):3}")  # fmt: skip
 
 
 if __name__ == "__main__":

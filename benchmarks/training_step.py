@@ -58,7 +58,7 @@ def make_step(size: Size, compiled: bool) -> Callable[[], None]:
     from liger_kernel.transformers.functional import liger_swiglu
     from torch import nn
 
-    width, heads, words = size.width, size.heads, size.words
+    width, heads, vocabulary = size.width, size.heads, size.words
     tokens, batch = 1024, 8
     like = {"device": "cuda", "dtype": torch.bfloat16}
 
@@ -83,17 +83,17 @@ def make_step(size: Size, compiled: bool) -> Callable[[], None]:
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.embedding = nn.Embedding(words, width)
+            self.embedding = nn.Embedding(vocabulary, width)
             self.layers = nn.ModuleList(Layer() for _ in range(size.layers))
             self.norm = LigerRMSNorm(width)
-            self.head = nn.Linear(width, words, bias=False)
+            self.head = nn.Linear(width, vocabulary, bias=False)
             self.loss = LigerCrossEntropyLoss()
 
         def forward(self, ids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
             x = self.embedding(ids)
             for layer in self.layers:
                 x = layer(x, cos, sin)
-            return self.loss(self.head(self.norm(x)).view(-1, words), targets.view(-1))
+            return self.loss(self.head(self.norm(x)).view(-1, vocabulary), targets.view(-1))
 
     angles = torch.arange(tokens, device="cuda")[:, None] / 10_000 ** (
         torch.arange(0, width // heads, 2, device="cuda") / (width // heads)
@@ -102,7 +102,7 @@ def make_step(size: Size, compiled: bool) -> Callable[[], None]:
     torch.manual_seed(0)
     model = Model().to(**like)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
-    ids = torch.randint(words, (batch, tokens), device="cuda")
+    ids = torch.randint(vocabulary, (batch, tokens), device="cuda")
     targets = ids.roll(-1, 1)
     forward = torch.compile(model) if compiled else model
 
@@ -129,7 +129,7 @@ class Switch:
             from kvtrace.backends.cupti.records import KINDS
             from kvtrace.capture.session import _sessions
 
-            (session,) = (one for one in _sessions if one.recording)
+            (session,) = (candidate for candidate in _sessions if candidate.recording)
             self.cupti, self.kinds = session._journal.listeners[0]._cupti, KINDS
 
     def on(self) -> None:
@@ -172,7 +172,7 @@ def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> di
             switch.on()
             step()
     check(folder, native=True, mode="launch")  # of bare steps the device tells nothing
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {name: statistics.median(milliseconds) for name, milliseconds in times.items()}
 
 
 @dataclass(frozen=True)
@@ -203,20 +203,20 @@ def report(
     """Print and return the figures of one model, a mode at a time."""
     for _ in range(30):
         step()
-    before = statistics.median(timed(step) for _ in range(steps))
-    print(f"{label:20s}{'before':10s}{before:9.3f} ms", flush=True)
+    before_ms = statistics.median(timed(step) for _ in range(steps))
+    print(f"{label:20s}{'before':10s}{before_ms:9.3f} ms", flush=True)
     figures = {}
     for mode in modes:
         with tempfile.TemporaryDirectory() as folder:
             found = measure(step, steps, Path(folder) / "steps", mode)
-            seen = recorded(step, 300, Path(folder) / "bytes", mode)
-        figures[mode] = {**found, "before": before, **asdict(seen)}
+            content = recorded(step, 300, Path(folder) / "bytes", mode)
+        figures[mode] = {**found, "before": before_ms, **asdict(content)}
         over, again = ((found[name] / found["bare"] - 1) * 100 for name in (mode, "bare again"))
-        a_launch = (found[mode] - found["bare"]) * 1e3 / seen.launches_a_step
+        a_launch = (found[mode] - found["bare"]) * 1e3 / content.launches_a_step
         print(
             f"{label:20s}{mode:10s}{found[mode]:9.3f} ms, bare {found['bare']:9.3f} ms: "
-            f"{over:+.2f} % (bare again {again:+.2f} %); {seen.launches_a_step:.1f} launches a "
-            f"step, {a_launch:+.2f} µs and {seen.bytes_a_launch:.1f} bytes each",
+            f"{over:+.2f} % (bare again {again:+.2f} %); {content.launches_a_step:.1f} launches a "
+            f"step, {a_launch:+.2f} µs and {content.bytes_a_launch:.1f} bytes each",
             flush=True,
         )
     return figures

@@ -78,7 +78,9 @@ def request_milliseconds(llm: Any, batch: int, length: int) -> float:
         max_tokens=TOKENS, temperature=0.8, top_p=0.9, seed=3, detokenize=False, ignore_eos=True
     )
     begin = time.perf_counter()
-    llm.generate([TokensPrompt(prompt_token_ids=one) for one in ids], sampling, use_tqdm=False)
+    llm.generate(
+        [TokensPrompt(prompt_token_ids=prompt_ids) for prompt_ids in ids], sampling, use_tqdm=False
+    )
     return (time.perf_counter() - begin) * 1e3
 
 
@@ -93,8 +95,8 @@ def main() -> None:
 
     import kvtrace
 
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
         with kvtrace.capture(folder / "out", mode=options.mode, tensors=options.tensors):
             llm = engine(folder, options.eager)
             for batch in BATCHES:

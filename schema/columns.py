@@ -39,11 +39,11 @@ def batch_of_columns(table: Table, columns: Mapping[str, ColumnValues]) -> pa.Re
     arrays = {name: _column_array(table, name, values) for name, values in columns.items()}
     lengths = {len(array) for array in arrays.values()}
     if len(lengths) > 1:
-        listed = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
-        raise SchemaMismatch(f"columns of {table.name} differ in length: {listed}")
+        lengths_text = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
+        raise SchemaMismatch(f"columns of {table.name} differ in length: {lengths_text}")
     count = lengths.pop()
     schema = table.schema
-    whole = [
+    full_columns = [
         arrays[field.name] if field.name in arrays else pa.nulls(count, field.type)
         for field in schema
     ]
@@ -51,7 +51,7 @@ def batch_of_columns(table: Table, columns: Mapping[str, ColumnValues]) -> pa.Re
         nulls = arrays[name].null_count if name in arrays else count
         if nulls:
             raise SchemaMismatch(f"{table.name}.{name} is a key, and {nulls} rows do not set it")
-    return pa.RecordBatch.from_arrays(whole, schema=schema)
+    return pa.RecordBatch.from_arrays(full_columns, schema=schema)
 
 
 def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
@@ -61,11 +61,11 @@ def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordB
         SchemaMismatch: as `batch_of_columns`.
 
     """
-    listed = list(rows)
-    for row in listed:
+    row_list = list(rows)
+    for row in row_list:
         _refuse_unknown(table, row)
     return batch_of_columns(
-        table, {column.name: [row.get(column.name) for row in listed] for column in table.columns}
+        table, {column.name: [row.get(column.name) for row in row_list] for column in table.columns}
     )
 
 

@@ -121,11 +121,11 @@ def compact(out: str | os.PathLike[str], dry_run: bool = False) -> Compaction:
 
 def _compact_runs(out: Path, work: Path | None) -> Compaction:
     merged: list[MergedTable] = []
-    left: dict[str, str] = {}
+    skipped: dict[str, str] = {}
     damaged: list[str] = []
     for run_id in sorted({*run_ids(out / "runs"), *run_ids(out / JOURNAL)}):
         if journal_folder(out, run_id).exists():
-            left[f"run {run_id}"] = UNSEALED_REASON
+            skipped[f"run {run_id}"] = UNSEALED_REASON
             continue
         for name in (*TABLES, *client_folders(out)):
             if name == "runs":
@@ -133,15 +133,15 @@ def _compact_runs(out: Path, work: Path | None) -> Compaction:
             try:
                 result = _compact_table(out, work, run_id, name)
             except (KvtraceError, _Busy) as error:
-                left[f"{name} of run {run_id}"] = str(error)
+                skipped[f"{name} of run {run_id}"] = str(error)
                 damaged += [str(error)] if isinstance(error, KvtraceError) else []
                 continue
             except FileNotFoundError:
-                left[f"{name} of run {run_id}"] = _MEANWHILE
+                skipped[f"{name} of run {run_id}"] = _MEANWHILE
                 continue
             if result is not None:
                 merged.append(result)
-    return Compaction(tuple(merged), left, tuple(damaged))
+    return Compaction(tuple(merged), skipped, tuple(damaged))
 
 
 class _Busy(Exception):
@@ -173,22 +173,22 @@ def _compact_table(out: Path, work: Path | None, run_id: str, name: str) -> Merg
     if work is None:
         return MergedTable(run_id, name, len(paths), bytes_before, len(parts), None, repeated)
     _refuse_busy(folder, listing)
-    fresh = work / f"{name}-{secrets.token_hex(4)}"
-    make_folder(fresh)
-    shutil.copymode(folder, fresh)
-    _write_merged(fresh, table, parts, repeated)
+    new_folder = work / f"{name}-{secrets.token_hex(4)}"
+    make_folder(new_folder)
+    shutil.copymode(folder, new_folder)
+    _write_merged(new_folder, table, parts, repeated)
     for file_name in listing:
         if folder / file_name not in paths and not _is_temporary_file(folder, file_name):
-            _link_or_copy(folder / file_name, fresh / file_name)
-    sync_folder(fresh)
-    bytes_after = sum((fresh / part.name).stat().st_size for part in parts)
+            _link_or_copy(folder / file_name, new_folder / file_name)
+    sync_folder(new_folder)
+    bytes_after = sum((new_folder / part.name).stat().st_size for part in parts)
     _refuse_busy(folder, listing)
-    exchange(fresh, folder)
-    if _file_stats(fresh) != listing:  # `fresh` is the old folder now
-        exchange(fresh, folder)
+    exchange(new_folder, folder)
+    if _file_stats(new_folder) != listing:  # `fresh` is the old folder now
+        exchange(new_folder, folder)
         raise _Busy(_MEANWHILE)
     sync_folder(folder.parent)
-    shutil.rmtree(fresh, ignore_errors=True)
+    shutil.rmtree(new_folder, ignore_errors=True)
     return MergedTable(run_id, name, len(paths), bytes_before, len(parts), bytes_after, repeated)
 
 
@@ -242,8 +242,8 @@ def _merged_part_name(pass_name: str, paths: Sequence[Path]) -> str:
     A captured part gets a new number: a reader that has listed the old parts finds none of them
     afterwards, and so never reads old and new parts together. A pass has only number 0.
     """
-    last = max(int(path.stem.rpartition("-")[2]) for path in paths)
-    return f"part-{pass_name}-00000.parquet" if pass_name else f"part-{last + 1:05d}.parquet"
+    last_number = max(int(path.stem.rpartition("-")[2]) for path in paths)
+    return f"part-{pass_name}-00000.parquet" if pass_name else f"part-{last_number + 1:05d}.parquet"
 
 
 def _refuse_foreign(path: Path, facts: FileFacts, run_id: str, pass_name: str) -> None:
@@ -280,7 +280,9 @@ def _is_temporary_file(folder: Path, name: str) -> bool:
     return any(path.name == name for path, _ in left_behind(folder))
 
 
-def _write_merged(fresh: Path, table: Table, parts: Sequence[_MergedPart], repeated: int) -> None:
+def _write_merged(
+    new_folder: Path, table: Table, parts: Sequence[_MergedPart], repeated: int
+) -> None:
     """Write merged parts to `fresh`; DamagedFile unless exactly `repeated` rows are left out."""
     key = _BY_CONTENT.get(table.name)
     captured: set[Any] = set()
@@ -290,8 +292,8 @@ def _write_merged(fresh: Path, table: Table, parts: Sequence[_MergedPart], repea
         rows = merged_rows(part.sources, table)
         if key is not None:
             rows = _first_of_each(rows, key, seen_keys)
-        write_part(fresh / part.name, table, part.facts, rows)
-        dropped += sum(map(_row_count, part.sources)) - _row_count(fresh / part.name)
+        write_part(new_folder / part.name, table, part.facts, rows)
+        dropped += sum(map(_row_count, part.sources)) - _row_count(new_folder / part.name)
     if dropped != repeated:
         raise DamagedFile(
             f"{table.name} would have lost {dropped - repeated} rows, so it was left as it is; "

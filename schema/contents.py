@@ -62,8 +62,8 @@ def contents_of(trace: "Trace", run: "Run") -> dict[int, CallContents]:
         return {}
     by_launch: dict[tuple[int, int], list[StorageContents]] = {}
     for row in rows:
-        held = StorageContents(row["arg"], row["artifact"], row["offset_bytes"] or 0)
-        by_launch.setdefault((row["call_id"], row["seq"]), []).append(held)
+        storage = StorageContents(row["arg"], row["artifact"], row["offset_bytes"] or 0)
+        by_launch.setdefault((row["call_id"], row["seq"]), []).append(storage)
     sets: dict[int, dict[tuple[StorageContents, ...], list[int]]] = {}
     for (call_id, seq), storages in sorted(by_launch.items()):
         sets.setdefault(call_id, {}).setdefault(tuple(sorted(storages)), []).append(seq)
@@ -72,7 +72,9 @@ def contents_of(trace: "Trace", run: "Run") -> dict[int, CallContents]:
     return {
         call_id: CallContents(
             max(launches.get(call_id, 0), sum(map(len, launches_by_contents.values()))),
-            tuple(ContentSet(tuple(seqs), held) for held, seqs in launches_by_contents.items()),
+            tuple(
+                ContentSet(tuple(seqs), storage) for storage, seqs in launches_by_contents.items()
+            ),
         )
         for call_id, launches_by_contents in sets.items()
     }
@@ -106,19 +108,21 @@ def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int
         args = {row["call_id"]: row["args"] or () for row in calls}
         for call_id, contents in by_call.items():
             whole_storages = {
-                held.arg: held.artifact
-                for held in contents.sets[0].held
-                if held.arg < len(args.get(call_id, ()))
-                and covers_storage(held, size_of.get(held.artifact), args[call_id][held.arg])
+                storage.arg: storage.artifact
+                for storage in contents.sets[0].held
+                if storage.arg < len(args.get(call_id, ()))
+                and covers_storage(
+                    storage, size_of.get(storage.artifact), args[call_id][storage.arg]
+                )
             }
             if whole_storages:
                 first_artifacts[run.run_id, call_id] = whole_storages
     return first_artifacts
 
 
-def covers_storage(held: StorageContents, size: int | None, arg: Mapping[str, Any]) -> bool:
+def covers_storage(storage: StorageContents, size: int | None, arg: Mapping[str, Any]) -> bool:
     """Return whether an artifact of `size` bytes has all of an argument's storage."""
-    return held.offset_bytes == 0 and size is not None and size == arg["storage_bytes"]
+    return storage.offset_bytes == 0 and size is not None and size == arg["storage_bytes"]
 
 
 def least_storage_bytes(

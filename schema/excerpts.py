@@ -74,8 +74,8 @@ def _write_run(trace: "Trace", run: "Run", out: Path) -> None:
             facts = part_facts(file, path, name)
         rows = _rows_of_pass(TABLES[name], path)
         used_stacks |= _stack_ids_in(rows)
-        part = part_path(out, name, run.run_id, 0, facts.pass_name)
-        write_part(part, TABLES[name], facts, rows.to_batches())
+        target = part_path(out, name, run.run_id, 0, facts.pass_name)
+        write_part(target, TABLES[name], facts, rows.to_batches())
     stacks = trace.table("stacks", (run,))
     stacks = stacks.filter(pc.is_in(stacks["stack_id"], pa.array(sorted(used_stacks), pa.int64())))
     artifacts = trace.table("artifacts", (run,))
@@ -101,9 +101,9 @@ def _write_run(trace: "Trace", run: "Run", out: Path) -> None:
 
 def _write(out: Path, table: Table, run: "Run", pieces: Iterable[pa.Table]) -> None:
     facts = captured_facts(table.name, run.run_id)
-    for number, part in enumerate(_batched_pieces(pieces)):
-        batches = (batch for piece in part for batch in piece.to_batches())
-        write_part(part_path(out, table.name, run.run_id, number), table, facts, batches)
+    for part_number, part_pieces in enumerate(_batched_pieces(pieces)):
+        batches = (batch for piece in part_pieces for batch in piece.to_batches())
+        write_part(part_path(out, table.name, run.run_id, part_number), table, facts, batches)
 
 
 def _batched_pieces(pieces: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
@@ -111,14 +111,14 @@ def _batched_pieces(pieces: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
 
     Each list becomes a file: readers refuse a small file that holds very many rows.
     """
-    part: list[pa.Table] = []
+    batch: list[pa.Table] = []
     for piece in pieces:
-        part.append(piece)
-        if sum(rows.num_rows for rows in part) >= _MAX_ROWS:
-            yield part
-            part = []
-    if part:
-        yield part
+        batch.append(piece)
+        if sum(rows.num_rows for rows in batch) >= _MAX_ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _rows_of_pass(table: Table, path: Path) -> pa.Table:
@@ -131,8 +131,8 @@ def _rows_of_pass(table: Table, path: Path) -> pa.Table:
 
 def _without_left_out(table: Table, rows: pa.Table, columns: Collection[str] = ()) -> pa.Table:
     """Return rows without `columns` and contents of tensors; `runs` get the setting `EXCERPT`."""
-    kept = [name for name in table.schema.names if name not in columns]
-    rows = conformed(table, rows.select(kept))
+    kept_names = [name for name in table.schema.names if name not in columns]
+    rows = conformed(table, rows.select(kept_names))
     if table.name == "calls":
         return _with_changed_column(rows, "args", _without_contents)
     return (

@@ -138,24 +138,28 @@ class Follower:
         for table, names in self._columns.items():
             segment_paths = unsealed.get(table, {})
             parts = part_numbers(run_folder(self._out, table, run_id))
-            open_numbers = [number for name, number in followed.readers if name == table]
-            for number in sorted({*segment_paths, *open_numbers, *parts}):
-                if number < followed.next[table]:
+            open_numbers = [
+                segment_number for name, segment_number in followed.readers if name == table
+            ]
+            for segment_number in sorted({*segment_paths, *open_numbers, *parts}):
+                if segment_number < followed.next[table]:
                     continue
-                key = table, number
-                reader = followed.readers.pop(key, None) or _open_segment(segment_paths.get(number))
+                key = table, segment_number
+                reader = followed.readers.pop(key, None) or _open_segment(
+                    segment_paths.get(segment_number)
+                )
                 if reader is not None:
                     yield from ((table, rows) for rows in _added_rows(reader, table, names))
-                    if number in segment_paths and number not in parts:
+                    if segment_number in segment_paths and segment_number not in parts:
                         followed.readers[key] = reader  # it may have more at the next look
                         break
                     reader.close()
-                elif number in parts:
-                    pieces = part_pieces(parts[number], TABLES[table], list(names))
+                elif segment_number in parts:
+                    pieces = part_pieces(parts[segment_number], TABLES[table], list(names))
                     yield from ((table, rows) for rows in pieces)
                 else:
                     break  # it was sealed in this moment, and its part is there at the next look
-                followed.next[table] = number + 1
+                followed.next[table] = segment_number + 1
 
     def _close_run(self, run_id: str) -> None:
         for reader in self._runs.pop(run_id).readers.values():

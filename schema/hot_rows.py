@@ -72,7 +72,9 @@ def columns_in_python(rows: bytes, first: int, last_exit: int) -> LaunchRows:
     )
     graph_ids = array("q", (phase >> GRAPH_SHIFT for phase in fields["phase"]))
     fields["phase"] = array("i", (phase & PHASE_MASK for phase in fields["phase"]))
-    steps = (after - before for before, after in pairwise((last_exit, *exit_times)))
+    steps = (
+        next_exit - previous_exit for previous_exit, next_exit in pairwise((last_exit, *exit_times))
+    )
     durations = (end - begin for begin, end in zip(enter_times, exit_times, strict=True))
     fields["exit"] = array("q", map(max, enter_times, exit_times))
     seq = range(first, first + len(enter_times))

@@ -20,9 +20,9 @@ class IntegerSet:
 
     def add(self, values: pa.Array) -> None:
         """Add 64-bit values without nulls, in any order and any number of times."""
-        first, last = _ranges(values)
-        self._unmerged.append((first, last))
-        self._unmerged_count += len(first)
+        starts, ends = _ranges(values)
+        self._unmerged.append((starts, ends))
+        self._unmerged_count += len(starts)
         # Merging costs time linear in the set: so wait until the number of ranges has doubled.
         if self._unmerged_count > max(_FEW, len(self._range_starts)):
             self._merge_ranges()
@@ -57,13 +57,13 @@ class IntegerSet:
     def _merge_ranges(self) -> None:
         if not self._unmerged:
             return
-        first = pa.concat_arrays([self._range_starts, *(ranges[0] for ranges in self._unmerged)])
-        last = pa.concat_arrays([self._range_ends, *(ranges[1] for ranges in self._unmerged)])
+        starts = pa.concat_arrays([self._range_starts, *(ranges[0] for ranges in self._unmerged)])
+        ends = pa.concat_arrays([self._range_ends, *(ranges[1] for ranges in self._unmerged)])
         self._unmerged, self._unmerged_count = [], 0
-        order = pc.sort_indices(first)
-        first, reach = first.take(order), pc.cumulative_max(last.take(order))
+        order = pc.sort_indices(starts)
+        starts, reach = starts.take(order), pc.cumulative_max(ends.take(order))
         # A new range begins where nothing before reaches up to it.
-        self._range_starts, self._range_ends = _separate_ranges(first, reach)
+        self._range_starts, self._range_ends = _separate_ranges(starts, reach)
 
 
 def _ranges(values: pa.Array) -> tuple[pa.Array, pa.Array]:

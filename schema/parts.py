@@ -344,21 +344,21 @@ def _leaves(path: str, kind: pa.DataType) -> list[str]:
 
 def _row_groups(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
     """Yield tables for row groups: batches joined and cut by `ROW_GROUP_ROWS` and `_BYTES`."""
-    group: list[pa.RecordBatch] = []
+    batches_of_group: list[pa.RecordBatch] = []
     rows = group_bytes = 0
     for batch in batches:
         for piece in _slices(batch):
-            if group and (
+            if batches_of_group and (
                 rows + piece.num_rows > ROW_GROUP_ROWS
                 or group_bytes + piece.nbytes > ROW_GROUP_BYTES
             ):
-                yield _combined(group, schema)
-                group, rows, group_bytes = [], 0, 0
-            group.append(piece)
+                yield _combined(batches_of_group, schema)
+                batches_of_group, rows, group_bytes = [], 0, 0
+            batches_of_group.append(piece)
             rows += piece.num_rows
             group_bytes += piece.nbytes
     if rows:
-        yield _combined(group, schema)
+        yield _combined(batches_of_group, schema)
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -370,5 +370,5 @@ def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _combined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    plain = pa.Table.from_batches([batch.replace_schema_metadata(None) for batch in batches])
-    return plain.unify_dictionaries().combine_chunks().replace_schema_metadata(schema.metadata)
+    table = pa.Table.from_batches([batch.replace_schema_metadata(None) for batch in batches])
+    return table.unify_dictionaries().combine_chunks().replace_schema_metadata(schema.metadata)

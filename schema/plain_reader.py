@@ -142,23 +142,25 @@ def _is_captured(path: Path) -> bool:
 
 def _segment_tables(path: Path) -> Iterator[pa.Table]:
     """Yield the batches of a journal segment up to the first incomplete or damaged batch."""
-    data = path.read_bytes()
-    if data[:4] == b"\xff" * 4:  # of an older version: one stream
-        with pa.ipc.open_stream(data) as stream:
+    content = path.read_bytes()
+    if content[:4] == b"\xff" * 4:  # of an older version: one stream
+        with pa.ipc.open_stream(content) as stream:
             while True:
                 try:
                     yield pa.Table.from_batches([stream.read_next_batch()])
                 except (StopIteration, pa.ArrowException, OSError):
                     return
     byte_offset, schema = 0, b""
-    while byte_offset + _HEAD.size <= len(data):
-        magic, number, _, _, size, payload_crc, head_crc = _HEAD.unpack_from(data, byte_offset)
-        payload = data[byte_offset + _HEAD.size : byte_offset + _HEAD.size + size]
-        is_head_whole = zlib.crc32(data[byte_offset : byte_offset + _HEAD.size - 4]) == head_crc
+    while byte_offset + _HEAD.size <= len(content):
+        magic, batch_number, _, _, size, payload_crc, head_crc = _HEAD.unpack_from(
+            content, byte_offset
+        )
+        payload = content[byte_offset + _HEAD.size : byte_offset + _HEAD.size + size]
+        is_head_whole = zlib.crc32(content[byte_offset : byte_offset + _HEAD.size - 4]) == head_crc
         if magic != _MAGIC or not is_head_whole or zlib.crc32(payload) != payload_crc:
             return
         byte_offset += _HEAD.size + size
-        if number == 0:
+        if batch_number == 0:
             schema = payload
             continue
         table = pa.ipc.open_stream(schema + payload).read_all()

@@ -114,7 +114,7 @@ def prune(
             complete_plans(trace.path)
             trace = open_trace(out)
         total_bytes = sum(_stored_bytes(trace, run_id) for run_id in trace.run_ids)
-        jobs, left = _run_groups(trace, derived)
+        jobs, skipped = _run_groups(trace, derived)
         removed_groups = _groups_to_remove(jobs, keep_last, older_than_seconds, max_bytes, derived)
         dropped = [
             PrunedRun(
@@ -141,7 +141,7 @@ def prune(
         tuple(dropped),
         len(trace.run_ids) - (0 if derived else len(dropped)),
         total_bytes - removed_bytes,
-        left,
+        skipped,
     )
 
 
@@ -160,17 +160,17 @@ def _run_groups(trace: Trace, derived: bool) -> tuple[list[_RunGroup], dict[str,
         runs_by_group.setdefault(run.group_id or run.run_id, []).append(run)
     journalled = set(run_ids(trace.path / JOURNAL))
     groups: list[_RunGroup] = []
-    left: dict[str, str] = {}
+    skipped: dict[str, str] = {}
     for runs in runs_by_group.values():
         busy = not journalled.isdisjoint(run.run_id for run in runs)
         if busy:
             skip_reason = "its group has a journal; let it end, or seal it by kvtrace trace recover"
-            left |= {run.run_id: skip_reason for run in runs}
+            skipped |= {run.run_id: skip_reason for run in runs}
         sizes = (_stored_bytes(trace, run.run_id, derived=derived) for run in runs)
         groups.append(
             _RunGroup(tuple(runs), max(run.started or 0 for run in runs), tuple(sizes), busy)
         )
-    return sorted(groups, key=lambda job: (job.started, job.runs[0].run_id), reverse=True), left
+    return sorted(groups, key=lambda job: (job.started, job.runs[0].run_id), reverse=True), skipped
 
 
 def _groups_to_remove(

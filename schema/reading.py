@@ -62,13 +62,13 @@ def run_pieces(
     `choose_groups` returns the numbers of the row groups to read of a part (default: all).
     """
     for tries_left in reversed(range(_TRIES)):
-        begun = False
+        has_yielded = False
         try:
             for piece in _pieces(out, table, run_id, names, note, choose_groups):
-                begun = True
+                has_yielded = True
                 yield _repaired_with_notes(table, piece, run_id, note)
         except FileNotFoundError as error:
-            if begun or not tries_left:
+            if has_yielded or not tries_left:
                 raise _changing_too_fast(out, table, run_id) from error
         else:
             return
@@ -87,13 +87,13 @@ def _pieces(
     parts = part_numbers(folder)
     for path in parts.values():
         yield from part_pieces(path, table, names, choose_groups)
-    for number, path in unsealed.items():
-        if number in parts:
+    for segment_number, path in unsealed.items():
+        if segment_number in parts:
             continue
         try:
             rows = segment_rows(path, table, names, note)
         except FileNotFoundError:  # it was sealed in the meantime
-            yield from part_pieces(part_path(out, table.name, run_id, number), table, names)
+            yield from part_pieces(part_path(out, table.name, run_id, segment_number), table, names)
         else:
             yield rows
     for path in pass_parts(folder):
@@ -229,8 +229,8 @@ def _captured_rows(
         )
     pieces += [
         segment_rows(path, table, names, note)
-        for number, path in unsealed.items()
-        if number not in parts
+        for segment_number, path in unsealed.items()
+        if segment_number not in parts
     ]
     return pa.concat_tables(pieces)
 

@@ -67,14 +67,14 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
     folder = Path(out) if _has_only_spools(Path(out)) else open_trace(out).path
     refuse_links(folder)
     sealed: list[str] = []
-    left: dict[str, str] = {}
+    skipped: dict[str, str] = {}
     notes: list[str] = []
     for run_id in sorted({*run_ids(folder / JOURNAL), *spooled_runs(folder)}):
         try:
             row = _provisional_row(folder, run_id)
             reason = None if _is_sealed(folder, run_id) else may_live(folder, run_id, row, force)
             if reason is not None:
-                left[run_id] = reason
+                skipped[run_id] = reason
                 continue
             if row is None and not journal_folder(folder, run_id).exists():
                 shutil.rmtree(spool_folder(folder, run_id))  # killed before a byte was written
@@ -82,17 +82,19 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
             _seal_run(folder, run_id, row, notes)
             sealed.append(run_id)
         except FileNotFoundError:
-            left[run_id] = "its process, or another kvtrace trace recover, is sealing it right now"
+            skipped[run_id] = (
+                "its process, or another kvtrace trace recover, is sealing it right now"
+            )
         except OSError as error:
             raise TraceWriteError(
                 f"run {run_id} in {folder} cannot be sealed ({error.strerror or error}); make "
                 "room and run kvtrace trace recover again, the journal is still there"
             ) from error
         except KvtraceError as error:
-            left[run_id] = str(error)
+            skipped[run_id] = str(error)
     _complete_plans(folder, notes)
     _remove_leftovers(folder)
-    return Recovery(tuple(sealed), left, tuple(notes))
+    return Recovery(tuple(sealed), skipped, tuple(notes))
 
 
 def _has_only_spools(folder: Path) -> bool:
@@ -191,8 +193,8 @@ def _seal_segments(out: Path, run_id: str) -> list[Loss]:
         )
     losses = []
     for name, paths_by_number in by_table.items():
-        for number, segment in paths_by_number.items():
-            path = None if name == "runs" else part_path(out, name, run_id, number)
+        for segment_number, segment in paths_by_number.items():
+            path = None if name == "runs" else part_path(out, name, run_id, segment_number)
             facts = captured_facts(name, run_id)
             loss = seal_segment(segment, path, TABLES[name], facts)
             if loss is not None:

@@ -178,8 +178,8 @@ class _RedactedCopy:
         if ROWS.get(table.name, frozenset()) & self._left_out:
             return
         folder = run_folder(self._source, table.name, run_id)
-        for number, path in part_numbers(folder).items():
-            self._write_part(table, path, part_path(self._out, table.name, run_id, number))
+        for part_number, path in part_numbers(folder).items():
+            self._write_part(table, path, part_path(self._out, table.name, run_id, part_number))
         for path in pass_parts(folder):
             with open_part(path) as file:
                 facts = part_facts(file, path, table.name)

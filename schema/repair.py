@@ -91,8 +91,8 @@ def _valid_times(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
     """Return the column with times beyond +-`LATEST` as null, and the number of these times."""
     nanoseconds = column.cast(pa.int64())
     bounds = pc.min_max(nanoseconds)
-    least, most = bounds["min"].as_py(), bounds["max"].as_py()
-    if least is None or (least >= -LATEST and most <= LATEST):
+    earliest, latest = bounds["min"].as_py(), bounds["max"].as_py()
+    if earliest is None or (earliest >= -LATEST and latest <= LATEST):
         return column, 0
     valid = pc.and_(pc.greater_equal(nanoseconds, -LATEST), pc.less_equal(nanoseconds, LATEST))
     invalid_count = pc.sum(pc.invert(valid)).as_py()

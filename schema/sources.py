@@ -94,17 +94,26 @@ def _parsed_module(text: str) -> tuple[list[_LogicalLine], list[_Statement]]:
 def _logical_lines(text: str) -> list[_LogicalLine]:
     lines: list[_LogicalLine] = []
     words: list[str] = []
-    depth = first = 0
+    depth = first_line_number = 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.INDENT:
             depth += 1
         elif token.type == tokenize.DEDENT:
             depth -= 1
         elif token.type == tokenize.NEWLINE and words:
-            lines.append(_LogicalLine(depth, words, first, token.start[0], first, token.start[0]))
+            lines.append(
+                _LogicalLine(
+                    depth,
+                    words,
+                    first_line_number,
+                    token.start[0],
+                    first_line_number,
+                    token.start[0],
+                )
+            )
             words = []
         elif token.type not in _SKIPPED:
-            first = first if words else token.start[0]
+            first_line_number = first_line_number if words else token.start[0]
             words.append(token.string)
     enclosing: list[_LogicalLine] = []
     for line, next_line in pairwise([*lines, _LogicalLine(0, [], 0, 0)]):
@@ -122,7 +131,7 @@ def _used_line_numbers(
     lines: list[_LogicalLine], statements: list[_Statement], numbers: Collection[int]
 ) -> set[int]:
     """Return the numbers of lines to keep: functions around `numbers`, and statements they use."""
-    kept: set[int] = set()
+    kept_numbers: set[int] = set()
     names: set[str] = set()
     blocks = [statement.lines for statement in statements]
     for number in numbers:
@@ -132,14 +141,14 @@ def _used_line_numbers(
             block[-1] for block in blocks if block[0].start <= number <= block[-1].end
         ]
         for line in kept_blocks:
-            kept.update(range(line.start, line.end + 1))
+            kept_numbers.update(range(line.start, line.end + 1))
             names |= _free_names(
                 [inner for inner in lines if line.start <= inner.first <= line.end]
             )
         if functions:
             for enclosing in enclosing_lines:
                 if enclosing.depth < functions[-1].depth:
-                    kept.update(range(enclosing.first, enclosing.last + 1))
+                    kept_numbers.update(range(enclosing.first, enclosing.last + 1))
     while used_statements := [
         candidate
         for candidate in statements
@@ -152,18 +161,22 @@ def _used_line_numbers(
         ]
         for statement in used_statements:
             names |= _free_names(statement.lines)
-            kept.update(range(statement.lines[0].start, statement.lines[-1].end + 1))
-    return kept
+            kept_numbers.update(range(statement.lines[0].start, statement.lines[-1].end + 1))
+    return kept_numbers
 
 
 def _comment_lines_above(kept: Sequence[_LogicalLine], file_lines: Sequence[str]) -> set[int]:
     """Return the numbers of comment lines directly above those of `kept` that are functions."""
     comments = set()
     for line in kept:
-        number = line.start - 1
-        while line.is_function and number and file_lines[number - 1].lstrip().startswith("#"):
-            comments.add(number)
-            number -= 1
+        line_number = line.start - 1
+        while (
+            line.is_function
+            and line_number
+            and file_lines[line_number - 1].lstrip().startswith("#")
+        ):
+            comments.add(line_number)
+            line_number -= 1
     return comments
 
 

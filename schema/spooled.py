@@ -78,11 +78,11 @@ _KEYS: Final = {
 def read_spool(out: Path, run_id: str) -> SpoolContents:
     """Return the contents of both files of a run's spool, each up to the first damaged frame."""
     spooled = SpoolContents()
-    for number in (0, 1):
-        for kind, content in _frames(spool_folder(out, run_id) / str(number)):
+    for file_number in (0, 1):
+        for kind, content in _frames(spool_folder(out, run_id) / str(file_number)):
             if kind == LAUNCHES_FRAME and len(content) % ROW.size == _NUMBER.size:
-                (first,) = _NUMBER.unpack_from(content)
-                spooled.launches.append((first, content[_NUMBER.size :]))
+                (first_seq,) = _NUMBER.unpack_from(content)
+                spooled.launches.append((first_seq, content[_NUMBER.size :]))
             elif kind == _JSON:
                 _add_row(spooled, content)
     spooled.launches.sort(key=lambda numbered: numbered[0])
@@ -228,15 +228,15 @@ class _JournalAdditions:
     def add_launches(self, spooled: list[tuple[int, bytes]]) -> int:
         """Write launches newer than the journal's, of calls that it has; return their number."""
         last_seq, batches, count = self._last_launch(), [], 0
-        for first, content in spooled:
-            known_count = min(max(0, last_seq + 1 - first), len(content) // ROW.size)
+        for first_seq, content in spooled:
+            known_count = min(max(0, last_seq + 1 - first_seq), len(content) // ROW.size)
             for index in range(known_count, len(content) // ROW.size, _BATCH_LAUNCHES):
                 packed = content[index * ROW.size : (index + _BATCH_LAUNCHES) * ROW.size]
-                batch = _launch_batch(packed, first + index, self._calls)
+                batch = _launch_batch(packed, first_seq + index, self._calls)
                 if batch.num_rows:
                     batches.append(batch)
                     count += batch.num_rows
-            last_seq = max(last_seq, first + len(content) // ROW.size - 1)
+            last_seq = max(last_seq, first_seq + len(content) // ROW.size - 1)
         self._write("launches", batches)
         return count
 
@@ -245,11 +245,11 @@ class _JournalAdditions:
         table = TABLES["launches"]
         unsealed = segments(self._out, self._run_id).get("launches", {})
         parts = part_numbers(run_folder(self._out, "launches", self._run_id))
-        for number in sorted({*unsealed, *parts}, reverse=True):
-            if number in parts:
-                rows = read_part(parts[number], table, ["seq"])
+        for segment_number in sorted({*unsealed, *parts}, reverse=True):
+            if segment_number in parts:
+                rows = read_part(parts[segment_number], table, ["seq"])
             else:
-                rows = segment_rows(unsealed[number], table, ["seq"], quietly)
+                rows = segment_rows(unsealed[segment_number], table, ["seq"], quietly)
             if rows.num_rows:
                 return int(max(rows.column("seq").to_pylist()))
         return -1
@@ -279,14 +279,14 @@ def _referenced_artifacts(kernel: dict[str, Any]) -> set[Any]:
     return {digest for digest in hashes if digest is not None}
 
 
-def _launch_batch(content: bytes, first: int, calls: set[int]) -> pa.RecordBatch:
+def _launch_batch(content: bytes, first_seq: int, calls: set[int]) -> pa.RecordBatch:
     """Return launches packed as `ROW`, from `seq` `first` on, as a batch; only those of `calls`."""
     launches = [
         (seq, content[byte_offset : byte_offset + ROW.size])
-        for seq, byte_offset in enumerate(range(0, len(content), ROW.size), first)
+        for seq, byte_offset in enumerate(range(0, len(content), ROW.size), first_seq)
         if _is_launch_of(ROW.unpack_from(content, byte_offset), calls)
     ]
-    columns = columns_in_python(b"".join(row for _, row in launches), first, 0).columns
+    columns = columns_in_python(b"".join(row for _, row in launches), first_seq, 0).columns
     columns["seq"] = integers(array("q", (seq for seq, _ in launches)))
     return batch_of_columns(TABLES["launches"], columns)
 

@@ -430,12 +430,12 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
         )
     trace = Trace(folder)
     if not trace.run_ids:
-        inside = sorted(path.name for path in folder.iterdir() if (path / "runs").is_dir())
-        if inside:
-            more = f" and {len(inside) - 10} more" if len(inside) > 10 else ""
+        trace_names = sorted(path.name for path in folder.iterdir() if (path / "runs").is_dir())
+        if trace_names:
+            more_text = f" and {len(trace_names) - 10} more" if len(trace_names) > 10 else ""
             raise EmptyTrace(
                 f"{folder} is not a trace but contains some; name one: "
-                f"{', '.join(str(folder / name) for name in inside[:10])}{more}"
+                f"{', '.join(str(folder / name) for name in trace_names[:10])}{more_text}"
             )
         if spooled_runs(folder):
             raise EmptyTrace(

@@ -131,13 +131,13 @@ def _settings(text: str, source: str) -> dict[str, Any]:
 
 def check_major(major: int, version: str, source: str) -> None:
     """Raise NewerFormat or OlderFormat if `major` is not the major version of this reader."""
-    own = version_numbers(FORMAT_VERSION)[0]
-    if major > own:
+    own_major = version_numbers(FORMAT_VERSION)[0]
+    if major > own_major:
         raise NewerFormat(
-            f"{source} has format version {version}, and this kvtrace reads up to {own}.x; "
+            f"{source} has format version {version}, and this kvtrace reads up to {own_major}.x; "
             "read it with a newer kvtrace"
         )
-    if major < own:
+    if major < own_major:
         raise OlderFormat(
             f"{source} has format version {version}, which this kvtrace (format {FORMAT_VERSION}) "
             "no longer reads; read it with an older kvtrace"

@@ -289,11 +289,11 @@ class RunWriter:
     def _segment(self, table: str) -> SegmentWriter:
         segment = self._open.get(table)
         if segment is None:
-            number = self._next.get(table, 0)
-            path = segment_path(self.out, self.run_id, table, number)
+            segment_number = self._next.get(table, 0)
+            path = segment_path(self.out, self.run_id, table, segment_number)
             segment = SegmentWriter(path, TABLES[table], captured_facts(table, self.run_id))
             self._open[table] = segment
-            self._next[table] = number + 1
+            self._next[table] = segment_number + 1
         return segment
 
     def _seal_segment(self, table: str, *, stays: bool = False) -> None:

@@ -33,17 +33,19 @@ def table(cases: Sequence[Case]) -> int:
     print("| case | truth | kvtrace | s | why |", "|---|---|---|---|---|", sep="\n")
     for case in cases:
         start = time.perf_counter()
-        asked = case.ask()
+        kvtrace_answer = case.ask()
         seconds = time.perf_counter() - start
-        answer, findings = asked if isinstance(asked, tuple) else (asked, "")
+        answer, findings = (
+            kvtrace_answer if isinstance(kvtrace_answer, tuple) else (kvtrace_answer, "")
+        )
         truth = Answer.YES if case.right else Answer.NO
         wrong = answer not in (truth, Answer.UNKNOWN)
         sums[
             "unknown" if answer is Answer.UNKNOWN else f"false {answer}" if wrong else "right"
         ] += 1
-        shown = f"**{answer}**" if wrong else str(answer)
+        answer_text = f"**{answer}**" if wrong else str(answer)
         why = f"{case.why} {findings}".strip()
-        print(f"| {case.name} | {truth} | {shown} | {seconds:.1f} | {why} |", flush=True)
+        print(f"| {case.name} | {truth} | {answer_text} | {seconds:.1f} | {why} |", flush=True)
     wrong_cases = sum(not case.right for case in cases)
     print(
         f"\n{len(cases)} cases, {wrong_cases} of them wrong: {sums['false yes']} false yes, "

@@ -51,8 +51,8 @@ def same_results(
                 kvtrace.capture(folder / "out", **settings),
             ):
                 launch(kernel)
-        line = compare(*(resolve(folder / "out") for folder in folders)).answers[1]
+        same_results_answer = compare(*(resolve(folder / "out") for folder in folders)).answers[1]
     finally:
         shutil.rmtree(root)
-    answer = {"yes": Answer.YES, "no": Answer.NO}.get(line.word, Answer.UNKNOWN)
-    return answer, re.sub(r"\s+", " ", line.evidence)
+    answer = {"yes": Answer.YES, "no": Answer.NO}.get(same_results_answer.word, Answer.UNKNOWN)
+    return answer, re.sub(r"\s+", " ", same_results_answer.evidence)

@@ -197,8 +197,8 @@ _add(45, "avg_pool2d", lambda x: F.avg_pool2d(x, 3), ((2, 3, 18, 18),),
 def _product(transposed: tuple[bool, bool], keep: str = "") -> Launch:
     def launch(choice: Any, inputs: Tensors, out: torch.Tensor) -> None:
         a, b = (
-            each.transpose(-1, -2) if turned else each
-            for each, turned in zip(inputs, transposed, strict=True)
+            tensor.transpose(-1, -2) if is_transposed else tensor
+            for tensor, is_transposed in zip(inputs, transposed, strict=True)
         )
         b = b if b.dim() > 1 else b[:, None]
         batches = a.shape[0] if b.dim() == 3 else 1

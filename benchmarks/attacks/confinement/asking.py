@@ -60,11 +60,11 @@ class Host:
         self.unix.bind(self.path)
         self.hidden.bind(self.abstract)
         self.wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        for one in (self.tcp, self.unix, self.hidden):
-            one.listen()
-            threading.Thread(target=self._accept, args=(one,), daemon=True).start()
-        for one in (self.udp, self.wire):
-            threading.Thread(target=self._receive, args=(one,), daemon=True).start()
+        for listener in (self.tcp, self.unix, self.hidden):
+            listener.listen()
+            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        for listener in (self.udp, self.wire):
+            threading.Thread(target=self._receive, args=(listener,), daemon=True).start()
         self.shared = Path("/dev/shm") / self.token[:12]
         self.shared.write_text(self.token)
         ctypes.CDLL(None).syscall(248, b"user", b"kvattack", self.token.encode(), 50, -4)
@@ -90,8 +90,8 @@ class Host:
         self.shown.wait()
         self.shared.unlink(missing_ok=True)
         time.sleep(0.6)
-        for one in (self.tcp, self.udp, self.unix, self.hidden, self.wire):
-            one.close()
+        for open_socket in (self.tcp, self.udp, self.unix, self.hidden, self.wire):
+            open_socket.close()
 
 
 @dataclass
@@ -135,7 +135,7 @@ def measured_judgment(file: Path, host: Host) -> Measurement:
         "--shapes", "x=f32[300]", "--json", "--seconds", str(SECONDS), "--memory", str(MEMORY),
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "API_KEY": host.token}
-    before, peak, start = _shared_kib(), 0, time.perf_counter()
+    shared_before, peak, start = _shared_kib(), 0, time.perf_counter()
     with tempfile.TemporaryFile() as output:
         judge = subprocess.Popen(
             command, stdout=output, stderr=output, cwd="/", env=environment,
@@ -143,21 +143,21 @@ def measured_judgment(file: Path, host: Host) -> Measurement:
         )  # fmt: skip
         while judge.poll() is None:
             tree = [judge.pid, *_descendants(judge.pid)]
-            peak = max(peak, sum(map(_anonymous_kib, tree)) + max(_shared_kib() - before, 0))
+            peak = max(peak, sum(map(_anonymous_kib, tree)) + max(_shared_kib() - shared_before, 0))
             time.sleep(0.1)
             if time.perf_counter() - start > 10 * SECONDS:
                 os.killpg(judge.pid, signal.SIGKILL)
         seconds = time.perf_counter() - start
-        left = set(_descendants(os.getpid())) - {host.shown.pid}
-        for pid in left:
+        remaining_processes = set(_descendants(os.getpid())) - {host.shown.pid}
+        for pid in remaining_processes:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         output.seek(0)
-        said = output.read(32 << 20).decode(errors="replace")
-    return Measurement(said, seconds, peak / 1024, len(left))
+        output_text = output.read(32 << 20).decode(errors="replace")
+    return Measurement(output_text, seconds, peak / 1024, len(remaining_processes))
 
 
 def _text(body: str, host: Host, *, wrong: bool) -> str:
@@ -204,27 +204,27 @@ def _answer(name: str, body: str, kind: str) -> tuple[Answer, str]:
         finally:
             host.close()
         touched = Path(f"{host.secret}.touched").exists()
-    windows = {host.token[at : at + 12] for at in range(0, 39, 3)}
+    windows = {host.token[position : position + 12] for position in range(0, 39, 3)}
     # The file has the token's halves, which a finding may quote: only the whole counts.
     out = 50 if host.token in took.output else 0
     if kind == "file":
         out = max(out, 12 * sum(window in took.output for window in windows))
     usual, slow = (0.0, 0.0) if name == "honest" else honest_use()
-    more = took.mebibytes - usual
-    said = "right" if '"verdict": "right"' in took.output else "not right"
+    extra_mebibytes = took.mebibytes - usual
+    verdict = "right" if '"verdict": "right"' in took.output else "not right"
     escaped = [
         text
         for text, is_so in (
             ("bytes", out), ("packets", host.packets), ("processes", took.left),
-            ("memory", name != "honest" and more > SHARE_OF_MEMORY * MEMORY),
+            ("memory", name != "honest" and extra_mebibytes > SHARE_OF_MEMORY * MEMORY),
             ("seconds", took.seconds - slow > SECONDS + MORE_SECONDS),
-            ("forged", kind == "forges" and (said == "right" or touched)),
+            ("forged", kind == "forges" and (verdict == "right" or touched)),
         )
         if is_so
     ]  # fmt: skip
     figures = (
-        f"{out} bytes, {host.packets} packets, {more:+.0f} MiB, {took.left} left, "
-        f"{took.seconds:.1f} s (honest: {slow:.1f}), {said}"
+        f"{out} bytes, {host.packets} packets, {extra_mebibytes:+.0f} MiB, {took.left} left, "
+        f"{took.seconds:.1f} s (honest: {slow:.1f}), {verdict}"
     )
     if name == "honest":
         return Answer.NO, f"{took.mebibytes} {took.seconds}"

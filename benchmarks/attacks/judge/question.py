@@ -34,11 +34,11 @@ class Question:
     def command(self, folder: str) -> list[str]:
         """Return the command line of `kvtrace judge` for the candidate in `folder`."""
         file, _, entry = self.candidate.partition(":")
-        named = self.reference if ":" in self.reference else f"references.py:{self.reference}"
+        against = self.reference if ":" in self.reference else f"references.py:{self.reference}"
         shapes = [word for shape in self.shapes for word in ("--shapes", shape)]
         return [
             sys.executable, "-m", "kvtrace", "judge", str(HERE / folder / f"{file}.py"),
-            "--entry", entry, "--reference", str(HERE / named), "--json", *shapes, *self.options,
+            "--entry", entry, "--reference", str(HERE / against), "--json", *shapes, *self.options,
         ]  # fmt: skip
 
 
@@ -52,9 +52,11 @@ def asking(question: Question, folder: str) -> Callable[[], tuple[Answer, str]]:
         )  # fmt: skip
         if not done.stdout:
             return Answer.UNKNOWN, done.stderr.strip().splitlines()[-1]
-        said = json.loads(done.stdout)
-        rules = {f"{one['rule']} ({one['severity']})": None for one in said["findings"]}
-        return ANSWERS[said["verdict"]], ", ".join(rules) or "nothing found"
+        report = json.loads(done.stdout)
+        rules = {
+            f"{finding['rule']} ({finding['severity']})": None for finding in report["findings"]
+        }
+        return ANSWERS[report["verdict"]], ", ".join(rules) or "nothing found"
 
     return ask
 

@@ -107,5 +107,5 @@ def cases_of(pair: Pair) -> Iterator[Case]:
         yield Case(pair.name, pair.same, pair.why, partial(ask, pair), evidence="read")
         return
     for right in (True, False):
-        named = replace(pair, name=f"{pair.name}, not {'no' if right else 'yes'}")
-        yield Case(named.name, right, pair.why, partial(ask, pair), evidence="read")
+        named_pair = replace(pair, name=f"{pair.name}, not {'no' if right else 'yes'}")
+        yield Case(named_pair.name, right, pair.why, partial(ask, pair), evidence="read")

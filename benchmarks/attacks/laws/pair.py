@@ -86,8 +86,8 @@ def _text(body: str) -> str:
 
 
 def _filled(pair: Pair, numbers: Numbers, seed: int, times: float = 1) -> torch.Tensor:
-    own = torch.Generator().manual_seed(seed)
-    drawn = torch.randn(pair.shape, generator=own, dtype=torch.float64) * times
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randn(pair.shape, generator=generator, dtype=torch.float64) * times
     if isinstance(numbers, Sequence):
         drawn[:, : len(numbers)] = torch.tensor(numbers, dtype=torch.float64)
     elif numbers is not None:
@@ -126,21 +126,23 @@ def is_kept(pair: Pair) -> bool:
 
     For pairs with `kept`, numbers of several magnitudes are compared element by element.
     """
-    of = [_tensors(pair, shown=True)]
+    tensor_lists = [_tensors(pair, shown=True)]
     if pair.kept:
-        of += [_tensors(pair, shown=False, times=times) for times in (1.0, 0.01, 30.0, 1e4)]
+        tensor_lists += [
+            _tensors(pair, shown=False, times=times) for times in (1.0, 0.01, 30.0, 1e4)
+        ]
     with in_fixed_order():
         results = [
             [
                 _launched(pair, body, [tensor.to("cuda") for tensor in tensors])
                 for body in (pair.before, pair.after)
             ]
-            for tensors in of
+            for tensors in tensor_lists
         ]
     if pair.kept:  # of what was no number before, any may come
-        results = [[torch.where(one.isfinite(), each, one) for each in (one, other)]
-                   for one, other in results]  # fmt: skip
-    return all(_are_near(one, other, pair.near) for one, other in results)
+        results = [[torch.where(old.isfinite(), values, old) for values in (old, new)]
+                   for old, new in results]  # fmt: skip
+    return all(_are_near(old, new, pair.near) for old, new in results)
 
 
 def ask(pair: Pair) -> tuple[Answer, str]:

@@ -131,8 +131,8 @@ def _same_bits(run: Callable[[Batch], Outputs]) -> bool:
 def _batches(size: int) -> list[Batch]:
     places = sorted({0, size // 2, size - 1})
     return [
-        Batch((*others[:place], WATCHED, *others[place:]))
-        for place in places
+        Batch((*others[:position], WATCHED, *others[position:]))
+        for position in places
         for others in (tuple(range(1, size)), tuple(range(HUGE, HUGE + size - 1)))
     ]
 

@@ -54,15 +54,15 @@ def persistent_rows_stale_maximum(batch: Batch) -> Outputs:
 def quantized(x, out, M, N, WIDE: tl.constexpr, TOGETHER: tl.constexpr):
     rows = tl.program_id(0) * 4 + tl.arange(0, 4)
     cols = tl.arange(0, WIDE)
-    place = rows[:, None] * N + cols[None, :]
-    inside = (rows[:, None] < M) & (cols[None, :] < N)
-    value = tl.load(x + place, mask=inside, other=0.0)
+    offsets = rows[:, None] * N + cols[None, :]
+    mask = (rows[:, None] < M) & (cols[None, :] < N)
+    value = tl.load(x + offsets, mask=mask, other=0.0)
     largest = tl.max(tl.abs(value), axis=1)
     if TOGETHER:
         largest = tl.zeros_like(largest) + tl.max(largest)
     scale = largest / 127.0 + 1e-10
     small = (value / scale[:, None]).to(tl.int8)
-    tl.store(out + place, small.to(tl.float32) * scale[:, None], mask=inside)
+    tl.store(out + offsets, small.to(tl.float32) * scale[:, None], mask=mask)
 
 
 @case(right=True, why="a scale for each row of the block")
@@ -79,10 +79,10 @@ def quantized_by_block(batch: Batch) -> Outputs:
 def scanned(x, out, M, N, WIDE: tl.constexpr, AXIS: tl.constexpr):
     rows = tl.program_id(0) * 4 + tl.arange(0, 4)
     cols = tl.arange(0, WIDE)
-    place = rows[:, None] * N + cols[None, :]
-    inside = (rows[:, None] < M) & (cols[None, :] < N)
-    value = tl.load(x + place, mask=inside, other=0.0)
-    tl.store(out + place, tl.cumsum(value, axis=AXIS), mask=inside)
+    offsets = rows[:, None] * N + cols[None, :]
+    mask = (rows[:, None] < M) & (cols[None, :] < N)
+    value = tl.load(x + offsets, mask=mask, other=0.0)
+    tl.store(out + offsets, tl.cumsum(value, axis=AXIS), mask=mask)
 
 
 @case(right=True, why="a scan along each row")
@@ -99,13 +99,13 @@ def scan_of_rows(batch: Batch) -> Outputs:
 def sorted_block(x, out, M, N: tl.constexpr, DOWN: tl.constexpr):
     rows = tl.program_id(0) * 4 + tl.arange(0, 4)
     cols = tl.arange(0, N)
-    place = rows[:, None] * N + cols[None, :]
-    value = tl.load(x + place, mask=rows[:, None] < M, other=float("inf"))
+    offsets = rows[:, None] * N + cols[None, :]
+    value = tl.load(x + offsets, mask=rows[:, None] < M, other=float("inf"))
     if DOWN:
         value = tl.trans(tl.sort(tl.trans(value)))
     else:
         value = tl.sort(value)
-    tl.store(out + place, value, mask=rows[:, None] < M)
+    tl.store(out + offsets, value, mask=rows[:, None] < M)
 
 
 def sort_block(batch: Batch, down: bool) -> torch.Tensor:
@@ -129,16 +129,16 @@ def sort_across_rows(batch: Batch) -> Outputs:
 def batch_norm(x, mean, out, M, N, WIDE: tl.constexpr, TRAINING: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, WIDE)
-    inside = cols < N
-    value = tl.load(x + row * N + cols, mask=inside, other=0.0)
+    mask = cols < N
+    value = tl.load(x + row * N + cols, mask=mask, other=0.0)
     if TRAINING:
         center = tl.zeros([WIDE], tl.float32)
         for other in range(M):
-            center += tl.load(x + other * N + cols, mask=inside, other=0.0)
+            center += tl.load(x + other * N + cols, mask=mask, other=0.0)
         center /= M
     else:
-        center = tl.load(mean + cols, mask=inside, other=0.0)
-    tl.store(out + row * N + cols, value - center, mask=inside)
+        center = tl.load(mean + cols, mask=mask, other=0.0)
+    tl.store(out + row * N + cols, value - center, mask=mask)
 
 
 def normed_over_batch(batch: Batch, training: bool) -> torch.Tensor:
@@ -190,10 +190,10 @@ def newton_of_a_tile(batch: Batch) -> Outputs:
 @triton.jit
 def flat_bias(x, bias, out, count, N, BLOCK: tl.constexpr, BY_LANE: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * BLOCK + lanes
-    column = lanes % N if BY_LANE else place % N
-    value = tl.load(x + place, mask=place < count) + tl.load(bias + column)
-    tl.store(out + place, value * tl.sigmoid(value), mask=place < count)
+    offsets = tl.program_id(0) * BLOCK + lanes
+    column = lanes % N if BY_LANE else offsets % N
+    value = tl.load(x + offsets, mask=offsets < count) + tl.load(bias + column)
+    tl.store(out + offsets, value * tl.sigmoid(value), mask=offsets < count)
 
 
 def flatly(batch: Batch, by_lane: bool) -> torch.Tensor:
@@ -216,9 +216,9 @@ def flat_silu_bias_by_lane(batch: Batch) -> Outputs:
 
 @triton.jit
 def flat_maximum(x, out, count, BLOCK: tl.constexpr):
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(x + place, mask=place < count, other=-float("inf"))
-    tl.store(out + place, value - tl.max(value), mask=place < count)
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + offsets, mask=offsets < count, other=-float("inf"))
+    tl.store(out + offsets, value - tl.max(value), mask=offsets < count)
 
 
 @case(right=False, why="a block of 32 flat numbers has its maximum subtracted, rows have 24")
@@ -239,8 +239,8 @@ def flat_block_is_a_row(batch: Batch) -> Outputs:
 def exchanged(x, out, M, N, WIDE: tl.constexpr):
     row = tl.program_id(0) ^ 1
     cols = tl.arange(0, WIDE)
-    inside = (cols < N) & (row < M)
-    tl.store(out + row * N + cols, tl.exp(tl.load(x + row * N + cols, mask=inside)), mask=inside)
+    mask = (cols < N) & (row < M)
+    tl.store(out + row * N + cols, tl.exp(tl.load(x + row * N + cols, mask=mask)), mask=mask)
 
 
 @case(right=False, why="neighbors are exchanged, and the last of an odd number is not stored")
@@ -259,11 +259,11 @@ def neighbors_exchanged_in_pairs(batch: Batch) -> Outputs:
 def products_of_rows(x, w, out, M, N: tl.constexpr, OWN: tl.constexpr):
     rows = tl.program_id(0) * 16 + tl.arange(0, 16)
     cols = tl.arange(0, N)
-    inside = rows[:, None] < M
-    a = tl.load(x + rows[:, None] * N + cols[None, :], mask=inside, other=0.0)
+    mask = rows[:, None] < M
+    a = tl.load(x + rows[:, None] * N + cols[None, :], mask=mask, other=0.0)
     b = tl.load(w + cols[:, None] * 16 + tl.arange(0, 16)[None, :])
     scores = tl.dot(a, b if OWN else tl.trans(a), input_precision="ieee")
-    tl.store(out + rows[:, None] * 16 + tl.arange(0, 16)[None, :], scores, mask=inside)
+    tl.store(out + rows[:, None] * 16 + tl.arange(0, 16)[None, :], scores, mask=mask)
 
 
 def products(batch: Batch, own: bool) -> torch.Tensor:

@@ -47,9 +47,9 @@ def chunked_sum(x, out, M, chunk, K: tl.constexpr, BY_ROWS: tl.constexpr):
     step = tl.minimum(K, 4 * tl.cdiv(M, 4)) if BY_ROWS else chunk
     total = 0.0
     for begin in range(0, K, step):
-        place = begin + tl.arange(0, K)
-        inside = (place < begin + step) & (place < K)
-        total += tl.sum(tl.load(x + row * K + place, mask=inside, other=0.0))
+        cols = begin + tl.arange(0, K)
+        mask = (cols < begin + step) & (cols < K)
+        total += tl.sum(tl.load(x + row * K + cols, mask=mask, other=0.0))
     tl.store(out + row, total)
 
 
@@ -243,12 +243,12 @@ def sum_in_a_type_by_rows(batch: Batch) -> Outputs:
 def even_rows(x, out, M, N, WIDE: tl.constexpr, EVEN: tl.constexpr, OTHER: tl.constexpr):
     rows = tl.program_id(0) * 4 + tl.arange(0, 4)
     cols = tl.arange(0, WIDE)
-    place = rows[:, None] * N + cols[None, :]
+    offsets = rows[:, None] * N + cols[None, :]
     if EVEN:
-        value = tl.load(x + place, mask=cols[None, :] < N, other=0.0)
+        value = tl.load(x + offsets, mask=cols[None, :] < N, other=0.0)
     else:
-        inside = (rows[:, None] < M) & (cols[None, :] < N)
-        value = tl.load(x + place, mask=inside, other=OTHER)
+        mask = (rows[:, None] < M) & (cols[None, :] < N)
+        value = tl.load(x + offsets, mask=mask, other=OTHER)
     tl.store(out + rows, tl.sum(value, axis=1), mask=rows < M)
 
 
@@ -328,9 +328,9 @@ def halves_of_rows(batch: Batch) -> Outputs:
 @triton.jit
 def grouped(x, out, M, K: tl.constexpr, GROUP: tl.constexpr):
     tiles = tl.num_programs(0) // 2
-    first = tl.program_id(0) // (2 * GROUP) * GROUP
-    size = tl.minimum(tiles - first, GROUP)
-    row = first + tl.program_id(0) % (2 * GROUP) % size
+    first_row = tl.program_id(0) // (2 * GROUP) * GROUP
+    size = tl.minimum(tiles - first_row, GROUP)
+    row = first_row + tl.program_id(0) % (2 * GROUP) % size
     half = tl.program_id(0) % (2 * GROUP) // size
     cols = half * (K // 2) + tl.arange(0, K // 2)
     tl.store(out + row * 2 + half, tl.sum(tl.load(x + row * K + cols)))

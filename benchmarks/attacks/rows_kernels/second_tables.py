@@ -30,10 +30,10 @@ def paged(
 
 def from_pages(batch: Batch, transposed: bool, neighbor: int) -> torch.Tensor:
     """Return each row's mean over its pages, which lie anywhere in the cache."""
-    data = batch.floats(PAGES, PAGE, N)
+    pages = batch.floats(PAGES, PAGE, N)
     order = torch.randperm(batch.size * PAGES, generator=torch.Generator().manual_seed(5))
     cache = torch.empty(batch.size * PAGES, PAGE, N, device="cuda")
-    cache[order] = data.view(-1, PAGE, N)
+    cache[order] = pages.view(-1, PAGE, N)
     table = order.to("cuda", torch.int32).view(batch.size, PAGES)
     if transposed:
         table = table.t().contiguous().t()
@@ -84,8 +84,8 @@ def packed_sum(tokens, begins, out, M, HOW: tl.constexpr):
             total += tl.load(tokens + first + lanes, mask=first + lanes < end, other=0.0)
     elif HOW == 1:
         for first in range(0, end - begin, 8):
-            inside = first + lanes < end - begin
-            total += tl.load(tokens + begin + first + lanes, mask=inside, other=0.0)
+            mask = first + lanes < end - begin
+            total += tl.load(tokens + begin + first + lanes, mask=mask, other=0.0)
     elif HOW == 2:
         for first in range(begin, end, 8):
             total += tl.load(tokens + first + lanes)
@@ -135,12 +135,12 @@ def mean_from_one_token_before(batch: Batch) -> Outputs:
 def expert(x, experts, weights, out, M, N: tl.constexpr, ROWS: tl.constexpr, FIRST: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     cols = tl.arange(0, N)
-    inside = rows[:, None] < M
+    mask = rows[:, None] < M
     if FIRST:
         chosen = tl.load(experts + tl.program_id(0) * ROWS + tl.zeros([ROWS], tl.int32))
     else:
         chosen = tl.load(experts + rows, mask=rows < M, other=0)
-    value = tl.load(x + rows[:, None] * N + cols[None, :], mask=inside, other=0.0)
+    value = tl.load(x + rows[:, None] * N + cols[None, :], mask=mask, other=0.0)
     weight = tl.load(weights + chosen[:, None] * N + cols[None, :])
     tl.store(out + rows, tl.sum(value * weight, axis=1), mask=rows < M)
 

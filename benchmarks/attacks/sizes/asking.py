@@ -55,15 +55,15 @@ class Launch:
 
     def numbers(self) -> Numbers:
         """Return the launch's scalars, extents and grid by the names of kvtrace."""
-        found = dict(zip(("grid_x", "grid_y", "grid_z"), (*self.grid, 1, 1)[:3], strict=True))
+        numbers = dict(zip(("grid_x", "grid_y", "grid_z"), (*self.grid, 1, 1)[:3], strict=True))
         for name, value in self.arguments.items():
             if isinstance(value, Tensor):
-                found |= {
+                numbers |= {
                     f"{name}.shape[{axis}]": extent for axis, extent in enumerate(value.shape)
                 }
             elif isinstance(value, int):
-                found[name] = value
-        return found
+                numbers[name] = value
+        return numbers
 
 
 def some(count: int) -> Array:
@@ -101,10 +101,10 @@ class Evaluation:
 
     def extent(self, tensor: str) -> int:
         """Return the number of elements of a contiguous tensor."""
-        found = [
+        extents = [
             extent for name, extent in self._numbers.items() if name.startswith(f"{tensor}.shape[")
         ]
-        return int(np.prod(np.array(found, dtype=object)))
+        return int(np.prod(np.array(extents, dtype=object)))
 
     def programs(self, axis: str = "grid_x") -> Array:
         """Return the program ids of a grid axis as a column, sampled if many."""
@@ -124,8 +124,8 @@ class Evaluation:
 
     def access(self, tensor: str, offset: "Array | int", mask: "Array | bool" = True) -> None:
         """Add a reason if an access, where its mask is on, is outside of its tensor."""
-        at = np.asarray(offset, dtype=np.int64)
-        if (((at < 0) | (at >= self.extent(tensor))) & mask).any():
+        offsets = np.asarray(offset, dtype=np.int64)
+        if (((offsets < 0) | (offsets >= self.extent(tensor))) & mask).any():
             self.reasons.add(f"outside {tensor}")
 
     def trips(self, first: int, end: int, step: int) -> Iterator[int]:
@@ -185,16 +185,16 @@ class Question:
         with tempfile.TemporaryDirectory() as folder:
             self._record(folder)
             rows = _sizes(folder)
-            asked = [
+            arguments = [
                 row
                 for variant in rows
                 for row in variant["envelope"]
                 if row["quantity"] == self.quantity
             ]
-            contradicted = [self._contradicted(row) for row in asked]  # all are printed
+            contradicted = [self._contradicted(row) for row in arguments]  # all are printed
             if any(contradicted):
                 return Answer.NO if self.right() else Answer.YES
-            answers = [self._answer_of_row(row) for row in asked]
+            answers = [self._answer_of_row(row) for row in arguments]
             for size in {self.low, self.high}:
                 answers += [
                     self._answer_at_point(variant["at"], size)
@@ -229,8 +229,8 @@ class Question:
         if any(self.low <= size <= self.high for size in _bad(row)):
             return Answer.NO
         if row["low"] is None or not row["low"] <= self.low <= self.high <= row["high"]:
-            known = ("kind", "low", "high", "reason", "what", "below")
-            print("  unknown:", *(row[each] for each in known))
+            fields = ("kind", "low", "high", "reason", "what", "below")
+            print("  unknown:", *(row[field] for field in fields))
             return Answer.UNKNOWN
         return Answer.YES
 
@@ -244,15 +244,15 @@ class Question:
 
     def _contradicted(self, row: Mapping[str, Any]) -> bool:
         """Return whether the model contradicts a claim of a row; print the first such claim."""
-        for size, wanted in self._claims(row):
+        for size, claimed in self._claims(row):
             numbers = self._numbers_at_size(row, size)
             if numbers is None:
                 continue
             reasons = self.reasons(numbers)
-            if bool(reasons) != wanted:
+            if bool(reasons) != claimed:
                 print(
                     f"  CONTRADICTED: {row['quantity']} = {size} is "
-                    f"{'bad' if wanted else 'proven'} by kvtrace, but {sorted(reasons)}; {row}"
+                    f"{'bad' if claimed else 'proven'} by kvtrace, but {sorted(reasons)}; {row}"
                 )
                 return True
         return False
@@ -283,11 +283,11 @@ def evaluated(text: str, values: Mapping[str, int]) -> int | None:
 
 def _sizes(folder: str, at: str | None = None) -> list[dict[str, Any]]:
     printed = io.StringIO()
-    words = ["sizes", folder, "--json", *(["--at", at] if at else [])]
+    command = ["sizes", folder, "--json", *(["--at", at] if at else [])]
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-        main(words)
-    found: list[dict[str, Any]] = json.loads(printed.getvalue())
-    return found
+        main(command)
+    rows: list[dict[str, Any]] = json.loads(printed.getvalue())
+    return rows
 
 
 def case(

@@ -199,9 +199,11 @@ def _asking(question: Question, folder: str) -> Callable[[], tuple[Answer, str]]
             )  # fmt: skip
         if not done.stdout:
             return Answer.UNKNOWN, done.stderr.strip().splitlines()[-1]
-        said = json.loads(done.stdout)
-        rules = {f"{one['rule']} ({one['severity']})": None for one in said["findings"]}
-        return ANSWERS[said["verdict"]], ", ".join(rules) or "nothing found"
+        report = json.loads(done.stdout)
+        rules = {
+            f"{finding['rule']} ({finding['severity']})": None for finding in report["findings"]
+        }
+        return ANSWERS[report["verdict"]], ", ".join(rules) or "nothing found"
 
     return ask
 
@@ -240,17 +242,17 @@ def _reason(question: Question, folder: str) -> str:
 
 def cases() -> list[Case]:
     """Return the cases of all wrong and right candidates."""
-    made = []
+    cases_so_far = []
     for right, folder, questions in ((False, "wrong", WRONG), (True, "right", RIGHT)):
         for question in questions:
-            shown = f"{question.candidate} {question.shapes}" if right else question.candidate
+            title = f"{question.candidate} {question.shapes}" if right else question.candidate
             evaluated = right or bool(question.witness)
-            made.append(
+            cases_so_far.append(
                 Case(
-                    f"{folder}/{shown}", right, _reason(question, folder),
+                    f"{folder}/{title}", right, _reason(question, folder),
                     _asking(question, folder),
                     _interpreted(question, folder) if evaluated else None,
                     "evaluated" if evaluated else "read",
                 )
             )  # fmt: skip
-    return made
+    return cases_so_far

@@ -132,8 +132,8 @@ def triple(x):
 def gradient(x):
     with torch.enable_grad():
         leaf = x.detach().requires_grad_()
-        value = leaf.pow(3).sum()
-    return torch.autograd.grad(value, leaf)[0]
+        cube_sum = leaf.pow(3).sum()
+    return torch.autograd.grad(cube_sum, leaf)[0]
 
 
 def batch_sum(x):
@@ -185,8 +185,10 @@ def bincount(at, bins):
 
 
 def rotary(x, cos, sin):
-    one, two = x.chunk(2, -1)
-    return torch.cat((one * cos - two * sin, two * cos + one * sin), -1)
+    first_half, second_half = x.chunk(2, -1)
+    return torch.cat(
+        (first_half * cos - second_half * sin, second_half * cos + first_half * sin), -1
+    )
 
 
 def dequantize(q, scale):

@@ -153,7 +153,7 @@ def outcomes(threads: Sequence[Thread], memory: dict[Any, int]) -> set[tuple[Any
         tuple(sorted(memory.items(), key=repr)),
         tuple(() for _ in threads),
     )
-    pending, seen, ends = [start], {start}, set()
+    pending, visited, ends = [start], {start}, set()
     while pending:
         histories, cells, buffers = pending.pop()
         nexts = list(_next_states(threads, histories, dict(cells), buffers))
@@ -162,8 +162,8 @@ def outcomes(threads: Sequence[Thread], memory: dict[Any, int]) -> set[tuple[Any
         ):
             ends.add(cells)
         for state in nexts:
-            if state not in seen:
-                seen.add(state)
+            if state not in visited:
+                visited.add(state)
                 pending.append(state)
     return ends
 
@@ -204,20 +204,22 @@ def _next_states(
     for i, body in enumerate(threads):
         for k, (place, value) in enumerate(buffers[i]):
             if all(other != place for other, _ in buffers[i][:k]):
-                rest = buffers[i][:k] + buffers[i][k + 1 :]
-                yield state({}, {**memory, place: value}, {i: rest})
+                later_stores = buffers[i][:k] + buffers[i][k + 1 :]
+                yield state({}, {**memory, place: value}, {i: later_stores})
         match _operation(body, histories[i]):
             case ("load", place):
-                own = [value for other, value in buffers[i] if other == place]
-                yield state({i: own[-1] if own else memory[place]}, memory)
+                own_values = [value for other, value in buffers[i] if other == place]
+                yield state({i: own_values[-1] if own_values else memory[place]}, memory)
             case ("store", place, value):
                 yield state({i: None}, memory, {i: (*buffers[i], (place, value))})
             case ("add", place, number, releases) if not (releases and buffers[i]):
-                old = memory[place]
-                yield state({i: old}, {**memory, place: old + number})
+                old_value = memory[place]
+                yield state({i: old_value}, {**memory, place: old_value + number})
             case ("cas", place, expected, new, releases) if not (releases and buffers[i]):
-                old = memory[place]
-                yield state({i: old}, {**memory, place: new} if old == expected else memory)
+                old_value = memory[place]
+                yield state(
+                    {i: old_value}, {**memory, place: new} if old_value == expected else memory
+                )
             case ("wait", place, value) if memory[place] == value:
                 yield state({i: None}, memory)
             case ("bar", name, count) if not buffers[i]:

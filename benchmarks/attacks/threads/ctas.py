@@ -22,11 +22,12 @@ def one_program(ctas, *steps):
             touches += [
                 (lane // size, Touch(phase, thread(lane), kind, address(lane))) for lane in range(B)
             ]
-        inside = all(
-            clash_free(touch for cta, touch in touches if cta == each) for each in range(ctas)
+        is_clash_free_inside = all(
+            clash_free(touch for cta, touch in touches if cta == cta_index)
+            for cta_index in range(ctas)
         )
         across = clash_free(Touch(0, cta, touch.kind, touch.address) for cta, touch in touches)
-        return inside and across
+        return is_clash_free_inside and across
 
     return evaluated
 

@@ -225,11 +225,11 @@ def chosen(aliased):
 
 
 def choice(aliased):
-    other = 512 if aliased else 4096
+    other_address = 512 if aliased else 4096
     return lambda: one_program(
         B,
         ("r", lambda lane: lane + 512),
-        ("w", lambda lane: lane if lane < 256 else other + B - 1 - lane),
+        ("w", lambda lane: lane if lane < 256 else other_address + B - 1 - lane),
     )
 
 

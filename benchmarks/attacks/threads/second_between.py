@@ -360,8 +360,8 @@ def _locked(
         return lambda: False  # by reading: the load may be done before the lock is taken
     return lambda: (
         {
-            dict(end)["count"]
-            for end in outcomes(
+            dict(final_memory)["count"]
+            for final_memory in outcomes(
                 [program(0), program(1)],
                 {"lock": 0, "lock 0": 0, "lock 1": 0, "count": 0},
             )
@@ -761,8 +761,8 @@ def branches(x, y):
 )
 @triton.jit
 def split_k(x, out, ATOMIC: tl.constexpr):
-    part = tl.sum(tl.load(x + tl.program_id(0) * 256 + tl.arange(0, 256)))
+    partial = tl.sum(tl.load(x + tl.program_id(0) * 256 + tl.arange(0, 256)))
     if ATOMIC:
-        tl.atomic_add(out, part)
+        tl.atomic_add(out, partial)
     else:
-        tl.store(out, tl.load(out) + part)
+        tl.store(out, tl.load(out) + partial)

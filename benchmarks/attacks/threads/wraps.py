@@ -469,10 +469,10 @@ def carried(*numbers):
 )
 @triton.jit
 def carried_place(x, first, end, step, BLOCK: tl.constexpr = 512):
-    place = x + tl.arange(0, BLOCK)
+    lanes = x + tl.arange(0, BLOCK)
     for k in range(first, end, step):
-        tl.store(place, tl.arange(0, BLOCK) + k * 1.0)
-        place += 4
+        tl.store(lanes, tl.arange(0, BLOCK) + k * 1.0)
+        lanes += 4
 
 
 def carried_rows(*numbers):

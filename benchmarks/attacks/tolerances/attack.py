@@ -102,9 +102,9 @@ class Attack:
         generator = torch.Generator().manual_seed(99)
         good = self.good or self.reference
         lost = {name: torch.zeros_like(value) for name, value in exact.items()}
-        whole = any(not launch.arguments[n].is_floating_point() for n in launch.outputs)
+        has_integers = any(not launch.arguments[n].is_floating_point() for n in launch.outputs)
         # Each draw decides a tie of whole numbers by chance.
-        for unit in (0.0, *(self.unit,) * (40 if whole else 7)):
+        for unit in (0.0, *(self.unit,) * (40 if has_integers else 7)):
             near = self.expected(good, launch, torch.float32, unit, generator)
             for name, value in near.items():
                 off = (value.double() - exact[name].double()).abs().nan_to_num(0.0, posinf=0.0)
@@ -125,8 +125,8 @@ class Attack:
         """Return a function's outputs for inputs of type `kind`, perturbed by up to `unit`."""
         code = function.__code__
         expected = code.co_varnames[: code.co_argcount]
-        given = {**launch.meta, **launch.arguments}
-        results = function(**{n: perturbed(given[n], kind, unit, generator) for n in expected})
+        arguments = {**launch.meta, **launch.arguments}
+        results = function(**{n: perturbed(arguments[n], kind, unit, generator) for n in expected})
         return results if isinstance(results, dict) else {launch.outputs[0]: results}
 
 
@@ -178,14 +178,14 @@ def worst_answer(ask: Callable[[Launch], None], launches: list[Launch]) -> Answe
 
 def cases(attacks: list[Attack]) -> list[Case]:
     """Return the cases of attacks with a reference, and without one if an attack says so."""
-    found = []
+    attack_cases = []
     for attack in attacks:
-        found.append(
+        attack_cases.append(
             Case(attack.name, attack.right, attack.why, attack.answer_beside, attack.truth)
         )
         if attack.alone:
             name = f"{attack.name}, no reference"
-            found.append(
+            attack_cases.append(
                 Case(name, attack.right, attack.why, attack.answer_without, None, "its twin's")
             )
-    return found
+    return attack_cases

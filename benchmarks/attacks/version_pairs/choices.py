@@ -240,10 +240,10 @@ def last_of_equals(a, out, N: tl.constexpr, NEW: tl.constexpr):
     row = tl.program_id(0)
     v = tl.load(a + row * N + tl.arange(0, N))
     if NEW:
-        place = N - 1 - tl.argmax(tl.flip(v, 0), 0)
+        position = N - 1 - tl.argmax(tl.flip(v, 0), 0)
     else:
-        place = tl.argmax(v, 0)
-    tl.store(out + row, place)
+        position = tl.argmax(v, 0)
+    tl.store(out + row, position)
 
 
 @triton.jit
@@ -252,10 +252,10 @@ def place_by_hand(a, out, N: tl.constexpr, NEW: tl.constexpr):
     i = tl.arange(0, N)
     v = tl.load(a + row * N + i)
     if NEW:
-        place = tl.min(tl.where(v == tl.max(v, 0), i, N), 0)
+        position = tl.min(tl.where(v == tl.max(v, 0), i, N), 0)
     else:
-        place = tl.argmax(v, 0)
-    tl.store(out + row, place)
+        position = tl.argmax(v, 0)
+    tl.store(out + row, position)
 
 
 @triton.jit
@@ -263,10 +263,10 @@ def least_of_negated(a, out, N: tl.constexpr, NEW: tl.constexpr):
     row = tl.program_id(0)
     v = tl.load(a + row * N + tl.arange(0, N))
     if NEW:
-        place = tl.argmax(-v, 0)
+        position = tl.argmax(-v, 0)
     else:
-        place = tl.argmin(v, 0)
-    tl.store(out + row, place)
+        position = tl.argmin(v, 0)
+    tl.store(out + row, position)
 
 
 @triton.jit

@@ -215,11 +215,11 @@ def turned_by_pointers(x, out, n, BLOCK: tl.constexpr, NEW: tl.constexpr):
 @triton.jit
 def gathered(x, labels, out, n, BLOCK: tl.constexpr, NEW: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    at = tl.load(labels + i, mask=i < n, other=0)
+    index = tl.load(labels + i, mask=i < n, other=0)
     if NEW:
-        r = tl.gather(tl.load(x + i, mask=i < n, other=0.0), at, 0)
+        r = tl.gather(tl.load(x + i, mask=i < n, other=0.0), index, 0)
     else:
-        r = tl.load(x + at, mask=i < n, other=0.0)
+        r = tl.load(x + index, mask=i < n, other=0.0)
     tl.store(out + i, r, mask=i < n)
 
 

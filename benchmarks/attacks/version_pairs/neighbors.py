@@ -79,8 +79,8 @@ def unsigned_bytes(a, b, out, n, BLOCK: tl.constexpr, NEW: tl.constexpr):
 @triton.jit
 def gathered_half(x, labels, out, n, BLOCK: tl.constexpr, NEW: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    at = tl.load(labels + i, mask=i < n, other=0)
-    v = tl.load(x + at, mask=i < n, other=0)
+    index = tl.load(labels + i, mask=i < n, other=0)
+    v = tl.load(x + index, mask=i < n, other=0)
     if NEW:
         r = v >> 1
     else:

@@ -78,7 +78,7 @@ def launched(pair: Pair, version: int, kind: str) -> list[torch.Tensor]:
 @contextmanager
 def in_fixed_order() -> Iterator[None]:
     """Evaluate launches in the context program after program, with sums in a fixed order."""
-    before = evaluating_launcher.evaluate
+    original_evaluate = evaluating_launcher.evaluate
     # launches pass no argument that `evaluate_ordered` lacks
     evaluating_launcher.evaluate = evaluate_ordered  # type: ignore[assignment]
     folder = tempfile.mkdtemp()
@@ -86,7 +86,7 @@ def in_fixed_order() -> Iterator[None]:
         with kvtrace.capture(folder, target=TARGET, device="cpu", compile="ttir"):
             yield
     finally:
-        evaluating_launcher.evaluate = before
+        evaluating_launcher.evaluate = original_evaluate
         shutil.rmtree(folder)
 
 
@@ -111,26 +111,32 @@ def _close(one: torch.Tensor, other: torch.Tensor, part: float) -> bool:
 @cache
 def _evaluated(pair: Pair) -> dict[str, tuple[bool, bool]]:
     """Return by kind of inputs whether the versions give (equal bits, close values)."""
-    part = 1e-4 if pair.truth is Level.DIFFERENT else 2e-2
-    found = {}
+    tolerance = 1e-4 if pair.truth is Level.DIFFERENT else 2e-2
+    by_kind = {}
     with in_fixed_order():
         for kind in pair.kinds:
             results = list(zip(*(launched(pair, version, kind) for version in (0, 1)), strict=True))
-            found[kind] = (
-                all(_bits(one) == _bits(other) for one, other in results),
-                all(_close(one, other, part) for one, other in results),
+            by_kind[kind] = (
+                all(
+                    _bits(before_tensor) == _bits(after_tensor)
+                    for before_tensor, after_tensor in results
+                ),
+                all(
+                    _close(before_tensor, after_tensor, tolerance)
+                    for before_tensor, after_tensor in results
+                ),
             )
-    return found
+    return by_kind
 
 
 def _evaluation_agrees(pair: Pair, asked: Level) -> bool:
     """Return whether evaluations confirm that two versions have the level `asked` in common."""
-    found = _evaluated(pair)
+    by_kind = _evaluated(pair)
     if asked is Level.SAME:
-        return all(same for same, _ in found.values())
+        return all(same for same, _ in by_kind.values())
     if asked is Level.EXACT and pair.truth is Level.DIFFERENT:
-        return all(close for _, close in found.values())
-    return all(close for kind, (_, close) in found.items() if kind in BENIGN)
+        return all(close for _, close in by_kind.values())
+    return all(close for kind, (_, close) in by_kind.items() if kind in BENIGN)
 
 
 @cache
@@ -145,10 +151,10 @@ def _worst_answer(pair: Pair) -> str:
                 launched(pair, version, "random")
             trace = open_trace(path)
             runs.append(Selection(trace, trace.runs))
-        found = meanings_of(*runs)
+        output_meanings = meanings_of(*runs)
     finally:
         shutil.rmtree(folder)
-    meanings = [each.meaning for each in found]
+    meanings = [output.meaning for output in output_meanings]
     if "violation" in meanings:
         return "violation"
     if not meanings or not all(meaning in CLAIMS for meaning in meanings):
@@ -177,15 +183,15 @@ def cases_of(pair: Pair) -> list[Case]:
     """Return two cases of a pair: for the level of its truth, and for the next level."""
     return [
         Case(
-            f"{pair.name}: {asked.name.lower()}",
-            asked <= pair.truth,
+            f"{pair.name}: {level.name.lower()}",
+            level <= pair.truth,
             pair.why,
-            partial(_kvtrace_answer, pair, asked),
-            None if _reading_decides(pair, asked) else partial(_evaluation_agrees, pair, asked),
-            "read" if _reading_decides(pair, asked) else "evaluated",
+            partial(_kvtrace_answer, pair, level),
+            None if _reading_decides(pair, level) else partial(_evaluation_agrees, pair, level),
+            "read" if _reading_decides(pair, level) else "evaluated",
         )
-        for asked in sorted({pair.truth, Level(min(pair.truth + 1, Level.SAME))})
-        if asked is not Level.DIFFERENT
+        for level in sorted({pair.truth, Level(min(pair.truth + 1, Level.SAME))})
+        if level is not Level.DIFFERENT
     ]
 
 

@@ -301,15 +301,15 @@ def product(a, b, out, K: tl.constexpr, BLOCK: tl.constexpr, HOW: tl.constexpr, 
 @triton.jit
 def attention(q, k, v, out, NEW: tl.constexpr):
     i = tl.arange(0, 16)
-    at = i[:, None] * 16 + i[None, :]
-    a = tl.load(q + at)
-    b = tl.load(k + at)
-    c = tl.load(v + at)
+    offsets = i[:, None] * 16 + i[None, :]
+    a = tl.load(q + offsets)
+    b = tl.load(k + offsets)
+    c = tl.load(v + offsets)
     if NEW:
         r = tl.dot(a, tl.dot(tl.trans(b), c, input_precision="ieee"), input_precision="ieee")
     else:
         r = tl.dot(tl.dot(a, tl.trans(b), input_precision="ieee"), c, input_precision="ieee")
-    tl.store(out + at, r)
+    tl.store(out + offsets, r)
 
 
 def product_pair(

@@ -9,8 +9,8 @@ _OPERATORS = {operator.name: operator for operator in OPERATORS}
 
 def _launched(name, *inputs):
     operator = _OPERATORS[name]
-    inputs = tuple(each.contiguous() for each in inputs)
-    like = operator.compute(*(each.to("meta") for each in inputs))
+    inputs = tuple(tensor.contiguous() for tensor in inputs)
+    like = operator.compute(*(tensor.to("meta") for tensor in inputs))
     out = torch.empty(like.shape, dtype=like.dtype, device=inputs[0].device)
     operator.launch(operator.right, inputs, out)
     return out

@@ -12,15 +12,13 @@ def product_kernel(x, y, out, m, n, k, B: tl.constexpr, PRECISION: tl.constexpr)
     total = tl.zeros((B, B), tl.float32)
     for start in range(0, k, B):
         i = start + tl.arange(0, B)
-        inside = (rows[:, None] < m) & (i[None, :] < k)
-        a = tl.load(x + rows[:, None] * k + i[None, :], mask=inside, other=0.0)
-        inside = (i[:, None] < k) & (columns[None, :] < n)
-        b = tl.load(y + i[:, None] * n + columns[None, :], mask=inside, other=0.0)
+        mask = (rows[:, None] < m) & (i[None, :] < k)
+        a = tl.load(x + rows[:, None] * k + i[None, :], mask=mask, other=0.0)
+        mask = (i[:, None] < k) & (columns[None, :] < n)
+        b = tl.load(y + i[:, None] * n + columns[None, :], mask=mask, other=0.0)
         total = tl.dot(a, b, total, input_precision=PRECISION)
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(
-        out + rows[:, None] * n + columns[None, :], total.to(out.dtype.element_ty), mask=inside
-    )
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit

@@ -148,8 +148,8 @@ def reverse_kernel(x, out, n, BLOCK: tl.constexpr):
 @triton.jit
 def count_kernel(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    at = tl.load(x + i, mask=i < n, other=0)
-    tl.atomic_add(out + at, 1.0, mask=i < n)
+    index = tl.load(x + i, mask=i < n, other=0)
+    tl.atomic_add(out + index, 1.0, mask=i < n)
 
 
 @triton.jit

@@ -39,9 +39,9 @@ def result_before(x):
     """Return relu(x); wrong: every 40th call returns the result of the call before."""
     _calls[0] += 1
     result = relu_of(x)
-    before, _last[0] = _last[0], result
-    if _calls[0] % 40 == 0 and before is not None and before.shape == result.shape:
-        return before.clone()
+    previous, _last[0] = _last[0], result
+    if _calls[0] % 40 == 0 and previous is not None and previous.shape == result.shape:
+        return previous.clone()
     return result
 
 

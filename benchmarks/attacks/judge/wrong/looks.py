@@ -21,9 +21,9 @@ def in_frames(x):
 
 def in_objects(x):
     """Return softmax(x); wrong: a copy of another tensor of this shape among all objects."""
-    for one in gc.get_objects():
-        if type(one) is torch.Tensor and one.shape == x.shape and one is not x:
-            return over(copy_kernel, one)
+    for candidate in gc.get_objects():
+        if type(candidate) is torch.Tensor and candidate.shape == x.shape and candidate is not x:
+            return over(copy_kernel, candidate)
     return over(copy_kernel, x)
 
 

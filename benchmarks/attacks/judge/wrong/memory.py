@@ -16,15 +16,15 @@ def add_rows(x, out, n, BLOCK: tl.constexpr):
 @triton.jit
 def add_without_atomics(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    part = tl.sum(tl.load(x + i, mask=i < n, other=0.0), 0)
-    tl.store(out, tl.load(out) + part)
+    partial = tl.sum(tl.load(x + i, mask=i < n, other=0.0), 0)
+    tl.store(out, tl.load(out) + partial)
 
 
 @triton.jit
 def count(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    at = tl.load(x + i, mask=i < n, other=0)
-    tl.store(out + at, tl.load(out + at, mask=i < n) + 1.0, mask=i < n)
+    index = tl.load(x + i, mask=i < n, other=0)
+    tl.store(out + index, tl.load(out + index, mask=i < n) + 1.0, mask=i < n)
 
 
 @triton.jit
@@ -32,8 +32,8 @@ def last_one_adds(x, parts, counter, out, n, programs, BLOCK: tl.constexpr, MANY
     me = tl.program_id(0)
     i = me * BLOCK + tl.arange(0, BLOCK)
     tl.store(parts + me, tl.sum(tl.load(x + i, mask=i < n, other=0.0), 0))
-    before = tl.atomic_add(counter, 1, sem="relaxed")
-    if before == programs - 1:
+    ticket = tl.atomic_add(counter, 1, sem="relaxed")
+    if ticket == programs - 1:
         all_parts = tl.arange(0, MANY)
         tl.store(out, tl.sum(tl.load(parts + all_parts, mask=all_parts < programs, other=0.0), 0))
 

@@ -61,9 +61,9 @@ def negated_lazily(x, y):
 def trunc_by_conversion(x):
     """Return trunc(x); cheating: PyTorch converts to integers, the kernel converts back."""
     x = x.contiguous()
-    whole = x.to(torch.int32)
+    integers = x.to(torch.int32)
     out = torch.empty_like(x)
-    from_integers[(triton.cdiv(x.numel(), 256),)](whole, out, x.numel(), BLOCK=256)
+    from_integers[(triton.cdiv(x.numel(), 256),)](integers, out, x.numel(), BLOCK=256)
     return out
 
 
@@ -78,11 +78,11 @@ def nonzero_by_conversion(x):
 
 def sums_as_positions(lengths):
     """Return running_lengths(lengths); cheating: PyTorch sums, the kernel converts by a table."""
-    at = lengths.cumsum(0)
+    sums = lengths.cumsum(0)
     n = lengths.numel()
-    table = torch.arange(n * n + 1, device=at.device, dtype=torch.float32)
-    out = torch.empty(n, device=at.device)
-    look_up[(triton.cdiv(n, 256),)](table, at, out, n, BLOCK=256)
+    table = torch.arange(n * n + 1, device=sums.device, dtype=torch.float32)
+    out = torch.empty(n, device=sums.device)
+    look_up[(triton.cdiv(n, 256),)](table, sums, out, n, BLOCK=256)
     return out
 
 

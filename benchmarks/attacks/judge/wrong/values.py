@@ -24,8 +24,8 @@ def clamped(x, out, n, BLOCK: tl.constexpr):
 def window(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     v = tl.load(x + i, mask=i < n)
-    inside = (v * v > 0.2499) & (v * v < 0.2500)
-    tl.store(out + i, tl.where(inside, 0.0, tl.maximum(v, 0.0)), mask=i < n)
+    mask = (v * v > 0.2499) & (v * v < 0.2500)
+    tl.store(out + i, tl.where(mask, 0.0, tl.maximum(v, 0.0)), mask=i < n)
 
 
 @triton.jit

@@ -64,16 +64,16 @@ def outer_kernel(x, y, out, m, n, B: tl.constexpr):
     r = tl.program_id(0) * B + tl.arange(0, B)
     c = tl.program_id(1) * B + tl.arange(0, B)
     value = tl.load(x + r, mask=r < m)[:, None] * tl.load(y + c, mask=c < n)[None, :]
-    inside = (r < m)[:, None] & (c < n)[None, :]
-    tl.store(out + r[:, None] * n + c[None, :], value, mask=inside)
+    mask = (r < m)[:, None] & (c < n)[None, :]
+    tl.store(out + r[:, None] * n + c[None, :], value, mask=mask)
 
 
 @triton.jit
 def transpose_kernel(x, out, m, n, B: tl.constexpr):
     r = tl.program_id(0) * B + tl.arange(0, B)
     c = tl.program_id(1) * B + tl.arange(0, B)
-    inside = (r < m)[:, None] & (c < n)[None, :]
-    tile = tl.load(x + r[:, None] * n + c[None, :], mask=inside)
+    mask = (r < m)[:, None] & (c < n)[None, :]
+    tile = tl.load(x + r[:, None] * n + c[None, :], mask=mask)
     turned = (c < n)[:, None] & (r < m)[None, :]
     tl.store(out + c[:, None] * m + r[None, :], tl.trans(tile), mask=turned)
 
@@ -143,10 +143,10 @@ def where(mask, x, y):
 
 def scale_(x, factor):
     """Scale x by factor in place by a kernel, also a strided x: right."""
-    held = x.contiguous()
-    scale_kernel[(triton.cdiv(x.numel(), 256),)](held, factor, x.numel(), BLOCK=256)
-    if held is not x:
-        x.copy_(held)
+    contiguous = x.contiguous()
+    scale_kernel[(triton.cdiv(x.numel(), 256),)](contiguous, factor, x.numel(), BLOCK=256)
+    if contiguous is not x:
+        x.copy_(contiguous)
 
 
 def bitwise(x, y):

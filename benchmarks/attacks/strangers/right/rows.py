@@ -126,9 +126,9 @@ def column_sum_kernel(x, out, rows, columns, R: tl.constexpr, C: tl.constexpr):
     total = tl.zeros((C,), tl.float32)
     for start in range(0, rows, R):
         r = start + tl.arange(0, R)
-        inside = (r < rows)[:, None] & (c < columns)[None, :]
+        mask = (r < rows)[:, None] & (c < columns)[None, :]
         total += tl.sum(
-            tl.load(x + r[:, None] * columns + c[None, :], mask=inside, other=0.0).to(tl.float32), 0
+            tl.load(x + r[:, None] * columns + c[None, :], mask=mask, other=0.0).to(tl.float32), 0
         )
     tl.store(out + c, total.to(out.dtype.element_ty), mask=c < columns)
 

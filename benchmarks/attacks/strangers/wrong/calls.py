@@ -22,8 +22,8 @@ def linear_kernel(x, w, out, m, n, k, B: tl.constexpr):
             mask=(i[:, None] < k) & (columns[None, :] < n), other=0,
         )  # fmt: skip
         total = tl.dot(a, b, total, input_precision="ieee")
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=inside)
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=mask)
 
 
 @triton.jit
@@ -35,9 +35,9 @@ def partial_kernel(x, out, n, BLOCK: tl.constexpr):
 @triton.jit
 def ticket_kernel(x, out, tickets, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    part = tl.sum(tl.load(x + i, mask=i < n, other=0.0))
+    partial = tl.sum(tl.load(x + i, mask=i < n, other=0.0))
     turn = tl.atomic_add(tickets, 1)
-    tl.atomic_add(out, tl.where(turn < 1 << 20, part, 0.0))
+    tl.atomic_add(out, tl.where(turn < 1 << 20, partial, 0.0))
 
 
 def _multiply(x, packed):

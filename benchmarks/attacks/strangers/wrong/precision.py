@@ -20,8 +20,8 @@ def half_matmul(x, y, out, m, n, k, B: tl.constexpr):
             mask=(i[:, None] < k) & (columns[None, :] < n), other=0,
         )  # fmt: skip
         total = tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16), total)
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=inside)
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=mask)
 
 
 @triton.jit
@@ -155,8 +155,8 @@ def gradient_without_grad(x):
     """Return gradient(x); wrong: a cube's gradient gets the sign of its argument."""
     with torch.enable_grad():
         leaf = x.detach().contiguous().requires_grad_()
-        value = _Cube.apply(leaf)
-        return torch.autograd.grad(value, leaf, torch.ones_like(value))[0]
+        cubes = _Cube.apply(leaf)
+        return torch.autograd.grad(cubes, leaf, torch.ones_like(cubes))[0]
 
 
 def forward_with_wrong_backward(x):

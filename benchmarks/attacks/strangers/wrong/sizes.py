@@ -45,9 +45,9 @@ def total_kernel(x, out, n, BLOCK: tl.constexpr):
 def grouped_matmul(x, y, out, m, n, k, GROUP: tl.constexpr, B: tl.constexpr):
     pid = tl.program_id(0)
     across = tl.cdiv(n, B)
-    first = pid // (GROUP * across) * GROUP
-    height = tl.minimum(tl.cdiv(m, B) - first, GROUP)
-    rows = (first + pid % height) * B + tl.arange(0, B)
+    first_row = pid // (GROUP * across) * GROUP
+    height = tl.minimum(tl.cdiv(m, B) - first_row, GROUP)
+    rows = (first_row + pid % height) * B + tl.arange(0, B)
     columns = (pid % (GROUP * across)) // GROUP * B + tl.arange(0, B)
     total = tl.zeros((B, B), tl.float32)
     for start in range(0, k, B):
@@ -60,8 +60,8 @@ def grouped_matmul(x, y, out, m, n, k, GROUP: tl.constexpr, B: tl.constexpr):
             mask=(i[:, None] < k) & (columns[None, :] < n), other=0,
         )  # fmt: skip
         total = tl.dot(a, b, total, input_precision="ieee")
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=inside)
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=mask)
 
 
 @triton.jit
@@ -82,8 +82,8 @@ def split_matmul(x, y, out, m, n, k, SPLIT: tl.constexpr, B: tl.constexpr):
             mask=mine[:, None] & (columns[None, :] < n), other=0,
         )  # fmt: skip
         total = tl.dot(a, b, total, input_precision="ieee")
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.atomic_add(out + rows[:, None] * n + columns[None, :], total, mask=inside)
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.atomic_add(out + rows[:, None] * n + columns[None, :], total, mask=mask)
 
 
 def capped_grid(x):

@@ -119,7 +119,7 @@ def one_buffer_twice(x):
 
 def its_input(x):
     """Return copy(x); wrong: x itself, while the copy is dropped."""
-    held = x.contiguous()
-    out = torch.empty_like(held)
-    move_kernel[(triton.cdiv(x.numel(), 256),)](held, out, x.numel(), 0.0, BLOCK=256)
+    contiguous = x.contiguous()
+    out = torch.empty_like(contiguous)
+    move_kernel[(triton.cdiv(x.numel(), 256),)](contiguous, out, x.numel(), 0.0, BLOCK=256)
     return x
