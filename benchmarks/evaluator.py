@@ -225,7 +225,7 @@ def compile_cases(worker: Worker) -> None:
 
 
 class Run:
-    """Time, machine and commit of a benchmark, created when it begins."""
+    """Start time and machine load of a benchmark; `facts` adds machine and commit at the end."""
 
     def __init__(self) -> None:
         self._began, self._load = time.time(), os.getloadavg()

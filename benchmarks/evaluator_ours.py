@@ -130,8 +130,8 @@ class Ours:
     def without_plans(self, case: Case, arguments: dict[str, Any]) -> list[Argument]:
         """Delete the case's plans; return new arguments, without derived facts.
 
-        Plans are kept with modules, and by the text where `kvtrace.evaluate.parsed` read it, which
-        is not asked here: so neither memory nor disk has one.
+        Plans are stored with modules. Those stored by IR text belong to `kvtrace.evaluate.parsed`,
+        which is not used here.
         """
         plans_of(self.module(case)).forget()
         return bound_arguments(arguments)

@@ -143,7 +143,7 @@ def measured(rounds: int, settings: list[str]) -> dict[str, dict[str, list[float
 
 
 def recorded(plain: dict[str, str], folder: Path, setting: str) -> dict[str, str]:
-    """Return environment variables for a recording in `folder` with a setting."""
+    """Return `plain` plus the variables for a recording in `folder` with a setting."""
     setting_folder = folder / setting
     return plain | {
         "KVTRACE": str(setting_folder / "out"),

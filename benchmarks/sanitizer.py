@@ -179,7 +179,7 @@ def print_ratios(figures: Figures, clock: str) -> dict[str, dict[str, float]]:
 
 
 def affine(column: dict[str, float]) -> list[float]:
-    """Return the ratios of kernels whose addresses depend on no data."""
+    """Return the ratios in a column for kernels whose addresses do not depend on data."""
     return [ratio for case, ratio in column.items() if GATHER not in case]
 
 

@@ -29,7 +29,7 @@ Note = Callable[[str], None]
 
 
 def quietly(_note: str) -> None:
-    """Ignore a note: another reader of the same rows reports it."""
+    """Ignore a note, where another reader reports notes on the same rows."""
 
 
 def run_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: Note) -> pa.Table:

@@ -126,7 +126,7 @@ def redact(
 
 
 class _RedactedCopy:
-    """The copy while it is write."""
+    """Writer of a redacted copy, with the pseudonyms and new ids assigned so far."""
 
     def __init__(
         self, source: Path, out: Path, left_out: frozenset[Private], rewrite: RewriteIr
@@ -361,7 +361,7 @@ class _RedactedCopy:
 
 
 def _mapped_values(values: pa.Array, kind: pa.DataType, change: Callable[[Any], Any]) -> pa.Array:
-    """Return an array of type `kind` with `change` applied to each value, for texts once each."""
+    """Return an array of type `kind` with `change` applied to every value (once per text)."""
     if pa.types.is_nested(kind):
         return pa.array([change(value) for value in values.to_pylist()], kind)
     is_name = pa.types.is_dictionary(kind)

@@ -1,4 +1,4 @@
-"""A run: one recorded process, as a row of the table `runs`."""
+"""Runs: the recorded processes, each a row of the table `runs`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -56,7 +56,10 @@ _WORD: Final = (1 << 64) - 1
 
 @dataclass(slots=True)
 class SpoolContents:
-    """Contents of a spool: rows by table and key; (first `seq`, launches packed as `ROW`)."""
+    """Contents of a spool: known columns of rows by table and key, and packed launches.
+
+    `launches` has pairs of the first `seq` and of launches packed as `ROW`, in order.
+    """
 
     rows: dict[str, dict[Any, dict[str, Any]]] = field(default_factory=dict)
     launches: list[tuple[int, bytes]] = field(default_factory=list)

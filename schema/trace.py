@@ -50,7 +50,7 @@ __all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "select_runs", 
 
 
 class _Deduplication(NamedTuple):
-    """Function `rows` that removes repeated rows of a run, and the columns that it needs."""
+    """Removal of a run's repeated rows by the function `rows`, which needs the columns `keys`."""
 
     keys: tuple[str, ...]
     rows: Callable[[pa.Table], pa.Table]

@@ -37,7 +37,7 @@ def same_results(
     """Record both versions; return the answer to "same results?" and its evidence.
 
     Args:
-        versions: The text of each program, what launches its kernel, and how it is recorded.
+        versions: (text of the program, function that launches its kernel, capture's options) each.
 
     """
     root = Path(tempfile.mkdtemp())

@@ -1,4 +1,4 @@
-"""One case of an attack, and the answers that a verdict can give."""
+"""Types of an attack: its cases, and the answers of a verdict."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -30,7 +30,7 @@ class Source:
     """A public file with kernels, and a function that runs them.
 
     Attributes:
-        name: as edits name it.
+        name: the name that edits use.
         path: of the file, below the folder `FOLDER` or below where packages are installed.
         run: runs the kernels of the module; with True on inputs that mistakes show on which common
             numbers hide.
@@ -46,7 +46,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit: a source by name, what it does to the results, and the replacement."""
+    """An edit of a source: its effect on results (`kind`), the reason, and the replacement."""
 
     source: str
     kind: Kind

@@ -1,4 +1,4 @@
-"""Each operator as its definition says it, a program per element or row; inputs, then the output.
+"""Plain kernels of operators, with a program per element or row; arguments: inputs, output.
 
 Functions of one number are arguments of kernels, so that a wrong twin is another function.
 """
@@ -97,7 +97,7 @@ def pooled_2d(
     x, out, height, width, stride, padding, down, across, KIND: tl.constexpr,
     SIZE: tl.constexpr, SKIPPED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Pool square windows of an image, whose output is `down` by `across`."""
+    """Store the pooled square windows of an image; the output is `down` by `across`."""
     image, row, to = tl.program_id(0), tl.program_id(1), tl.arange(0, BLOCK)
     total = tl.full((BLOCK,), float("-inf") if KIND == "max" else 0.0, tl.float32)
     for i in tl.static_range(SIZE):

@@ -1,4 +1,4 @@
-"""Runs of attempts, and measurements of what they let out or take.
+"""Runs of attempts to leave the confinement, and measurements of leaks, memory and time.
 
 The judge runs with `--seconds 20 --memory 512`. Escaped is what brings out bytes of a secret, sends
 a packet, leaves a process, or gets a wrong kernel called right; what takes 1.2 times the memory, or

@@ -1,4 +1,4 @@
-"""Candidates as cases: a file and an entry that `kvtrace judge` is asked about."""
+"""Cases of an attack on `kvtrace judge`, made from a candidate's file and entry."""
 
 import ast
 import json

@@ -1,4 +1,4 @@
-"""Results that deceive by how kernels are launched: places, order, limits, shared memory."""
+"""Pairs whose kept results deceive by launches: strides, order, limits, shared storages."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Pairs of versions of a kernel whose kept results are compared, and how kvtrace is asked."""
+"""Pairs of versions of a kernel whose kept results `kvtrace diff` compares."""
 
 import contextlib
 import os
@@ -51,10 +51,10 @@ class Pair:
     """Two bodies of a kernel, and whether their kept results are the same.
 
     Attributes:
-        same: whether what the recorded launches compute is the same up to rounding; None: what is
-            kept does not decide it, so that neither yes nor no is right.
+        same: whether the recorded launches' results are the same up to rounding; None if the kept
+            results do not decide it, so that neither yes nor no is right.
         launch: launches both versions; `launch_after` the second one, if it is launched otherwise.
-        check: what is kept of each side.
+        check: the setting KVTRACE_CHECK of both recordings.
         limit: KVTRACE_CHECK_BYTES.
     """
 

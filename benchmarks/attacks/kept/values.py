@@ -1,4 +1,4 @@
-"""Results that differ by a special value, or by less than a wide bound."""
+"""Pairs whose results differ by a special value, or by less than a wide bound."""
 
 from math import inf, nan
 from typing import Any

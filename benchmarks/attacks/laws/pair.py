@@ -1,4 +1,4 @@
-"""Pairs of formulas that laws of real numbers make equal, or nearly: run and asked about."""
+"""Pairs of formulas that a law of real numbers makes equal, their truth, and kvtrace's answer."""
 
 import math
 import shutil

@@ -1,4 +1,4 @@
-"""Batches of rows whose data go with the row, and cases that run a kernel on them."""
+"""Batches whose rows have the same data at any position, and cases that run kernels on them."""
 
 import io
 import json

@@ -1,4 +1,4 @@
-"""Rows that share a program, a loop or a launch with others: a second stranger's kernels."""
+"""Kernels by a second author, in which rows share a program, a loop or a launch."""
 
 # ruff: noqa: SIM108 - kernels of one signature, written as authors do
 

@@ -1,4 +1,4 @@
-"""What a launch chooses by its batch: splits, seeds, options. A second stranger's kernels."""
+"""Kernels by a second author, whose splits, seeds or options depend on the batch."""
 
 # ruff: noqa: ARG001 - kernels of one signature, written as authors do
 

@@ -1,4 +1,4 @@
-"""Rows whose data tables find: caches, packed sequences, experts. A second stranger's kernels."""
+"""Kernels by a second author that find rows by tables: caches, packed sequences, experts."""
 
 # ruff: noqa: ARG001 - kernels of one signature, written as authors do
 

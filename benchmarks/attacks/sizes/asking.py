@@ -1,4 +1,4 @@
-"""Questions to `kvtrace sizes`: a range of sizes, its truth by a model, and the answer.
+"""Cases for `kvtrace sizes`: a range of sizes, a model of the truth, and kvtrace's answer.
 
 A model is the kernel's address arithmetic once more in NumPy, with integers that wrap at 32 bits.
 It gets numbers alone (scalars, extents, the grid), so that it is evaluated at sizes that no tensor
@@ -146,7 +146,7 @@ Model = Callable[[Evaluation], None]
 
 @dataclass(frozen=True)
 class Question:
-    """A range of a quantity, the recorded sizes, and functions from a size to launch and model."""
+    """A range of sizes, with the recorded sizes, the launch at a size, and a model of the truth."""
 
     kernel: Any
     launch: Callable[[int], Launch]

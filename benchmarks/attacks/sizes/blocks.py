@@ -1,4 +1,4 @@
-"""Parts of a loop, windows, causal blocks, block pointers and descriptors."""
+"""Kernels with parts of loops, windows, causal blocks, block pointers and descriptors."""
 
 # ruff: noqa: PIE808 - kernels are written as their authors write them
 

@@ -1,4 +1,4 @@
-"""Masks of one dimension near the end of int32: tiles, shifts, rings."""
+"""Kernels with one-dimensional masks near the end of int32: tiles, shifts, rings."""
 
 import numpy as np
 import triton

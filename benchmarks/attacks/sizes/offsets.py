@@ -1,4 +1,4 @@
-"""Offsets of one dimension that are computed otherwise: bits, quotients, widths, reflection."""
+"""Kernels with unusual one-dimensional offsets: bits, quotients, widths, reflection."""
 
 import numpy as np
 import triton

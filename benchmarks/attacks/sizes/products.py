@@ -1,4 +1,4 @@
-"""Rows and columns, flat grids, and products of matrices."""
+"""Kernels over rows and columns, with flat grids, and products of matrices."""
 
 # ruff: noqa: PIE808 - kernels are written as their authors write them
 

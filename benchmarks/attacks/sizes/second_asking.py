@@ -1,4 +1,4 @@
-"""Short forms for the second attack on `sizes`: a decorator of kernels, and their usual launch."""
+"""Decorator of kernels and their usual launch, for the second attack on `kvtrace sizes`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""Extents that follow sizes otherwise: triangles, pages, batches, chunks, early returns."""
+"""Kernels whose extents depend on sizes in other ways: triangles, pages, batches, chunks."""
 
 # ruff: noqa: ARG001, PIE808 - kernels are written as their authors write them
 

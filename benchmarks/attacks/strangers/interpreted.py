@@ -1,4 +1,4 @@
-"""One candidate in Triton's interpreter beside PyTorch: exit code 0 where they agree.
+"""Comparison of a candidate in Triton's interpreter with PyTorch; exit code 0 if they agree.
 
     TRITON_INTERPRET=1 python -m benchmarks.attacks.strangers.interpreted FILE ENTRY REFERENCE …
 

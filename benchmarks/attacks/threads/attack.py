@@ -1,4 +1,4 @@
-"""Cases of races: a kernel with one launch, the question to kvtrace, and models of the truth.
+"""Cases of races: a kernel with one launch, kvtrace's answer, and models of the truth.
 
 Truth comes in two models. `clash_free` takes what threads touch between barriers. `outcomes` takes
 threads as generators of memory operations and runs them in all orders, where a store may arrive

@@ -1,4 +1,4 @@
-"""Programs whose lanes meet where a barrier is, is on some paths only, or only looks like one."""
+"""Programs with accesses around barriers, also barriers on some paths only, or false ones."""
 
 import torch
 import triton

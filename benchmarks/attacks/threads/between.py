@@ -1,4 +1,4 @@
-"""Launches whose programs meet, or seem to."""
+"""Launches whose programs touch the same bytes, or seem to."""
 
 import torch
 import triton

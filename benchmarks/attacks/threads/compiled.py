@@ -1,4 +1,4 @@
-"""Programs whose order depends on what they are compiled to: layouts, and barriers of other ops.
+"""Programs whose order depends on compiled code: layouts, and barriers of other ops.
 
 Which barriers there are, and which threads have a lane, was read in the TTGIR and PTX that Triton
 3.7.1 makes for cuda:90 with four warps.

@@ -1,4 +1,4 @@
-"""Programs of several CTAs, of which a barrier holds one."""
+"""Programs of several CTAs, where a barrier holds the threads of one CTA."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Programs of which one thread, or one warp, loads what others store."""
+"""Programs in which one thread, or one warp, loads elements that other threads store."""
 
 import torch
 import triton

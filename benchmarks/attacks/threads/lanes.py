@@ -1,4 +1,4 @@
-"""Programs in which integers, masks and aliases decide which lanes meet."""
+"""Programs in which integers, masks and aliases decide which lanes touch the same bytes."""
 
 import torch
 import triton

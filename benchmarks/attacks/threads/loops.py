@@ -1,4 +1,4 @@
-"""Programs whose lanes meet in different trips of loops."""
+"""Programs whose lanes touch the same bytes in different trips of loops."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Blocks of 512 lanes: arguments, places of lanes, and truths where lanes exchange elements."""
+"""Arguments for blocks of 512 lanes, and truths for lanes that exchange elements."""
 
 import torch
 

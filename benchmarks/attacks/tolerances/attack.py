@@ -1,4 +1,4 @@
-"""An attack on derived tolerances: a kernel, its problem, and the truth about its results.
+"""Attacks on derived tolerances: a kernel, its reference, and the truth about its results.
 
 The truth does not use derived tolerances. kvtrace's evaluator runs the kernel as a mere
 interpreter, and its result is compared with the reference in float64. Right is what is off by no

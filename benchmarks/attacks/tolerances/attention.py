@@ -1,4 +1,4 @@
-"""Attention, softmax and gated chunks."""
+"""Kernels of attention, softmax and gated chunks."""
 
 import numpy as np
 import torch

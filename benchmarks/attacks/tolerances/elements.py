@@ -1,4 +1,4 @@
-"""Elementwise functions, roundings, quantization, optimizers, norms and rotary embeddings."""
+"""Kernels of elementwise functions, quantization, optimizers, norms and rotary embeddings."""
 
 import torch
 import triton

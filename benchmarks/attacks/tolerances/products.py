@@ -1,4 +1,4 @@
-"""Products of matrices, quantized or not, distances, losses."""
+"""Kernels of matrix products, quantized or not, distances, losses."""
 
 import torch
 import triton

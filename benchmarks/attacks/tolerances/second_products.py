@@ -1,4 +1,4 @@
-"""Products, attention, scans, maps and their mistakes, by a second stranger."""
+"""Products, attention, scans and maps by a second author, right and wrong."""
 
 # ruff: noqa: ARG001, SIM108 - kernels of one signature, written as authors do
 

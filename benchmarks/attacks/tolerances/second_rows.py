@@ -1,4 +1,4 @@
-"""Norms, softmaxes, losses and their mistakes, by a second stranger."""
+"""Norms, softmaxes and losses by a second author, right and wrong."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Sums, variances and log-sum-exp: in every order, and with one number wrong."""
+"""Kernels of sums, variances and log-sum-exp: in every order, and with one wrong number."""
 
 import torch
 import triton

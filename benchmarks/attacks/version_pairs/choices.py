@@ -1,4 +1,4 @@
-"""Maxima, minima, choices, ties: NaNs, signs of zeros, equal values."""
+"""Pairs about maxima, minima, choices and ties: NaNs, signs of zeros, equal values."""
 
 # ruff: noqa: ARG001, SIM108 - kernels of one signature, written as authors do
 

@@ -1,4 +1,4 @@
-"""Inputs that show where versions part: ordinary and awkward numbers."""
+"""Inputs that show where two versions differ: ordinary and special numbers."""
 
 from collections.abc import Callable
 

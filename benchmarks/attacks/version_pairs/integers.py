@@ -1,4 +1,4 @@
-"""Integers: signs, shifts, widths, overflow, wraparound."""
+"""Pairs about integers: signs, shifts, widths, overflow, wraparound."""
 
 # ruff: noqa: ARG001, SIM108 - kernels of one signature, written as authors do
 

@@ -1,4 +1,4 @@
-"""Neighbors of the pairs that were answered falsely: more kernels of the same classes."""
+"""Pairs like those that were answered falsely: more kernels of the same classes."""
 
 # ruff: noqa: ARG001, B007, PIE808, SIM108 - kernels of one signature, written as authors do
 

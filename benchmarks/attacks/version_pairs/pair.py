@@ -1,4 +1,4 @@
-"""Pairs of versions of a kernel: recorded, asked about and evaluated."""
+"""Pairs of versions of a kernel, their evaluation, and kvtrace's answer."""
 
 import shutil
 import tempfile

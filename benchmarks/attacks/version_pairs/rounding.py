@@ -1,4 +1,4 @@
-"""Rounding: where numbers are rounded, to what, and how constants are folded."""
+"""Pairs about rounding: where numbers are rounded, to which type, and how constants fold."""
 
 # ruff: noqa: ARG001, SIM108 - kernels of one signature, written as authors do
 

@@ -1,4 +1,4 @@
-"""Versions of maps, by a second stranger: casts, comparisons, contractions, places of stores."""
+"""Versions of maps by a second author: casts, comparisons, contractions, order of stores."""
 
 # ruff: noqa: ARG001, SIM102 - kernels of one signature, written as authors do
 

@@ -1,4 +1,4 @@
-"""Versions of reductions and products, by a second stranger: orders, identities, padding."""
+"""Versions of reductions and products by a second author: orders, identities, padding."""
 
 # ruff: noqa: ARG001, SIM102, SIM108 - kernels of one signature, written as authors do
 

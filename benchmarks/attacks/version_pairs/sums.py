@@ -1,4 +1,4 @@
-"""Sums, scans, products of matrices, normalizations."""
+"""Pairs about sums, scans, products of matrices and normalizations."""
 
 # ruff: noqa: ARG001, PIE808, SIM108 - kernels of one signature, written as authors do
 

@@ -1,4 +1,4 @@
-"""Kernels that look at the addresses that they get."""
+"""Candidate whose kernel depends on the address of its input."""
 
 import torch
 import triton

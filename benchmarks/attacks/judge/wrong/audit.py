@@ -1,4 +1,4 @@
-"""An audit hook and a profile function."""
+"""Candidates that disturb the judge by an audit hook and by a profile function."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""A model that ignores a buffer."""
+"""Candidate model that ignores a buffer."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Candidates that are right in some of their calls, or until their results were read."""
+"""Candidates that are wrong in some calls, or change results after they are returned."""
 
 import gc
 import random

@@ -1,4 +1,4 @@
-"""A candidate that looks at the clock."""
+"""Candidate whose results depend on the time since its import."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""Inputs without an element."""
+"""Candidate whose own inputs have no elements."""
 
 import torch
 from kernels import copy_kernel, over

@@ -1,4 +1,4 @@
-"""The process ends early."""
+"""Candidates that end the process early."""
 
 import atexit
 import os

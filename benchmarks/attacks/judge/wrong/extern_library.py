@@ -1,4 +1,4 @@
-"""Another library in place of libdevice."""
+"""Candidate whose kernel is linked with a false libdevice."""
 
 from pathlib import Path
 

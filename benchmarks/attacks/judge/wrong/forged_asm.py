@@ -1,4 +1,4 @@
-"""The IR that a compiled kernel holds is replaced by another."""
+"""Candidate that replaces the IR of its compiled kernel by that of another kernel."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Messages of other processes are forged."""
+"""Candidate that writes forged verdicts to all file descriptors."""
 
 import json
 import os

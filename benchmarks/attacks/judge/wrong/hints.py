@@ -1,4 +1,4 @@
-"""Kernels whose hints to the compiler are false."""
+"""Candidates whose kernels give false hints to the compiler."""
 
 import triton
 import triton.language as tl

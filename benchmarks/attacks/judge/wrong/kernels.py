@@ -1,4 +1,4 @@
-"""Kernels that are right, which candidates here misuse, and functions that use them rightly."""
+"""Right kernels that the wrong candidates misuse, and right functions that launch them."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Candidates that look for the judge, its inputs and results."""
+"""Candidates that look for the judge, and for its inputs and results, in the process."""
 
 import gc
 import os

@@ -1,4 +1,4 @@
-"""Kernels that use memory that nobody wrote, or that others write at the same time."""
+"""Candidates whose kernels read memory that is unwritten, or written at the same time."""
 
 import numpy as np
 import torch

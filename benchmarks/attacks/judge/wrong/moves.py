@@ -1,4 +1,4 @@
-"""PyTorch computes by what looks like moving elements, or like choosing positions."""
+"""Candidates that let PyTorch compute, by operators that seem only to move or index elements."""
 
 import torch
 import triton
@@ -54,7 +54,7 @@ def sum_by_scatter(x, at, out):
 
 
 def negated_lazily(x, y):
-    """Return subtract(x, y); cheating: PyTorch negates in a copy of a view, the kernel adds."""
+    """Return subtract(x, y); cheating: PyTorch negates y lazily, and the kernel adds."""
     return over(add_kernel, x.contiguous(), torch._neg_view(y.contiguous()).clone())
 
 

@@ -1,4 +1,4 @@
-"""Inputs that are NaN."""
+"""Candidate whose own inputs are NaN."""
 
 import torch
 from kernels import copy_kernel, over

@@ -1,4 +1,4 @@
-"""Inputs of which one factor is diagonal."""
+"""Candidate whose own inputs have a diagonal matrix as second factor."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""A kernel whose source is replaced after it was compiled."""
+"""Candidate whose kernel changes after the first calls."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""A hook of Triton's compiler that changes what is compiled after the IR that is recorded."""
+"""Candidate with a hook of Triton's compiler that changes PTX after the IR was recorded."""
 
 import triton
 from kernels import relu_of

@@ -1,4 +1,4 @@
-"""A model that brings its own number."""
+"""Candidate model that is right only for its own constructor argument."""
 
 import torch
 from kernels import copy_kernel, over

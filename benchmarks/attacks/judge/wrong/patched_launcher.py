@@ -1,4 +1,4 @@
-"""Triton's launcher is replaced."""
+"""Candidate that replaces Triton's launcher."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""PyTorch's own functions are replaced."""
+"""Candidate that replaces PyTorch's own functions."""
 
 import torch
 from kernels import copy_kernel, over

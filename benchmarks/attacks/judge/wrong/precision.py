@@ -1,4 +1,4 @@
-"""Kernels that give up precision, or compute nearly the same."""
+"""Candidates with too little precision, or with approximations."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""What is returned is not what was computed, or changes what was given."""
+"""Candidates that return other tensors than computed, or overwrite their inputs."""
 
 import ctypes
 

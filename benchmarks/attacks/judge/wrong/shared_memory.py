@@ -1,4 +1,4 @@
-"""A kernel that no device can hold."""
+"""Candidate whose kernel needs more shared memory than a device has."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Kernels that are wrong for sizes, strides or numbers that a test may not have."""
+"""Candidates that are wrong only for some sizes, strides or numbers."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Inputs that are sorted already."""
+"""Candidate whose own inputs are sorted already."""
 
 import torch
 from kernels import copy_kernel, over

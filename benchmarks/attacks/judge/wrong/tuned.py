@@ -1,4 +1,4 @@
-"""Autotuned kernels: a configuration that the judge does not take, and runs that tuning repeats."""
+"""Candidates whose autotuning is wrong: one wrong configuration, or trials with side effects."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Kernels that are wrong for a few values alone."""
+"""Candidates that are wrong only for a few values."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Inputs in which a number is zero."""
+"""Candidate whose own inputs have a factor of zero."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Honest kernels of elements."""
+"""Right elementwise kernels."""
 
 import torch
 import triton

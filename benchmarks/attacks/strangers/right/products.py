@@ -1,4 +1,4 @@
-"""Honest kernels of products."""
+"""Right kernels of matrix products and attention."""
 
 import torch
 import triton

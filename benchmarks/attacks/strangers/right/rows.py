@@ -1,4 +1,4 @@
-"""Honest kernels of rows: reductions, norms, scans, losses, pools."""
+"""Right kernels over rows: reductions, norms, scans, losses, pools."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Kernels that are wrong in later calls."""
+"""Candidates that are wrong in later calls."""
 
 import functools
 

@@ -1,4 +1,4 @@
-"""Kernels that a device runs otherwise: promises that are not kept, races, limits."""
+"""Candidates that are wrong on a device: false hints, races, limits."""
 
 import torch
 import triton

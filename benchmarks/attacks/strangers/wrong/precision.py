@@ -1,4 +1,4 @@
-"""Kernels of too little precision."""
+"""Candidates with too little precision."""
 
 import torch
 import triton

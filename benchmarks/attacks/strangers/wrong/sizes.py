@@ -1,4 +1,4 @@
-"""Kernels that are wrong only for some sizes."""
+"""Candidates that are wrong only for some sizes."""
 
 import torch
 import triton

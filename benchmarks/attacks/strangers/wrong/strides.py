@@ -1,4 +1,4 @@
-"""Kernels that are wrong only for some strides, or for tensors that share memory."""
+"""Candidates that are wrong only for some strides, or for tensors that share memory."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Kernels that are wrong only for some values."""
+"""Candidates that are wrong only for some values."""
 
 import torch
 import triton
