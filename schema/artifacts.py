@@ -108,8 +108,8 @@ def _refuse_swollen(row: Mapping[str, Any], source: str) -> None:
     size, compressed = row["size_bytes"], len(row["bytes"])
     if row["kind"] != "tensor" and size > max(_MOST_OF_TEXT, _MOST_GROWTH * compressed):
         raise DamagedFile(
-            f"an artifact of kind {row['kind']} in {source} says that its {compressed:,} bytes "
-            f"hold {size:,}; kvtrace trace validate lists all that is damaged"
+            f"an artifact of kind {row['kind']} in {source} claims to expand from {compressed:,} "
+            f"to {size:,} bytes; kvtrace trace validate lists all damaged files"
         )
 
 

@@ -50,7 +50,7 @@ def batch_of_columns(table: Table, columns: Mapping[str, ColumnValues]) -> pa.Re
     for name in table.keys:
         nulls = arrays[name].null_count if name in arrays else count
         if nulls:
-            raise SchemaMismatch(f"{table.name}.{name} is a key, and {nulls} rows do not set it")
+            raise SchemaMismatch(f"{table.name}.{name} is a key, but null in {nulls} rows")
     return pa.RecordBatch.from_arrays(full_columns, schema=schema)
 
 
@@ -87,7 +87,7 @@ def conformed(table: Table, rows: pa.Table) -> pa.Table:
             ) from error
     for name in table.keys:
         if columns[table.schema.get_field_index(name)].null_count:
-            raise SchemaMismatch(f"{table.name}.{name} is a key, and some rows do not set it")
+            raise SchemaMismatch(f"{table.name}.{name} is a key, but null in some rows")
     return pa.table(columns, schema=table.schema)
 
 

@@ -49,7 +49,7 @@ from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
 
 #: Tables of which several parts may have the same row, with their keys.
 _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
-_MEANWHILE: Final = "it was written to at the same time; call kvtrace trace compact again"
+_MEANWHILE: Final = "another process wrote to it meanwhile; call kvtrace trace compact again"
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +229,7 @@ def _merge_plan(
             _refuse_foreign(path, facts, run_id, pass_name)
             facts = replace(facts, format_version=FORMAT_VERSION)
             if common_facts is not None and facts != common_facts:
-                raise _Busy(f"the parts of {pass_name or 'the recording'} differ in what they say")
+                raise _Busy(f"the parts of {pass_name or 'the recording'} have different metadata")
             common_facts = facts
         assert common_facts is not None
         parts.append(_MergedPart(_merged_part_name(pass_name, paths), paths, common_facts))
@@ -248,7 +248,7 @@ def _merged_part_name(pass_name: str, paths: Sequence[Path]) -> str:
 
 def _refuse_foreign(path: Path, facts: FileFacts, run_id: str, pass_name: str) -> None:
     if facts.run_id != run_id or (facts.pass_name or "") != pass_name:
-        raise DamagedFile(f"{path} is not what its name says; kvtrace trace validate says more")
+        raise DamagedFile(f"{path} does not match its name; kvtrace trace validate says more")
     if version_numbers(facts.format_version) > version_numbers(FORMAT_VERSION):
         raise _Busy(f"it has format version {facts.format_version}; a newer kvtrace can compact it")
 
@@ -272,7 +272,7 @@ def _refuse_busy(folder: Path, listing: dict[str, tuple[int, int, int]]) -> None
     if any(is_running(process) for _, process in left_behind(folder)):
         raise _Busy("a pass is writing to it; call kvtrace trace compact again")
     if any((folder / name).is_dir() for name in listing):
-        raise _Busy("there is a folder in it, which kvtrace did not make")
+        raise _Busy("it contains a folder that kvtrace did not create; move the folder away")
 
 
 def _is_temporary_file(folder: Path, name: str) -> bool:
@@ -296,8 +296,8 @@ def _write_merged(
         dropped += sum(map(_row_count, part.sources)) - _row_count(new_folder / part.name)
     if dropped != repeated:
         raise DamagedFile(
-            f"{table.name} would have lost {dropped - repeated} rows, so it was left as it is; "
-            "kvtrace trace validate lists what is damaged"
+            f"{table.name} would have lost {dropped - repeated} rows, so it was not compacted; "
+            "kvtrace trace validate lists damaged files"
         )
 
 

@@ -84,7 +84,7 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
         DamagedFile: the content cannot be decompressed, or does not match the hash.
 
     """
-    advice = "restore the file from a copy; kvtrace trace validate lists all that is damaged"
+    advice = "restore the file from a copy; kvtrace trace validate lists all damaged files"
     if not 0 <= size_bytes <= MOST_BYTES:
         raise DamagedFile(
             f"artifact {sha256[:12]} in {source} says that it has {size_bytes:,} bytes, and at "

@@ -76,7 +76,7 @@ def replace_parts(
         carry_out(out, _commit_or_discard(out, run_id, pass_name, temporaries))
     except OSError as error:
         raise TraceWriteError(
-            f"what the pass {pass_name} found cannot be written to {out} "
+            f"the results of the pass {pass_name} cannot be written to {out} "
             f"({error.strerror or error}); captured tables are unchanged"
         ) from error
 

@@ -58,7 +58,7 @@ def write_excerpt(selection: "Selection", out: str | os.PathLike[str]) -> None:
             _write_run(selection.trace, run, Path(out))
     except OSError as error:
         raise TraceWriteError(
-            f"{out} cannot be written ({error.strerror or error}); the trace is as it was"
+            f"{out} cannot be written ({error.strerror or error}); the trace is unchanged"
         ) from error
 
 

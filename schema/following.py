@@ -71,8 +71,8 @@ class Follower:
         """
         if os.name == "nt":
             raise BadSetting(
-                "a run is followed through its open files, which Windows would not let the program "
-                "remove; follow it on Linux or macOS, or look with kvtrace info"
+                "following a run keeps its files open, and Windows would not let the program "
+                "remove them; follow it on Linux or macOS, or call kvtrace info"
             )
         self._out = out
         self._columns = columns

@@ -166,7 +166,7 @@ def refuse_irregular(path: Path) -> os.stat_result:
         if not path.is_symlink():
             raise
         raise DamagedFile(
-            f"{path} is a link that leads nowhere ({error.strerror}); put the file itself there"
+            f"{path} is a link to a missing file ({error.strerror}); replace it by the file"
         ) from error
     if not stat.S_ISREG(status.st_mode):
         raise DamagedFile(f"{path} is not a file; move it out of the trace")
@@ -186,8 +186,8 @@ def refuse_links(out: Path, *, runs: bool = True) -> None:
         for folder in (table, *(_entries(table) if runs and table.is_dir() else ())):
             if folder.is_symlink() and not folder.is_file():
                 raise TraceWriteError(
-                    f"{folder} is a link to a folder elsewhere, and nothing is written through "
-                    "links; put the folder itself there, or copy the trace"
+                    f"{folder} is a link to a folder elsewhere, and kvtrace does not write through "
+                    "links; replace it by the folder, or copy the trace"
                 )
 
 

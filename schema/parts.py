@@ -87,8 +87,8 @@ def _part_writer(table: Table, facts: FileFacts, batches: Batches) -> Callable[[
                 reserve_checksum(writer)
         except pa.ArrowInvalid as error:
             raise DamagedFile(
-                f"rows of {table.name} are not as the format has them ({_reason(error)}), so "
-                "nothing is made of them; kvtrace trace validate says what is wrong"
+                f"rows of {table.name} do not fit the format ({_reason(error)}), so no file was "
+                "written; kvtrace trace validate says what is wrong"
             ) from error
         fill_checksum(path)
 
@@ -225,10 +225,10 @@ def _refuse_swollen(file: Any, status: os.stat_result) -> None:
             group.total_byte_size, group.num_rows * metadata.num_columns * _VALUE_BYTES
         )
     if max(expanded_bytes, metadata.num_rows) > max_bytes:
-        raise ValueError(f"its {file_bytes:,} bytes say that they hold {expanded_bytes:,}")
+        raise ValueError(f"its {file_bytes:,} bytes claim to expand to {expanded_bytes:,}")
     table = (metadata.metadata or {}).get(TABLE_KEY, b"").decode(errors="replace")
     if table in _OBJECT_TABLES and metadata.num_rows > max(_MANY_ROWS, file_bytes // _OBJECT_BYTES):
-        raise ValueError(f"its {file_bytes:,} bytes say that they hold {metadata.num_rows:,} rows")
+        raise ValueError(f"its {file_bytes:,} bytes claim to hold {metadata.num_rows:,} rows")
     file_identity = status.st_ino, file_bytes, status.st_mtime_ns
     max_bytes = max(_MAX_SMALL_BYTES, _MAX_TEXT_GROWTH * file_bytes)
     if metadata.num_rows * stored_bytes <= max_bytes or file_identity in _CHECKED_PARTS:
@@ -271,8 +271,8 @@ def part_facts(file: Any, path: Path, table: str) -> FileFacts:
     facts = read_facts(file.metadata.metadata, str(path))
     if facts.table != table:
         raise DamagedFile(
-            f"{path} holds rows of {facts.table or 'no known table'}, not of {table}; "
-            "move it to where it belongs"
+            f"{path} has rows of {facts.table or 'no known table'}, not of {table}; "
+            "move it to the folder of its table"
         )
     return facts
 

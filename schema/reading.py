@@ -159,9 +159,7 @@ def sealed_runs_row(out: Path, run_id: str, names: Sequence[str]) -> dict[str, A
     for path in part_numbers(run_folder(out, "runs", run_id)).values():
         rows = plain_rows(repaired(table, read_part(path, table, names), quietly))
         if len(rows) != 1:
-            raise DamagedFile(
-                f"{path} has {len(rows)} rows, and a run has one; restore it from a copy"
-            )
+            raise DamagedFile(f"{path} has {len(rows)} rows instead of one; restore it from a copy")
         return rows[0]
     return None
 
@@ -257,7 +255,7 @@ def segment_rows(path: Path, table: Table, names: Sequence[str], note: Note) -> 
         if reader.damage:
             note(
                 f"{path} is damaged, and {damage_text(reader.damage)} cannot be read; kvtrace "
-                "recover keeps the rest"
+                "trace recover keeps the rest"
             )
     if not batches:
         return _no_rows(table, names)

@@ -223,9 +223,9 @@ def _complete_plans(out: Path, notes: list[str]) -> None:
         (
             unfinished_removals,
             carry_out_removal,
-            "runs that kvtrace trace prune was removing are gone",
+            "an interrupted kvtrace trace prune was completed: its runs are removed",
         ),
-        (unfinished, carry_out, "the results of a pass that was killed were put in place"),
+        (unfinished, carry_out, "the results of a killed pass were put in place"),
     )
     for path, complete, note in (
         (path, carry, note)
@@ -239,8 +239,8 @@ def _complete_plans(out: Path, notes: list[str]) -> None:
             notes.append(str(error))
         except OSError as error:
             raise TraceWriteError(
-                f"what was begun in {out} cannot be finished ({error.strerror or error}); run "
-                "kvtrace trace recover again"
+                f"interrupted changes of {out} cannot be completed ({error.strerror or error}); "
+                "run kvtrace trace recover again"
             ) from error
 
 

@@ -56,7 +56,7 @@ def is_remote(address: str) -> bool:
         return True
     if Path(address).exists():
         return False
-    raise TraceNotFound(f"nothing here opens {match[1]} addresses; name a folder")
+    raise TraceNotFound(f"no installed add-on opens {match[1]} addresses; name a folder")
 
 
 def remote_folder(path: Path) -> RemoteFolder | None:

@@ -46,7 +46,8 @@ class Loss:
         else:
             code = "torn-journal"
             text = (
-                f"the last write was cut off, and {self.torn_bytes} bytes of {self.table} were lost"
+                f"the last write was interrupted, and {self.torn_bytes} bytes of {self.table} "
+                "were lost"
             )
         return {"time": time.time_ns(), "level": "warning", "code": code, "text": text, "count": 1}
 
@@ -90,7 +91,7 @@ def _batches_of_table(reader: SegmentReader, table: Table) -> Iterator[pa.Record
         unknown = set(batch.schema.names) - set(names)
         if unknown:
             raise NewerFormat(
-                f"{reader.path} has columns that this kvtrace does not know "
+                f"{reader.path} has columns that are unknown to this version "
                 f"({', '.join(sorted(unknown))}); seal it with a newer kvtrace"
             )
         stored_rows = pa.Table.from_batches([batch.replace_schema_metadata(None)])

@@ -353,7 +353,9 @@ class Trace:
             arguments = (self.path, run_id, RUN_COLUMNS, self.note)
             row, sealed = (sealed_row, True) if sealed_row else run_row(*arguments)
             if row is None:
-                self.note(f"run {run_id} has no row in runs: its first write was cut off")
+                self.note(
+                    f"run {run_id} has no row in the table runs: its first write was interrupted"
+                )
                 row = {"run_id": run_id}
             # The folder's name determines the run id, whatever the row says.
             self._runs[run_id] = run = Run.of_row({**row, "run_id": run_id}, sealed)
@@ -434,16 +436,16 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
         if trace_names:
             more_text = f" and {len(trace_names) - 10} more" if len(trace_names) > 10 else ""
             raise EmptyTrace(
-                f"{folder} is not a trace but contains some; name one: "
+                f"{folder} is not a trace, but contains traces; name one of: "
                 f"{', '.join(str(folder / name) for name in trace_names[:10])}{more_text}"
             )
         if spooled_runs(folder):
             raise EmptyTrace(
-                f"{folder} has only what processes left that still run or were killed soon after "
-                f"their first launches; kvtrace trace recover {folder} makes runs of the latter"
+                f"{folder} has only spools of processes that are running or were killed soon after "
+                f"their first launches; kvtrace trace recover {folder} makes runs of killed ones"
             )
         raise EmptyTrace(
-            f"{folder} holds no recorded run; record one with KVTRACE={folder} python program.py"
+            f"{folder} has no recorded run; record one with KVTRACE={folder} python program.py"
         )
     return trace
 

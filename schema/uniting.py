@@ -227,7 +227,7 @@ def _checked_facts(path: Path, table: str, run_id: str) -> FileFacts:
     with open_part(path) as file:
         facts = part_facts(file, path, table)
     if facts.run_id != run_id:
-        raise DamagedFile(f"{path} says that it is of run {facts.run_id}; restore it from a copy")
+        raise DamagedFile(f"{path} has metadata of run {facts.run_id}; restore it from a copy")
     return facts
 
 

@@ -103,7 +103,7 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
 def _folder_problems(trace: Trace, name: str, run_id: str) -> Iterator[Problem]:
     folder = run_folder(trace.path, name, run_id)
     if run_id not in trace.run_ids:
-        yield Problem(str(folder), "no run of this id is in the trace")
+        yield Problem(str(folder), "the trace has no run with this id")
     for path in (*part_numbers(folder).values(), *pass_parts(folder)):
         try:
             yield from _part_problems(path, name, run_id)
@@ -164,7 +164,7 @@ def _column_problems(
 def _row_problems(path: Path, table: Table, rows: pa.Table) -> Iterator[Problem]:
     for name in table.keys:
         if name in rows.column_names and rows.column(name).null_count:
-            yield Problem(str(path), f"the key {name} is not set in every row")
+            yield Problem(str(path), f"the key {name} is null in some rows")
     if table.name != "artifacts":
         return
     names = ("sha256", "size_bytes", "bytes")

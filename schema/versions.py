@@ -98,8 +98,7 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
     version = texts.get(_VERSION_KEY)
     if version is None:
         raise DamagedFile(
-            f"{source} does not say which version of kvtrace's format it has, so kvtrace did not "
-            "write it; move it out of the trace"
+            f"{source} has no format version, so kvtrace did not write it; move it out of the trace"
         )
     try:
         major, _ = version_numbers(version)

@@ -184,7 +184,7 @@ class RunWriter:
 
         """
         if table == "runs":
-            raise SchemaMismatch("a row of runs goes through append_rows or seal")
+            raise SchemaMismatch("write a row of runs with append_rows or seal")
         self._append(table, batch_of_columns(table_named(table), columns))
 
     def append_rows(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -383,7 +383,7 @@ class RunWriter:
     def _check_usable(self) -> None:
         self._check_process()
         if self._sealed:
-            raise TraceWriteError(f"run {self.run_id} is sealed, and takes no more rows")
+            raise TraceWriteError(f"run {self.run_id} is sealed, and accepts no more rows")
         if self._failure is not None:
             raise TraceWriteError(self._failure)
 

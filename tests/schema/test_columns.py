@@ -44,7 +44,7 @@ def test_strings_that_repeat_may_be_dictionaries_of_any_index_type():
         ({"seq": [0], "call_id": [0], "sequence": [0]}, "no column 'sequence'"),
         ({"seq": [0, 1], "call_id": [0]}, "differ in length: seq 2, call_id 1"),
         ({"seq": [0]}, "launches.call_id is a key"),
-        ({"seq": [0, None], "call_id": [0, 0]}, "launches.seq is a key, and 1 rows"),
+        ({"seq": [0, None], "call_id": [0, 0]}, "launches.seq is a key, but null in 1 rows"),
         ({"seq": ["a"], "call_id": [0]}, "do not fit launches.seq"),
         ({"seq": [2**63], "call_id": [0]}, "do not fit launches.seq"),
         ({"seq": [0], "call_id": [0], "device": [2**31]}, "do not fit launches.device"),

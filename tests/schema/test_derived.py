@@ -241,7 +241,7 @@ def test_interrupted_replacement_is_reported_and_completed_by_recover(cut_off):
 
     done = recover(out)
 
-    assert "the results of a pass that was killed were put in place" in done.notes
+    assert "the results of a killed pass were put in place" in done.notes
     assert state(out) == NEW
     assert not list(out.rglob("*.tmp"))
     assert not list(out.rglob("*.json"))

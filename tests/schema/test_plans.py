@@ -39,7 +39,7 @@ def test_recover_completes_a_removal(out):
 
     done = recover(out)
 
-    assert "runs that kvtrace trace prune was removing are gone" in done.notes
+    assert "an interrupted kvtrace trace prune was completed: its runs are removed" in done.notes
     assert open_trace(out).run_ids == (newest,)
     assert unfinished_removals(out) == ()
 

@@ -262,7 +262,7 @@ def test_run_without_a_row_of_runs_is_listed(tmp_path):
     (run,) = trace.runs
 
     assert (run.run_id, run.pid, run.sealed) == (writer.run_id, None, False)
-    assert any("its first write was cut off" in note for note in trace.notes)
+    assert any("its first write was interrupted" in note for note in trace.notes)
 
 
 def test_open_trace_reads_parts_of_a_run_sealed_meanwhile(tmp_path):

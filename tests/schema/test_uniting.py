@@ -127,7 +127,7 @@ def test_unite_refuses_bad_traces_and_leaves_nothing(two, tmp_path):
     rewrite(kernels, format_version="2.0")
     refused(NewerFormat, "reads up to 1.x")
     rewrite(kernels, run_id="another")
-    refused(DamagedFile, "says that it is of run another")
+    refused(DamagedFile, "has metadata of run another")
     shutil.copytree(two[0], tmp_path / "copy")
     rewrite(part_path(tmp_path / "copy", "marks", open_trace(two[0]).run_ids[0], 0))
     refused(BadSetting, "with different files", two[0], tmp_path / "copy")

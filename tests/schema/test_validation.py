@@ -141,7 +141,7 @@ def test_validate_finds_a_file_in_the_wrong_folder(out):
     found = texts(out)
 
     assert f"its metadata says that it belongs to run {SEALED}" in found
-    assert "no run of this id is in the trace" in found
+    assert "the trace has no run with this id" in found
     assert any("holds rows of messages, not of marks" in text for text in found)
     assert "its metadata says that the pass golden wrote it" in found
 

@@ -54,8 +54,8 @@ class Pair:
         same: whether the recorded launches' results are the same up to rounding; None if the kept
             results do not decide it, so that neither yes nor no is right.
         launch: launches both versions; `launch_after` the second one, if it is launched otherwise.
-        check: the setting KVTRACE_CHECK of both recordings.
-        limit: KVTRACE_CHECK_BYTES.
+        check: the settings KVTRACE_CHECK of the recordings before and after.
+        limit: the setting KVTRACE_CHECK_BYTES of both.
     """
 
     name: str
