@@ -44,4 +44,4 @@ def test_integer_set_of_consecutive_ids_stores_one_range():
     for start in range(0, 10_000_000, 100_000):
         found.add(pa.array(range(start, start + 100_000), pa.int64()))
     assert len(found) == 10_000_000
-    assert len(found._first) == 1
+    assert len(found._range_starts) == 1

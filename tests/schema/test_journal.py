@@ -151,9 +151,9 @@ def test_payloads_that_contradict_valid_heads_raise_no_error(tmp_path, payload):
     path = tmp_path / "kernels.arrows"
     segment = SegmentWriter(path, TABLES["kernels"], captured_facts("kernels", "run"))
     segment.append(batch_of_rows(TABLES["kernels"], kernel_rows(0, 4)))
-    segment._add(0, 0, pa.py_buffer(payload))
+    segment._queue_frame(0, 0, pa.py_buffer(payload))
     segment.append(batch_of_rows(TABLES["kernels"], kernel_rows(4, 4)))
-    segment._add(3, 7, pa.py_buffer(payload))
+    segment._queue_frame(3, 7, pa.py_buffer(payload))
     segment.flush()
     segment.close()
 

@@ -234,7 +234,7 @@ def test_part_in_another_tables_folder_is_refused(copy):
     path.parent.mkdir(parents=True)
     path.write_bytes(part_path(copy, "kernels", RUNS_C, 0).read_bytes())
 
-    with pytest.raises(DamagedFile, match="holds rows of kernels, not of calls"):
+    with pytest.raises(DamagedFile, match="has rows of kernels, not of calls"):
         open_trace(copy).table("calls")
 
 

@@ -90,7 +90,7 @@ def test_validate_finds_damage_inside_a_column(out):
         (
             "launches",
             lambda t: t.set_column(0, "seq", pa.array([None] * len(t), pa.int64())),
-            "the key seq is not set",
+            "the key seq is null",
         ),
         (
             "launches",
@@ -142,7 +142,7 @@ def test_validate_finds_a_file_in_the_wrong_folder(out):
 
     assert f"its metadata says that it belongs to run {SEALED}" in found
     assert "the trace has no run with this id" in found
-    assert any("holds rows of messages, not of marks" in text for text in found)
+    assert any("has rows of messages, not of marks" in text for text in found)
     assert "its metadata says that the pass golden wrote it" in found
 
 
