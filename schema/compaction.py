@@ -184,7 +184,7 @@ def _compact_table(out: Path, work: Path | None, run_id: str, name: str) -> Merg
     bytes_after = sum((new_folder / part.name).stat().st_size for part in parts)
     _refuse_busy(folder, listing)
     exchange(new_folder, folder)
-    if _file_stats(new_folder) != listing:  # `fresh` is the old folder now
+    if _file_stats(new_folder) != listing:  # `new_folder` is the old folder now
         exchange(new_folder, folder)
         raise _Busy(_MEANWHILE)
     sync_folder(folder.parent)
@@ -283,7 +283,7 @@ def _is_temporary_file(folder: Path, name: str) -> bool:
 def _write_merged(
     new_folder: Path, table: Table, parts: Sequence[_MergedPart], repeated: int
 ) -> None:
-    """Write merged parts to `fresh`; DamagedFile unless exactly `repeated` rows are left out."""
+    """Write merged parts to a folder; DamagedFile unless exactly `repeated` rows are left out."""
     key = _BY_CONTENT.get(table.name)
     captured: set[Any] = set()
     dropped = 0

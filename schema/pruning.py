@@ -42,7 +42,7 @@ _NANOSECONDS: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class PrunedRun:
-    """A removed run, or one to be removed after a dry run; for `derived`, the removed passes."""
+    """A removed run (after a dry run: to be removed), its bytes, and with `derived` its passes."""
 
     run_id: str
     started: int | None

@@ -132,7 +132,7 @@ def _used_line_numbers(
 ) -> set[int]:
     """Return the numbers of lines to keep: functions around `numbers`, and statements they use."""
     kept_numbers: set[int] = set()
-    names: set[str] = set()
+    used_names: set[str] = set()
     blocks = [statement.lines for statement in statements]
     for number in numbers:
         enclosing_lines = [line for line in lines if line.start <= number <= line.end]
@@ -142,7 +142,7 @@ def _used_line_numbers(
         ]
         for line in kept_blocks:
             kept_numbers.update(range(line.start, line.end + 1))
-            names |= _free_names(
+            used_names |= _free_names(
                 [inner for inner in lines if line.start <= inner.first <= line.end]
             )
         if functions:
@@ -152,15 +152,15 @@ def _used_line_numbers(
     while used_statements := [
         candidate
         for candidate in statements
-        if candidate.always or not names.isdisjoint(candidate.bound)
+        if candidate.always or not used_names.isdisjoint(candidate.bound)
     ]:
         statements = [
             candidate
             for candidate in statements
-            if not candidate.always and names.isdisjoint(candidate.bound)
+            if not candidate.always and used_names.isdisjoint(candidate.bound)
         ]
         for statement in used_statements:
-            names |= _free_names(statement.lines)
+            used_names |= _free_names(statement.lines)
             kept_numbers.update(range(statement.lines[0].start, statement.lines[-1].end + 1))
     return kept_numbers
 

@@ -283,7 +283,7 @@ def _referenced_artifacts(kernel: dict[str, Any]) -> set[Any]:
 
 
 def _launch_batch(content: bytes, first_seq: int, calls: set[int]) -> pa.RecordBatch:
-    """Return launches packed as `ROW`, from `seq` `first` on, as a batch; only those of `calls`."""
+    """Return packed launches of `calls` as a batch; the first packed launch has `first_seq`."""
     launches = [
         (seq, content[byte_offset : byte_offset + ROW.size])
         for seq, byte_offset in enumerate(range(0, len(content), ROW.size), first_seq)

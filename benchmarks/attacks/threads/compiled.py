@@ -95,9 +95,9 @@ def replicas():
 )
 @triton.jit
 def small_sum(x, out, BLOCK: tl.constexpr = 512):
-    few = tl.arange(0, 32)
-    values = tl.load(x + few)
-    tl.store(x + few, values + 1)
+    lanes_32 = tl.arange(0, 32)
+    values = tl.load(x + lanes_32)
+    tl.store(x + lanes_32, values + 1)
     tl.store(out + tl.arange(0, BLOCK), tl.sum(values) + tl.zeros((BLOCK,), tl.float32))
 
 
@@ -109,8 +109,8 @@ def small_sum(x, out, BLOCK: tl.constexpr = 512):
 )
 @triton.jit
 def small_copy(x):
-    few = tl.arange(0, 32)
-    tl.store(x + few, tl.load(x + few) + 1)
+    lanes_32 = tl.arange(0, 32)
+    tl.store(x + lanes_32, tl.load(x + lanes_32) + 1)
 
 
 def counters(used):
