@@ -24,16 +24,16 @@ _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, t
 class _LogicalLine:
     """A logical line and its indented block.
 
-    `first` to `last` are the line's own line numbers; `start` to `end` include its decorators and
-    its block. `words` are its tokens, `depth` its indentation.
+    `first_line` to `last_line` are the line's own numbers; `block_start` to `block_end` include
+    its decorators and its block. `words` are its tokens, `depth` its indentation.
     """
 
     depth: int
     words: list[str]
-    first: int
-    last: int
-    start: int = 0
-    end: int = 0
+    first_line: int
+    last_line: int
+    block_start: int = 0
+    block_end: int = 0
 
     @property
     def is_function(self) -> bool:
@@ -45,8 +45,8 @@ class _Statement:
     """A top-level statement: its lines, whether it is always kept, and names that it binds."""
 
     lines: list[_LogicalLine]
-    always: bool
-    bound: set[str]
+    is_always_kept: bool
+    bound_names: set[str]
 
 
 def used_part(text: str, lines: Collection[int]) -> str:
@@ -71,7 +71,7 @@ def _used_part(text: str, lines: frozenset[int]) -> str:
         logical_lines, statements = _parsed_module(text)
         kept_numbers = _used_line_numbers(logical_lines, statements, lines)
         kept_numbers |= _comment_lines_above(
-            [line for line in logical_lines if line.end in kept_numbers], file_lines
+            [line for line in logical_lines if line.block_end in kept_numbers], file_lines
         )
     except (tokenize.TokenError, SyntaxError):
         kept_numbers = set(lines)
@@ -121,9 +121,9 @@ def _logical_lines(text: str) -> list[_LogicalLine]:
             enclosing.pop()
         enclosing.append(line)
         for enclosing_line in enclosing:
-            enclosing_line.end = line.last
+            enclosing_line.block_end = line.last_line
         if line.words[0] == "@":
-            next_line.start = line.start
+            next_line.block_start = line.block_start
     return lines
 
 
@@ -135,33 +135,35 @@ def _used_line_numbers(
     used_names: set[str] = set()
     blocks = [statement.lines for statement in statements]
     for number in numbers:
-        enclosing_lines = [line for line in lines if line.start <= number <= line.end]
+        enclosing_lines = [line for line in lines if line.block_start <= number <= line.block_end]
         functions = [line for line in enclosing_lines if line.is_function]
         kept_blocks = functions[-1:] or [
-            block[-1] for block in blocks if block[0].start <= number <= block[-1].end
+            block[-1] for block in blocks if block[0].block_start <= number <= block[-1].block_end
         ]
         for line in kept_blocks:
-            kept_numbers.update(range(line.start, line.end + 1))
+            kept_numbers.update(range(line.block_start, line.block_end + 1))
             used_names |= _free_names(
-                [inner for inner in lines if line.start <= inner.first <= line.end]
+                [inner for inner in lines if line.block_start <= inner.first_line <= line.block_end]
             )
         if functions:
             for enclosing in enclosing_lines:
                 if enclosing.depth < functions[-1].depth:
-                    kept_numbers.update(range(enclosing.first, enclosing.last + 1))
+                    kept_numbers.update(range(enclosing.first_line, enclosing.last_line + 1))
     while used_statements := [
         candidate
         for candidate in statements
-        if candidate.always or not used_names.isdisjoint(candidate.bound)
+        if candidate.is_always_kept or not used_names.isdisjoint(candidate.bound_names)
     ]:
         statements = [
             candidate
             for candidate in statements
-            if not candidate.always and used_names.isdisjoint(candidate.bound)
+            if not candidate.is_always_kept and used_names.isdisjoint(candidate.bound_names)
         ]
         for statement in used_statements:
             used_names |= _free_names(statement.lines)
-            kept_numbers.update(range(statement.lines[0].start, statement.lines[-1].end + 1))
+            kept_numbers.update(
+                range(statement.lines[0].block_start, statement.lines[-1].block_end + 1)
+            )
     return kept_numbers
 
 
@@ -169,7 +171,7 @@ def _comment_lines_above(kept: Sequence[_LogicalLine], file_lines: Sequence[str]
     """Return the numbers of comment lines directly above those of `kept` that are functions."""
     comments = set()
     for line in kept:
-        line_number = line.start - 1
+        line_number = line.block_start - 1
         while (
             line.is_function
             and line_number
