@@ -109,7 +109,7 @@ def observe(together: ClientPass, case: Case, module: Module, arguments: list[Ar
             raise RuntimeError(f"{case.name}: {fault}")
 
 
-class Ours:
+class KvtraceWorker:
     """Worker with kvtrace's evaluator and torch's operators."""
 
     def __init__(self, folder: Path) -> None:
@@ -197,4 +197,4 @@ def median_of(
 def run() -> None:
     """Answer requests, with TTIR files in the folder that the command line names."""
     torch.set_num_threads(1)
-    serve(Ours(Path(sys.argv[1])).answer)
+    serve(KvtraceWorker(Path(sys.argv[1])).answer)

@@ -93,8 +93,8 @@ def rows_judged(one: Rows, folder: Path) -> tuple[str, str]:
     )
 
 
-def rows_said(one: Rows, verdict: str) -> str:
-    """Return the table's text on whether a verdict on rows is right: "", false yes or false no."""
+def rows_remark(one: Rows, verdict: str) -> str:
+    """Return the table's remark on a verdict on rows: right, FALSE YES, FALSE NO or unknown."""
     if verdict == "unknown":
         return "unknown"
     if verdict in ("proven", "whole"):
@@ -130,8 +130,8 @@ def versions_judged(one: Versions, folder: Path) -> tuple[str, str]:
     return worst.meaning, text
 
 
-def versions_said(one: Versions, meaning: str) -> str:
-    """Return the table's text on whether an answer about versions is right."""
+def versions_remark(one: Versions, meaning: str) -> str:
+    """Return the table's remark on an answer about versions: right, FALSE YES, FALSE NO or unknown."""
     if meaning not in RANKS:
         return "unknown"
     if meaning == "violation":
@@ -168,8 +168,8 @@ def main() -> int:
         else:
             folder = Path(tempfile.mkdtemp())
             judge, say = (
-                (rows_judged, rows_said) if options.of == "rows"
-                else (versions_judged, versions_said)
+                (rows_judged, rows_remark) if options.of == "rows"
+                else (versions_judged, versions_remark)
             )  # fmt: skip
             verdict, text = judge(trap, folder)
             remark = say(trap, verdict)

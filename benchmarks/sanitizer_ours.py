@@ -84,7 +84,7 @@ class Calls:
         )
 
 
-class Ours:
+class JudgeWorker:
     """Worker that judges calls of every case."""
 
     def __init__(self, folder: Path) -> None:
@@ -197,4 +197,4 @@ def wide_text() -> str:
 def run() -> None:
     """Answer requests, with TTIR files in the folder that the command line names."""
     torch.set_num_threads(1)
-    serve(Ours(Path(sys.argv[1])).answer)
+    serve(JudgeWorker(Path(sys.argv[1])).answer)

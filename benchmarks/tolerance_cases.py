@@ -166,7 +166,7 @@ def loaded(file: str, folder: Path, mutant: Mutant | None = None) -> Any:
 
 
 @dataclass
-class Ran:
+class CaseResult:
     """Result of one run of a case: output, reference, and the launch that wrote the output."""
 
     actual: np.ndarray
@@ -199,7 +199,7 @@ def called(case: Case, module: Any, given: list[Any]) -> torch.Tensor:
     return case.call(module, *on_gpu).detach()
 
 
-def run(case: Case, module: Any, seed: int) -> Ran:
+def run(case: Case, module: Any, seed: int) -> CaseResult:
     """Run a case in the evaluator on the inputs of a seed.
 
     Raises:
@@ -228,7 +228,7 @@ def run(case: Case, module: Any, seed: int) -> Ran:
                     continue  # an autotuner's trial
                 for storage_id in written_storages(earlier.module, contents_before):
                     assert storage_id.address not in ours, f"{case.name}: several launches"
-            return Ran(
+            return CaseResult(
                 out.double().cpu().numpy(), reference, launch, argument.name, inputs(case, seed)
             )
     raise AssertionError(f"{case.name}: no launch writes the output")
@@ -239,7 +239,7 @@ def _addresses(arguments: Sequence[Any]) -> list[int | None]:
     return [None if each is None else each.address for each in storages]
 
 
-def derived_for(case: Case, ran: Ran) -> tuple[Tolerance, Output]:
+def derived_for(case: Case, ran: CaseResult) -> tuple[Tolerance, Output]:
     given = {str(place): _wide_bytes(value) for place, value in enumerate(ran.given)}
 
     def reference(**named: Any) -> dict[str, Any]:

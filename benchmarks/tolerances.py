@@ -30,7 +30,7 @@ import kvtrace
 from benchmarks.tolerance_cases import (
     F32,
     Case,
-    Ran,
+    CaseResult,
     derived_for,
     folder_of,
     inputs,
@@ -56,7 +56,7 @@ def chosen_cases(part: str) -> list[Case]:
     return [case for case in cases if case.library not in missing]
 
 
-def in_another_order(ran: Ran) -> np.ndarray:
+def in_another_order(ran: CaseResult) -> np.ndarray:
     """Return a launch's output, evaluated with sums in the fixed order."""
     arguments = ran.launch.before()
     with in_fixed_order():

@@ -176,14 +176,14 @@ def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> di
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordingFigures:
     """Figures of a recording: launches per step, and bytes per launch."""
 
     launches_a_step: float
     bytes_a_launch: float
 
 
-def recorded(step: Callable[[], None], steps: int, folder: Path, mode: str) -> Recorded:
+def recorded(step: Callable[[], None], steps: int, folder: Path, mode: str) -> RecordingFigures:
     """Return the launches per step and bytes per launch of one recording of `steps` steps."""
     import kvtrace
     from kvtrace.schema.trace import open_trace
@@ -194,7 +194,7 @@ def recorded(step: Callable[[], None], steps: int, folder: Path, mode: str) -> R
     check(folder, native=True, mode=mode)
     launches = open_trace(folder).table("launches").num_rows
     files = [p for t in ("launches", "gpu_kernels") for p in (folder / t).rglob("*.parquet")]
-    return Recorded(launches / steps, sum(path.stat().st_size for path in files) / launches)
+    return RecordingFigures(launches / steps, sum(path.stat().st_size for path in files) / launches)
 
 
 def report(

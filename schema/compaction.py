@@ -132,7 +132,7 @@ def _compact_runs(out: Path, work: Path | None) -> Compaction:
                 continue  # a run has one row there
             try:
                 result = _compact_table(out, work, run_id, name)
-            except (KvtraceError, _Busy) as error:
+            except (KvtraceError, _NotCompactable) as error:
                 skipped[f"{name} of run {run_id}"] = str(error)
                 damaged += [str(error)] if isinstance(error, KvtraceError) else []
                 continue
@@ -144,7 +144,7 @@ def _compact_runs(out: Path, work: Path | None) -> Compaction:
     return Compaction(tuple(merged), skipped, tuple(damaged))
 
 
-class _Busy(Exception):
+class _NotCompactable(Exception):
     """A table's folder cannot be compacted now, for the reason in the text."""
 
 
@@ -186,7 +186,7 @@ def _compact_table(out: Path, work: Path | None, run_id: str, name: str) -> Merg
     exchange(new_folder, folder)
     if _file_stats(new_folder) != listing:  # `new_folder` is the old folder now
         exchange(new_folder, folder)
-        raise _Busy(_MEANWHILE)
+        raise _NotCompactable(_MEANWHILE)
     sync_folder(folder.parent)
     shutil.rmtree(new_folder, ignore_errors=True)
     return MergedTable(run_id, name, len(paths), bytes_before, len(parts), bytes_after, repeated)
@@ -215,7 +215,7 @@ def _parts_by_pass(folder: Path) -> dict[str, tuple[Path, ...]]:
 def _merge_plan(
     name: str, run_id: str, groups: dict[str, tuple[Path, ...]]
 ) -> tuple[Table, list[_MergedPart]]:
-    """Return a table's definition and the parts to write; DamagedFile or _Busy if not mergeable."""
+    """Return a table's definition and the parts to write; an error if not mergeable."""
     definitions = []
     parts = []
     for pass_name, paths in groups.items():
@@ -229,7 +229,9 @@ def _merge_plan(
             _refuse_foreign(path, facts, run_id, pass_name)
             facts = replace(facts, format_version=FORMAT_VERSION)
             if common_facts is not None and facts != common_facts:
-                raise _Busy(f"the parts of {pass_name or 'the recording'} have different metadata")
+                raise _NotCompactable(
+                    f"the parts of {pass_name or 'the recording'} have different metadata"
+                )
             common_facts = facts
         assert common_facts is not None
         parts.append(_MergedPart(_merged_part_name(pass_name, paths), paths, common_facts))
@@ -250,7 +252,9 @@ def _refuse_foreign(path: Path, facts: FileFacts, run_id: str, pass_name: str) -
     if facts.run_id != run_id or (facts.pass_name or "") != pass_name:
         raise DamagedFile(f"{path} does not match its name; kvtrace trace validate says more")
     if version_numbers(facts.format_version) > version_numbers(FORMAT_VERSION):
-        raise _Busy(f"it has format version {facts.format_version}; a newer kvtrace can compact it")
+        raise _NotCompactable(
+            f"it has format version {facts.format_version}; a newer kvtrace can compact it"
+        )
 
 
 def _file_stats(folder: Path) -> dict[str, tuple[int, int, int]]:
@@ -268,11 +272,13 @@ def _file_stats(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 def _refuse_busy(folder: Path, listing: dict[str, tuple[int, int, int]]) -> None:
     if _file_stats(folder) != listing:
-        raise _Busy(_MEANWHILE)
+        raise _NotCompactable(_MEANWHILE)
     if any(is_running(process) for _, process in left_behind(folder)):
-        raise _Busy("a pass is writing to it; call kvtrace trace compact again")
+        raise _NotCompactable("a pass is writing to it; call kvtrace trace compact again")
     if any((folder / name).is_dir() for name in listing):
-        raise _Busy("it contains a folder that kvtrace did not create; move the folder away")
+        raise _NotCompactable(
+            "it contains a folder that kvtrace did not create; move the folder away"
+        )
 
 
 def _is_temporary_file(folder: Path, name: str) -> bool:

@@ -191,7 +191,10 @@ def test_row_groups_have_statistics_that_let_range_queries_skip(tmp_path):
         (lambda w: w.append("launches", {"seq": [0], "call": [0]}), "no column 'call'"),
         (lambda w: w.append_rows("stacks", [{"stack_id": 1, "frame": []}]), "no column 'frame'"),
         (lambda w: w.append_rows("runs", [{"comand": "x"}]), "no column 'comand'"),
-        (lambda w: w.append_rows("runs", [{"run_id": "other"}]), "the row of runs has the id other"),
+        (
+            lambda w: w.append_rows("runs", [{"run_id": "other"}]),
+            "the row of runs has the id other",
+        ),
         (lambda w: w.append("runs", {"run_id": ["x"]}), "append_rows"),
         (lambda w: w.seal({"endng": "exit"}), "no column 'endng'"),
     ],

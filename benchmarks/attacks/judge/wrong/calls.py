@@ -102,7 +102,7 @@ def when_garbage_is_collected(x):
     return result
 
 
-class _Bomb:
+class _ZeroesResultWhenCollected:
     def __init__(self, result):
         self.result = result
         self.cycle = self
@@ -114,7 +114,7 @@ class _Bomb:
 def when_a_cycle_ends(x):
     """Return relu(x); wrong: an object in a cycle zeroes the result when it is collected."""
     result = relu_of(x)
-    _Bomb(result)
+    _ZeroesResultWhenCollected(result)
     return result
 
 
