@@ -131,7 +131,7 @@ def versions_judged(one: Versions, folder: Path) -> tuple[str, str]:
 
 
 def versions_remark(one: Versions, meaning: str) -> str:
-    """Return the table's remark on an answer about versions: right, FALSE YES, FALSE NO or unknown."""
+    """Return the remark on an answer about versions: right, FALSE YES, FALSE NO or unknown."""
     if meaning not in RANKS:
         return "unknown"
     if meaning == "violation":
