@@ -15,11 +15,7 @@ from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import refuse_irregular, write_aside, write_whole
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.versions import (
-    TABLE_KEY,
-    FileFacts,
-    read_facts,
-)
+from kvtrace.schema.versions import TABLE_KEY, FileFacts, read_facts
 
 #: Most rows and most bytes of a row group; a reader of one artifact reads one group.
 ROW_GROUP_ROWS: Final = 131_072

@@ -70,12 +70,7 @@ class SpoolContents:
         return next(iter(self.rows.get("runs", {}).values()), None)
 
 
-_KEYS: Final = {
-    "runs": "run_id",
-    "artifacts": "sha256",
-    "kernels": "kernel_id",
-    "calls": "call_id",
-}
+_KEYS: Final = {"runs": "run_id", "artifacts": "sha256", "kernels": "kernel_id", "calls": "call_id"}
 
 
 def read_spool(out: Path, run_id: str) -> SpoolContents:

@@ -451,10 +451,7 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
 
 
 def resolve(
-    text: str | os.PathLike[str],
-    base: str | os.PathLike[str] | None = None,
-    *,
-    every: bool = False,
+    text: str | os.PathLike[str], base: str | os.PathLike[str] | None = None, *, every: bool = False
 ) -> Selection:
     """Return the runs of "out/", "out/@COMMIT", "out/RUN_ID", "@COMMIT" or "RUN_ID".
 
