@@ -1,4 +1,4 @@
-"""What checks of launches cost a training step on a GPU: KVTRACE_CHECK=sample:1000, finite, digest.
+"""Cost of checks in a training step on a GPU: KVTRACE_CHECK=sample:1000, finite, digest.
 
     python benchmarks/check_costs.py [--steps 150] [--check SETTING …] [--eager] [--json FILE]
 
@@ -16,7 +16,7 @@ what is kept of one launch in a thousand falls on few steps; the median is shown
 both for a second bare step, which tells how far two equal ones differ. Last come the launches that
 were kept, their bytes, and the rows of digests and of what was not finite.
 
-`least` is what no look behind a launch can do without: the bytes that launches of a step wrote, as
+`least` is a lower bound for any check after a launch: the bytes that launches of a step wrote, as
 `digest` saw them, over the rate at which torch sums up 8 GiB on the device.
 """
 
@@ -44,7 +44,7 @@ LAYERS, WIDTH, HEADS, WORDS, TOKENS, BATCH = 12, 768, 12, 50_257, 1024, 8
 
 
 def make_step(compiled: bool) -> Callable[[], None]:
-    """One training step of GPT-2 small, as a function."""
+    """Return a function that makes one training step of GPT-2 small."""
     import torch
     from torch import nn
 
@@ -57,7 +57,7 @@ def make_step(compiled: bool) -> Callable[[], None]:
 
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             split = self.qkv(self.before(x)).view(BATCH, TOKENS, 3, HEADS, WIDTH // HEADS)
-            q, k, v = (part.transpose(1, 2) for part in split.unbind(2))
+            q, k, v = (projection.transpose(1, 2) for projection in split.unbind(2))
             mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
             x = x + self.out(mixed.transpose(1, 2).reshape(BATCH, TOKENS, WIDTH))
             return x + self.down(nn.functional.gelu(self.up(self.after(x)), approximate="tanh"))
@@ -101,7 +101,7 @@ def make_step(compiled: bool) -> Callable[[], None]:
 
 
 class Switch:
-    """Takes the hooks of a running recording out, and puts them back."""
+    """Switch that removes the hooks of a running recording (`off`), and puts them back (`on`)."""
 
     def __init__(self) -> None:
         from torch._inductor.runtime.triton_heuristics import CachingAutotuner
@@ -117,12 +117,12 @@ class Switch:
             owner.run = ours
 
     def off(self) -> None:
-        for owner, _, plain in self.hooked:
-            owner.run = plain
+        for owner, _, unhooked_run in self.hooked:
+            owner.run = unhooked_run
 
 
 def measure(step: Callable[[], None], steps: int, setting: str) -> dict[str, float]:
-    """Milliseconds of bare and of checked steps, in turn, and what was kept."""
+    """Return mean and median milliseconds of bare and checked steps, and `checked_counts`."""
     import kvtrace
 
     times: dict[str, list[float]] = {"bare": [], "bare again": [], "checked": []}
@@ -139,40 +139,44 @@ def measure(step: Callable[[], None], steps: int, setting: str) -> dict[str, flo
                 switch.on()
                 step()
         check(Path(folder), native=True, mode="launch")
-        kept = of_trace(Path(folder))
-    figures = {f"{name}, mean": statistics.mean(found) for name, found in times.items()}
-    figures |= {f"{name}, median": statistics.median(found) for name, found in times.items()}
-    return figures | kept | {"began": began - SKIPPED * figures["bare, median"] / 1e3}
+        counts = checked_counts(Path(folder))
+    figures = {
+        f"{name}, mean": statistics.mean(milliseconds) for name, milliseconds in times.items()
+    }
+    figures |= {
+        f"{name}, median": statistics.median(milliseconds) for name, milliseconds in times.items()
+    }
+    return figures | counts | {"began": began - SKIPPED * figures["bare, median"] / 1e3}
 
 
-def of_trace(folder: Path) -> dict[str, float]:
-    """Count what was kept; say what was not."""
+def checked_counts(folder: Path) -> dict[str, float]:
+    """Return the numbers of checked launches, rows and bytes; print messages about checks."""
     from kvtrace.schema.trace import open_trace
 
     trace = open_trace(folder)
-    kept = trace.table("checked_launches", columns=["bytes"])["bytes"].to_pylist()
+    kept_bytes = trace.table("checked_launches", columns=["bytes"])["bytes"].to_pylist()
     for row in trace.table("messages", columns=["code", "text", "count"]).to_pylist():
         if row["code"].startswith("check-"):
             print(f"  {row['code']}, {row['count']} times: {row['text']}")
     counts = {name: trace.table(name).num_rows for name in ("launches", "digests", "non_finite")}
     written = bytes_written(trace) if counts["digests"] else 0.0
-    return {**counts, "kept": len(kept), "kept bytes": sum(kept), "written": written}
+    return {**counts, "kept": len(kept_bytes), "kept bytes": sum(kept_bytes), "written": written}
 
 
 def bytes_written(trace: Any) -> float:
-    """Bytes that the launches with digests wrote, as long as their arguments' views lie dense."""
+    """Return the bytes that the launches with digests wrote, if their arguments are dense."""
     sizes = {
-        (row["call_id"], place): math.prod(each["shape"]) * ITEMS[each["dtype"]]
+        (row["call_id"], index): math.prod(argument["shape"]) * ITEMS[argument["dtype"]]
         for row in trace.table("calls", columns=["call_id", "args"]).to_pylist()
-        for place, each in enumerate(row["args"])
-        if each["shape"] is not None
+        for index, argument in enumerate(row["args"])
+        if argument["shape"] is not None
     }
     rows = trace.table("digests", columns=["call_id", "arg", "when"]).to_pylist()
     return float(sum(sizes[r["call_id"], r["arg"]] for r in rows if r["when"] == "after"))
 
 
 def reading_rate() -> float:
-    """Bytes in a second that torch sums up, of 8 GiB."""
+    """Return the rate, in bytes per second, at which torch sums up 8 GiB on the device."""
     import torch
 
     memory = torch.zeros(2 << 30, device="cuda")
@@ -185,8 +189,8 @@ def reading_rate() -> float:
     return 10 * 4 * memory.numel() / (time.perf_counter() - begin)
 
 
-def over(figures: dict[str, float], name: str, of: str) -> float:
-    """Per cent that steps take more than bare ones."""
+def extra_percent(figures: dict[str, float], name: str, of: str) -> float:
+    """Return by how many per cent the step `name` is slower than bare, in mean or median (`of`)."""
     return (figures[f"{name}, {of}"] / figures[f"bare, {of}"] - 1) * 100
 
 
@@ -212,12 +216,12 @@ def main() -> int:
     step = make_step(not options.eager)
     for _ in range(30):
         step()
-    found = {}
+    measurements = {}
     for setting in options.check:
-        figures = found[setting] = measure(step, options.steps, setting)
+        figures = measurements[setting] = measure(step, options.steps, setting)
         means, medians = (
-            [over(figures, name, of) for name in ("checked", "bare again")]
-            for of in ("mean", "median")
+            [extra_percent(figures, name, statistic) for name in ("checked", "bare again")]
+            for statistic in ("mean", "median")
         )
         print(
             f"{setting:12s} bare {figures['bare, mean']:8.3f} ms: {means[0]:+.2f} % (bare again "
@@ -227,19 +231,19 @@ def main() -> int:
             f"{figures['non_finite']:,} not finite",
             flush=True,
         )
-    written = found.get("digest", {}).get("written")
+    written = measurements.get("digest", {}).get("written")
     if written:
         of_step = written / (SKIPPED + 2 * options.steps)
         seconds = of_step / reading_rate()
-        share = seconds * 1e5 / found["digest"]["bare, mean"]
+        share = seconds * 1e5 / measurements["digest"]["bare, mean"]
         print(f"least: {of_step / 1e9:.2f} GB a step, {seconds * 1e3:.2f} ms: {share:+.1f} %")
-    if "nothing" in found:
-        base = found["nothing"]["checked, mean"] / found["nothing"]["bare, mean"]
-        for setting, figures in found.items():
+    if "nothing" in measurements:
+        base = measurements["nothing"]["checked, mean"] / measurements["nothing"]["bare, mean"]
+        for setting, figures in measurements.items():
             ratio = figures["checked, mean"] / figures["bare, mean"]
             print(f"{setting:12s} {ratio:.4f} of a bare step, {ratio / base:.4f} of a recorded one")
     if options.json:
-        options.json.write_text(json.dumps(found, indent=1))
+        options.json.write_text(json.dumps(measurements, indent=1))
     return 0
 
 

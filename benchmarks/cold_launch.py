@@ -1,4 +1,4 @@
-"""What recording a launch costs where the processor's caches hold other things, without a GPU.
+"""Cost of recording a launch whose data is not in the processor's caches, without a GPU.
 
     python benchmarks/cold_launch.py [--launches 4000] [--megabytes 0 4] [--pages 8192 32768]
 
@@ -29,11 +29,11 @@ KERNELS = 64
 
 
 class Kernel:
-    """Takes the place of a compiled kernel."""
+    """Stand-in for a compiled kernel."""
 
 
 class Adapter:
-    """Numbers what is new."""
+    """Stand-in for a backend's adapter, which numbers new kernels and calls."""
 
     def __init__(self) -> None:
         self.kernels = self.calls = 0
@@ -48,16 +48,16 @@ class Adapter:
 
 
 def launch_all(self: Any, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Kernel:
-    """Read what Triton's own launch reads of the tensors."""
+    """Read each tensor's address, as Triton's own launch does, and return a kernel."""
     del grid, warmup, kwargs
-    for value in args[:4]:
-        value.data_ptr()
+    for tensor in args[:4]:
+        tensor.data_ptr()
     kernel: Kernel = self.kernel
     return kernel
 
 
 def launchers() -> tuple[list[Callable[[], Any]], list[Callable[[], Any]]]:
-    """Bare and recorded launches of each kernel."""
+    """Return a bare launch and a recorded launch of each kernel, in two lists."""
     import torch
 
     from kvtrace.capture.arguments import Identities
@@ -74,18 +74,18 @@ def launchers() -> tuple[list[Callable[[], Any]], list[Callable[[], Any]]]:
     bare_owner = type("Bare", (), {"run": launch_all})
     owner = type("Recorded", (), {"run": wrapped})
     bare, recorded = [], []
-    for number in range(KERNELS):
+    for kernel_index in range(KERNELS):
         kernel = Kernel()
         for kind, calls in ((bare_owner, bare), (owner, recorded)):
-            x = [torch.empty(64, 32 + number) for _ in range(4)]
-            args = (*x, 64, 32 + number, 1e-6, number)
-            one = kind()
-            one.kernel = kernel
-            calls.append(bound(one, args, number))
+            x = [torch.empty(64, 32 + kernel_index) for _ in range(4)]
+            args = (*x, 64, 32 + kernel_index, 1e-6, kernel_index)
+            kernel_function = kind()
+            kernel_function.kernel = kernel
+            calls.append(launch_of(kernel_function, args, kernel_index))
     return bare, recorded
 
 
-def bound(owner: Any, args: tuple[Any, ...], number: int) -> Callable[[], Any]:
+def launch_of(owner: Any, args: tuple[Any, ...], number: int) -> Callable[[], Any]:
     def launch() -> Any:
         return owner.run(
             *args, grid=(4, 1, 1), warmup=False, BLOCK=1024, num_warps=4, **EXTRA[number % 8]
@@ -98,8 +98,8 @@ def bound(owner: Any, args: tuple[Any, ...], number: int) -> Callable[[], Any]:
 EXTRA = [{f"BLOCK_{letter}": 64} for letter in "ABCDEFGH"]
 
 
-def reading_megabytes(megabytes: int) -> Callable[[], None]:
-    """What reads memory, and runs code, that is not ours."""
+def memory_reader(megabytes: int) -> Callable[[], None]:
+    """Return a function that reads so many megabytes, and runs other code."""
     memory = np.ones(megabytes << 17)
 
     def disturb() -> None:
@@ -109,8 +109,8 @@ def reading_megabytes(megabytes: int) -> Callable[[], None]:
     return disturb if megabytes else lambda: None
 
 
-def reading_pages(pages: int) -> Callable[[], None]:
-    """What reads one line of each of so many small pages, each time another."""
+def page_reader(pages: int) -> Callable[[], None]:
+    """Return a function that reads one cache line of each of so many pages, another each time."""
     block = mmap.mmap(-1, pages << 12)
     block.madvise(mmap.MADV_NOHUGEPAGE)
     memory = np.ndarray(pages << 9, np.float64, block)
@@ -123,8 +123,8 @@ def reading_pages(pages: int) -> Callable[[], None]:
     return disturb
 
 
-def measured(disturb: Callable[[], None], launches: int) -> tuple[float, float]:
-    """Median nanoseconds of a bare and of a recorded launch."""
+def median_nanoseconds(disturb: Callable[[], None], launches: int) -> tuple[float, float]:
+    """Return the median nanoseconds of a bare and of a recorded launch, each after `disturb`."""
     bare, recorded = LAUNCHERS
     clock = time.perf_counter_ns
     times: tuple[list[int], list[int]] = ([], [])
@@ -147,13 +147,13 @@ def main() -> int:
     parser.add_argument("--pages", type=int, nargs="*", default=[8192, 32768])
     parser.add_argument("--rounds", type=int, default=3)
     options = parser.parse_args()
-    ways = [(f"{size} MB read", reading_megabytes, size) for size in options.megabytes]
-    ways += [(f"{pages} pages read", reading_pages, pages) for pages in options.pages]
+    ways = [(f"{size} MB read", memory_reader, size) for size in options.megabytes]
+    ways += [(f"{pages} pages read", page_reader, pages) for pages in options.pages]
     for label, make, size in ways:
         disturb = make(size)
-        found = [measured(disturb, options.launches) for _ in range(options.rounds)]
-        bare, recorded = (statistics.median(times) for times in zip(*found, strict=True))
-        over = " ".join(f"{b - a:.0f}" for a, b in found)
+        medians = [median_nanoseconds(disturb, options.launches) for _ in range(options.rounds)]
+        bare, recorded = (statistics.median(times) for times in zip(*medians, strict=True))
+        over = " ".join(f"{b - a:.0f}" for a, b in medians)
         print(
             f"{label:>16s} before each: bare {bare:6.0f} ns, recorded {recorded:6.0f} ns, over "
             f"{recorded - bare:+6.0f} ns ({over})"

@@ -1,4 +1,4 @@
-"""Torch's operators on the GPU that is not there, compared with the CPU's.
+"""Torch's operators on kvtrace's simulated GPU, compared with those on the CPU.
 
     KVTRACE=out KVTRACE_DEVICE=cpu python benchmarks/device_operators.py [NAME ...] [--samples 6]
         [--part 0/1]
@@ -29,8 +29,8 @@ RANDOM = (
 )  # fmt: skip
 
 
-def moved(value: Any) -> Any:
-    """Copy tensors to the device, with their strides."""
+def on_cuda(value: Any) -> Any:
+    """Return a value with its tensors copied to "cuda", strides kept, and "cpu" replaced."""
     if isinstance(value, torch.Tensor):
         if value.layout != torch.strided:
             return value
@@ -43,24 +43,24 @@ def moved(value: Any) -> Any:
             ).copy_(value.detach())
         return result.requires_grad_() if value.requires_grad else result
     if type(value) in (list, tuple):
-        return type(value)(map(moved, value))
+        return type(value)(map(on_cuda, value))
     if isinstance(value, dict):
-        return {name: moved(each) for name, each in value.items()}
+        return {name: on_cuda(item) for name, item in value.items()}
     on_cpu = value == "cpu" if isinstance(value, str) else value == torch.device("cpu")
     return "cuda" if on_cpu else value
 
 
-def flat(value: Any) -> list[Any]:
+def flattened(value: Any) -> list[Any]:
     if isinstance(value, dict):
         value = list(value.values())
     return (
-        [one for each in value for one in flat(each)]
+        [leaf for item in value for leaf in flattened(item)]
         if isinstance(value, list | tuple)
         else [value]
     )
 
 
-def tried(call: Callable[[], Any]) -> tuple[bool, Any]:
+def outcome_of(call: Callable[[], Any]) -> tuple[bool, Any]:
     torch.manual_seed(0)
     try:
         return True, call()
@@ -69,11 +69,11 @@ def tried(call: Callable[[], Any]) -> tuple[bool, Any]:
 
 
 def difference(on_cpu: Any, on_device: Any, elements: bool = True) -> str | None:
-    """Say in what two results differ; None where they do not."""
-    given, found = flat(on_cpu), flat(on_device)
-    if len(given) != len(found):
-        return f"{len(given)} and {len(found)} results"
-    for a, b in zip(given, found, strict=True):
+    """Return a text on how two results differ; None if they are equal."""
+    cpu_values, device_values = flattened(on_cpu), flattened(on_device)
+    if len(cpu_values) != len(device_values):
+        return f"{len(cpu_values)} and {len(device_values)} results"
+    for a, b in zip(cpu_values, device_values, strict=True):
         if not isinstance(a, torch.Tensor) or a.layout != torch.strided:
             continue
         if b.device.type != "cuda":
@@ -96,46 +96,60 @@ def difference(on_cpu: Any, on_device: Any, elements: bool = True) -> str | None
     return None
 
 
-def told(on_cpu: tuple[bool, Any], on_device: tuple[bool, Any], elements: bool) -> str | None:
+def outcome_difference(
+    on_cpu: tuple[bool, Any], on_device: tuple[bool, Any], elements: bool
+) -> str | None:
     if on_cpu[0] != on_device[0]:
         name, (_, error) = ("CPU", on_device) if on_cpu[0] else ("device", on_cpu)
         return f"only the {name} can: {error}"
     return difference(on_cpu[1], on_device[1], elements) if on_cpu[0] else None
 
 
-def leaves(value: Any) -> list[Any]:
-    return [each for each in flat(value) if isinstance(each, torch.Tensor) and each.requires_grad]
+def trainable(value: Any) -> list[Any]:
+    return [
+        tensor
+        for tensor in flattened(value)
+        if isinstance(tensor, torch.Tensor) and tensor.requires_grad
+    ]
 
 
 def cases(operator: Any, sample: Any, grad: bool) -> Iterator[tuple[str, str | None]]:
-    """Run one sample in each way, and say for each what differs."""
-    elements = not any(part in operator.name for part in RANDOM)
-    host = (sample.input, sample.args, sample.kwargs)
-    device = moved(host)
+    """Yield (variant, difference or None): function, in place, with outputs, gradient."""
+    elements = not any(name_part in operator.name for name_part in RANDOM)
+    on_host = (sample.input, sample.args, sample.kwargs)
+    device = on_cuda(on_host)
 
-    def called(function: Any, given: Any, **more: Any) -> tuple[bool, Any]:
-        return tried(lambda: function(given[0], *given[1], **given[2], **more))
+    def outcome(function: Any, given: Any, **more: Any) -> tuple[bool, Any]:
+        return outcome_of(lambda: function(given[0], *given[1], **given[2], **more))
 
-    on_cpu, on_device = called(operator.op, host), called(operator.op, device)
-    yield "function", told(on_cpu, on_device, elements)
+    on_cpu, on_device = outcome(operator.op, on_host), outcome(operator.op, device)
+    yield "function", outcome_difference(on_cpu, on_device, elements)
     if operator.inplace_variant and not grad:
-        copied = copy.deepcopy(host)
-        both = [called(operator.inplace_variant, each) for each in (copied, moved(copied))]
-        yield "in place", told(both[0], both[1], elements)
+        host_copy = copy.deepcopy(on_host)
+        outcomes = [
+            outcome(operator.inplace_variant, tensors)
+            for tensors in (host_copy, on_cuda(host_copy))
+        ]
+        yield "in place", outcome_difference(outcomes[0], outcomes[1], elements)
     if not on_cpu[0] or not on_device[0] or not elements:
         return
     if operator.supports_out and not grad and isinstance(on_cpu[1], torch.Tensor):
         for out in (torch.empty_like(on_cpu[1]), torch.empty(0, dtype=on_cpu[1].dtype)):
-            first = called(operator.op, host, out=out)
-            yield "out", told(first, called(operator.op, device, out=out.cuda()), elements)
-    if grad and leaves(host) and leaves(on_cpu[1]):
-        yield "gradient", told(
+            host_outcome = outcome(operator.op, on_host, out=out)
+            yield (
+                "out",
+                outcome_difference(
+                    host_outcome, outcome(operator.op, device, out=out.cuda()), elements
+                ),
+            )
+    if grad and trainable(on_host) and trainable(on_cpu[1]):
+        yield "gradient", outcome_difference(
             *(
-                tried(lambda made=made, of=of: torch.autograd.grad(
-                    [(each.abs() ** 2).sum() for each in leaves(made)], leaves(of),
+                outcome_of(lambda outs=outs, ins=ins: torch.autograd.grad(
+                    [(out.abs() ** 2).sum() for out in trainable(outs)], trainable(ins),
                     allow_unused=True, materialize_grads=True,
                 ))
-                for made, of in ((on_cpu[1], host), (on_device[1], device))
+                for outs, ins in ((on_cpu[1], on_host), (on_device[1], device))
             ),
             elements,
         )  # fmt: skip
@@ -146,7 +160,7 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--samples", type=int, default=6)
     parser.add_argument("--part", default="0/1")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     if torch.empty(0).device.type != "cpu" or not torch.cuda.is_available():
         print("needs KVTRACE=out KVTRACE_DEVICE=cpu")
         return 2
@@ -156,9 +170,9 @@ def main() -> int:
         print(f"torch's own tests do not load: {error}")
         return 2
     warnings.simplefilter("ignore")
-    part, parts = map(int, chosen.part.split("/"))
+    part, parts = map(int, options.part.split("/"))
     operators = [
-        each for each in op_db[part::parts] if not chosen.names or each.name in chosen.names
+        each for each in op_db[part::parts] if not options.names or each.name in options.names
     ]
     print(f"{platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}")
     count = wrong = 0
@@ -167,14 +181,20 @@ def main() -> int:
             if dtype not in operator.dtypes:
                 continue
             grad = dtype == torch.float32 and operator.supports_autograd
-            made = tried(lambda o=operator, d=dtype, g=grad: list(o.sample_inputs("cpu", d, g)))
-            for place, sample in enumerate(made[1][: chosen.samples] if made[0] else ()):
-                for way, text in cases(operator, sample, grad):
+            samples_outcome = outcome_of(
+                lambda o=operator, d=dtype, g=grad: list(o.sample_inputs("cpu", d, g))
+            )
+            for sample_index, sample in enumerate(
+                samples_outcome[1][: options.samples] if samples_outcome[0] else ()
+            ):
+                for variant, text in cases(operator, sample, grad):
                     count += 1
                     wrong += text is not None
                     if text is not None:
                         name = f"{operator.name} {operator.variant_test_name}".strip()
-                        print(f"{name}, {way}, {dtype}, sample {place}: {text}", flush=True)
+                        print(
+                            f"{name}, {variant}, {dtype}, sample {sample_index}: {text}", flush=True
+                        )
     print(f"{len(operators)} operators, {count} cases, {wrong} differ")
     return 0
 

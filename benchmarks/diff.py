@@ -1,4 +1,4 @@
-"""How long `kvtrace diff` takes, and how much memory, for two traces of a million launches.
+"""Time and memory of `kvtrace diff` for two traces of a million launches.
 
     python benchmarks/diff.py [--launches 1000000] [--rounds 5] [--json FILE]
 
@@ -29,20 +29,20 @@ PACKAGES = ("numpy", "pyarrow", "duckdb")
 
 def main() -> None:
     """Measure, print a table, and write the figures as JSON if asked to."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--launches", type=int, default=1_000_000)
-    options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--json", type=Path)
-    chosen = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--launches", type=int, default=1_000_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as folder:
-        figures = measure(Path(folder), chosen.launches, chosen.rounds)
+        figures = measure(Path(folder), options.launches, options.rounds)
     print_table(figures)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def measure(folder: Path, launches: int, rounds: int) -> dict[str, Any]:
-    """Seconds and peak memory of each round, and what they were measured on."""
+    """Return seconds and peak memory of each round, with machine, versions and sizes."""
     sides = []
     for name in ("before", "after"):
         build_synthetic_trace(folder / name, runs=1, launches=launches, hostile=False)
@@ -61,22 +61,26 @@ def measure(folder: Path, launches: int, rounds: int) -> dict[str, Any]:
 
 
 def diff_once(before: Path, after: Path) -> tuple[float, float, float]:
-    """Seconds of one `kvtrace diff` by the clock and of processors, and the most MiB it had."""
+    """Return wall seconds, processor seconds and peak MiB of one `kvtrace diff`."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "kvtrace", "diff", str(before), str(after), "--no-replay"],
         stdout=subprocess.DEVNULL,
     )
-    _, status, used = os.wait4(process.pid, 0)
+    _, status, resource_usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
     if status:
         raise SystemExit(f"kvtrace diff ended with {os.waitstatus_to_exitcode(status)}")
-    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+    return (
+        seconds,
+        resource_usage.ru_utime + resource_usage.ru_stime,
+        resource_usage.ru_maxrss / 1024,
+    )
 
 
 def print_table(figures: dict[str, Any]) -> None:
     """Print the machine, the versions and the medians."""
-    packages = ", ".join(f"{name} {number}" for name, number in figures["packages"].items())
+    packages = ", ".join(f"{name} {version}" for name, version in figures["packages"].items())
     print(f"{figures['machine']}, {figures['cores']} cores, Python {figures['python']}, {packages}")
     launches = figures["launches"]
     print(

@@ -1,4 +1,4 @@
-"""What `kvtrace diff` answers about edits of public kernels: are the results the same?
+"""Answers of `kvtrace diff` about edits of public kernels: are the results the same?
 
     python -m benchmarks.edits [--of MODULE …] [NAME …]
 
@@ -22,7 +22,7 @@ import torch
 
 import kvtrace
 from benchmarks.edit_sources import MODULES
-from benchmarks.edit_sources.edit import Edit, Source, found, module
+from benchmarks.edit_sources.edit import Edit, Source, file_of_source, module
 from kvtrace.addons.invariance.differences import kernel_meanings
 from kvtrace.schema.trace import Selection, open_trace
 
@@ -30,57 +30,59 @@ _SECONDS: Final = 30.0
 
 
 def recorded(source: Source, file: Path, folder: Path, edit: Edit | None) -> Selection:
-    """Record the kernels of a source, edited or as they are."""
+    """Record a run of a source's kernels, with `edit` or (None) unchanged, and return the run."""
     folder.mkdir()
     torch.manual_seed(0)
     with (
-        module(source, file, folder, edit) as made,
+        module(source, file, folder, edit) as edited_module,
         kvtrace.capture(folder / "trace", target="cuda:90", compile="ttir"),
     ):
-        source.run(made, False)
+        source.run(edited_module, False)
     trace = open_trace(folder / "trace")
     return Selection(trace, trace.runs)
 
 
 def answer(before: Selection, after: Selection) -> tuple[str, str]:
-    """Return the answer to "same results?", and the evidence for it."""
+    """Return "yes", "no" or "not known" for equal results of two recordings, and the evidence."""
     kernels = {
-        each["name"]
-        for side in (before, after)
-        for each in side.trace.table("kernels").select(["name"]).to_pylist()
+        kernel["name"]
+        for selection in (before, after)
+        for kernel in selection.trace.table("kernels").select(["name"]).to_pylist()
     }
     meanings = kernel_meanings(before, after, {name: name for name in kernels}, _SECONDS)
-    for word in ("no", "not known"):
-        differing = [each for each in meanings if each.same == word]
+    for same in ("no", "not known"):
+        differing = [meaning for meaning in meanings if meaning.same == same]
         if differing:
-            first = differing[0]
-            return word, f"{first.kernel}, {first.output}: {first.evidence}"
+            output = differing[0]
+            return same, f"{output.kernel}, {output.output}: {output.evidence}"
     return ("yes", "") if meanings else ("not known", "nothing was compared")
 
 
-def compared(sources: dict[str, Source], edits: list[Edit]) -> None:
+def print_answers(sources: dict[str, Source], edits: list[Edit]) -> None:
     """Print a row for each edit, and for each kind how many edits got each answer."""
     tally: Counter[tuple[str, str]] = Counter()
     seconds = cpu = 0.0
     root = Path(tempfile.mkdtemp())
-    as_they_are: dict[str, Selection] = {}
+    originals: dict[str, Selection] = {}
     print("| edit | kept | same results? | s | evidence |\n|---|---|---|--:|---|")
-    for number, edit in enumerate(edits):
+    for edit_number, edit in enumerate(edits):
         source = sources[edit.source]
-        file = found(source.path)
+        file = file_of_source(source.path)
         if file is None:
             print(f"| {edit.name} | {edit.kind} | | | {source.path} is not on this machine |")
             continue
-        if edit.source not in as_they_are:
-            as_they_are[edit.source] = recorded(source, file, root / f"{number} before", None)
-        after = recorded(source, file, root / str(number), edit)
-        begun, cpu_begun = time.perf_counter(), time.process_time()
-        word, evidence = answer(as_they_are[edit.source], after)
-        took = time.perf_counter() - begun
-        seconds += took
+        if edit.source not in originals:
+            originals[edit.source] = recorded(source, file, root / f"{edit_number} before", None)
+        edited_run = recorded(source, file, root / str(edit_number), edit)
+        start, cpu_begun = time.perf_counter(), time.process_time()
+        word, evidence = answer(originals[edit.source], edited_run)
+        edit_seconds = time.perf_counter() - start
+        seconds += edit_seconds
         cpu += time.process_time() - cpu_begun
         tally[edit.kind, word] += 1
-        print(f"| {edit.name} | {edit.kind} | {word} | {took:.1f} | {evidence} |", flush=True)
+        print(
+            f"| {edit.name} | {edit.kind} | {word} | {edit_seconds:.1f} | {evidence} |", flush=True
+        )
     shutil.rmtree(root)
     for kind in ("bits", "mathematics", "broken"):
         words = {word: tally[kind, word] for word in ("yes", "not known", "no")}
@@ -89,20 +91,20 @@ def compared(sources: dict[str, Source], edits: list[Edit]) -> None:
 
 
 def main() -> None:
-    """Compare the edits that are asked for; all without words."""
+    """Compare the edits whose names contain a word of the command line, or all edits."""
     parser = argparse.ArgumentParser("benchmarks.edits", description=__doc__.split("\n")[0])
     parser.add_argument("names", nargs="*", help="parts of names of edits")
     parser.add_argument("--of", nargs="*", choices=list(MODULES), default=list(MODULES))
-    asked = parser.parse_args()
-    modules = [MODULES[name] for name in asked.of]
-    sources = {source.name: source for each in modules for source in each.SOURCES}
+    arguments = parser.parse_args()
+    modules = [MODULES[name] for name in arguments.of]
+    sources = {source.name: source for edit_module in modules for source in edit_module.SOURCES}
     edits = [
         edit
-        for each in modules
-        for edit in each.EDITS
-        if not asked.names or any(word in edit.name for word in asked.names)
+        for edit_module in modules
+        for edit in edit_module.EDITS
+        if not arguments.names or any(name_part in edit.name for name_part in arguments.names)
     ]
-    compared(sources, edits)
+    print_answers(sources, edits)
 
 
 if __name__ == "__main__":

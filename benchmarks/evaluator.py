@@ -1,4 +1,4 @@
-"""How fast kernels are evaluated without a GPU: kvtrace, Triton's interpreter, Triton-Viz, torch.
+"""Speed of evaluating kernels without a GPU: kvtrace, Triton's interpreter, Triton-Viz, torch.
 
     python benchmarks/evaluator.py [--rounds 3] [--slow-rounds 1] [--only TEXT] [--json FILE]
 
@@ -72,12 +72,12 @@ class Worker:
         self, python: Path, module: str, argument: str, variables: dict[str, str], log: Path
     ) -> None:
         self.log = log
-        with log.open("w") as said:
+        with log.open("w") as log_file:
             self.process = subprocess.Popen(
                 [str(python), "-c", f"import {module}; {module}.run()", argument],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=said,
+                stderr=log_file,
                 text=True,
                 env=inherited() | ONE_THREAD | variables,
             )
@@ -89,18 +89,20 @@ class Worker:
         try:
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
-            line = self.process.stdout.readline()
+            answer_line = self.process.stdout.readline()
         except BrokenPipeError:
-            line = ""
-        if line:
-            answer: dict[str, Any] = json.loads(line)
+            answer_line = ""
+        if answer_line:
+            answer: dict[str, Any] = json.loads(answer_line)
             return answer
         self.process.wait()
-        last = self.log.read_text().strip().splitlines()[-1:]
-        return {"failed": last[0] if last else f"exit code {self.process.returncode}"}
+        last_log_line = self.log.read_text().strip().splitlines()[-1:]
+        return {
+            "failed": last_log_line[0] if last_log_line else f"exit code {self.process.returncode}"
+        }
 
     def end(self) -> None:
-        """Close its input, upon which it ends."""
+        """Close the process's input, upon which it ends, and wait for it."""
         assert self.process.stdin is not None
         if self.process.poll() is None:
             self.process.stdin.close()
@@ -108,17 +110,17 @@ class Worker:
 
 
 def inherited() -> dict[str, str]:
-    """Return the environment without what would change how a tool works."""
+    """Return the environment variables without those that change how the tools work."""
     settings = ("KVTRACE", "TRITON", "PROFILER", "SANITIZER", "ENABLE_", "PYTHONPATH")
     return {name: value for name, value in os.environ.items() if not name.startswith(settings)}
 
 
 def make_peer_environment() -> Path:
-    """Make .venv-peers unless it is there; return its Python."""
+    """Create the environment .venv-peers unless it exists; return the path of its Python."""
     python = PEERS / "bin" / "python"
-    wanted = "\n".join(PEER_PACKAGES)
-    made = PEERS / ".made"
-    if made.exists() and made.read_text() == wanted:
+    expected = "\n".join(PEER_PACKAGES)
+    completion_mark = PEERS / ".made"
+    if completion_mark.exists() and completion_mark.read_text() == expected:
         return python
     print(f"making {PEERS.name} with {', '.join(PEER_PACKAGES)}", flush=True)
     venv.create(PEERS, with_pip=True)
@@ -126,18 +128,18 @@ def make_peer_environment() -> Path:
     if subprocess.run(pip, check=False).returncode != 0:
         print("the peers could not be installed", file=sys.stderr)
         raise SystemExit(2)
-    made.write_text(wanted)
+    completion_mark.write_text(expected)
     return python
 
 
 def write_byte_code() -> None:
-    """Have Python compile our files, as it does when a package is installed."""
+    """Compile kvtrace's files to byte code, as an installation does."""
     folders = [str(ROOT / name) for name in ("kvtrace", "benchmarks")]
     subprocess.run([sys.executable, "-m", "compileall", "-q", *folders], check=True)
 
 
 class Benchmark:
-    """All workers, and what was measured so far."""
+    """The worker processes, and the best times measured so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -148,7 +150,7 @@ class Benchmark:
         self.figures: Figures = {}
 
     def peer(self, tool: str) -> Worker:
-        """Start a peer. The profiler is asked to look at every program, and for no AMD GPU."""
+        """Start a peer's worker; its profiler looks at every program, and for no AMD GPU."""
         variables = {
             "PROFILER_ENABLE_BLOCK_SAMPLING": "0",
             "PROFILER_DISABLE_BUFFER_LOAD_CHECK": "1",
@@ -160,30 +162,30 @@ class Benchmark:
         return Worker(self.peer_python, "evaluator_peers", tool, variables, log)
 
     def our_worker(self, module: str, name: str) -> Worker:
-        """Start one of kvtrace's processes, whose log has a name."""
+        """Start a worker of kvtrace that runs `module`, with its log under `name`."""
         variables = {"PYTHONPATH": os.pathsep.join((str(HERE), str(ROOT)))}
         log = self.folder / f"{name}.log"
         return Worker(Path(sys.executable), module, str(self.folder), variables, log)
 
     def measure(self, case: str, number: int, slow_rounds: int) -> None:
-        """One round of one kernel."""
+        """Measure one round of one kernel with every tool, and store best times."""
         best = self.figures.setdefault(case, {})
         for tool in PEER_TOOLS:
-            known = best.get(tool, {})
-            failed = "failed" in known
-            if failed or (number >= slow_rounds and known.get("wall", 0) > SLOW):
+            best_so_far = best.get(tool, {})
+            failed = "failed" in best_so_far
+            if failed or (number >= slow_rounds and best_so_far.get("wall", 0) > SLOW):
                 continue
             answer = self.peers[tool].ask(case=case)
             if "failed" in answer:
                 self.peers[tool].end()
                 self.peers[tool] = self.peer(tool)
             keep(best, tool, answer)
-        for what in OURS:
-            keep(best, what, self.ours.ask(what=what, case=case, budget=SECONDS))
+        for figure in OURS:
+            keep(best, figure, self.ours.ask(what=figure, case=case, budget=SECONDS))
         self.measure_cold(case, number)
 
     def measure_cold(self, case: str, number: int) -> None:
-        """Take the first launch of a process."""
+        """Measure the first launch of a kernel in a new process."""
         worker = self.our_worker("evaluator_cold", f"cold {number} {case}".replace("/", " "))
         answer = worker.ask(case=case)
         worker.end()
@@ -196,17 +198,17 @@ class Benchmark:
 
 
 def keep(best: dict[str, dict[str, Any]], name: str, answer: dict[str, Any]) -> None:
-    """Keep the best wall time, and the best processor time, of all rounds."""
+    """Store in `best[name]` the smallest wall and processor times of all rounds so far."""
     if "failed" in answer or "failed" in best.get(name, {"failed": ""}):
         best[name] = answer
         return
-    before = best[name]
+    best_so_far = best[name]
     for clock in ("wall", "processor"):
-        before[clock] = min(before[clock], answer[clock])
+        best_so_far[clock] = min(best_so_far[clock], answer[clock])
 
 
-def options_of(description: str) -> argparse.ArgumentParser:
-    """Return the options that a benchmark of several workers has."""
+def option_parser(description: str) -> argparse.ArgumentParser:
+    """Return a parser with the options of benchmarks that have several workers."""
     options = argparse.ArgumentParser(description=description.splitlines()[0])
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--only", default="", help="cases whose name contains this text")
@@ -215,7 +217,7 @@ def options_of(description: str) -> argparse.ArgumentParser:
 
 
 def compile_cases(worker: Worker) -> None:
-    """Have one of kvtrace's workers compile all kernels; exit where that fails."""
+    """Let a worker of kvtrace compile all kernels; exit with its error if that fails."""
     compiled = worker.ask(what="compile")
     if "failed" in compiled:
         print(compiled["failed"], file=sys.stderr)
@@ -223,13 +225,13 @@ def compile_cases(worker: Worker) -> None:
 
 
 class Run:
-    """When and where a benchmark ran; made at its begin."""
+    """Start time and machine load of a benchmark; `facts` adds machine and commit at the end."""
 
     def __init__(self) -> None:
         self._began, self._load = time.time(), os.getloadavg()
 
     def facts(self, versions: dict[str, Any], rounds: int) -> dict[str, Any]:
-        """Return what its result says besides figures."""
+        """Return a result's machine, versions, commit, load, rounds and duration."""
         return {
             "machine": f"{processor_name()}, {os.cpu_count()} cores, {platform.platform()}",
             "versions": versions,
@@ -242,37 +244,37 @@ class Run:
 
 def main() -> None:
     """Measure and print."""
-    options = options_of(__doc__)
-    options.add_argument("--slow-rounds", type=int, default=1)
-    chosen = options.parse_args()
+    parser = option_parser(__doc__)
+    parser.add_argument("--slow-rounds", type=int, default=1)
+    options = parser.parse_args()
     run = Run()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
         benchmark = Benchmark(Path(name))
         compile_cases(benchmark.ours)
-        wanted = [case for case in cases() if chosen.only in case]
-        for number in range(chosen.rounds):
-            for case in wanted:
-                print(f"round {number + 1} of {chosen.rounds}: {case}", file=sys.stderr)
-                benchmark.measure(case, number, chosen.slow_rounds)
+        expected = [case for case in cases() if options.only in case]
+        for round_number in range(options.rounds):
+            for case in expected:
+                print(f"round {round_number + 1} of {options.rounds}: {case}", file=sys.stderr)
+                benchmark.measure(case, round_number, options.slow_rounds)
         versions = {
             "kvtrace and torch's operators": benchmark.ours.ask(what="versions"),
             "peers": benchmark.peers["interpreter"].ask(versions=True),
         }
         benchmark.end()
     result = {
-        **run.facts(versions, chosen.rounds),
-        "slow rounds": chosen.slow_rounds,
+        **run.facts(versions, options.rounds),
+        "slow rounds": options.slow_rounds,
         "cases": benchmark.figures,
         "tolerances": {name: case.tolerance for name, case in cases().items()},
         "counted": [name for name, case in cases().items() if case.counted],
     }
     print_result(result)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(result, indent=2) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
 
 
 def processor_name() -> str:
-    """Name the processor as Linux does, or else as Python does."""
+    """Return the processor's name from /proc/cpuinfo, or else from Python."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -282,7 +284,7 @@ def processor_name() -> str:
 
 
 def commit() -> str:
-    """Name the commit that is measured, and whether the package differs from it."""
+    """Return the measured commit's hash, marked if the package has other changes."""
     git = ["git", "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     changed = subprocess.run(
@@ -292,7 +294,7 @@ def commit() -> str:
 
 
 def print_facts(result: dict[str, Any]) -> None:
-    """Print when and where a benchmark ran."""
+    """Print the machine, versions and commit of a result."""
     load = result["load average"]
     print(f"machine: {result['machine']}")
     for where, packages in result["versions"].items():
@@ -303,7 +305,7 @@ def print_facts(result: dict[str, Any]) -> None:
 
 
 def print_result(result: dict[str, Any]) -> None:
-    """Print what was measured, for people and for RESULTS.md."""
+    """Print all tables of a result in Markdown, for RESULTS.md."""
     figures, accepted = result["cases"], result["tolerances"]
     print_facts(result)
     print(f"launches over {SLOW:.0f} s: best of {result['slow rounds']}")
@@ -319,19 +321,19 @@ def print_times(figures: Figures, accepted: dict[str, float], clock: str) -> Non
     print(f"\nMilliseconds of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
     print("| kernel | " + " | ".join(COLUMNS) + " |")
     print("|---|" + "---:|" * len(COLUMNS))
-    for case, found in figures.items():
-        cells = [milliseconds(found[name], clock, accepted[case]) for name in COLUMNS]
+    for case, answers in figures.items():
+        cells = [milliseconds(answers[name], clock, accepted[case]) for name in COLUMNS]
         print(f"| {case} | " + " | ".join(cells) + " |")
     wrong = [
         f"{name} at {case}: off by {answer['error']:.1e} of the largest value"
-        for case, found in figures.items()
-        for name, answer in found.items()
+        for case, answers in figures.items()
+        for name, answer in answers.items()
         if is_wrong(answer, accepted[case])
     ]
     failed = [
         f"{name} at {case}: {answer['failed']}"
-        for case, found in figures.items()
-        for name, answer in found.items()
+        for case, answers in figures.items()
+        for name, answer in answers.items()
         if "failed" in answer
     ]
     if clock == "wall":
@@ -340,13 +342,13 @@ def print_times(figures: Figures, accepted: dict[str, float], clock: str) -> Non
 
 
 def is_wrong(answer: dict[str, Any], tolerance: float) -> bool:
-    """Tell whether a result is there and is not torch's. Not a number counts as wrong."""
+    """Return whether the answer has a result that differs from torch's, or is not a number."""
     error = answer.get("error")
     return error is not None and not error <= tolerance
 
 
 def milliseconds(answer: dict[str, Any], clock: str, tolerance: float) -> str:
-    """Say a time, with a star where the result is wrong."""
+    """Return a time in ms as text, with a star if the result is wrong."""
     if "failed" in answer:
         return "failed"
     value = answer[clock] * 1e3
@@ -367,11 +369,11 @@ RATIOS = (
 
 
 def ratios(figures: Figures, slow: str, quick: str, clock: str) -> dict[str, float]:
-    """Return the ratio for each case where both are there."""
+    """Return slow/quick time by case, for cases in which both tools were measured."""
     return {
-        case: found[slow][clock] / found[quick][clock]
-        for case, found in figures.items()
-        if clock in found[slow] and clock in found[quick]
+        case: answers[slow][clock] / answers[quick][clock]
+        for case, answers in figures.items()
+        if clock in answers[slow] and clock in answers[quick]
     }
 
 
@@ -380,7 +382,7 @@ def geometric_mean(values: list[float]) -> float:
 
 
 def print_ratios(figures: Figures, counted: list[str], clock: str) -> None:
-    """Print ratios for each kernel, and geometric means over those that count."""
+    """Print ratios for each kernel, and geometric means over the `counted` kernels."""
     print(f"\nRatios of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
     print("| kernel | " + " | ".join(label for label, _, _ in RATIOS) + " |")
     print("|---|" + "---:|" * len(RATIOS))
@@ -403,7 +405,7 @@ def number(value: float) -> str:
 
 
 def print_targets(figures: Figures) -> None:
-    """Print each target, what was found, and whether it is reached."""
+    """Print each target, the measured value, and whether the target is reached."""
     print("\n| target (wall clock) | fp32 | all | reached |")
     print("|---|---:|---:|---|")
     observed = ratios(figures, "interpreter", "observed", "wall")
@@ -415,11 +417,11 @@ def print_targets(figures: Figures) -> None:
         ("cold in milliseconds, all counted, every kernel at most 120", cold, max, 120, -1),
         ("plain / torch, every kernel at most 1.5", steady, max, 1.5, -1),
     )
-    for label, found, summary, target, sign in rows:
-        narrow = [value for case, value in found.items() if "fp32" in case]
-        wide = list(found.values())
-        values = [summary(group) if group else math.nan for group in (narrow, wide)]
-        reached = [value * sign >= target * sign for value in values]
+    for label, case_ratios, summary, target, sign in rows:
+        narrow = [reached_value for case, reached_value in case_ratios.items() if "fp32" in case]
+        wide = list(case_ratios.values())
+        values = [summary(selected) if selected else math.nan for selected in (narrow, wide)]
+        reached = [reached_value * sign >= target * sign for reached_value in values]
         verdict = "yes" if all(reached) else "fp32 only" if reached[0] else "no"
         print(f"| {label} | {number(values[0])} | {number(values[1])} | {verdict} |")
 

@@ -1,4 +1,4 @@
-"""A worker for the first launch in a process: nothing of kvtrace is imported before it is asked.
+"""Worker for the first launch in a process: kvtrace is imported only after the request.
 
 Asked for {"case": name}; answers wall and processor seconds of the launch, with all rows of `ops`,
 `loops` and `accesses`, from the text of the IR on, and the error of the result. PyTorch, NumPy and
@@ -17,7 +17,7 @@ SHORT_NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 
 
 def memory_of(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Return the storages of tensors as arrays, by argument."""
+    """Return each tensor argument's storage as a NumPy array, by argument name."""
     return {
         name: torch.empty(0, dtype=torch.uint8).set_(value.untyped_storage()).numpy()
         for name, value in arguments.items()
@@ -38,26 +38,28 @@ def launch(case: Case, text: str, arguments: dict[str, Any], memory: dict[str, A
     from kvtrace.evaluate import Argument, ScalarArgument, Storage, TensorArgument, parsed
     from kvtrace.recorded_calls.recorded import Call
 
-    given: list[Argument] = []
+    evaluator_arguments: list[Argument] = []
     for name, value in arguments.items():
         if name not in memory:
             if type(value) is not int or value != 1:  # ones are compiled in
-                given.append(ScalarArgument(name, value))
+                evaluator_arguments.append(ScalarArgument(name, value))
             continue
         storage = Storage(memory[name].nbytes, memory[name])
         shape, strides = tuple(value.shape), tuple(value.stride())
-        given.append(TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides))
+        evaluator_arguments.append(
+            TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides)
+        )
     together = ClientPass([Tracer(), Profiler()])
     extents = (*case.grid, 1, 1)[:3]
     name = case.kernel.fn.__name__
-    failure = together.run(Call(0, name, extents, parsed(text), tuple(given), ()))
+    failure = together.run(Call(0, name, extents, parsed(text), tuple(evaluator_arguments), ()))
     for fault in (failure, *(member.error for member in together.members)):
         if fault is not None:
             raise RuntimeError(f"{case.name}: {fault}")
 
 
 def answer(request: dict[str, Any]) -> Answer:
-    """Time the first launch of this process."""
+    """Time the first launch of this process; return wall and processor seconds, and the error."""
     every = cases()
     case = every[request["case"]]
     arguments = case.arguments()
@@ -68,6 +70,6 @@ def answer(request: dict[str, Any]) -> Answer:
 
 
 def run() -> None:
-    """Serve, with TTIR files in the folder that the command line names."""
+    """Answer requests, with TTIR files in the folder that the command line names."""
     torch.set_num_threads(1)
     serve(answer)

@@ -40,9 +40,9 @@ def matmul(
     tiles_down = tl.cdiv(rows, BM)
     tiles_across = tl.cdiv(columns, BN)
     in_group = GROUP * tiles_across
-    first = program // in_group * GROUP
-    height = min(tiles_down - first, GROUP)
-    down = first + program % in_group % height
+    first_row = program // in_group * GROUP
+    height = min(tiles_down - first_row, GROUP)
+    down = first_row + program % in_group % height
     across = program % in_group // height
     row = (down * BM + tl.arange(0, BM)) % rows
     column = (across * BN + tl.arange(0, BN)) % columns
@@ -59,8 +59,8 @@ def matmul(
     row = down * BM + tl.arange(0, BM)
     column = across * BN + tl.arange(0, BN)
     c_tile = c + row[:, None] * c_row + column[None, :] * c_col
-    inside = (row[:, None] < rows) & (column[None, :] < columns)
-    tl.store(c_tile, total.to(c.dtype.element_ty), mask=inside)
+    mask = (row[:, None] < rows) & (column[None, :] < columns)
+    tl.store(c_tile, total.to(c.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -102,8 +102,8 @@ def attention(
     rows = tile * BM + tl.arange(0, BM)
     depth = tl.arange(0, D)
     offsets = base + rows[:, None] * row_stride + depth[None, :]
-    inside = rows[:, None] < length
-    queries = tl.load(q + offsets, mask=inside, other=0.0)
+    mask = rows[:, None] < length
+    queries = tl.load(q + offsets, mask=mask, other=0.0)
     largest = tl.zeros([BM], dtype=tl.float32) - float("inf")
     total = tl.zeros([BM], dtype=tl.float32)
     acc = tl.zeros([BM, D], dtype=tl.float32)
@@ -125,12 +125,12 @@ def attention(
         acc = tl.dot(weight.to(values.dtype), values, acc * correction[:, None])
         largest = new_largest
     tl.store(log_sum + which * length + rows, largest + tl.math.log2(total), mask=rows < length)
-    tl.store(out + offsets, (acc / total[:, None]).to(out.dtype.element_ty), mask=inside)
+    tl.store(out + offsets, (acc / total[:, None]).to(out.dtype.element_ty), mask=mask)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One launch: a kernel, what it is called with, and what torch has for it.
+    """A launch of a kernel: arguments, grid, and torch's operator for the same result.
 
     `arguments` makes fresh ones, equal at each call, in the kernel's order; `operator` is torch's
     own, from the same arguments. `tolerance` is the largest error that is accepted, as a share of
@@ -149,11 +149,11 @@ class Case:
     counted: bool = True
 
     def launch(self, runner: Any, arguments: dict[str, Any], grid: Iterable[int] = ()) -> None:
-        """Launch the kernel, or a wrapper of it, over the whole grid unless another is given."""
+        """Launch `runner`, the kernel or a wrapper, over `grid` (default: the case's)."""
         runner[tuple(grid) or self.grid](**arguments, **self.constexprs)
 
     def error(self, arguments: dict[str, Any]) -> float:
-        """Return how far the output is from torch's operator in float64, as `tolerance` counts."""
+        """Return the output's largest error over torch's largest magnitude, both in float64."""
         exact = {
             name: value.double() if isinstance(value, torch.Tensor) else value
             for name, value in self.arguments().items()
@@ -169,7 +169,7 @@ def random(*shape: int, dtype: torch.dtype = torch.float32, seed: int = 0) -> to
 
 
 def blank(*shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Zeros whose memory was written to, so that no tool is charged with its page faults."""
+    """Return zeros whose pages were written before, so that no tool pays for page faults."""
     return torch.full(shape, 0.0, dtype=dtype)
 
 
@@ -235,10 +235,10 @@ def matmul_case(dtype: torch.dtype, label: str, tolerance: float) -> Case:
 
 
 def layer_norm_case(dtype: torch.dtype, label: str, tolerance: float, block: int = 1024) -> Case:
-    """Layer norm. The interpreter takes 16 s for blocks of 1024 columns, and 4 s for one of 8192.
+    """Return a case of layer norm with blocks of `block` columns.
 
-    Blocks of 1024 are what the project's targets were set with; the tutorial would take the whole
-    row as one block, which is shown too but not counted.
+    The project's targets are for blocks of 1024 (the interpreter takes 16 s); the tutorial has the
+    whole row in one block (4 s), which is shown, too, but not counted.
     """
     rows, columns = 1151, 8192
     return Case(
@@ -291,7 +291,7 @@ def attention_case(dtype: torch.dtype, label: str, tolerance: float) -> Case:
 
 
 def cases() -> dict[str, Case]:
-    """Every case by its name, in the order of the tables."""
+    """Return every case by its name, in the order of the tables."""
     all_cases = [
         vector_add_case(),
         softmax_case(),

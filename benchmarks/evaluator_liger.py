@@ -1,4 +1,4 @@
-"""How fast Liger-Kernel's operators are evaluated, forward and backward: kvtrace, the interpreter.
+"""Speed of Liger-Kernel's operators, forward and backward, in kvtrace and in the interpreter.
 
     python benchmarks/evaluator_liger.py [--rounds 3] [--no-interpreter] [--launches] [--json FILE]
 
@@ -41,13 +41,13 @@ Result = dict[str, Any]
 
 
 class Clock:
-    """Seconds that calls of a function took, and what each call was."""
+    """Seconds of each call of wrapped functions, with the labels of the calls."""
 
     def __init__(self) -> None:
         self.calls: list[Result] = []
 
     def around(self, function: Callable[..., Any], label: Callable[..., Result]) -> Any:
-        """Return the function with its calls timed; `label` tells of a call from its arguments."""
+        """Return `function` with its calls timed and labeled by `label(*arguments)`."""
 
         def timed(*given: Any, **named: Any) -> Any:
             begin, begin_processor = time.perf_counter(), time.process_time()
@@ -60,12 +60,12 @@ class Clock:
         return timed
 
     def total(self, clock: str, since: int = 0) -> float:
-        """Sum up the calls from one on."""
+        """Return the seconds of calls from index `since` on; `clock` is "wall" or "processor"."""
         return sum(call[clock] for call in self.calls[since:])
 
 
 def operators() -> Any:
-    """Return the module with Liger's operators; patched where it asks for a GPU."""
+    """Return the module with Liger's operators; patch Liger where it requires a GPU."""
     import torch
     from liger_kernel.ops import dyt
 
@@ -77,7 +77,7 @@ def operators() -> Any:
 
 
 def run_operator(cases: Any, name: str) -> Callable[[], None]:
-    """Prepare an operator; what is given runs it once and compares it with torch's."""
+    """Return a function that runs an operator once, and compares the results with torch's."""
     import torch
 
     operator = cases.OPERATORS[name]
@@ -87,19 +87,21 @@ def run_operator(cases: Any, name: str) -> Callable[[], None]:
         i for i, x in enumerate(inputs) if x.dtype == torch.float32 and i not in operator.fixed
     ]
     upstream: list[torch.Tensor] = []
-    wanted, wanted_gradients = cases.outcome(operator.torchs, inputs, leaves, upstream)
+    expected, expected_gradients = cases.outcome(operator.torchs, inputs, leaves, upstream)
 
     def run() -> None:
-        got, gradients = cases.outcome(operator.ours, inputs, leaves, upstream)
+        results, gradients = cases.outcome(operator.ours, inputs, leaves, upstream)
         close = {"rtol": operator.tolerance, "atol": operator.tolerance, "check_dtype": False}
-        for ours, torchs in zip([*got, *gradients], [*wanted, *wanted_gradients], strict=True):
+        for ours, torchs in zip(
+            [*results, *gradients], [*expected, *expected_gradients], strict=True
+        ):
             torch.testing.assert_close(ours, torchs, **close)
 
     return run
 
 
 def run_ours(folder: Path) -> Result:
-    """Run every operator under kvtrace, and tell what its launches took."""
+    """Run every operator under kvtrace; return times and launches by operator."""
     import kvtrace
     from kvtrace.backends.triton import evaluating_launcher as launcher
     from kvtrace.evaluate.plan import explain
@@ -115,24 +117,24 @@ def run_ours(folder: Path) -> Result:
     cases = operators()
     gc.collect()
     gc.freeze()
-    found: dict[str, Result] = {}
+    figures: dict[str, Result] = {}
     with kvtrace.capture(folder / "out"):
         for name in cases.OPERATORS:
             run = run_operator(cases, name)
-            before, before_reading = len(evaluation.calls), len(reading.calls)
+            calls_before, reads_before = len(evaluation.calls), len(reading.calls)
             run()
-            found[name] = {
-                "evaluation": {c: evaluation.total(c, before) for c in ("wall", "processor")},
-                "reading": {c: reading.total(c, before_reading) for c in ("wall", "processor")},
-                "launches": evaluation.calls[before:],
+            figures[name] = {
+                "evaluation": {c: evaluation.total(c, calls_before) for c in ("wall", "processor")},
+                "reading": {c: reading.total(c, reads_before) for c in ("wall", "processor")},
+                "launches": evaluation.calls[calls_before:],
             }
-    return found
+    return figures
 
 
 def run_interpreter() -> Result:
-    """Run every operator by Triton's interpreter."""
+    """Run every operator in Triton's interpreter; return times and failures by operator."""
     cases = operators()
-    found: dict[str, Result] = {}
+    figures: dict[str, Result] = {}
     for name in cases.OPERATORS:
         run = run_operator(cases, name)
         begin, begin_processor = time.perf_counter(), time.process_time()
@@ -142,12 +144,12 @@ def run_interpreter() -> Result:
         except Exception as error:  # noqa: BLE001 - any failure of the peer is a result
             failure = f"{type(error).__name__}: {str(error).strip().splitlines()[0][:90]}"
         wall, processor = time.perf_counter() - begin, time.process_time() - begin_processor
-        found[name] = {"wall": wall, "processor": processor, "failure": failure}
-    return found
+        figures[name] = {"wall": wall, "processor": processor, "failure": failure}
+    return figures
 
 
 def worker(tool: str, folder: Path) -> Result:
-    """Run a tool in a separate process."""
+    """Run a tool's operators in a separate process, and return its result."""
     variables = {"PYTHONPATH": os.pathsep.join((str(HERE), str(ROOT)))}
     variables |= {"XDG_CACHE_HOME": str(folder / "cache")}
     if tool == "interpreter":
@@ -158,8 +160,10 @@ def worker(tool: str, folder: Path) -> Result:
     command = [sys.executable, str(Path(__file__)), "--worker", tool, "--folder", str(folder)]
     environment = inherited() | ONE_THREAD | variables
     log = folder / "log"
-    with log.open("w") as said:
-        code = subprocess.run(command, env=environment, stdout=said, stderr=said, check=False)
+    with log.open("w") as log_file:
+        code = subprocess.run(
+            command, env=environment, stdout=log_file, stderr=log_file, check=False
+        )
     if code.returncode:
         print(log.read_text()[-2000:], file=sys.stderr)
         raise SystemExit(1)
@@ -167,31 +171,31 @@ def worker(tool: str, folder: Path) -> Result:
     return result
 
 
-def seconds(found: Result, what: str, clock: str) -> float:
-    """Sum up a figure over all operators."""
+def seconds_of_all(found: Result, what: str, clock: str) -> float:
+    """Return the sum of a figure over all operators, in seconds of `clock`."""
     return sum(operator[what][clock] for operator in found.values())
 
 
 def print_result(rounds: list[Result], interpreter: Result | None, *, launches: bool) -> None:
     """Print a row for each operator (the best round), and the sums."""
-    best = min(rounds, key=lambda found: seconds(found, "evaluation", "wall"))
+    best = min(rounds, key=lambda found: seconds_of_all(found, "evaluation", "wall"))
     print("| operator | launches | planned | evaluation, ms | reading, ms | interpreter, ms |")
     print("|---|---:|---:|---:|---:|---:|")
     for name, found in best.items():
         planned = sum(call["reason"] == "planned" for call in found["launches"])
-        figures = [1e3 * found[what]["wall"] for what in ("evaluation", "reading")]
-        other = "" if interpreter is None else _of_interpreter(interpreter[name])
+        figures = [1e3 * found[part]["wall"] for part in ("evaluation", "reading")]
+        interpreter_cells = "" if interpreter is None else _of_interpreter(interpreter[name])
         print(
             f"| {name} | {len(found['launches'])} | {planned} | {figures[0]:.2f} | "
-            f"{figures[1]:.2f} | {other} |"
+            f"{figures[1]:.2f} | {interpreter_cells} |"
         )
     count = sum(len(found["launches"]) for found in best.values())
     for clock in ("wall", "processor"):
-        sums = [min(seconds(found, what, clock) for found in rounds)
-                for what in ("evaluation", "reading")]  # fmt: skip
+        sums = [min(seconds_of_all(found, part, clock) for found in rounds)
+                for part in ("evaluation", "reading")]  # fmt: skip
         print(f"\n{clock}: {count} launches, evaluation {1e3 * sums[0]:.0f} ms, reading "
               f"{1e3 * sums[1]:.0f} ms")  # fmt: skip
-    reached = min(seconds(found, "evaluation", "wall") for found in rounds) < TARGET_SECONDS
+    reached = min(seconds_of_all(found, "evaluation", "wall") for found in rounds) < TARGET_SECONDS
     print(f"target, evaluation under {TARGET_SECONDS} s: {'reached' if reached else 'not reached'}")
     if interpreter is not None:
         worked = [found for found in interpreter.values() if found["failure"] is None]
@@ -214,8 +218,8 @@ def _print_launches(best: Result) -> None:
     print("\nLaunches, dearest first, processor time")
     calls = [
         (call["processor"], name, call)
-        for name, found in best.items()
-        for call in found["launches"]
+        for name, operator_figures in best.items()
+        for call in operator_figures["launches"]
     ]
     for processor, name, call in sorted(calls, key=lambda entry: -entry[0]):
         if processor > 2e-3 or call["reason"] != "planned":
@@ -225,35 +229,37 @@ def _print_launches(best: Result) -> None:
 
 def main() -> None:
     """Measure and print."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--no-interpreter", action="store_true")
-    options.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--no-interpreter", action="store_true")
+    parser.add_argument(
         "--launches", action="store_true", help="the dearest, and those not planned"
     )
-    options.add_argument("--json", type=Path)
-    options.add_argument("--worker", choices=("ours", "interpreter"), help=argparse.SUPPRESS)
-    options.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    chosen = options.parse_args()
-    if chosen.worker:
-        run = run_interpreter if chosen.worker == "interpreter" else lambda: run_ours(chosen.folder)
-        (chosen.folder / "answer.json").write_text(json.dumps(run()))
+    parser.add_argument("--json", type=Path)
+    parser.add_argument("--worker", choices=("ours", "interpreter"), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.worker:
+        run = (
+            run_interpreter if options.worker == "interpreter" else lambda: run_ours(options.folder)
+        )
+        (options.folder / "answer.json").write_text(json.dumps(run()))
         return
     write_byte_code()
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
-        folders = [Path(name) / str(number) for number in range(chosen.rounds + 1)]
+        folders = [Path(name) / str(number) for number in range(options.rounds + 1)]
         for folder in folders:
             folder.mkdir()
-        interpreter = None if chosen.no_interpreter else worker("interpreter", folders[-1])
+        interpreter = None if options.no_interpreter else worker("interpreter", folders[-1])
         rounds = [worker("ours", folder) for folder in folders[:-1]]
     print(f"machine: {processor_name()}, {os.cpu_count()} cores; load average {load:.1f} before, "
           f"{os.getloadavg()[0]:.1f} after")  # fmt: skip
-    print(f"commit: {commit()}; one thread each; best of {chosen.rounds} rounds\n")
-    print_result(rounds, interpreter, launches=chosen.launches)
-    if chosen.json:
+    print(f"commit: {commit()}; one thread each; best of {options.rounds} rounds\n")
+    print_result(rounds, interpreter, launches=options.launches)
+    if options.json:
         result = {"rounds": rounds, "interpreter": interpreter}
-        chosen.json.write_text(json.dumps(result, indent=2) + "\n")
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -50,31 +50,31 @@ def ttir(case: Case) -> str:
 
 
 def signature_type(value: torch.Tensor | float) -> str:
-    """Name the type of an argument in a kernel's signature."""
+    """Return the type of an argument in a kernel's signature, as "*fp32" or "i32"."""
     if isinstance(value, torch.Tensor):
         return "*" + SHORT_NAMES[value.dtype]
     return "i32" if isinstance(value, int) else "fp32"
 
 
-def bound(arguments: dict[str, Any]) -> list[Argument]:
+def bound_arguments(arguments: dict[str, Any]) -> list[Argument]:
     """Return the evaluator's arguments; storages are the tensors' own memory."""
-    given: list[Argument] = []
+    bound: list[Argument] = []
     for name, value in arguments.items():
         if type(value) is int and value == 1:
             continue  # compiled in
         if not isinstance(value, torch.Tensor):
-            given.append(ScalarArgument(name, value))
+            bound.append(ScalarArgument(name, value))
             continue
         raw = value.untyped_storage()
         data = torch.empty(0, dtype=torch.uint8).set_(raw).numpy()
         shape, strides = tuple(value.shape), tuple(value.stride())
         storage = Storage(raw.nbytes(), data)
-        given.append(TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides))
-    return given
+        bound.append(TensorArgument(name, storage, 0, SHORT_NAMES[value.dtype], shape, strides))
+    return bound
 
 
 def without_data(arguments: list[Argument]) -> list[Argument]:
-    """Return the same arguments, with contents unknown."""
+    """Return copies of the arguments whose contents are unknown."""
     return [
         replace(argument, storage=Storage(argument.storage.nbytes))
         if isinstance(argument, TensorArgument)
@@ -94,7 +94,7 @@ def judges() -> ClientPass:
 
 
 def observe(together: ClientPass, case: Case, module: Module, arguments: list[Argument]) -> None:
-    """Have clients make their rows of a launch, which is evaluated if one of them needs it.
+    """Let clients make their rows of a launch, which is evaluated if a client needs that.
 
     Raises:
         RuntimeError: the launch could not be evaluated to its end, or a client failed.
@@ -109,8 +109,8 @@ def observe(together: ClientPass, case: Case, module: Module, arguments: list[Ar
             raise RuntimeError(f"{case.name}: {fault}")
 
 
-class Ours:
-    """kvtrace's evaluator and torch's operators, in one process."""
+class KvtraceWorker:
+    """Worker with kvtrace's evaluator and torch's operators."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -118,26 +118,26 @@ class Ours:
         self.modules: dict[str, Module] = {}
 
     def text_file(self, case: Case) -> Path:
-        """Name the file with the TTIR of a case."""
+        """Return the path of the file with a case's TTIR."""
         return self.folder / f"{list(self.cases).index(case.name)}.mlir"
 
     def module(self, case: Case) -> Module:
-        """Return the case's module, parsed once."""
+        """Return the parsed TTIR of a case, which is parsed at the first call."""
         if case.name not in self.modules:
             self.modules[case.name] = parse(self.text_file(case).read_text())
         return self.modules[case.name]
 
     def without_plans(self, case: Case, arguments: dict[str, Any]) -> list[Argument]:
-        """Forget the case's plans; return new arguments, of which nothing is worked out.
+        """Delete the case's plans; return new arguments, without derived facts.
 
-        Plans are kept with modules, and by the text where `kvtrace.evaluate.parsed` read it, which
-        is not asked here: so neither memory nor disk has one.
+        Plans are stored with modules. Those stored by IR text belong to `kvtrace.evaluate.parsed`,
+        which is not used here.
         """
         plans_of(self.module(case)).forget()
-        return bound(arguments)
+        return bound_arguments(arguments)
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        """Compile every case, or time one."""
+        """Answer a request: compile every case, or time a launch of one case."""
         what = request["what"]
         if what == "versions":
             packages = {name: version(name) for name in PACKAGES}
@@ -154,13 +154,13 @@ class Ours:
         return self.warm(case, arguments, what, request["budget"])
 
     def warm(self, case: Case, arguments: dict[str, Any], what: str, budget: float) -> Answer:
-        """Time launches after a first one."""
-        given = bound(arguments)
+        """Time launches after a first launch that is not timed."""
+        bound = bound_arguments(arguments)
         module, name = self.module(case), case.kernel.fn.__name__
-        hidden = without_data(given)
+        hidden = without_data(bound)
         together = judges() if what == "judged" else observers()
         if what in ("observed", "judged"):
-            observe(together, case, module, given)
+            observe(together, case, module, bound)
             error = case.error(arguments) if what == "observed" else None
             return median_of(
                 lambda fresh: observe(together, case, module, fresh),
@@ -168,8 +168,8 @@ class Ours:
                 prepare=lambda: self.without_plans(case, arguments),
             ) | {"error": error}
         actions: dict[str, Callable[[], Any]] = {
-            "plain": lambda: evaluate(module, given, case.grid, kernel=name),
-            "observed again": lambda: observe(together, case, module, given),
+            "plain": lambda: evaluate(module, bound, case.grid, kernel=name),
+            "observed again": lambda: observe(together, case, module, bound),
             "no data": lambda: observe(together, case, module, hidden),
         }
         action = actions[what]
@@ -181,13 +181,13 @@ class Ours:
 def median_of(
     action: Callable[..., Any], budget: float, prepare: Callable[[], Any] | None = None
 ) -> Answer:
-    """Time an action at least three times, and until the budget of seconds is spent.
+    """Return median times of an action, run at least three times and until `budget` seconds.
 
-    What `prepare` makes before each is handed to the action, and its time does not count.
+    The result of `prepare`, called before each time and not timed, is the action's argument.
     """
     samples: list[tuple[float, float]] = []
-    end = time.perf_counter() + budget
-    while len(samples) < 3 or (time.perf_counter() < end and len(samples) < 1000):
+    deadline = time.perf_counter() + budget
+    while len(samples) < 3 or (time.perf_counter() < deadline and len(samples) < 1000):
         ready = () if prepare is None else (prepare(),)
         samples.append(timed(lambda ready=ready: action(*ready)))
     walls, processors = zip(*samples, strict=True)
@@ -195,6 +195,6 @@ def median_of(
 
 
 def run() -> None:
-    """Serve, with TTIR files in the folder that the command line names."""
+    """Answer requests, with TTIR files in the folder that the command line names."""
     torch.set_num_threads(1)
-    serve(Ours(Path(sys.argv[1])).answer)
+    serve(KvtraceWorker(Path(sys.argv[1])).answer)

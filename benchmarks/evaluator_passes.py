@@ -1,4 +1,4 @@
-"""What each pass of the evaluator's plan gains: launches with all passes, and with all but one.
+"""Gain by each pass of the evaluator's plan: launches with all passes, and with all but one.
 
     python benchmarks/evaluator_passes.py [--sets SET ...] [--passes NAME[+NAME] ...]
         [--case GLOB] [--every 1] [--files FOLDER] [--rounds 3] [--limit 60] [--each]
@@ -49,7 +49,7 @@ Off = tuple[str, str, Any]
 Row = dict[str, Any]
 
 
-def _as_given(instructions: Any) -> Any:
+def _unchanged(instructions: Any) -> Any:
     return instructions
 
 
@@ -57,44 +57,44 @@ def _nothing(*_: Any) -> None:
     return None
 
 
-def _no(*_: Any) -> bool:
+def _false(*_: Any) -> bool:
     return False
 
 
 PASSES: Mapping[str, Off] = {
-    "longer_products": ("optimize", "with_longer_products", _as_given),
-    "trips_at_once": ("optimize", "with_trips_at_once", _as_given),
-    "hoisting": ("optimize", "_hoisted", _as_given),
-    "storing in place": ("code.blocks", "is_fused", _no),
+    "longer_products": ("optimize", "with_longer_products", _unchanged),
+    "trips_at_once": ("optimize", "with_trips_at_once", _unchanged),
+    "hoisting": ("optimize", "_hoisted", _unchanged),
+    "storing in place": ("code.blocks", "is_fused", _false),
     "operands' cells": ("code.elementwise", "_reused_operand", _nothing),
     "chunks": ("chunks", "CHUNK_BYTES", 1 << 60),
-    "torch_kernels": ("torch_kernels", "is_available", _no),
+    "torch_kernels": ("torch_kernels", "is_available", _false),
     "staircase": ("loops", "staircase_of", _nothing),
 }
 
 
 @contextlib.contextmanager
 def without(names: str) -> Iterator[None]:
-    """Evaluate without passes, whose names are joined by `+`."""
+    """Switch passes off within the context; `names` are joined by `+`."""
     from importlib import import_module
 
-    with contextlib.ExitStack() as undone:
+    with contextlib.ExitStack() as stack:
         for name in filter(None, names.split("+")):
-            place, attribute, off = PASSES[name]
-            module = import_module(f"kvtrace.evaluate.plan.{place}")
-            undone.callback(vars(module).__setitem__, attribute, getattr(module, attribute))
-            vars(module)[attribute] = off
+            module_name, attribute, replacement = PASSES[name]
+            module = import_module(f"kvtrace.evaluate.plan.{module_name}")
+            stack.callback(vars(module).__setitem__, attribute, getattr(module, attribute))
+            vars(module)[attribute] = replacement
         yield
 
 
-def _turned(names: Sequence[str], number: int) -> list[str]:
-    """Return names in another order each round: what comes first in one pays for the caches."""
-    first = -number * len(names) // 3 % len(names)
-    return [*names[first:], *names[:first]]
+def _rotated(names: Sequence[str], number: int) -> list[str]:
+    """Return names rotated by the round's number, since the first pass pays for cold caches."""
+    start = -number * len(names) // 3 % len(names)
+    return [*names[start:], *names[:start]]
 
 
-class Measured:
-    """Measures launches, and then evaluates them as they are; `rows` has what it measured."""
+class LaunchMeasurement:
+    """Replacement of the launcher's `evaluate` that measures each launch; `rows` has results."""
 
     def __init__(self, passes: list[str], rounds: int) -> None:
         from kvtrace.backends.triton import evaluating_launcher
@@ -107,7 +107,7 @@ class Measured:
         self.rows: list[Row] = []
 
     def __call__(self, module: Any, arguments: Any, grid: Any, **named: Any) -> None:
-        """Measure a launch if it is the first of its kind, and evaluate it."""
+        """Evaluate a launch, after measuring it if no equal launch came before."""
         from kvtrace.evaluate.plan import explain
         from kvtrace.evaluate.plan.launch import _call_key, plans_of
 
@@ -124,31 +124,33 @@ class Measured:
     def _measured(self, module: Any, arguments: tuple[Any, ...], grid: Any) -> Row:
         storages = {a.storage for a in arguments if hasattr(a, "storage")}
         contents = [s.data for s in storages if s.data is not None and s.data.flags.writeable]
-        if sum(data.nbytes for data in contents) > MOST_BYTES:
+        if sum(array.nbytes for array in contents) > MOST_BYTES:
             return {}
-        before = [data.copy() for data in contents]
+        saved_contents = [array.copy() for array in contents]
         figures: dict[str, Row] = {}
         with_all: list[bytes] = []
         rounds = self._rounds
-        number = 0
-        while number < rounds:
-            for name in _turned(("", *self._passes), number):
+        round_number = 0
+        while round_number < rounds:
+            for name in _rotated(("", *self._passes), round_number):
                 with without(name):
-                    first, again = self._turn(module, arguments, grid, contents, before)
-                figure = figures.setdefault(name, {"first": first, "again": again})
-                figure["first"] = min(figure["first"], first)
-                figure["again"] = min(figure["again"], again)
-                if not number:
-                    results = [data.tobytes() for data in contents]
+                    first_seconds, again_seconds = self._timed_pair(
+                        module, arguments, grid, contents, saved_contents
+                    )
+                figure = figures.setdefault(name, {"first": first_seconds, "again": again_seconds})
+                figure["first"] = min(figure["first"], first_seconds)
+                figure["again"] = min(figure["again"], again_seconds)
+                if not round_number:
+                    results = [array.tobytes() for array in contents]
                     with_all = with_all or results
                     figure["same"] = results == with_all
-                if first > SLOW_SECONDS:
+                if first_seconds > SLOW_SECONDS:
                     rounds = 1
-            number += 1
-        self._put_back(contents, before)
+            round_number += 1
+        self._restore_contents(contents, saved_contents)
         return {"times": figures}
 
-    def _turn(
+    def _timed_pair(
         self, module: Any, arguments: Any, grid: Any, contents: Any, before: Any
     ) -> tuple[float, float]:
         from kvtrace.evaluate.plan.launch import plans_of
@@ -156,23 +158,23 @@ class Measured:
         plans_of(module).forget()
         seconds = []
         for _ in range(2):
-            self._put_back(contents, before)
+            self._restore_contents(contents, before)
             begin = time.process_time()
             self._evaluate(module, arguments, grid)
             seconds.append(time.process_time() - begin)
         plans_of(module).forget()
         return seconds[0], seconds[1]
 
-    def _put_back(self, contents: Any, before: Any) -> None:
-        for data, copy in zip(contents, before, strict=True):
-            data[...] = copy
+    def _restore_contents(self, contents: Any, before: Any) -> None:
+        for array, copy in zip(contents, before, strict=True):
+            array[...] = copy
 
 
 # -- sets ------------------------------------------------------------------------------------------
 
 
 def tutorials() -> dict[str, Callable[[], object]]:
-    """Return Triton's tutorials as evaluator.py has them, and causal attention."""
+    """Return functions that run Triton's tutorials (see evaluator.py) and causal attention."""
     import torch
     from evaluator_kernels import cases, random
 
@@ -198,7 +200,7 @@ def tutorials() -> dict[str, Callable[[], object]]:
 
 
 def liger() -> dict[str, Callable[[], object]]:
-    """Return Liger's operators, forward and backward."""
+    """Return functions that run Liger's operators, forward and backward, by name."""
     from evaluator_liger import operators, run_operator
 
     module = operators()
@@ -206,14 +208,14 @@ def liger() -> dict[str, Callable[[], object]]:
 
 
 def public(package: str) -> dict[str, Callable[[], object]]:
-    """Return the cases of a public package."""
+    """Return functions that run the cases of a public package, by name."""
     from tests.public import work
 
     return {name: (lambda name=name: work._run(package, name)) for name in work.cases_of(package)}
 
 
 def files(folder: Path) -> dict[str, Callable[[], object]]:
-    """Return the programs of a folder."""
+    """Return functions that run the Python files of a folder, by name."""
 
     def run(file: Path) -> Callable[[], object]:
         def program() -> None:
@@ -227,7 +229,7 @@ def files(folder: Path) -> dict[str, Callable[[], object]]:
 
 
 def cases_of(name: str, folder: Path | None) -> dict[str, Callable[[], object]]:
-    """Return what the cases of a set run, by name."""
+    """Return the functions of the set `name` of cases, by case."""
     if name in PUBLIC:
         return public(name)
     if name == "files":
@@ -238,8 +240,8 @@ def cases_of(name: str, folder: Path | None) -> dict[str, Callable[[], object]]:
 # -- processes -------------------------------------------------------------------------------------
 
 
-def rows_of(name: str, chosen: argparse.Namespace, folder: Path) -> list[Row]:
-    """Run each case of a set in a process that is forked for it, and return what they measured."""
+def measured_rows(name: str, chosen: argparse.Namespace, folder: Path) -> list[Row]:
+    """Run each case of a set in a forked process, and return the rows of all launches."""
     cases = cases_of(name, chosen.files)
     gc.collect()
     gc.freeze()
@@ -263,11 +265,11 @@ def rows_of(name: str, chosen: argparse.Namespace, folder: Path) -> list[Row]:
 def _in_child(
     name: str, run: Callable[[], object], chosen: argparse.Namespace, folder: Path, answer: Path
 ) -> None:
-    """Run a case with its launches measured, and end this process."""
+    """Run a case with its launches measured, write rows to `answer`, and end this process."""
     import kvtrace
     from kvtrace.backends.triton import evaluating_launcher
 
-    measured = Measured(chosen.passes, chosen.rounds)
+    measured = LaunchMeasurement(chosen.passes, chosen.rounds)
     vars(evaluating_launcher)["evaluate"] = measured
 
     def end(*_: object) -> None:
@@ -295,18 +297,22 @@ def _in_child(
 
 
 def gains(rows: list[Row], passes: list[str]) -> dict[str, dict[str, float]]:
-    """Return the figures of each pass over launches."""
+    """Return by pass the gain in time, the largest gain, and how many launches differ in bits."""
     times = [launch["times"] for row in rows for launch in row["launches"] if "times" in launch]
     by_pass = {}
     for name in passes:
-        both = [(each[""], each[name]) for each in times if name in each]
+        figure_pairs = [(timing[""], timing[name]) for timing in times if name in timing]
         figures: dict[str, float] = {}
-        for what in ("first", "again"):
-            on, off = (sum(pair[side][what] for pair in both) for side in (0, 1))
-            figures[what] = off / on if on else 1.0
-            ratios = [off[what] / on[what] for on, off in both if off[what] >= LEAST_SECONDS]
-            figures[f"most {what}"] = max(ratios, default=1.0)
-        figures["other bits"] = sum(not off["same"] for _, off in both)
+        for evaluation in ("first", "again"):
+            on, off = (sum(pair[side][evaluation] for pair in figure_pairs) for side in (0, 1))
+            figures[evaluation] = off / on if on else 1.0
+            ratios = [
+                off[evaluation] / on[evaluation]
+                for on, off in figure_pairs
+                if off[evaluation] >= LEAST_SECONDS
+            ]
+            figures[f"most {evaluation}"] = max(ratios, default=1.0)
+        figures["other bits"] = sum(not off["same"] for _, off in figure_pairs)
         by_pass[name] = figures
     return by_pass
 
@@ -319,13 +325,15 @@ def print_tables(rows: list[Row], passes: list[str], *, each: bool) -> None:
         times = [launch["times"][""] for launch in launches if "times" in launch]
         if not times:
             continue
-        first, again = (1e3 * sum(each[what] for each in times) for what in ("first", "again"))
+        first, again = (
+            1e3 * sum(each[evaluation] for each in times) for evaluation in ("first", "again")
+        )
         print(f"\n{name}: {len(mine)} cases, {len(launches)} launches, {len(times)} measured, "
               f"first {first:.0f} ms, again {again:.0f} ms\n")  # fmt: skip
         print("| pass | first | again | most, first | most, again | other bits |")
         print("|---|---:|---:|---:|---:|---:|")
-        for one, figures in gains(mine, passes).items():
-            print(f"| {one} | {figures['first']:.2f} | {figures['again']:.2f} | "
+        for pass_name, figures in gains(mine, passes).items():
+            print(f"| {pass_name} | {figures['first']:.2f} | {figures['again']:.2f} | "
                   f"{figures['most first']:.2f} | {figures['most again']:.2f} | "
                   f"{figures['other bits']:.0f} |")  # fmt: skip
         if each:
@@ -333,34 +341,34 @@ def print_tables(rows: list[Row], passes: list[str], *, each: bool) -> None:
 
 
 def _print_each(rows: list[Row], passes: list[str]) -> None:
-    """Print the launches of which a pass gains or loses a fifth."""
+    """Print the launches whose time a pass changes by a fifth or more."""
     for row in rows:
         for launch in row["launches"]:
             on = launch.get("times", {}).get("")
             for name in passes if on else ():
                 off = launch["times"][name]
-                first, again = off["first"] / on["first"], off["again"] / on["again"]
-                if max(first, again) > 1.2 and off["first"] > LEAST_SECONDS:
+                first_ratio, again_ratio = off["first"] / on["first"], off["again"] / on["again"]
+                if max(first_ratio, again_ratio) > 1.2 and off["first"] > LEAST_SECONDS:
                     print(f"{name}: {row['case']}: {launch['kernel']}{launch['grid']} "
                           f"{1e3 * on['first']:.1f} / {1e3 * on['again']:.1f} ms, without "
-                          f"{first:.2f} / {again:.2f}")  # fmt: skip
+                          f"{first_ratio:.2f} / {again_ratio:.2f}")  # fmt: skip
 
 
 def main() -> None:
     """Measure and print."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
-    options.add_argument(
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sets", nargs="+", choices=SETS, default=list(SETS))
+    parser.add_argument(
         "--passes", nargs="+", default=list(PASSES), help="names; several at once are joined by +"
     )
-    options.add_argument("--case", default="*", metavar="GLOB")
-    options.add_argument("--every", type=int, default=1, help="one case in so many")
-    options.add_argument("--files", type=Path, help="a folder of programs, the set `files`")
-    options.add_argument("--rounds", type=int, default=3)
-    options.add_argument("--limit", type=int, default=60, help="seconds a case may take")
-    options.add_argument("--each", action="store_true", help="launches with a gain of a fifth, too")
-    options.add_argument("--json", type=Path)
-    chosen = options.parse_args()
+    parser.add_argument("--case", default="*", metavar="GLOB")
+    parser.add_argument("--every", type=int, default=1, help="one case in so many")
+    parser.add_argument("--files", type=Path, help="a folder of programs, the set `files`")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--limit", type=int, default=60, help="seconds a case may take")
+    parser.add_argument("--each", action="store_true", help="launches with a gain of a fifth, too")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
     if any(os.environ.get(name) != value for name, value in ONE_THREAD.items()):
         path = [str(HERE), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = os.environ | ONE_THREAD | {"PYTHONPATH": os.pathsep.join(path)}
@@ -370,13 +378,13 @@ def main() -> None:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as folder:
         rows = []
-        for name in chosen.sets:
-            place = Path(folder) / name
-            place.mkdir()
-            rows += rows_of(name, chosen, place)
-            if chosen.json:
-                chosen.json.write_text(json.dumps(rows))
-    print_tables(rows, chosen.passes, each=chosen.each)
+        for name in options.sets:
+            case_folder = Path(folder) / name
+            case_folder.mkdir()
+            rows += measured_rows(name, options, case_folder)
+            if options.json:
+                options.json.write_text(json.dumps(rows))
+    print_tables(rows, options.passes, each=options.each)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ PACKAGES = ("torch", "triton", "triton-viz", "numpy", "z3-solver")
 
 
 def wrapped(tool: str, kernel: Any) -> Any:
-    """Return what is launched for a tool; a fresh client, as each decorated kernel has one."""
+    """Return `kernel` decorated for a tool, with a new client; unchanged for the interpreter."""
     if tool == INTERPRETER:
         return kernel
     import triton_viz
@@ -27,7 +27,7 @@ def wrapped(tool: str, kernel: Any) -> Any:
 
 
 def forget_earlier_launches(tool: str) -> None:
-    """Drop what a tool kept, so that each launch is seen as the first of its kind."""
+    """Clear the tool's caches, so that each launch is treated as a kernel's first."""
     if tool == INTERPRETER:
         return
     import triton_viz
@@ -38,7 +38,7 @@ def forget_earlier_launches(tool: str) -> None:
 
 
 class Peer:
-    """One tool; the first request for a case is preceded by a launch of one program."""
+    """Worker for one tool; before a case's first request it launches one program."""
 
     def __init__(self, tool: str) -> None:
         self.tool = tool
@@ -46,7 +46,7 @@ class Peer:
         self.warm = set[str]()
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        """Time one launch."""
+        """Answer a request with the time of one launch."""
         if "versions" in request:
             packages = {name: version(name) for name in PACKAGES}
             return {"python": platform.python_version(), **packages}
@@ -57,7 +57,7 @@ class Peer:
         return self.timed_launch(case)
 
     def timed_launch(self, case: Case) -> Answer:
-        """Launch over the whole grid and compare the result with torch's operator."""
+        """Return the times of a launch over the whole grid, and the error against torch."""
         forget_earlier_launches(self.tool)
         arguments = case.arguments()
         runner = wrapped(self.tool, case.kernel)
@@ -69,6 +69,6 @@ class Peer:
 
 
 def run() -> None:
-    """Serve the tool that the command line names."""
+    """Answer requests with the tool that the command line names."""
     torch.set_num_threads(1)
     serve(Peer(sys.argv[1]).answer)

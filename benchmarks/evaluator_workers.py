@@ -23,7 +23,7 @@ Answer = dict[str, Any]
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, float]:
-    """Seconds of the wall clock and of processor time that an action takes."""
+    """Return the wall and processor seconds that an action takes."""
     begin, begin_processor = time.perf_counter(), time.process_time()
     action()
     return time.perf_counter() - begin, time.process_time() - begin_processor

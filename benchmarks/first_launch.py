@@ -1,4 +1,4 @@
-"""A fresh process's first launch without a GPU, beside Triton's interpreter.
+"""Time of a new process's first launch without a GPU, beside Triton's interpreter.
 
     python benchmarks/first_launch.py [--rounds 5] [--settings ttir full] [--json FILE]
 
@@ -95,7 +95,7 @@ print(took)
 
 
 def seconds(script: Path, kernel: str, variables: dict[str, str]) -> float:
-    """Return the time of the launch; fails where its result is wrong."""
+    """Return the seconds of the first launch in a new process; fail if its result is wrong."""
     done = subprocess.run(
         [sys.executable, str(script), kernel],
         env=variables, capture_output=True, text=True, check=False,
@@ -106,42 +106,49 @@ def seconds(script: Path, kernel: str, variables: dict[str, str]) -> float:
 
 
 def measured(rounds: int, settings: list[str]) -> dict[str, dict[str, list[float]]]:
-    """Return seconds by kernel and case."""
-    plain = {name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")}
-    plain.pop("PYTHONDONTWRITEBYTECODE", None)
-    cases = ["interpreter", *(f"{each} {state}" for each in settings for state in ("cold", "warm"))]
-    found: dict[str, dict[str, list[float]]] = {k: {case: [] for case in cases} for k in KERNELS}
+    """Return the seconds of all rounds by kernel and case."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")
+    }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    cases = [
+        "interpreter",
+        *(f"{setting_name} {state}" for setting_name in settings for state in ("cold", "warm")),
+    ]
+    seconds_by_case: dict[str, dict[str, list[float]]] = {
+        k: {case: [] for case in cases} for k in KERNELS
+    }
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         script = folder / "program.py"
         script.write_text(PROGRAM)
-        plain |= {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder / "home")}
-        interpreted = plain | {"TRITON_INTERPRET": "1"}
+        environment |= {"PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(folder / "home")}
+        interpreted = environment | {"TRITON_INTERPRET": "1"}
         seconds(script, KERNELS[0], interpreted)
         for setting in settings:
-            seconds(script, KERNELS[0], recorded(plain, folder, setting))
+            seconds(script, KERNELS[0], recorded(environment, folder, setting))
         for _ in range(rounds):
             for kernel in random.sample(KERNELS, len(KERNELS)):
-                times = found[kernel]
+                times = seconds_by_case[kernel]
                 for case in random.sample(["interpreter", *settings], 1 + len(settings)):
                     if case == "interpreter":
                         times[case].append(seconds(script, kernel, interpreted))
                         continue
                     shutil.rmtree(folder / case, ignore_errors=True)
                     shutil.rmtree(folder / "home" / "kvtrace" / "ttir", ignore_errors=True)
-                    variables = recorded(plain, folder, case)
+                    variables = recorded(environment, folder, case)
                     for state in ("cold", "warm"):
                         times[f"{case} {state}"].append(seconds(script, kernel, variables))
-    return found
+    return seconds_by_case
 
 
 def recorded(plain: dict[str, str], folder: Path, setting: str) -> dict[str, str]:
-    """Return the variables that record with a setting."""
-    own = folder / setting
+    """Return `plain` plus the variables for a recording in `folder` with a setting."""
+    setting_folder = folder / setting
     return plain | {
-        "KVTRACE": str(own / "out"),
+        "KVTRACE": str(setting_folder / "out"),
         "KVTRACE_COMPILE": setting,
-        "TRITON_CACHE_DIR": str(own / "cache"),
+        "TRITON_CACHE_DIR": str(setting_folder / "cache"),
     }
 
 
@@ -157,14 +164,14 @@ def main() -> None:
 
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print(f"torch {torch.__version__}, Triton {triton.__version__}, {options.rounds} rounds")
-    found = measured(options.rounds, options.settings)
-    for kernel, times in found.items():
+    seconds_by_kernel = measured(options.rounds, options.settings)
+    for kernel, times in seconds_by_kernel.items():
         base = statistics.median(times["interpreter"])
-        for case, took in times.items():
-            middle = statistics.median(took)
+        for case, case_seconds in times.items():
+            middle = statistics.median(case_seconds)
             print(f"{kernel:12} {case:16} {middle * 1e3:8.1f} ms  {middle / base:6.2f} x")
     if options.json is not None:
-        options.json.write_text(json.dumps(found))
+        options.json.write_text(json.dumps(seconds_by_kernel))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How fast a program is traced: kvtrace.hlo beside jax.jit(f).lower, of the same function.
+"""Speed of tracing a program: kvtrace.hlo beside jax.jit(f).lower, of the same function.
 
     python benchmarks/hlo_tracing.py [--layers 100] [--rounds 5] [--json FILE]
 
@@ -68,7 +68,7 @@ def feed_forward(xp: Any, x: Any, layer: dict[str, Any]) -> Any:
 
 
 def forward(xp: Any) -> Callable[..., Any]:
-    """The function, in terms of NumPy or jax.numpy."""
+    """Return the transformer's forward pass, written with `xp`: NumPy or jax.numpy."""
 
     def transformer(x: Any, layers: list[dict[str, Any]]) -> Any:
         mask = np.tril(np.ones((TOKENS, TOKENS), bool))
@@ -103,7 +103,7 @@ def candidates(layers: int) -> dict[str, Callable[[], Any]]:
 
 
 def seconds(work: Callable[[], Any]) -> float:
-    """CPU time of one call."""
+    """Return the CPU seconds of one call of `work`."""
     jax.clear_caches()
     gc.collect()
     begin = time.process_time()
@@ -112,7 +112,7 @@ def seconds(work: Callable[[], Any]) -> float:
 
 
 def agreement(layers: int) -> float:
-    """Largest difference of both on the same data: what is timed computes the same."""
+    """Return the largest difference between NumPy's and JAX's results on the same data."""
     random = np.random.default_rng(0)
 
     def drawn(shape: tuple[int, ...]) -> Any:

@@ -1,4 +1,4 @@
-"""What recording the contents of index tensors costs on a GPU: a training step, an inference loop.
+"""Cost of recording the contents of index tensors on a GPU: a training step, an inference loop.
 
     python benchmarks/index_contents.py [--steps 500] [--only train|decode] [--json FILE]
 
@@ -47,7 +47,7 @@ HEADS, WIDTH, PAGE = 12, 64, 16
 
 @triton.jit
 def write_pages(key, value, pages, slots, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
-    """Write a token's keys and values to the place that its slot names."""
+    """Write each token's keys and values to the page and row that its slot number gives."""
     token, part = tl.program_id(0), tl.program_id(1)
     slot = tl.load(slots + token).to(tl.int64)
     at = part * BLOCK + tl.arange(0, BLOCK)
@@ -60,7 +60,7 @@ def attend(
     query, pages, table, lengths, out, stride, scale,
     HEADS: tl.constexpr, WIDTH: tl.constexpr, PAGE: tl.constexpr,
 ):  # fmt: skip
-    """Attend from one token of each sequence to all pages that its row of the block table names."""
+    """Attention of one token per sequence over all pages in its row of the block table."""
     row, head = tl.program_id(0), tl.program_id(1)
     inner = tl.arange(0, WIDTH)
     at = (row * HEADS + head) * WIDTH + inner
@@ -72,11 +72,11 @@ def attend(
         page = tl.load(table + row * stride + start // PAGE).to(tl.int64)
         token = tl.arange(0, PAGE)
         places = ((page * PAGE + token) * 2 * HEADS + head) * WIDTH
-        inside = start + token < length
-        k = tl.load(pages + places[:, None] + inner[None, :], mask=inside[:, None], other=0.0)
+        mask = start + token < length
+        k = tl.load(pages + places[:, None] + inner[None, :], mask=mask[:, None], other=0.0)
         held = pages + places[:, None] + HEADS * WIDTH + inner[None, :]
-        v = tl.load(held, mask=inside[:, None], other=0.0)
-        scores = tl.where(inside, tl.sum(k.to(tl.float32) * q[None, :], 1) * scale, float("-inf"))
+        v = tl.load(held, mask=mask[:, None], other=0.0)
+        scores = tl.where(mask, tl.sum(k.to(tl.float32) * q[None, :], 1) * scale, float("-inf"))
         fresh = tl.maximum(best, tl.max(scores, 0))
         weights = tl.exp(scores - fresh)
         kept = tl.exp(best - fresh)
@@ -87,7 +87,7 @@ def attend(
 
 
 def make_decode(sequences: int, tokens: int) -> Callable[[], torch.Tensor]:
-    """One step of decoding, as a function that returns the last layer's result."""
+    """Return a function that makes one step of decoding, and returns the last layer's result."""
     torch.manual_seed(0)
     like = {"device": "cuda", "dtype": torch.bfloat16}
     width = HEADS * WIDTH
@@ -100,7 +100,7 @@ def make_decode(sequences: int, tokens: int) -> Callable[[], torch.Tensor]:
     lengths = torch.zeros(sequences, dtype=torch.int32, device="cuda")
     slots = torch.zeros(sequences, dtype=torch.int32, device="cuda")
     order = [torch.randperm(count, dtype=torch.int32).view(sequences, columns) for _ in range(8)]
-    hosts = [each.pin_memory() for each in order]
+    hosts = [tensor.pin_memory() for tensor in order]
     state = {"step": 0}
     start = torch.randn(sequences, width, **like)
 
@@ -128,7 +128,7 @@ def make_decode(sequences: int, tokens: int) -> Callable[[], torch.Tensor]:
 
 
 def make_train() -> Callable[[], None]:
-    """The training step of benchmarks/training_step.py, eager."""
+    """Return a function that makes the eager training step of benchmarks/training_step.py."""
     sys.path.insert(0, str(Path(__file__).resolve().parent))
     import training_step
 
@@ -136,14 +136,14 @@ def make_train() -> Callable[[], None]:
 
 
 class Switch:
-    """Takes what looks at contents out of a running recording, and puts it back."""
+    """Switch that turns recording of contents off in a running recording, and on again."""
 
     def __init__(self) -> None:
         from triton.compiler.compiler import CompiledKernel
 
         from kvtrace.capture.session import _sessions
 
-        (session,) = (one for one in _sessions if one.recording)
+        (session,) = (candidate for candidate in _sessions if candidate.recording)
         self.owner, self.ours = CompiledKernel, CompiledKernel.run
         (self.contents,) = [session.contents]
         self.plain = property(plain_run)
@@ -165,25 +165,25 @@ class Switch:
 
 
 def plain_run(kernel):  # type: ignore[no-untyped-def]
-    """`CompiledKernel.run` as Triton has it."""
+    """Return a kernel's launcher as Triton's own property `CompiledKernel.run` does."""
     if kernel._run is None:
         kernel._init_handles()
     return kernel._run
 
 
 def timed(step: Callable[[], object]) -> float:
-    """Milliseconds of one step."""
+    """Return the milliseconds of one step."""
     begin = time.perf_counter()
     step()
     return (time.perf_counter() - begin) * 1e3
 
 
 def measure(step: Callable[[], object], steps: int, waiting: bool) -> dict[str, float]:
-    """Milliseconds of a step without contents, per cent that others take more, copies a step."""
+    """Return ms per step without contents, extra per cent of other steps, and copies per step."""
     import kvtrace
 
     times: dict[str, list[float]] = {"on": [], "off": [], "off again": []}
-    taken = 0
+    copies = 0
     with tempfile.TemporaryDirectory() as folder:
         with kvtrace.capture(folder, tensors="index"):
             for _ in range(SKIPPED):
@@ -192,27 +192,30 @@ def measure(step: Callable[[], object], steps: int, waiting: bool) -> dict[str, 
             for _ in range(steps):
                 switch.on(waiting)
                 step()
-                before = next_number(switch.contents)
+                number_before = next_number(switch.contents)
                 times["on"].append(timed(step))
-                taken += next_number(switch.contents) - before - 1
+                copies += next_number(switch.contents) - number_before - 1
                 switch.off()
                 step()
                 times["off"].append(timed(step))
                 times["off again"].append(timed(step))
             switch.on(True)
         check(Path(folder), native=True, mode="launch")
-    figures = {"off": statistics.median(times["off"]), "taken": taken / steps}
+    figures = {"off": statistics.median(times["off"]), "taken": copies / steps}
     for name in ("on", "off again"):
         pairs = zip(times[name], times["off"], strict=True)
-        apart = sorted((one - other) / figures["off"] * 100 for one, other in pairs)
-        inner = apart[steps // 10 : steps - steps // 10]
+        differences = sorted(
+            (milliseconds - off_milliseconds) / figures["off"] * 100
+            for milliseconds, off_milliseconds in pairs
+        )
+        inner = differences[steps // 10 : steps - steps // 10]
         figures[name] = statistics.mean(inner)
-        figures[f"{name}, median"] = statistics.median(apart)
+        figures[f"{name}, median"] = statistics.median(differences)
     return figures
 
 
 def next_number(contents) -> int:  # type: ignore[no-untyped-def]
-    """The number of the next copy; it is used up."""
+    """Return the number of the next copy of contents; each call uses up one number."""
     return int(contents._session.next_copy())
 
 

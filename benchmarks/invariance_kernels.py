@@ -57,12 +57,14 @@ def cases(globs: list[str] | None) -> dict[str, Case]:
     """Return the chosen cases by title; files of cases import no library."""
     for library in LIBRARIES:
         import_module(f"benchmarks.invariance.{library}")
-    chosen = globs or ["*"]
-    return {name: one for name, one in CASES.items() if any(fnmatchcase(name, g) for g in chosen)}
+    patterns = globs or ["*"]
+    return {
+        name: case for name, case in CASES.items() if any(fnmatchcase(name, g) for g in patterns)
+    }
 
 
 def on_cuda(one: Case, size: Size) -> Results:
-    """Run a case at a size with "cuda" as the default device."""
+    """Return a case's results at a size, run with "cuda" as the default device."""
     load_library(one.library)
     torch.set_default_device("cuda")
     try:
@@ -73,7 +75,7 @@ def on_cuda(one: Case, size: Size) -> Results:
 
 
 def recorded(one: Case, folder: Path) -> Row:
-    """Record a case at all its sizes into one trace."""
+    """Record a case at all its sizes into one trace; return a row about the recording."""
     import kvtrace
 
     shutil.rmtree(folder / one.title, ignore_errors=True)
@@ -84,51 +86,53 @@ def recorded(one: Case, folder: Path) -> Row:
 
 
 def truth(one: Case, folder: Path) -> Row:
-    """Run a case at all its sizes in the evaluator, and compare the observed row's bits."""
+    """Evaluate a case at all its sizes; return whether the observed row's bits differ."""
     import kvtrace
 
     launches = ordered_evaluation()
-    found: list[Results] = []
-    ran: list[list[str]] = []
+    by_size: list[Results] = []
+    run_on_device: list[list[str]] = []
     with kvtrace.capture(folder / one.title, target=TARGET, device="cpu", compile="ttir"):
         for size in one.sizes:
             launches.clear()
-            found.append(on_cuda(one, size))
-            ran.append(list(launches))
+            by_size.append(on_cuda(one, size))
+            run_on_device.append(list(launches))
     return {
         "library": one.library, "kernel": one.name, "over": one.over, "sizes": one.sizes,
-        "outputs": {key: compared([each[key] for each in found]) for key in found[0]},
-        "launches": [" ".join(names) for names in ran],
+        "outputs": {key: bit_comparison([out[key] for out in by_size]) for key in by_size[0]},
+        "launches": [" ".join(names) for names in run_on_device],
         "invariant": one.invariant, "why": one.why,
     }  # fmt: skip
 
 
-def compared(values: list[torch.Tensor]) -> Row:
-    """Say whether a row's values are the same bits at every size, and if not, how far apart."""
-    first = values[0]
+def bit_comparison(values: list[torch.Tensor]) -> Row:
+    """Return whether values have equal bits at every size, and else their largest distance."""
+    reference = values[0]
     facts = {
-        "elements": first.numel(),
-        "values": first.unique().numel(),
-        "finite": bool(first.double().isfinite().all()),
+        "elements": reference.numel(),
+        "values": reference.unique().numel(),
+        "finite": bool(reference.double().isfinite().all()),
     }
-    same = [bits(first) == bits(value) and first.shape == value.shape for value in values]
+    same = [
+        raw_bytes(reference) == raw_bytes(row) and reference.shape == row.shape for row in values
+    ]
     if all(same):
         return {"same": True} | facts
     off = [
-        float((first.double() - value.double()).abs().max())
-        for value in values
-        if value.shape == first.shape
+        float((reference.double() - row.double()).abs().max())
+        for row in values
+        if row.shape == reference.shape
     ]
     return {"same": False, "as_first": same, "largest_difference": max(off)} | facts
 
 
-def bits(value: torch.Tensor) -> bytes:
+def raw_bytes(value: torch.Tensor) -> bytes:
     """Return a tensor's bytes."""
     return value.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def ordered_evaluation() -> list[str]:
-    """Have launches evaluated in a fixed order; return a list that fills with launches."""
+    """Evaluate launches in a fixed order from now on; return a list that receives their kernels."""
     import kvtrace.backends.triton.evaluating_launcher as launcher
     from kvtrace.addons.invariance.ordered import evaluate_ordered
 
@@ -143,7 +147,7 @@ def ordered_evaluation() -> list[str]:
 
 
 def in_process(work: Callable[..., Row], *given: Any) -> Row:
-    """Run the work in a forked process; the row says what fails."""
+    """Return the row that `work` returns in a forked process, or a row with its error."""
     ours, theirs = multiprocessing.Pipe(duplex=False)
 
     def job() -> None:
@@ -151,10 +155,10 @@ def in_process(work: Callable[..., Row], *given: Any) -> Row:
         try:
             theirs.send(work(*given))
         except Exception as error:  # noqa: BLE001 - a case that fails is a result
-            place = traceback.extract_tb(error.__traceback__)[-1]
+            frame = traceback.extract_tb(error.__traceback__)[-1]
             text = (str(error).strip().splitlines() or [""])[0][:300]
             theirs.send(
-                {"failed": f"{type(error).__name__}: {text} ({place.filename}:{place.lineno})"}
+                {"failed": f"{type(error).__name__}: {text} ({frame.filename}:{frame.lineno})"}
             )
         theirs.close()
 
@@ -169,11 +173,11 @@ def in_process(work: Callable[..., Row], *given: Any) -> Row:
     return row
 
 
-def tabled(folder: Path, truths: Path, out: Path, globs: list[str] | None) -> int:
-    """Judge recorded cases; 1 where a verdict is wrong."""
+def write_table(folder: Path, truths: Path, out: Path, globs: list[str] | None) -> int:
+    """Judge recorded cases and write the table; return 1 if a verdict is wrong, else 0."""
     truth = json.loads(truths.read_text())
     rows: dict[str, Row] = {}
-    for name in sorted(each.name for each in folder.iterdir()):
+    for name in sorted(path.name for path in folder.iterdir()):
         if globs is None or any(fnmatchcase(name, glob) for glob in globs):
             rows[name] = in_process(judged, folder / name)
             out.write_text(json.dumps(rows, indent=1))
@@ -181,8 +185,10 @@ def tabled(folder: Path, truths: Path, out: Path, globs: list[str] | None) -> in
     return int(any(agreement(row, truth.get(name)) == "WRONG" for name, row in rows.items()))
 
 
-def ran(out: Path, table: Path | None, chosen: dict[str, Case], options: argparse.Namespace) -> int:
-    """Run cases on the device; 1 where one differs that the table has as proven."""
+def run_on_device(
+    out: Path, table: Path | None, chosen: dict[str, Case], options: argparse.Namespace
+) -> int:
+    """Run cases on the device; return 1 if one differs that the table has as proven, else 0."""
     verdicts = {} if table is None else json.loads(table.read_text())
     rows: dict[str, Row] = {}
     wrong = 0
@@ -190,7 +196,7 @@ def ran(out: Path, table: Path | None, chosen: dict[str, Case], options: argpars
         row["verdict"] = verdicts.get(name, {}).get("verdict", "not judged")
         rows[name] = row
         out.write_text(json.dumps(rows, indent=1))
-        told = row.get("failed") or (
+        outcome = row.get("failed") or (
             f"{row['equal']} of {row['pairs']} pairs equal, recorded sizes "
             f"{'equal' if row['sizes_equal'] else 'differ'}, "
             f"again {'equal' if row['again_equal'] else 'differs'} {row['first'] or ''}"
@@ -198,13 +204,13 @@ def ran(out: Path, table: Path | None, chosen: dict[str, Case], options: argpars
         differs = "failed" not in row and (row["equal"] < row["pairs"] or not row["sizes_equal"])
         bad = differs and row["verdict"] == "proven"
         wrong += bad
-        print(f"{name:46} {row['verdict']:9} {'WRONG ' if bad else ''}{told}", flush=True)
+        print(f"{name:46} {row['verdict']:9} {'WRONG ' if bad else ''}{outcome}", flush=True)
     print("\n".join(summary(rows)))
     return int(wrong > 0)
 
 
 def main() -> int:
-    """Do what was asked for; 1 where a case failed or differs from what reading says."""
+    """Run the command; return 1 if a case failed or contradicts the expected result, else 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("record", "truth", "table", "device"))
     parser.add_argument("out", type=Path)
@@ -219,30 +225,31 @@ def main() -> int:
     print(f"{platform.platform()}, torch {torch.__version__}, Triton {triton.__version__}")
     options.out.parent.mkdir(parents=True, exist_ok=True)
     if options.what == "table":
-        return tabled(options.out, options.truth, options.write, options.case)
+        return write_table(options.out, options.truth, options.write, options.case)
     rows: dict[str, Row] = {}
     if options.what != "record" and options.out.is_file():
         rows = json.loads(options.out.read_text())
     failed = 0
     os.environ.setdefault("TRITON_CACHE_DIR", str(options.out.absolute().parent / "triton-cache"))
     if options.what == "device":
-        return ran(options.out, options.table, cases(options.case), options)
-    for name, one in cases(options.case).items():
+        return run_on_device(options.out, options.table, cases(options.case), options)
+    for name, case in cases(options.case).items():
         begin = time.perf_counter()
         if options.what == "record":
-            row = in_process(recorded, one, options.out)
+            row = in_process(recorded, case, options.out)
         else:
-            row = in_process(truth, one, options.out.with_suffix(".traces"))
+            row = in_process(truth, case, options.out.with_suffix(".traces"))
         rows[name] = row
         wrong = "failed" in row or any(
-            each["same"] != one.invariant for each in row.get("outputs", {}).values())  # fmt: skip
+            output["same"] != case.invariant for output in row.get("outputs", {}).values()
+        )
         failed += wrong
-        told = row.get("failed") or ", ".join(
-            f"{key} {'same' if each['same'] else 'differs'}"
-            for key, each in row.get("outputs", {}).items()
+        outcome = row.get("failed") or ", ".join(
+            f"{key} {'same' if output['same'] else 'differs'}"
+            for key, output in row.get("outputs", {}).items()
         )
         print(
-            f"{name:50} {time.perf_counter() - begin:6.1f} s {'WRONG ' if wrong else ''}{told}",
+            f"{name:50} {time.perf_counter() - begin:6.1f} s {'WRONG ' if wrong else ''}{outcome}",
             flush=True,
         )
         if options.what != "record":

@@ -1,4 +1,4 @@
-"""Kernels that were written to mislead `kvtrace invariance` and its `--against`.
+"""Table of kernels that were written to mislead `kvtrace invariance` and its `--against`.
 
     python benchmarks/invariance_traps_table.py truth rows|versions [--only TEXT]
     python benchmarks/invariance_traps_table.py table rows|versions [--only TEXT]
@@ -47,54 +47,54 @@ TRUE = {"bits": 0, "sums": 2, "exact": 3, "differs": 4}
 
 
 def recorded(launch: Any, folder: Path) -> Selection:
-    """Record what a function launches."""
+    """Record the launches of a function, and return the recording."""
     with kvtrace.capture(folder, target=TARGET, device="cpu"):
         launch()
     trace = open_trace(folder)
     return Selection(trace, trace.runs)
 
 
-def evaluated(folder: str) -> Any:
-    """Return what has launches evaluated."""
+def capture_evaluated(folder: str) -> Any:
+    """Return a context in which launches are recorded and evaluated."""
     return kvtrace.capture(folder, target=TARGET, device="cpu", compile="ttir")
 
 
-def in_fixed_order() -> None:
-    """Have launches evaluated in a fixed order."""
+def evaluate_in_fixed_order() -> None:
+    """Let the evaluator compute launches in a fixed order from now on."""
     import kvtrace.backends.triton.evaluating_launcher as launcher
     from kvtrace.addons.invariance.ordered import evaluate_ordered
 
     launcher.evaluate = evaluate_ordered
 
 
-def bits(value: torch.Tensor) -> bytes:
+def raw_bytes(value: torch.Tensor) -> bytes:
     """Return a tensor's bytes."""
     return value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
 def rows_truth(one: Rows) -> bool:
     """Return whether a row's bits differ between sizes and positions."""
-    found = set()
-    with tempfile.TemporaryDirectory() as folder, evaluated(folder):
+    distinct_bits = set()
+    with tempfile.TemporaryDirectory() as folder, capture_evaluated(folder):
         for rows in one.sizes:
-            found |= {bits(one.launch(rows, position)) for position in range(rows)}
-    return len(found) > 1
+            distinct_bits |= {raw_bytes(one.launch(rows, position)) for position in range(rows)}
+    return len(distinct_bits) > 1
 
 
 def rows_judged(one: Rows, folder: Path) -> tuple[str, str]:
-    """Return kvtrace's verdict on a kernel, and its text."""
-    found = invariance_of(
+    """Return kvtrace's verdict on a kernel whose rows are compared, and the verdict's text."""
+    invariance = invariance_of(
         recorded(lambda: [one.launch(rows, rows // 2) for rows in one.sizes], folder)
     )
     order = ("violation", "depends", "unknown", "whole", "proven")
-    verdicts = [each.verdict for each in found.outputs]
+    verdicts = [output.verdict for output in invariance.outputs]
     return min(verdicts, key=order.index, default="unknown"), "\n".join(
-        invariance_lines(found, 140)
+        invariance_lines(invariance, 140)
     )
 
 
-def rows_said(one: Rows, verdict: str) -> str:
-    """Return whether a verdict on rows is right."""
+def rows_remark(one: Rows, verdict: str) -> str:
+    """Return the table's remark on a verdict on rows: right, FALSE YES, FALSE NO or unknown."""
     if verdict == "unknown":
         return "unknown"
     if verdict in ("proven", "whole"):
@@ -103,34 +103,35 @@ def rows_said(one: Rows, verdict: str) -> str:
 
 
 def versions_truth(one: Versions) -> bool:
-    """Return whether two versions leave other bits, on any of the inputs of a pair."""
+    """Return whether two versions give different bits on any input of a pair."""
     differ = False
-    with tempfile.TemporaryDirectory() as folder, evaluated(folder):
+    with tempfile.TemporaryDirectory() as folder, capture_evaluated(folder):
         for inputs in one.inputs:
             outs = [launched(one, kernel, inputs) for kernel in (one.before, one.after)]
-            differ |= bits(outs[0]) != bits(outs[1])
+            differ |= raw_bytes(outs[0]) != raw_bytes(outs[1])
     return differ
 
 
 def versions_judged(one: Versions, folder: Path) -> tuple[str, str]:
     """Return kvtrace's answer about two versions, and its text."""
     calls = []
-    for number, kernel in enumerate((one.before, one.after)):
+    for version, kernel in enumerate((one.before, one.after)):
         runs = recorded(lambda kernel=kernel: launched(one, kernel, one.inputs[0]),  # type: ignore[misc]
-                        folder / str(number))  # fmt: skip
+                        folder / str(version))  # fmt: skip
         (call,) = calls_of(runs.trace, runs.runs[0])
         assert isinstance(call, Call), call
         calls.append(call)
-    found = same_meaning(calls[0], calls[1])
-    text = "\n".join(f"  {line}" for each in found for line in versions_text(each))
+    meanings = same_meaning(calls[0], calls[1])
+    text = "\n".join(f"  {line}" for meaning in meanings for line in versions_text(meaning))
     worst = max(
-        found, key=lambda each: (*RANKS, "sampled", "different", "unknown").index(each.meaning)
+        meanings,
+        key=lambda meaning: (*RANKS, "sampled", "different", "unknown").index(meaning.meaning),
     )
     return worst.meaning, text
 
 
-def versions_said(one: Versions, meaning: str) -> str:
-    """Return whether an answer about versions is right."""
+def versions_remark(one: Versions, meaning: str) -> str:
+    """Return the remark on an answer about versions: right, FALSE YES, FALSE NO or unknown."""
     if meaning not in RANKS:
         return "unknown"
     if meaning == "violation":
@@ -139,40 +140,44 @@ def versions_said(one: Versions, meaning: str) -> str:
 
 
 def main() -> int:
-    """Do what was asked for; 1 where something is wrong."""
+    """Run the command; return 1 if an evaluation or a verdict is wrong, else 0."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("what", choices=("truth", "table"))
     parser.add_argument("of", choices=("rows", "versions"))
     parser.add_argument("--only")
     parser.add_argument("--text", action="store_true", help="print what kvtrace says, too")
     options = parser.parse_args()
-    listed: list[Any] = ROWS if options.of == "rows" else VERSIONS
+    traps: list[Any] = ROWS if options.of == "rows" else VERSIONS
     counts: Counter[str] = Counter()
     if options.what == "truth":
-        in_fixed_order()
-    for one in listed:
-        if options.only and options.only not in one.name:
+        evaluate_in_fixed_order()
+    for trap in traps:
+        if options.only and options.only not in trap.name:
             continue
         begin = time.perf_counter()
         if options.what == "truth":
             truth = rows_truth if options.of == "rows" else versions_truth
-            wanted = one.varies if options.of == "rows" else one.truth != "bits"
-            seen = truth(one)
-            said = "right" if seen == wanted or COMPILED in one.name else "OTHER THAN READ"
-            verdict = "differs" if seen else "the same"
+            expected = trap.varies if options.of == "rows" else trap.truth != "bits"
+            evaluated_truth = truth(trap)
+            remark = (
+                "right"
+                if evaluated_truth == expected or COMPILED in trap.name
+                else "OTHER THAN READ"
+            )
+            verdict = "differs" if evaluated_truth else "the same"
         else:
             folder = Path(tempfile.mkdtemp())
             judge, say = (
-                (rows_judged, rows_said) if options.of == "rows"
-                else (versions_judged, versions_said)
+                (rows_judged, rows_remark) if options.of == "rows"
+                else (versions_judged, versions_remark)
             )  # fmt: skip
-            verdict, text = judge(one, folder)
-            said = say(one, verdict)
+            verdict, text = judge(trap, folder)
+            remark = say(trap, verdict)
             shutil.rmtree(folder)
-        counts[said] += 1
-        known = ("varies" if one.varies else "invariant") if options.of == "rows" else one.truth
+        counts[remark] += 1
+        label = ("varies" if trap.varies else "invariant") if options.of == "rows" else trap.truth
         seconds = time.perf_counter() - begin
-        print(f"| {one.name} | {known} | {verdict} | {said} | {seconds:.1f} s |", flush=True)
+        print(f"| {trap.name} | {label} | {verdict} | {remark} | {seconds:.1f} s |", flush=True)
         if options.text and options.what == "table":
             print(text)
     print(dict(counts))

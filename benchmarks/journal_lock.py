@@ -1,4 +1,4 @@
-"""How long the journal's thread keeps a program waiting that computes in Python.
+"""Time for which the journal's thread keeps a program waiting that computes in Python.
 
     python benchmarks/journal_lock.py [--steps 400] [--launches 300] [--executions 650]
 
@@ -29,7 +29,7 @@ NAMES = {name: ctypes.create_string_buffer(name.encode()) for name in ("add3", "
 
 
 class StandInCupti:
-    """Takes the place of `library.Cupti`; records are put into its buffers a step at a time."""
+    """Stand-in for `library.Cupti`; `put` fills its buffers with the records of a step."""
 
     version = 130001
     path = "simulated"
@@ -49,7 +49,7 @@ class StandInCupti:
         )
 
     def end_and_measure(self) -> None:
-        """Nothing was launched on a device."""
+        """Do nothing, since nothing was launched on a device."""
 
     def flush(self, forced: bool = False) -> None:
         del forced
@@ -72,11 +72,11 @@ class StandInCupti:
         pass
 
     def put(self, records: Any, begin: int) -> None:
-        """Add the kernels of a step that has just ended, as of a device that is a step behind."""
-        count, now = len(records), time.time_ns()
-        each = (now - begin) // count
-        records["start"] = now + np.arange(count) * each
-        records["end"] = records["start"] + each
+        """Add the kernel records of a step; times are of a device that is one step behind."""
+        count, step_end = len(records), time.time_ns()
+        duration = (step_end - begin) // count
+        records["start"] = step_end + np.arange(count) * duration
+        records["end"] = records["start"] + duration
         records["end"][-1] += 1_000_000_000  # it is never idle
         records["correlation"] = self.correlation + np.arange(count)
         self.correlation += count
@@ -85,8 +85,8 @@ class StandInCupti:
                 self.complete(None, 0, self.address, self.room, self.used)
                 self.address = 0
             if not self.address:
-                data, room, most = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
-                self.request(ctypes.byref(data), ctypes.byref(room), ctypes.byref(most))
+                data, room, max_records = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+                self.request(ctypes.byref(data), ctypes.byref(room), ctypes.byref(max_records))
                 self.address, self.room, self.used = data.value or 0, room.value, 0
             if self.address:
                 ctypes.memmove(self.address + self.used, records.ctypes.data, records.nbytes)
@@ -94,7 +94,7 @@ class StandInCupti:
 
 
 def step_records(launches: int, executions: int) -> Any:
-    """Records of a step: each launch's kernel, and one of another library after most of them."""
+    """Return a step's records: each launch's kernel, and kernels of another library."""
     from kvtrace.backends.cupti.records import CONCURRENT_KERNEL, layout
 
     kinds = np.zeros(executions, [("kind", "<u4"), ("rest", "V212")])
@@ -110,8 +110,8 @@ def step_records(launches: int, executions: int) -> Any:
     return records
 
 
-def spent() -> tuple[int, int, int, int]:
-    """Clock, processor time, wait for a processor, and times blocked, of this thread; in ns."""
+def thread_times() -> tuple[int, int, int, int]:
+    """Return this thread's clock, processor time and wait for a processor in ns, and its blocks."""
     folder = Path(f"/proc/self/task/{threading.get_native_id()}")
     waited = int((folder / "schedstat").read_text().split()[1])
     lines = (folder / "status").read_text().splitlines()
@@ -119,8 +119,8 @@ def spent() -> tuple[int, int, int, int]:
     return time.monotonic_ns(), time.thread_time_ns(), waited, blocked
 
 
-def measured(mode: str, options: argparse.Namespace) -> str:
-    """Run the program in a mode, and say what it was kept waiting."""
+def measured_waits(mode: str, options: argparse.Namespace) -> str:
+    """Run the program in a mode, and return the table's row about its waits."""
     import standin
 
     import kvtrace
@@ -139,17 +139,17 @@ def measured(mode: str, options: argparse.Namespace) -> str:
             for number in range(options.steps + options.warm_up):
                 if number == options.warm_up:
                     time.sleep(2)  # libraries that the first rounds load
-                    before = spent()
+                    times_before = thread_times()
                 begin = time.time_ns()
                 step()
                 if mode == "timeline":
                     StandInCupti.last.put(records, begin)
-            after = spent()
+            times_after = thread_times()
         trace = open_trace(out)
         (run,) = trace.runs
         rows = trace.table("gpu_kernels", columns=["launch_seq"])
         joined = rows.num_rows - rows["launch_seq"].null_count
-    wall, processor, waited, times = (b - a for a, b in zip(before, after, strict=True))
+    wall, processor, waited, times = (b - a for a, b in zip(times_before, times_after, strict=True))
     blocked = wall - processor - waited
     shares, parts = overhead_percent(run), run.overhead
     assert shares is not None
@@ -175,7 +175,7 @@ def main() -> int:
     options = parser.parse_args()
     sys.path[:0] = [str(ROOT), str(ROOT / "benchmarks" / "programs")]
     if options.mode:
-        print(measured(options.mode, options), flush=True)
+        print(measured_waits(options.mode, options), flush=True)
         return 0
     for _ in range(options.rounds):
         for mode in ("launch", "timeline"):

@@ -1,4 +1,4 @@
-"""How long `kvtrace judge` takes, and whether it is right, on labeled kernels and deceptions.
+"""Time and correctness of `kvtrace judge` on labeled kernels and deceptions.
 
 Method: each file of `tests/addons/judge/kernels` is judged by a separate process, as an agent
 would ask, with its imports; then all of them by one process, beside which another keeps torch and
@@ -26,7 +26,7 @@ from tests.addons.judge.labeled import deceptions, labeled, request_of
 
 
 def main() -> int:
-    """Judge all of them twice, and print."""
+    """Judge all kernels in both ways and print times; return 1 if a label is contradicted."""
     packages = ", ".join(f"{name} {version(name)}" for name in ("torch", "triton", "numpy"))
     load = os.getloadavg()[0]
     print(f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()},")
@@ -38,7 +38,7 @@ def main() -> int:
         request = request_of(path)
         reference = request.reference
         assert reference is not None
-        begun, taken = time.monotonic(), _processor_seconds()
+        start, processor_start = time.monotonic(), _processor_seconds()
         done = subprocess.run(
             [
                 sys.executable, "-m", "kvtrace", "judge", path,
@@ -46,14 +46,14 @@ def main() -> int:
             ],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
-        alone.append(time.monotonic() - begun)
-        processor.append(_processor_seconds() - taken)
+        alone.append(time.monotonic() - start)
+        processor.append(_processor_seconds() - processor_start)
         verdict = json.loads(done.stdout)["verdict"] if done.stdout else "unjudged"
         wrong += [path.stem] if verdict != kind else []
     for kind, path in kernels:
-        begun = time.monotonic()
+        start = time.monotonic()
         wrong += [path.stem] if judge_file(request_of(path)).verdict != kind else []
-        together.append(time.monotonic() - begun)
+        together.append(time.monotonic() - start)
     deceived = []
     for name, request in deceptions().items():
         right = judge_file(request).verdict == "right"
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def _processor_seconds() -> float:
-    """Return what all processes have taken that were waited for, their children included."""
+    """Return the processor seconds of all ended child processes and their children."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

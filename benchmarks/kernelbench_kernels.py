@@ -1,4 +1,4 @@
-"""KernelBench's first level: what torch.compile writes for an operator against what it means.
+"""KernelBench's first level: kernels of torch.compile compared with plain kernels.
 
     python benchmarks/kernelbench_kernels.py FOLDER [--only NAME] [--judge]
 
@@ -45,7 +45,7 @@ SAME = ("same", "equal", "reassociated", "exact")
 
 
 def recorded(one: Operator, folder: Path) -> None:
-    """Record the generated kernel, the plain one and its wrong twin."""
+    """Record an operator's generated kernel, plain kernel and wrong twin in folders."""
     shutil.rmtree(folder, ignore_errors=True)
     with kvtrace.capture(folder / "generated", target="cuda:90", device="cpu"):
         torch._dynamo.reset()
@@ -59,12 +59,14 @@ def recorded(one: Operator, folder: Path) -> None:
 
 @cache
 def _choose_first() -> None:
-    """Leave Inductor one configuration, so that none is measured."""
+    """Limit Inductor to its first configuration, so that it measures none."""
     from torch._inductor import select_algorithm  # asks for the GPU when it is imported
 
     def first(choices: list[Any]) -> list[Any]:
         templates = ("triton_mm", "triton_bmm")
-        return [each for each in choices if each.name.startswith(templates)][:1] or choices[:1]
+        return [choice for choice in choices if choice.name.startswith(templates)][:1] or choices[
+            :1
+        ]
 
     select_algorithm.add_preprocessing_fn(first)
 
@@ -74,18 +76,20 @@ def _inputs(one: Operator) -> tuple[torch.Tensor, ...]:
 
 
 def call_of(folder: Path) -> Call | str:
-    """Return the one call that is not an autotuner's; or why there is none."""
+    """Return the only recorded call that is not an autotuner's, or a text on why it is missing."""
     trace = open_trace(folder)
     times = host_times(trace, trace.runs).calls.to_pylist()
     ran = {row["call_id"] for row in times if row["launches"]}
-    found = [call for run in trace.runs for call in calls_of(trace, run) if call.call_id in ran]
-    if len(found) != 1:
-        return f"{len(found)} kernels" if found else "a library's kernel"
-    return found[0] if isinstance(found[0], Call) else "its IR is missing"
+    kernel_calls = [
+        call for run in trace.runs for call in calls_of(trace, run) if call.call_id in ran
+    ]
+    if len(kernel_calls) != 1:
+        return f"{len(kernel_calls)} kernels" if kernel_calls else "a library's kernel"
+    return kernel_calls[0] if isinstance(kernel_calls[0], Call) else "its IR is missing"
 
 
 def match_of(generated: Call, plain: Call, order: tuple[int, ...] | None) -> dict[str, str]:
-    """Return which of the generated kernel's tensors those of the plain one are."""
+    """Return the generated kernel's argument name for each tensor argument of the plain kernel."""
     names = []
     for call in (generated, plain):
         kernel = Kernel(call)
@@ -93,29 +97,31 @@ def match_of(generated: Call, plain: Call, order: tuple[int, ...] | None) -> dic
         loaded = {kernel.name(a.argument) for a in kernel.summary.accesses if a.kind == "load"}
         inputs = [name for name in kernel.names if name in loaded - stored]
         names.append((inputs, [name for name in kernel.names if name in stored]))
-    (inputs, outputs), (own, written) = names
+    (inputs, outputs), (plain_inputs, plain_outputs) = names
     if order is not None:
         inputs = [inputs[place] for place in order]
-    return dict(zip([*own, *written], [*inputs, *outputs], strict=False))
+    return dict(zip([*plain_inputs, *plain_outputs], [*inputs, *outputs], strict=False))
 
 
 def answers(one: Operator, folder: Path) -> dict[str, Any]:
-    """Compare the generated kernel with the plain one, and with the wrong twin."""
+    """Return the results of comparing the generated kernel with the plain kernel and the twin."""
     generated = call_of(folder / "generated")
     if isinstance(generated, str):
         return {"right": "not compared", "wrong": "", "why": generated}
-    found: dict[str, Any] = {"kernel": generated.kernel, "why": ""}
+    row: dict[str, Any] = {"kernel": generated.kernel, "why": ""}
     for name in ("plain", "wrong"):
-        other = call_of(folder / name)
-        assert isinstance(other, Call), other
+        compared_call = call_of(folder / name)
+        assert isinstance(compared_call, Call), compared_call
         begin = time.perf_counter()
-        meanings = same_meaning(generated, other, match_of(generated, other, one.inputs))
-        found["seconds_" + name] = time.perf_counter() - begin
+        meanings = same_meaning(
+            generated, compared_call, match_of(generated, compared_call, one.inputs)
+        )
+        row["seconds_" + name] = time.perf_counter() - begin
         worst = _worst(meanings)
-        found["right" if name == "plain" else "wrong"] = worst.meaning
+        row["right" if name == "plain" else "wrong"] = worst.meaning
         if name == "plain" and worst.meaning not in SAME[:2]:
-            found["why"] = f"{worst.first} | {worst.second}" if worst.first else ""
-    return found
+            row["why"] = f"{worst.first} | {worst.second}" if worst.first else ""
+    return row
 
 
 def _worst(meanings: tuple[OutputMeaning, ...]) -> OutputMeaning:
@@ -132,26 +138,26 @@ def main() -> int:
     options = parser.parse_args()
     counts: Counter[str] = Counter()
     mistakes = 0
-    for one in sorted(OPERATORS, key=lambda each: each.number):
-        if options.only not in (None, one.name):
+    for operator in sorted(OPERATORS, key=lambda each: each.number):
+        if options.only not in (None, operator.name):
             continue
-        folder = options.folder / str(one.number)
+        folder = options.folder / str(operator.number)
         try:
             if not options.judge:
-                recorded(one, folder)
-            found = answers(one, folder)
+                recorded(operator, folder)
+            row = answers(operator, folder)
         except Exception:  # noqa: BLE001 — one that fails is a row of the table
             traceback.print_exc()
-            found = {"right": "failed", "wrong": "failed", "why": ""}
-        counts[found["right"]] += 1
-        wrong = found["right"] == "violation" or found["wrong"] in SAME
+            row = {"right": "failed", "wrong": "failed", "why": ""}
+        counts[row["right"]] += 1
+        wrong = row["right"] == "violation" or row["wrong"] in SAME
         mistakes += wrong
-        print(f"{one.number:3} {one.name:28} {found['right']:13} {found['wrong']:13}"
-              f"{'WRONG ' if wrong else ''}{found['why'][:140]}", flush=True)  # fmt: skip
+        print(f"{operator.number:3} {operator.name:28} {row['right']:13} {row['wrong']:13}"
+              f"{'WRONG ' if wrong else ''}{row['why'][:140]}", flush=True)  # fmt: skip
     print(", ".join(f"{count} {meaning}" for meaning, count in counts.most_common()))
     print(f"{mistakes} wrong answers")
-    for what, why in LEFT_OUT.items():
-        print(f"left out: {what}: {why}")
+    for operator_name, why in LEFT_OUT.items():
+        print(f"left out: {operator_name}: {why}")
     return 1 if mistakes else 0
 
 

@@ -1,4 +1,4 @@
-"""Triton's language tests without a GPU, cold, beside Triton's interpreter.
+"""Times of Triton's language tests without a GPU and caches, beside Triton's interpreter.
 
     python benchmarks/language_tests.py TRITON/python/test/unit/language/test_core.py
         [--sample 300] [--rounds 3] [--settings ttir] [--json FILE]
@@ -36,7 +36,7 @@ _begun: list[float] = []
 
 
 def pytest_configure() -> None:
-    """Answer what Triton's tests ask of a GPU when they are imported, in either case."""
+    """Replace functions by which Triton's tests inspect the GPU when they are imported."""
     import torch
 
     if not torch.cuda.is_available():
@@ -44,7 +44,7 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_modifyitems(config: Any, items: list[Any]) -> None:
-    """Keep the sample of the cases that the interpreter is meant to run."""
+    """Remove all cases but the sample of those that Triton marks for its interpreter."""
     marked = [item for item in items if item.get_closest_marker("interpreter") is not None]
     by_hash = sorted(marked, key=lambda item: hashlib.sha256(_name(item).encode()).digest())
     chosen = {id(item) for item in by_hash[: int(os.environ[SAMPLE])]}
@@ -57,20 +57,20 @@ def _name(item: Any) -> str:
 
 
 def pytest_runtest_setup(item: Any) -> None:
-    """Note the times at which a case begins."""
+    """Store the wall and processor times at which a case begins."""
     del item
     _begun[:] = [time.perf_counter(), sum(os.times()[:4])]
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """Note how a case ended, and what it took."""
+    """Store a case's outcome, and its wall and processor seconds."""
     if report.when == "call" or report.outcome != "passed":
         spent = (time.perf_counter() - _begun[0], sum(os.times()[:4]) - _begun[1])
         _outcomes[_name(report)] = [report.outcome, *spent]
 
 
 def pytest_sessionfinish() -> None:
-    """Write what was noted."""
+    """Write outcomes and times of all cases to the result's JSON file."""
     Path(os.environ[RESULT]).write_text(json.dumps(_outcomes))
 
 
@@ -78,66 +78,76 @@ def pytest_sessionfinish() -> None:
 
 
 def one_run(tests: Path, folder: Path, case: str, sample: int) -> dict[str, Any]:
-    """Run the sample in a fresh process with empty caches."""
+    """Run the sample in a new process with empty caches; return its times and outcomes."""
     shutil.rmtree(folder / case, ignore_errors=True)
-    own = folder / case
-    own.mkdir()
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")}
-    kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    kept |= {
+    case_folder = folder / case
+    case_folder.mkdir()
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")
+    }
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment |= {
         "PYTHONPATH": os.pathsep.join((str(ROOT), str(ROOT / "benchmarks"))),
         "PYTHONHASHSEED": "0",  # test_cast hashes its case
         "XDG_CACHE_HOME": str(folder / "home"),
         SAMPLE: str(sample),
-        RESULT: str(own / "outcomes"),
+        RESULT: str(case_folder / "outcomes"),
     }
     shutil.rmtree(folder / "home" / "kvtrace" / "ttir", ignore_errors=True)
     if case == "interpreter":
-        kept["TRITON_INTERPRET"] = "1"
+        environment["TRITON_INTERPRET"] = "1"
     else:
-        kept |= {"KVTRACE": str(own / "out"), "KVTRACE_COMPILE": case,
-                 "TRITON_CACHE_DIR": str(own / "cache")}  # fmt: skip
+        environment |= {"KVTRACE": str(case_folder / "out"), "KVTRACE_COMPILE": case,
+                 "TRITON_CACHE_DIR": str(case_folder / "cache")}  # fmt: skip
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p",
                "language_tests", "--device", "cpu", "--tb=line", str(tests)]  # fmt: skip
-    before, begin = os.times(), time.perf_counter()
+    times_before, begin = os.times(), time.perf_counter()
     with (folder / f"{case}.log").open("w") as log:
-        subprocess.run(command, env=kept, stdout=log, stderr=log, check=False, cwd=tests.parent)
-    wall, after = time.perf_counter() - begin, os.times()
-    spent = after.children_user + after.children_system
-    cpu = spent - before.children_user - before.children_system
-    return {"wall": wall, "cpu": cpu, "cases": json.loads((own / "outcomes").read_text())}
+        subprocess.run(
+            command, env=environment, stdout=log, stderr=log, check=False, cwd=tests.parent
+        )
+    wall, times_after = time.perf_counter() - begin, os.times()
+    spent = times_after.children_user + times_after.children_system
+    cpu = spent - times_before.children_user - times_before.children_system
+    return {"wall": wall, "cpu": cpu, "cases": json.loads((case_folder / "outcomes").read_text())}
 
 
 def shown(runs: dict[str, list[dict[str, Any]]]) -> None:
     """Print outcomes, times and ratios to the interpreter's."""
     passed = [
         {name for name, (outcome, *_) in run["cases"].items() if outcome == "passed"}
-        for found in runs.values()
-        for run in found
+        for case_runs in runs.values()
+        for run in case_runs
     ]
-    both = set.intersection(*passed)
+    common_cases = set.intersection(*passed)
     figures = {}
-    for case, found in runs.items():
-        outcomes = [outcome for outcome, *_ in found[0]["cases"].values()]
-        counts = {each: outcomes.count(each) for each in ("passed", "failed", "skipped")}
+    for case, case_runs in runs.items():
+        outcomes = [outcome for outcome, *_ in case_runs[0]["cases"].values()]
+        counts = {medians: outcomes.count(medians) for medians in ("passed", "failed", "skipped")}
         print(f"{case}: {counts}")
         figures[case] = {
-            "process, wall": statistics.median(run["wall"] for run in found),
-            "process, processor": statistics.median(run["cpu"] for run in found),
+            "process, wall": statistics.median(run["wall"] for run in case_runs),
+            "process, processor": statistics.median(run["cpu"] for run in case_runs),
         }
         for number, clock in ((1, "wall"), (2, "processor")):
-            took = [[run["cases"][name][number] for name in both] for run in found]
-            figures[case][f"cases, sum, {clock}"] = statistics.median(map(sum, took))
-        each = [statistics.median(run["cases"][name][1] for run in found) for name in both]
-        figures[case]["case, median, wall"] = statistics.median(each)
+            times_by_run = [
+                [run["cases"][name][number] for name in common_cases] for run in case_runs
+            ]
+            figures[case][f"cases, sum, {clock}"] = statistics.median(map(sum, times_by_run))
+        medians = [
+            statistics.median(run["cases"][name][1] for run in case_runs) for name in common_cases
+        ]
+        figures[case]["case, median, wall"] = statistics.median(medians)
     failing = {name for runs_of in runs.values() for run in runs_of
                for name, (outcome, *_) in run["cases"].items() if outcome == "failed"}  # fmt: skip
     for name in sorted(failing):
-        where = [case for case, found in runs.items() if found[0]["cases"][name][0] == "failed"]
+        where = [
+            case for case, case_runs in runs.items() if case_runs[0]["cases"][name][0] == "failed"
+        ]
         print(f"  fails in {', '.join(where)}: {name}")
-    print(f"{len(both)} cases pass in all")
-    for case, own in figures.items():
-        for name, seconds in own.items():
+    print(f"{len(common_cases)} cases pass in all")
+    for case, case_figures in figures.items():
+        for name, seconds in case_figures.items():
             ratio = seconds / figures["interpreter"][name]
             print(f"{case:12} {name:24} {seconds:9.4f} s  {ratio:6.2f} x")
 

@@ -38,7 +38,7 @@ def resident_mb() -> float:
 
 
 def launch_nothing() -> None:
-    """Leave out what would execute a launch on a machine without a GPU."""
+    """Replace the evaluation of launches without a GPU by a function that does nothing."""
     from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 
     def nothing(self: Any, *arguments: Any) -> None:
@@ -48,7 +48,7 @@ def launch_nothing() -> None:
 
 
 def launcher(device: str) -> Callable[[int], None]:
-    """What makes a number of launches."""
+    """Return a function that makes a given number of launches on the device."""
     import torch
     from launch_kernels import add3
 
@@ -62,7 +62,7 @@ def launcher(device: str) -> Callable[[int], None]:
 
 
 def follow(mode: str, launches: int) -> int:
-    """Make launches in one mode, and print the memory that they take."""
+    """Make launches in one mode, and print resident memory; return 1 if it grew too much."""
     import torch
 
     import kvtrace
@@ -80,26 +80,26 @@ def follow(mode: str, launches: int) -> int:
             session.flush()
             print(f"{mode:9s}before: {resident_mb():.1f} MB", flush=True)
             highest = []
-            for first, last in pairwise((0, *STRETCHES)):
-                for _ in range(first, last):
+            for begin_launch, end_launch in pairwise((0, *STRETCHES)):
+                for _ in range(begin_launch, end_launch):
                     make(launches // 100)
                     readings.append(resident_mb())
-                part = readings[first:last]
-                highest.append(max(part))
-                upto = f"{mode:9s}to {last * launches // 100:12,d} launches: "
-                spread = f"{min(part):.1f} to {max(part):.1f} MB"
+                stretch_readings = readings[begin_launch:end_launch]
+                highest.append(max(stretch_readings))
+                upto = f"{mode:9s}to {end_launch * launches // 100:12,d} launches: "
+                spread = f"{min(stretch_readings):.1f} to {max(stretch_readings):.1f} MB"
                 print(f"{upto}{readings[-1]:8.1f} MB, {spread}", flush=True)
-        took = time.monotonic() - begin
+        seconds = time.monotonic() - begin
         check(Path(folder) / "out", native=True, mode="launch")
         trace = open_trace(Path(folder) / "out")
-        kept = trace.table("launches", columns=["seq"]).num_rows
+        recorded = trace.table("launches", columns=["seq"]).num_rows
         ran = trace.table("gpu_kernels", columns=["launch_seq"])
         joined = ran.num_rows - ran["launch_seq"].null_count
         dropped = trace.runs[0].dropped_rows
     grown = highest[-1] - highest[1]
     print(
-        f"{mode:9s}{grown:+.1f} MB from the second tenth to the last half, {took:.0f} s; "
-        f"{kept:,} launches kept, {dropped} dropped; {ran.num_rows:,} kernels on the device, "
+        f"{mode:9s}{grown:+.1f} MB from the second tenth to the last half, {seconds:.0f} s; "
+        f"{recorded:,} launches kept, {dropped} dropped; {ran.num_rows:,} kernels on the device, "
         f"{joined:,} joined"
     )
     return 1 if grown > ALLOWED_MB else 0

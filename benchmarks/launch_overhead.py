@@ -1,4 +1,4 @@
-"""What a recorded launch costs on a GPU: kvtrace's two hot paths and its rivals over bare.
+"""Cost of a recorded launch on a GPU: kvtrace's two hot paths and its rivals over bare.
 
     python benchmarks/launch_overhead.py [--rounds 7] [--launches 20000] [--json FILE]
 
@@ -49,7 +49,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def kernels() -> dict[str, Callable[[], object]]:
-    """The launches that are timed."""
+    """Return the three launches to time, by name."""
     import torch
     import triton.language as tl
     from launch_kernels import add3, add10, scale_rows
@@ -67,7 +67,7 @@ def kernels() -> dict[str, Callable[[], object]]:
 
 
 def round_us(launch: Callable[[], object], launches: int) -> float:
-    """Microseconds a launch of one round."""
+    """Return the mean microseconds per launch of one round."""
     import torch
 
     torch.cuda.synchronize()
@@ -97,7 +97,7 @@ class Kvtrace:
         self.kvtrace.stop()
 
     def check(self, launches: int) -> None:
-        """Refuse figures of anything else than so many recorded launches."""
+        """Raise an error unless the trace has `launches` launches, recorded by this hot path."""
         check(self.folder, self.native, self.mode, launches)
 
 
@@ -204,18 +204,18 @@ def recorder(
     if name.startswith("kvtrace"):
         mode = "timeline" if name.endswith("timeline") else "launch"
         return Kvtrace(folder, native=not name.endswith("twin"), mode=mode)
-    made: dict[str, Callable[[], Wrapper | Hook | TorchProfiler | Proton | Tritonparse]] = {
+    recorders: dict[str, Callable[[], Wrapper | Hook | TorchProfiler | Proton | Tritonparse]] = {
         "wrapper alone": Wrapper,
         "no-op hook": Hook,
         "torch.profiler": TorchProfiler,
         "proton": lambda: Proton(folder),
         "tritonparse": lambda: Tritonparse(folder),
     }
-    return made[name]()
+    return recorders[name]()
 
 
 def measure(name: str, rounds: int, launches: int) -> dict[str, dict[str, float]]:
-    """Medians of interleaved rounds of one recorder, in this process."""
+    """Return medians of rounds with one recorder off and on, in turn, in this process."""
     result = {}
     with tempfile.TemporaryDirectory() as folder:
         subject = recorder(name, Path(folder))

@@ -43,7 +43,7 @@ SMALL_OPS = 5_000
 
 @older.jit
 def small_ops(source: Any, count: int) -> Any:
-    """Run many ops on a tile of 16 elements."""
+    """NKI kernel with `count` ops on a tile of 16 elements."""
     result = nl.ndarray(source.shape, dtype=source.dtype, buffer=nl.shared_hbm)
     tile = nl.load(source)
     for _ in nl.sequential_range(count):
@@ -53,7 +53,7 @@ def small_ops(source: Any, count: int) -> Any:
 
 
 def executed(kernel: Kernel, *arguments: Any) -> Any:
-    """Run a kernel outside of a recording; give its outcome."""
+    """Run a kernel without a recording, and return its outcome."""
     return execute(kernel, (), bound_arguments(kernel.function, arguments, {}))
 
 
@@ -64,15 +64,15 @@ def traced(kernel: Kernel, *arguments: Any) -> None:
 
 
 def best(work: dict[str, Callable[[], Any]], rounds: int) -> dict[str, tuple[float, float]]:
-    """Time each piece of work in turn; give the least wall and CPU seconds of each."""
+    """Time each function in turn, in rounds; return the least wall and CPU seconds of each."""
     least: dict[str, tuple[float, float]] = {}
     for _ in range(rounds):
         for name, function in work.items():
             wall, processor = time.perf_counter(), time.process_time()
             function()
-            now = time.perf_counter() - wall, time.process_time() - processor
-            first = least.get(name, now)
-            least[name] = min(first[0], now[0]), min(first[1], now[1])
+            seconds = time.perf_counter() - wall, time.process_time() - processor
+            least_seconds = least.get(name, seconds)
+            least[name] = min(least_seconds[0], seconds[0]), min(least_seconds[1], seconds[1])
     return least
 
 
@@ -119,7 +119,7 @@ def main() -> None:
     for name in ("product", "kernel", "traced"):
         wall, processor = times[name]
         print(f"{name:10}{wall:>8.2f} s{processor:>8.2f} s")
-    wall, processor = (1e6 * each / SMALL_OPS for each in times["op"])
+    wall, processor = (1e6 * op_seconds / SMALL_OPS for op_seconds in times["op"])
     print(f"{'op':10}{wall:>7.1f} µs{processor:>7.1f} µs")
     if find_spec("neuronxcc") is None:
         print("Triton-Viz's NKI mode does not run: it imports neuronxcc, which is missing")

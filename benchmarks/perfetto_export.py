@@ -1,4 +1,4 @@
-"""How fast a trace becomes a Perfetto file: ours against the protobuf builder of `perfetto`.
+"""Speed of conversion to a Perfetto file: kvtrace beside the protobuf builder of `perfetto`.
 
     python benchmarks/perfetto_export.py [--launches 3000000] [--rounds 5] [--json FILE]
 
@@ -35,21 +35,21 @@ PACKAGES = ("numpy", "pyarrow", "perfetto", "protobuf")
 
 def main() -> None:
     """Measure, print a table, and write the figures as JSON if asked to."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("--launches", type=int, default=3_000_000)
-    options.add_argument("--builder-launches", type=int, default=20_000)
-    options.add_argument("--rounds", type=int, default=5)
-    options.add_argument("--json", type=Path)
-    chosen = options.parse_args()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--launches", type=int, default=3_000_000)
+    parser.add_argument("--builder-launches", type=int, default=20_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as folder:
-        figures = measure(Path(folder), chosen.launches, chosen.builder_launches, chosen.rounds)
+        figures = measure(Path(folder), options.launches, options.builder_launches, options.rounds)
     print_table(figures)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(figures, indent=2) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(figures, indent=2) + "\n")
 
 
 def measure(folder: Path, launches: int, builder_launches: int, rounds: int) -> dict[str, Any]:
-    """Slices a second of each way, and what they were measured on."""
+    """Return slices per second of each converter, with sizes, machine and versions."""
     large = synthetic(folder / "large", launches)
     small = synthetic(folder / "small", builder_launches)
     rates = {
@@ -74,13 +74,13 @@ def measure(folder: Path, launches: int, builder_launches: int, rounds: int) -> 
 
 
 def synthetic(folder: Path, launches: int) -> Selection:
-    """A trace of so many launches, and ten crafted ones."""
+    """Write a trace of `launches` launches and ten special ones; return it."""
     build_synthetic_trace(folder, runs=1, launches=launches, hostile=False, device=False)
     return resolve(str(folder))
 
 
 def median_rates(convert_once: Callable[[], int], rounds: int) -> tuple[float, float]:
-    """Slices a second by the wall clock and of processor time; the first round does not count."""
+    """Return median slices per wall second and processor second, without the first round."""
     wall, processor = [], []
     for _ in range(rounds + 1):
         begin, begin_processor = time.perf_counter(), time.process_time()
@@ -91,20 +91,20 @@ def median_rates(convert_once: Callable[[], int], rounds: int) -> tuple[float, f
 
 
 def convert(name: str, selection: Selection, folder: Path) -> int:
-    """Convert a trace with one of our converters; returns the launches that it drew."""
+    """Convert a trace with a converter of kvtrace; return the number of launches in the file."""
     output = folder / name
     output.unlink(missing_ok=True)
-    fresh = resolve(str(selection.trace.path))
-    load_converter(name).convert(fresh, output, {})
-    return int(fresh.table("launches", ["seq"]).num_rows)
+    reopened = resolve(str(selection.trace.path))
+    load_converter(name).convert(reopened, output, {})
+    return int(reopened.table("launches", ["seq"]).num_rows)
 
 
 def convert_with_builder(selection: Selection, folder: Path) -> int:
-    """Convert the launches of a trace with the protobuf builder; returns how many there are."""
-    fresh = resolve(str(selection.trace.path))
+    """Convert the launches of a trace with the protobuf builder; return their number."""
+    reopened = resolve(str(selection.trace.path))
     count = 0
     with (folder / "builder").open("wb") as file:
-        for timeline in timelines(fresh):
+        for timeline in timelines(reopened):
             for sequence, slices in enumerate(timeline.slices, 2):
                 if slices.category == "launch":
                     file.write(built(slices, sequence))
@@ -113,7 +113,7 @@ def convert_with_builder(selection: Selection, folder: Path) -> int:
 
 
 def same_bytes(selection: Selection) -> bool:
-    """Whether both ways give the same bytes for the launches of a trace."""
+    """Return whether both converters write the same bytes for the launches of a trace."""
     return all(
         b"".join(bytes(chunk) for chunk in encode_slices(slices, sequence))
         == built(slices, sequence)
@@ -125,7 +125,7 @@ def same_bytes(selection: Selection) -> bool:
 
 def print_table(figures: dict[str, Any]) -> None:
     """Print the figures for people."""
-    packages = ", ".join(f"{name} {number}" for name, number in figures["packages"].items())
+    packages = ", ".join(f"{name} {version}" for name, version in figures["packages"].items())
     print(f"{figures['machine']}; Python {figures['python']}; {packages}")
     print(
         f"{figures['launches']:,} launches, builder {figures['builder_launches']:,}; "

@@ -1,4 +1,4 @@
-"""Small programs of public kernels without a GPU, a process each, beside Triton's interpreter.
+"""Times of small programs with public kernels without a GPU, beside Triton's interpreter.
 
     python benchmarks/public_files.py
         [--package liger] [--sample 12] [--rounds 3] [--setting ttir] [--json FILE]
@@ -42,62 +42,65 @@ Times = dict[str, dict[str, list[tuple[float, float]]]]
 
 
 def programs(package: str) -> tuple[str, str]:
-    """Return what runs a program of a package, and what lists them."""
+    """Return Python code that runs a case of a package, and code that lists the cases."""
     return LIGER if package == "liger" else PUBLIC
 
 
-def chosen(package: str, sample: int, variables: dict[str, str]) -> list[str]:
-    """Return the sample of the package's cases."""
-    told = subprocess.run([sys.executable, "-c", programs(package)[1], package], env=variables,
+def sampled_cases(package: str, sample: int, variables: dict[str, str]) -> list[str]:
+    """Return the names of the sampled cases of a package, lowest hashes first."""
+    listing = subprocess.run([sys.executable, "-c", programs(package)[1], package], env=variables,
                           cwd=ROOT, capture_output=True, text=True, check=True)  # fmt: skip
-    names = told.stdout.splitlines()
+    names = listing.stdout.splitlines()
     return sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())[:sample]
 
 
 def one_run(package: str, name: str, variables: dict[str, str]) -> tuple[float, float] | None:
     """Return the wall and processor seconds of a process; None where it fails."""
-    before, begin = os.times(), time.perf_counter()
+    times_before, begin = os.times(), time.perf_counter()
     command = [sys.executable, "-c", programs(package)[0], package, name]
     done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, check=False)
-    wall, after = time.perf_counter() - begin, os.times()
-    spent = after.children_user + after.children_system
-    cpu = spent - before.children_user - before.children_system
+    wall, times_after = time.perf_counter() - begin, os.times()
+    spent = times_after.children_user + times_after.children_system
+    cpu = spent - times_before.children_user - times_before.children_system
     return None if done.returncode else (wall, cpu)
 
 
 def measured(package: str, sample: int, rounds: int, setting: str) -> Times:
-    """Return seconds by program and case; a program that fails has no times for the case."""
-    plain = {name: value for name, value in os.environ.items()
+    """Return (wall, processor) seconds of all rounds by program and case; failures are left out."""
+    environment = {name: value for name, value in os.environ.items()
              if not name.startswith("KVTRACE") or name.startswith("KVTRACE_PUBLIC")}  # fmt: skip
-    plain.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
-        plain |= {
+        environment |= {
             "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'benchmarks'}",
             "XDG_CACHE_HOME": str(folder / "home"),
         }
-        interpreted = plain | {"TRITON_INTERPRET": "1"}
-        recorded = plain | {"KVTRACE": str(folder / "own" / "out"), "KVTRACE_COMPILE": setting,
-                            "TRITON_CACHE_DIR": str(folder / "own" / "cache")}  # fmt: skip
-        names = chosen(package, sample, interpreted)
-        found: Times = {name: {case: [] for case in CASES} for name in names}
+        interpreted = environment | {"TRITON_INTERPRET": "1"}
+        recorded = environment | {
+            "KVTRACE": str(folder / "own" / "out"),
+            "KVTRACE_COMPILE": setting,
+            "TRITON_CACHE_DIR": str(folder / "own" / "cache"),
+        }
+        names = sampled_cases(package, sample, interpreted)
+        times_by_case: Times = {name: {case: [] for case in CASES} for name in names}
         for variables in (interpreted, recorded):  # byte code, and Triton's hash of its files
             one_run(package, names[0], variables)
         for _ in range(rounds):
             for name in names:
                 for case in random.sample(["interpreter", "recorded"], 2):
                     if case == "interpreter":
-                        note(found[name][case], one_run(package, name, interpreted))
+                        note(times_by_case[name][case], one_run(package, name, interpreted))
                         continue
                     shutil.rmtree(folder / "own", ignore_errors=True)
                     shutil.rmtree(folder / "home" / "kvtrace" / "ttir", ignore_errors=True)
                     for state in ("cold", "warm"):
-                        note(found[name][state], one_run(package, name, recorded))
-    return found
+                        note(times_by_case[name][state], one_run(package, name, recorded))
+    return times_by_case
 
 
 def note(times: list[tuple[float, float]], took: tuple[float, float] | None) -> None:
-    """Add a run's times, if it did not fail."""
+    """Append a run's times to `times`, unless `took` is None."""
     if took is not None:
         times.append(took)
 
@@ -108,18 +111,18 @@ def shown(found: Times) -> None:
         failing = [case for case in CASES if not times[case]]
         if failing:
             print(f"left out, fails: {name} ({', '.join(failing)})")
-    whole = {name: times for name, times in found.items() if all(times.values())}
-    print(f"{len(whole)} programs run in all")
-    for number, clock in enumerate(("wall", "processor")):
+    complete = {name: times for name, times in found.items() if all(times.values())}
+    print(f"{len(complete)} programs run in all")
+    for clock_index, clock in enumerate(("wall", "processor")):
         base: dict[str, float] = {}
         for case in CASES:
-            each = [statistics.median(run[number] for run in times[case])
-                    for times in whole.values()]  # fmt: skip
-            figures = {"median": statistics.median(each), "sum": sum(each)}
+            medians = [statistics.median(run[clock_index] for run in times[case])
+                    for times in complete.values()]  # fmt: skip
+            figures = {"median": statistics.median(medians), "sum": sum(medians)}
             base = base or figures
-            for what, seconds in figures.items():
-                ratio = seconds / base[what]
-                print(f"{case:12} {what:6} {clock:9} {seconds:8.3f} s  {ratio:6.2f} x")
+            for figure_name, seconds in figures.items():
+                ratio = seconds / base[figure_name]
+                print(f"{case:12} {figure_name:6} {clock:9} {seconds:8.3f} s  {ratio:6.2f} x")
 
 
 def main() -> None:
@@ -136,10 +139,10 @@ def main() -> None:
 
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print(f"torch {torch.__version__}, Triton {triton.__version__}, {options.rounds} rounds")
-    found = measured(options.package, options.sample, options.rounds, options.setting)
+    times = measured(options.package, options.sample, options.rounds, options.setting)
     if options.json is not None:
-        options.json.write_text(json.dumps(found))
-    shown(found)
+        options.json.write_text(json.dumps(times))
+    shown(times)
 
 
 if __name__ == "__main__":

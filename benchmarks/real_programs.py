@@ -1,4 +1,4 @@
-"""What recording costs programs of other projects: process against process, in turn.
+"""Cost of recording programs of other projects: processes compared that take turns.
 
     python benchmarks/real_programs.py [--programs NAME ...] [--modes MODE ...] [--pairs 5]
         [--turns 15] [--steps 10] [--minutes 9] [--json FILE]
@@ -67,7 +67,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 
 @dataclass(frozen=True)
 class Program:
-    """A file of benchmarks/programs with its arguments, and what it needs."""
+    """A file of benchmarks/programs with arguments, and the packages and device that it needs."""
 
     file: str
     needs: tuple[str, ...]
@@ -92,7 +92,7 @@ PROGRAMS: Final = {
 
 @dataclass(frozen=True)
 class Process:
-    """What one process took: milliseconds of its steps, and what kvtrace says of itself."""
+    """Figures of one process: milliseconds of its steps, and kvtrace's own overhead figures."""
 
     round: int
     mode: str
@@ -106,7 +106,7 @@ class Process:
 
 @dataclass
 class Results:
-    """All processes by program, and what was left out."""
+    """Figures of all processes by program, and notes on programs that were left out."""
 
     machine: dict[str, str]
     settings: dict[str, Any]
@@ -119,23 +119,24 @@ class Results:
 
 
 def read_results(paths: list[Path]) -> Results:
-    """Put the results of several calls together; a round belongs to its call."""
-    whole: Results | None = None
+    """Merge the results in several files; rounds are renumbered, so that each stays one group."""
+    merged: Results | None = None
     for number, path in enumerate(paths):
-        found = json.loads(path.read_text())
-        if whole is None:
-            whole = Results(found["machine"], found["settings"])
-        for name, processes in found["programs"].items():
-            kept = whole.programs.setdefault(name, [])
-            kept += [
-                Process(**{**each, "round": each["round"] + 1000 * number}) for each in processes
+        file_content = json.loads(path.read_text())
+        if merged is None:
+            merged = Results(file_content["machine"], file_content["settings"])
+        for name, processes in file_content["programs"].items():
+            merged_processes = merged.programs.setdefault(name, [])
+            merged_processes += [
+                Process(**{**process, "round": process["round"] + 1000 * number})
+                for process in processes
             ]
-        whole.notes += [note for note in found["notes"] if note not in whole.notes]
-    assert whole is not None
-    return whole
+        merged.notes += [note for note in file_content["notes"] if note not in merged.notes]
+    assert merged is not None
+    return merged
 
 
-class Part:
+class TurnTakingProcess:
     """A process that has warmed up and waits for its turns."""
 
     def __init__(self, command: list[str], variables: dict[str, str], mode: str) -> None:
@@ -155,13 +156,16 @@ class Part:
         self._lines = os.fdopen(self._told, "r")
 
     def answer(self, until: float) -> list[float] | None:
-        """Wait for what the process tells; None: it has ended, or the time is over."""
+        """Return the seconds that the process reports; None if it ends, or at the time `until`."""
         ready, _, _ = select.select([self._told], [], [], max(until - time.monotonic(), 0))
         line = self._lines.readline() if ready else ""
         return json.loads(line) if line else None
 
     def turn(self, steps: int, until: float) -> bool:
-        """Do so many steps, of which the first two count for nothing: what they use was cold."""
+        """Let the process do `steps` steps, and store their times, without the first two.
+
+        Returns whether the process has answered before `until`.
+        """
         os.write(self._due, f"{steps}\n".encode())
         seconds = self.answer(until)
         if seconds is None:
@@ -172,7 +176,7 @@ class Part:
         return True
 
     def end(self, until: float) -> str | None:
-        """Let the program end; give what is wrong where it does not as it should."""
+        """Let the program end; return its output if it fails or does not end, else None."""
         os.close(self._due)
         try:
             code: int | None = self.process.wait(max(until - time.monotonic(), 1))
@@ -187,7 +191,7 @@ class Part:
 
 
 class Runner:
-    """Starts processes of a program side by side, and has them take turns."""
+    """Runner of processes that start side by side, and then take turns."""
 
     def __init__(self, options: argparse.Namespace, scratch: Path, results: Results) -> None:
         self.options = options
@@ -210,32 +214,36 @@ class Runner:
             self.group(name, [BARE, *self.options.modes, BARE], number, caches)
 
     def group(self, name: str, modes: list[str], number: int, caches: Path) -> None:
-        """Start a process a mode, wait until all are warm, and let them take turns."""
+        """Start one process per mode, wait until all are warm, and let them take turns."""
         begin = time.monotonic()
         parts, folders = [], []
-        for place, mode in enumerate(modes):
-            folder = self.scratch / f"{name}-{number}-{place}"
+        for position, mode in enumerate(modes):
+            folder = self.scratch / f"{name}-{number}-{position}"
             folder.mkdir()
             folders.append(folder)
             parts.append(
-                Part(self.command(name, mode, folder), self.variables(mode, folder, caches), mode)
+                TurnTakingProcess(
+                    self.command(name, mode, folder), self.variables(mode, folder, caches), mode
+                )
             )
-        ready = [part.answer(self.end) is not None for part in parts]
+        ready = [process.answer(self.end) is not None for process in parts]
         warm = time.monotonic() - begin
-        living = [part for part, is_ready in zip(parts, ready, strict=True) if is_ready]
+        living = [process for process, is_ready in zip(parts, ready, strict=True) if is_ready]
         cores = sorted(os.sched_getaffinity(0))[4:8]
-        for part in living if len(cores) == 4 else ():
-            _keep_on_cores(part.process.pid, cores)
+        for process in living if len(cores) == 4 else ():
+            _keep_on_cores(process.process.pid, cores)
         for turn in range(self.options.turns if number >= 0 else 0):
             order = living if turn % 2 else living[::-1]
-            living = [part for part in order if part.turn(self.options.steps + 2, self.end)]
+            living = [
+                process for process in order if process.turn(self.options.steps + 2, self.end)
+            ]
             living.sort(key=parts.index)
-        for part, folder in zip(parts, folders, strict=True):
-            wrong = part.end(self.end + 20)
-            if wrong is not None or (number >= 0 and not part.seconds):
-                self.note(f"{name}, {part.mode}: {wrong or 'no steps were timed'}")
+        for process, folder in zip(parts, folders, strict=True):
+            wrong = process.end(self.end + 20)
+            if wrong is not None or (number >= 0 and not process.seconds):
+                self.note(f"{name}, {process.mode}: {wrong or 'no steps were timed'}")
             elif number >= 0:
-                self.results.programs[name].append(self.measured(name, number, part, folder))
+                self.results.programs[name].append(self.measured(name, number, process, folder))
         self.results.write(self.options.json)
         print(f"{name} {number}: warm after {warm:.0f} s, {time.monotonic() - begin:.0f} s in all")
 
@@ -247,17 +255,17 @@ class Runner:
             *(("--profiler", mode) if mode in PROFILED else ()),
         ]  # fmt: skip
 
-    def measured(self, name: str, number: int, part: Part, folder: Path) -> Process:
-        own: dict[str, Any] = {}
+    def measured(self, name: str, number: int, part: TurnTakingProcess, folder: Path) -> Process:
+        overhead: dict[str, Any] = {}
         if part.mode in RECORDED:
             try:
-                own = said_by_kvtrace(folder / "out", part.steps + WARM_UP)
+                overhead = overhead_by_kvtrace(folder / "out", part.steps + WARM_UP)
             except Exception as error:  # noqa: BLE001 - the times are good without it
                 self.note(f"{name}, {part.mode}: no figure of kvtrace's ({error!r})")
         seconds = sorted(part.seconds)
         process = Process(
             number, part.mode, 1e3 * seconds[len(seconds) // 10], 1e3 * statistics.median(seconds),
-            part.active, **own,
+            part.active, **overhead,
         )  # fmt: skip
         print(
             f"{name:16s} {number} {part.mode:12s} p10 {process.p10:8.3f} ms, median "
@@ -267,18 +275,18 @@ class Runner:
         return process
 
     def variables(self, mode: str, folder: Path, caches: Path) -> dict[str, str]:
-        plain = {
+        environment = {
             name: value for name, value in os.environ.items() if not name.startswith("KVTRACE")
         }
-        plain["PYTHONPATH"] = os.pathsep.join(
+        environment["PYTHONPATH"] = os.pathsep.join(
             [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         )
-        plain["TORCHINDUCTOR_CACHE_DIR"] = str(caches / "inductor")
-        plain["TRITON_CACHE_DIR"] = str(caches / "triton")
-        plain.setdefault("EMPTY_CUPTI", "flush")
+        environment["TORCHINDUCTOR_CACHE_DIR"] = str(caches / "inductor")
+        environment["TRITON_CACHE_DIR"] = str(caches / "triton")
+        environment.setdefault("EMPTY_CUPTI", "flush")
         if mode in RECORDED:
-            plain |= {"KVTRACE": str(folder / "out"), **VARIABLES[mode]}
-        return plain
+            environment |= {"KVTRACE": str(folder / "out"), **VARIABLES[mode]}
+        return environment
 
     def note(self, text: str) -> None:
         print(f"left out: {text}", flush=True)
@@ -286,14 +294,14 @@ class Runner:
 
 
 def _keep_on_cores(process: int, cores: list[int]) -> None:
-    """Keep all threads of a process on some cores."""
+    """Restrict all threads of a process to `cores`."""
     for thread in Path(f"/proc/{process}/task").iterdir():
         with contextlib.suppress(ProcessLookupError):
             os.sched_setaffinity(int(thread.name), cores)
 
 
-def said_by_kvtrace(out: Path, steps: int) -> dict[str, Any]:
-    """What `kvtrace info --json` says of what recording cost, by step, and its launches."""
+def overhead_by_kvtrace(out: Path, steps: int) -> dict[str, Any]:
+    """Return the overhead of recording per step and the number of launches, as `kvtrace info`."""
     from kvtrace.converters.info.info import read_overview
     from kvtrace.schema.trace import open_trace
 
@@ -310,8 +318,8 @@ def said_by_kvtrace(out: Path, steps: int) -> dict[str, Any]:
     }
 
 
-def missing(program: Program) -> str | None:
-    """Say what a program lacks here; None if it lacks nothing."""
+def missing_requirement(program: Program) -> str | None:
+    """Return a text on a missing package or GPU of a program; None if it can run."""
     from importlib.util import find_spec
 
     for need in program.needs:
@@ -325,40 +333,45 @@ def missing(program: Program) -> str | None:
     return None
 
 
-def costs(processes: list[Process], mode: str, figure: str) -> list[float]:
-    """A mode's cost in each group, in per cent of the mean of the group's bare processes."""
-    found = []
-    for number in sorted({each.round for each in processes}):
-        group = [each for each in processes if each.round == number]
-        bare = [getattr(each, figure) for each in group if each.mode == BARE]
+def relative_costs(processes: list[Process], mode: str, figure: str) -> list[float]:
+    """Return a mode's cost in each group, in per cent of the mean of the group's bare processes.
+
+    For the mode `BARE`: by how much the second bare process differs from the first.
+    """
+    per_cent = []
+    for group_number in sorted({process.round for process in processes}):
+        group = [process for process in processes if process.round == group_number]
+        bare = [getattr(process, figure) for process in group if process.mode == BARE]
         if mode == BARE:
-            found += [100 * (bare[1] / bare[0] - 1)] if len(bare) == 2 else []
+            per_cent += [100 * (bare[1] / bare[0] - 1)] if len(bare) == 2 else []
         elif bare:
-            own = [getattr(each, figure) for each in group if each.mode == mode]
-            found += [100 * (each / statistics.mean(bare) - 1) for each in own]
-    return found
+            figures_of_mode = [
+                getattr(process, figure) for process in group if process.mode == mode
+            ]
+            per_cent += [100 * (process / statistics.mean(bare) - 1) for process in figures_of_mode]
+    return per_cent
 
 
 def table(results: Results) -> str:
-    """Figures as Markdown: p10 and median, worst rows included."""
+    """Return the table of all figures in Markdown: p10 and median of each program and mode."""
     modes = [mode for mode in MODES if any(
-        each.mode == mode for found in results.programs.values() for each in found
+        member.mode == mode for members in results.programs.values() for member in members
     )]  # fmt: skip
     recorded = [mode for mode in modes if mode in RECORDED]
     heading = ["program", "bare, ms", "noise", *modes, *(f"kvtrace says, {m}" for m in recorded)]
     lines = [", ".join(f"{name} {value}" for name, value in results.machine.items()), ""]
     lines += [f"| {' | '.join(heading)} |", "|" + "---|" * len(heading)]
     for name, processes in results.programs.items():
-        bare = [each for each in processes if each.mode == BARE]
+        bare = [member for member in processes if member.mode == BARE]
         if not bare:
             continue
         cells = [
             name,
             " / ".join(f"{statistics.median(getattr(b, f) for b in bare):.2f}" for f in FIGURES),
-            _spread(processes),
+            _noise(processes),
         ]
         cells += [_cost(processes, mode) for mode in modes]
-        cells += [_own(processes, mode) for mode in recorded]
+        cells += [_own_overhead(processes, mode) for mode in recorded]
         lines.append(f"| {' | '.join(cells)} |")
     lines += [
         "",
@@ -372,27 +385,30 @@ FIGURES: Final = ("p10", "median")
 
 
 def _cost(processes: list[Process], mode: str) -> str:
-    found = [costs(processes, mode, figure) for figure in FIGURES]
-    if not found[0]:
+    costs_by_figure = [relative_costs(processes, mode, figure) for figure in FIGURES]
+    if not costs_by_figure[0]:
         return ""
-    return " / ".join(f"{statistics.median(each):+.1f}" for each in found) + f" ({len(found[0])})"
+    return (
+        " / ".join(f"{statistics.median(figure_costs):+.1f}" for figure_costs in costs_by_figure)
+        + f" ({len(costs_by_figure[0])})"
+    )
 
 
-def _spread(processes: list[Process]) -> str:
-    found = [costs(processes, BARE, figure) for figure in FIGURES]
-    if not found[0]:
+def _noise(processes: list[Process]) -> str:
+    costs_by_figure = [relative_costs(processes, BARE, figure) for figure in FIGURES]
+    if not costs_by_figure[0]:
         return ""
-    return " / ".join(f"±{max(map(abs, each)):.1f}" for each in found)
+    return " / ".join(f"±{max(map(abs, figure_costs)):.1f}" for figure_costs in costs_by_figure)
 
 
-def _own(processes: list[Process], mode: str) -> str:
-    found = [p.own_ms for p in processes if p.mode == mode and p.own_ms is not None]
-    bare = statistics.median(each.median for each in processes if each.mode == BARE)
-    return f"{100 * statistics.median(found) / bare:+.1f}" if found else ""
+def _own_overhead(processes: list[Process], mode: str) -> str:
+    overheads = [p.own_ms for p in processes if p.mode == mode and p.own_ms is not None]
+    bare = statistics.median(process.median for process in processes if process.mode == BARE)
+    return f"{100 * statistics.median(overheads) / bare:+.1f}" if overheads else ""
 
 
 def machine() -> dict[str, str]:
-    """What the figures are of."""
+    """Return the machine, GPU and versions by name."""
     import torch
     import triton
 
@@ -424,13 +440,13 @@ def main() -> int:
     if not list((ROOT / "kvtrace" / "capture").glob("_hot*.so")):
         print("kvtrace's C parts are not built: python setup.py build_ext --inplace")
         return 2
-    chosen = options.programs or [name for name, each in PROGRAMS.items() if each.gpu]
+    program_names = options.programs or [name for name, program in PROGRAMS.items() if program.gpu]
     settings = {"steps": options.steps, "turns": options.turns, "pairs": options.pairs}
     results = Results(machine(), settings)
     with tempfile.TemporaryDirectory() as scratch:
         runner = Runner(options, Path(scratch), results)
-        for name in chosen:
-            lack = missing(PROGRAMS[name])
+        for name in program_names:
+            lack = missing_requirement(PROGRAMS[name])
             if lack is not None:
                 runner.note(f"{name}: {lack}")
                 continue

@@ -1,4 +1,4 @@
-"""What a recording that was timed really was: a benchmark says that, or refuses."""
+"""Check that a timed recording is the one that a benchmark claims."""
 
 from pathlib import Path
 from typing import Final
@@ -8,43 +8,46 @@ _JOINED: Final = 0.95
 
 
 class NotMeasuredError(SystemExit):
-    """The figure would be of something else than its name says; ends the program with 1."""
+    """The recording is not the one that the figure's name claims; ends the program with 1."""
 
 
 def check(folder: Path, native: bool, mode: str, launches: int | None = None) -> None:
-    """Refuse a recording that was not made by this hot path, in this mode, or is not complete.
+    """Raise an error if a recording was made by another hot path or mode, or is not complete.
 
     Args:
         folder: the trace.
         native: whether the compiled hot path is claimed, and not its Python twin.
         mode: launch or timeline.
-        launches: how many were made; None: as many as are there.
+        launches: number of launches that were made; None accepts any number.
 
     Raises:
-        NotMeasuredError: with what was claimed and what it was.
+        NotMeasuredError: with the claim and the actual recording.
 
     """
     from kvtrace.schema.trace import open_trace
 
     trace = open_trace(folder)
-    said = trace.table("messages", columns=["level", "code", "text"]).to_pylist()
-    paths = {row["text"] for row in said if row["text"].startswith("launches are recorded by")}
-    wanted = "native" if native else "Python"
-    if not paths or any(f"by the {wanted} hot path" not in text for text in paths):
+    messages = trace.table("messages", columns=["level", "code", "text"]).to_pylist()
+    paths = {row["text"] for row in messages if row["text"].startswith("launches are recorded by")}
+    expected = "native" if native else "Python"
+    if not paths or any(f"by the {expected} hot path" not in text for text in paths):
         raise NotMeasuredError(
-            f"not measured: {wanted} was claimed, but {'; '.join(paths) or 'nothing was recorded'}"
+            f"not measured: {expected} was claimed, but "
+            f"{'; '.join(paths) or 'nothing was recorded'}"
         )
-    kept = sum(piece.num_rows for piece in trace.pieces("launches", trace.runs, ["seq"]))
-    if launches is not None and kept != launches:
-        raise NotMeasuredError(f"not measured: {launches:,} launches were made, {kept:,} recorded")
-    warnings = [row["text"] for row in said if row["level"] != "info"]
+    recorded = sum(piece.num_rows for piece in trace.pieces("launches", trace.runs, ["seq"]))
+    if launches is not None and recorded != launches:
+        raise NotMeasuredError(
+            f"not measured: {launches:,} launches were made, {recorded:,} recorded"
+        )
+    warnings = [row["text"] for row in messages if row["level"] != "info"]
     if warnings:
         raise NotMeasuredError(f"not measured: {warnings[0]}")
     if mode == "timeline":
         # Of equal launches on a stream that is never idle the call is certain, not which it was.
         ran = trace.table("gpu_kernels", columns=["call_id"])
         joined = ran.num_rows - ran["call_id"].null_count
-        if joined < _JOINED * kept:
+        if joined < _JOINED * recorded:
             raise NotMeasuredError(
-                f"not measured: of {kept:,} launches {joined:,} are in the device timeline"
+                f"not measured: of {recorded:,} launches {joined:,} are in the device timeline"
             )

@@ -1,4 +1,4 @@
-"""How fast a unique call is judged: kvtrace's rules beside Triton-Viz's sanitizer.
+"""Speed of judging a unique call: kvtrace's rules beside Triton-Viz's sanitizer.
 
     python benchmarks/sanitizer.py [--rounds 3] [--only TEXT] [--json FILE]
 
@@ -39,7 +39,7 @@ from evaluator import (
     compile_cases,
     keep,
     make_peer_environment,
-    options_of,
+    option_parser,
     print_facts,
 )
 from sanitizer_kernels import cases
@@ -54,7 +54,7 @@ Figures = dict[str, dict[str, dict[str, Any]]]
 
 
 class Benchmark:
-    """Both workers, and what was measured so far."""
+    """Both worker processes, and the best times measured so far."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,14 +71,14 @@ class Benchmark:
         self.series: dict[str, dict[str, Any]] = {}
 
     def measure(self, case: str) -> None:
-        """One round of one kernel."""
+        """Measure one round of one kernel with both tools, and store best times."""
         best = self.figures.setdefault(case, {})
         keep(best, PEER, self.peer.ask(case=case, budget=SECONDS))
-        for what in OURS:
-            keep(best, what, self.ours.ask(case=case, what=what, budget=SECONDS))
+        for figure in OURS:
+            keep(best, figure, self.ours.ask(case=case, what=figure, budget=SECONDS))
 
     def measure_series(self) -> None:
-        """One round of the grid series."""
+        """Measure one round of the vector add over growing grids."""
         for programs in PROGRAMS:
             answer = self.ours.ask(what="grid", programs=programs, budget=SECONDS)
             keep(self.series, str(programs), answer)
@@ -91,15 +91,15 @@ class Benchmark:
 
 def main() -> None:
     """Measure and print."""
-    chosen = options_of(__doc__).parse_args()
+    options = option_parser(__doc__).parse_args()
     run = Run()
     with tempfile.TemporaryDirectory(prefix="kvtrace-benchmark-") as name:
         benchmark = Benchmark(Path(name))
         compile_cases(benchmark.ours)
-        wanted = [case for case in cases() if chosen.only in case]
-        for number in range(chosen.rounds):
-            for case in wanted:
-                print(f"round {number + 1} of {chosen.rounds}: {case}", file=sys.stderr)
+        expected = [case for case in cases() if options.only in case]
+        for number in range(options.rounds):
+            for case in expected:
+                print(f"round {number + 1} of {options.rounds}: {case}", file=sys.stderr)
                 benchmark.measure(case)
             benchmark.measure_series()
         versions = {
@@ -108,17 +108,17 @@ def main() -> None:
         }
         benchmark.end()
     result = {
-        **run.facts(versions, chosen.rounds),
+        **run.facts(versions, options.rounds),
         "cases": benchmark.figures,
         "programs": benchmark.series,
     }
     print_result(result)
-    if chosen.json:
-        chosen.json.write_text(json.dumps(result, indent=2) + "\n")
+    if options.json:
+        options.json.write_text(json.dumps(result, indent=2) + "\n")
 
 
 def print_result(result: dict[str, Any]) -> None:
-    """Print what was measured, for people and for RESULTS.md."""
+    """Print all tables of a result in Markdown, for RESULTS.md."""
     print_facts(result)
     for clock in ("wall", "processor"):
         print_times(result["cases"], clock)
@@ -133,8 +133,8 @@ def print_times(figures: Figures, clock: str) -> None:
     print(f"\nMilliseconds of {'the wall clock' if clock == 'wall' else 'processor time'} a call\n")
     print(f"| kernel | {PEER} | " + " | ".join(OURS) + " |")
     print("|---|" + "---:|" * (1 + len(OURS)))
-    for case, found in figures.items():
-        cells = [milliseconds(found[name], clock) for name in (PEER, *OURS)]
+    for case, answers in figures.items():
+        cells = [milliseconds(answers[name], clock) for name in (PEER, *OURS)]
         print(f"| {case} | " + " | ".join(cells) + " |")
 
 
@@ -146,12 +146,12 @@ def milliseconds(answer: dict[str, Any], clock: str) -> str:
 
 
 def print_answers(figures: Figures) -> None:
-    """Print what the tools say of the calls: none of them has a defect."""
+    """Print the tools' verdicts on the calls, none of which has a defect."""
     print()
-    for case, found in figures.items():
-        ours = found["all"]
-        if "failed" in ours or "failed" in found[PEER]:
-            print(f"{case}: {ours.get('failed', '')} {found[PEER].get('failed', '')}")
+    for case, answers in figures.items():
+        ours = answers["all"]
+        if "failed" in ours or "failed" in answers[PEER]:
+            print(f"{case}: {ours.get('failed', '')} {answers[PEER].get('failed', '')}")
             continue
         print(
             f"{case}: {ours['proven']} verdicts proven ({', '.join(ours['methods'])}), "
@@ -162,24 +162,24 @@ def print_answers(figures: Figures) -> None:
 
 
 def print_ratios(figures: Figures, clock: str) -> dict[str, dict[str, float]]:
-    """Print how many times faster each is; give that by what was timed and by case."""
+    """Print and return how many times faster kvtrace is, by kind of figure and case."""
     print(f"\nRatios of {'the wall clock' if clock == 'wall' else 'processor time'}\n")
     print(f"| kernel | {PEER} / " + f" | {PEER} / ".join(OURS) + " |")
     print("|---|" + "---:|" * len(OURS))
-    columns: dict[str, dict[str, float]] = {what: {} for what in OURS}
-    for case, found in figures.items():
-        for what in OURS:
-            if clock in found[PEER] and clock in found[what]:
-                columns[what][case] = found[PEER][clock] / found[what][clock]
-        cells = [f"{columns[what].get(case, math.nan):,.1f}" for what in OURS]
+    columns: dict[str, dict[str, float]] = {figure: {} for figure in OURS}
+    for case, answers in figures.items():
+        for figure in OURS:
+            if clock in answers[PEER] and clock in answers[figure]:
+                columns[figure][case] = answers[PEER][clock] / answers[figure][clock]
+        cells = [f"{columns[figure].get(case, math.nan):,.1f}" for figure in OURS]
         print(f"| {case} | " + " | ".join(cells) + " |")
-    medians = [f"{median(affine(columns[what])):,.1f}" for what in OURS]
+    medians = [f"{median(affine(columns[figure])):,.1f}" for figure in OURS]
     print("| **median, without the gather** | " + " | ".join(medians) + " |")
     return columns
 
 
 def affine(column: dict[str, float]) -> list[float]:
-    """Return the ratios of kernels whose addresses depend on no data."""
+    """Return the ratios in a column for kernels whose addresses do not depend on data."""
     return [ratio for case, ratio in column.items() if GATHER not in case]
 
 
@@ -188,9 +188,9 @@ def median(ratios: list[float]) -> float:
 
 
 def print_targets(columns: dict[str, dict[str, float]]) -> None:
-    """Print whether each target is reached."""
+    """Print each target, the measured ratio, and whether it is reached."""
     print("\n| target | bounds | all |\n|---|---|---|")
-    pair = [columns[what] for what in ("bounds", "all")]
+    pair = [columns[figure] for figure in ("bounds", "all")]
     gathers = [[r for case, r in column.items() if GATHER in case] for column in pair]
     rows = (
         ("at least 30 times faster in the median", [median(affine(c)) >= 30 for c in pair]),
@@ -198,15 +198,19 @@ def print_targets(columns: dict[str, dict[str, float]]) -> None:
         ("the gather at least 100 times faster", [min(g, default=0) >= 100 for g in gathers]),
     )
     for label, reached in rows:
-        print(f"| {label} | " + " | ".join("yes" if each else "no" for each in reached) + " |")
+        print(
+            f"| {label} | "
+            + " | ".join("yes" if is_reached else "no" for is_reached in reached)
+            + " |"
+        )
 
 
 def print_series(series: dict[str, dict[str, Any]]) -> None:
     """Print the time of one call over the number of programs."""
     print("\n| programs | milliseconds, all rules | verdicts |\n|---:|---:|---|")
     for programs, answer in series.items():
-        said = f"{answer.get('proven')} proven, {answer.get('unknown')} unknown"
-        print(f"| {int(programs):,} | {milliseconds(answer, 'wall')} | {said} |")
+        verdicts_text = f"{answer.get('proven')} proven, {answer.get('unknown')} unknown"
+        print(f"| {int(programs):,} | {milliseconds(answer, 'wall')} | {verdicts_text} |")
     walls = [answer["wall"] for answer in series.values() if "wall" in answer]
     if walls:
         print(f"\nslowest / fastest over the series: {max(walls) / min(walls):.2f}")

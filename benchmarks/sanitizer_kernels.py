@@ -32,7 +32,7 @@ def wide_add(x, y, out, n, BLOCK: tl.constexpr):
 
 
 def gather_case() -> Case:
-    """Addresses that depend on data: 100,000 of them, in 98 programs."""
+    """Return a case with 100,000 addresses that depend on data, in 98 programs."""
     n = 100_000
     order = torch.randperm(n, generator=torch.Generator().manual_seed(0))
     return Case(
@@ -48,7 +48,7 @@ def gather_case() -> Case:
 
 
 def cases() -> dict[str, Case]:
-    """Every case by its name, in the order of the tables."""
+    """Return every case by its name, in the order of the tables."""
     all_cases = [
         vector_add_case(),
         softmax_case(),

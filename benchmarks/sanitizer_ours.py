@@ -1,4 +1,4 @@
-"""The worker that runs kvtrace's judge.
+"""Worker that runs kvtrace's judge.
 
 Asked for {"case": name, "what": text, "budget": seconds}; answers the median wall and processor
 seconds of judging one unique call. No two calls are equal: in each, every tensor lies elsewhere
@@ -40,7 +40,7 @@ SIZES = ("n", "columns", "depth", "length")
 
 
 class Calls:
-    """Unique calls of one case, of which only indices have contents."""
+    """Generator of different calls of one case; only indices have known contents."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -49,12 +49,12 @@ class Calls:
         self.number = count()
 
     def next(self, module: Module) -> Call:
-        """Make a call that differs from all before it."""
-        number = next(self.number)
+        """Return a call whose offsets, sizes and indices differ from all earlier calls."""
+        call_number = next(self.number)
         arguments = tuple(
             argument
             for name, value in self.given.items()
-            for argument in self._argument(name, value, number)
+            for argument in self._argument(name, value, call_number)
         )
         x, y, z = (*self.case.grid, 1, 1)[:3]
         recorded = tuple(
@@ -62,7 +62,9 @@ class Calls:
             for argument in arguments
             if isinstance(argument, TensorArgument) and argument.storage.data is not None
         )
-        return Call(number, self.case.kernel.fn.__name__, (x, y, z), module, arguments, recorded)
+        return Call(
+            call_number, self.case.kernel.fn.__name__, (x, y, z), module, arguments, recorded
+        )
 
     def _argument(self, name: str, value: Any, number: int) -> Sequence[Argument]:
         if type(value) is int and value == 1:
@@ -71,17 +73,19 @@ class Calls:
             value -= 16 * (number % 30)  # still a multiple of 16 if it was one
         if not isinstance(value, torch.Tensor):
             return (ScalarArgument(name, value),)
-        before = 512 * number
-        storage = Storage(value.nbytes + before)
+        offset_bytes = 512 * number
+        storage = Storage(value.nbytes + offset_bytes)
         if not value.dtype.is_floating_point:
             contents = np.roll(value.numpy(), number).view(np.uint8)
-            storage.data = np.concatenate([np.zeros(before, np.uint8), contents])
+            storage.data = np.concatenate([np.zeros(offset_bytes, np.uint8), contents])
         shape, strides = tuple(value.shape), tuple(value.stride())
-        return (TensorArgument(name, storage, before, SHORT_NAMES[value.dtype], shape, strides),)
+        return (
+            TensorArgument(name, storage, offset_bytes, SHORT_NAMES[value.dtype], shape, strides),
+        )
 
 
-class Ours:
-    """The judge, over every case."""
+class JudgeWorker:
+    """Worker that judges calls of every case."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -94,7 +98,7 @@ class Ours:
         return (self.folder / f"{list(self.cases).index(name)}.mlir").read_text()
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        """Compile every case, or time one."""
+        """Answer a request: compile every case, or time judging one."""
         what = request["what"]
         if what == "versions":
             packages = {name: version(name) for name in PACKAGES}
@@ -112,7 +116,7 @@ class Ours:
             text = self.text(name)
             arguments = self.module(name)
             return median_of(
-                lambda call: judge(replaced(call, parse(text)), rules),
+                lambda call: judge(call_with_module(call, parse(text)), rules),
                 request["budget"],
                 prepare=lambda: calls.next(arguments),
             )
@@ -123,38 +127,40 @@ class Ours:
             request["budget"],
             prepare=lambda: calls.next(module),
         )
-        return answer | counted(verdicts)
+        return answer | verdict_counts(verdicts)
 
     def module(self, name: str) -> Module:
-        """Return a case's module, parsed once."""
+        """Return a case's parsed module, which is parsed at the first call."""
         if name not in self.modules:
             self.modules[name] = parse(self.text(name))
         return self.modules[name]
 
     def grid(self, programs: int, budget: float) -> Answer:
-        """Time all default rules on a vector add over so many programs."""
+        """Return the time of all default rules on a vector add over `programs` programs."""
         if "grid" not in self.modules:
             self.modules["grid"] = parse(wide_text())
         module = self.modules["grid"]
         number = count()
 
         def call() -> Call:
-            before = 512 * next(number)
+            offset_bytes = 512 * next(number)
             elements = programs * 1024 - 24
             size = elements * FLOATS
             tensors = [
-                TensorArgument(name, Storage(size + before), before, "fp32", (elements,), (1,))
+                TensorArgument(
+                    name, Storage(size + offset_bytes), offset_bytes, "fp32", (elements,), (1,)
+                )
                 for name in ("x", "y", "out")
             ]
             arguments = (*tensors, ScalarArgument("n", elements))
             return Call(0, "wide_add", (programs, 1, 1), module, arguments, ())
 
         verdicts = judge(call())
-        return median_of(judge, budget, prepare=call) | counted(verdicts)
+        return median_of(judge, budget, prepare=call) | verdict_counts(verdicts)
 
 
-def counted(verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """Return how many verdicts of each kind there are, and by which methods proofs came."""
+def verdict_counts(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return the number of verdicts of each kind, and the methods of proofs."""
     kinds = [verdict.verdict for verdict in verdicts]
     methods = sorted({verdict.method or "" for verdict in verdicts if verdict.verdict == "proven"})
     return {kind: kinds.count(kind) for kind in ("proven", "violation", "unknown")} | {
@@ -163,13 +169,13 @@ def counted(verdicts: Sequence[Verdict]) -> dict[str, Any]:
     }
 
 
-def replaced(call: Call, module: Module) -> Call:
-    """Return the call with another module."""
+def call_with_module(call: Call, module: Module) -> Call:
+    """Return a copy of the call with another module."""
     return Call(call.call_id, call.kernel, call.grid, module, call.arguments, call.recorded)
 
 
 def ttir_of(case: Case) -> str:
-    """Compile a case's kernel to generic TTIR; integers of tensors included."""
+    """Return a case's kernel compiled to generic TTIR, also for tensors of integers."""
     if case.kernel.fn.__name__ != "gather":
         return ttir(case)
     from tests.support.compile_ttir import compile_generic
@@ -181,7 +187,7 @@ def ttir_of(case: Case) -> str:
 
 
 def wide_text() -> str:
-    """Compile the kernel of the grid series."""
+    """Return the TTIR of the vector add over growing grids."""
     from tests.support.compile_ttir import compile_generic
 
     types = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i64", "BLOCK": "constexpr"}
@@ -189,6 +195,6 @@ def wide_text() -> str:
 
 
 def run() -> None:
-    """Serve, with TTIR files in the folder that the command line names."""
+    """Answer requests, with TTIR files in the folder that the command line names."""
     torch.set_num_threads(1)
-    serve(Ours(Path(sys.argv[1])).answer)
+    serve(JudgeWorker(Path(sys.argv[1])).answer)

@@ -1,4 +1,4 @@
-"""The worker that runs Triton-Viz's sanitizer, in the peers' environment.
+"""Worker that runs Triton-Viz's sanitizer, in the peers' environment.
 
 Imports nothing of kvtrace. Asked for {"case": name, "budget": seconds}; answers the median wall and
 processor seconds of a launch over the whole grid, warm: the process has launched the kernel before,
@@ -22,21 +22,21 @@ SANITIZER = "sanitizer"
 
 
 class Peer:
-    """Triton-Viz's sanitizer."""
+    """Worker that times Triton-Viz's sanitizer."""
 
     def __init__(self) -> None:
         self.cases = cases()
 
     def answer(self, request: dict[str, Any]) -> Answer:
-        """Time launches until the budget is spent, one at least, after one that is not timed."""
+        """Return median times of launches until the budget is spent, after one untimed launch."""
         if "versions" in request:
             packages = {name: version(name) for name in PACKAGES}
             return {"python": platform.python_version(), **packages}
         case = self.cases[request["case"]]
         self.launch(case)
         samples: list[tuple[float, float]] = []
-        end = time.perf_counter() + request["budget"]
-        while not samples or time.perf_counter() < end:
+        deadline = time.perf_counter() + request["budget"]
+        while not samples or time.perf_counter() < deadline:
             samples.append(self.launch(case))
         walls, processors = zip(*samples, strict=True)
         return {"wall": statistics.median(walls), "processor": statistics.median(processors)}
@@ -52,6 +52,6 @@ class Peer:
 
 
 def run() -> None:
-    """Serve."""
+    """Answer requests."""
     torch.set_num_threads(1)
     serve(Peer().answer)

@@ -77,16 +77,16 @@ COMMANDS: Final[tuple[tuple[str, str, list[str], str | None], ...]] = (
 
 
 def main() -> None:
-    """Write what is missing, measure, and print one table."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("folder", type=Path)
+    """Write missing traces, measure every command, and print one table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
     sizes = [1, 1_000_000, 10_000_000, 100_000_000]
-    options.add_argument("--launches", type=int, nargs="+", default=sizes)
-    options.add_argument("--commands", help="only those whose name begins so, by commas")
-    options.add_argument("--kinds", default="host,device,runs")
-    options.add_argument("--timeout", type=int, default=300)
-    options.add_argument("--limit", type=float, default=8.0)
-    chosen = options.parse_args()
+    parser.add_argument("--launches", type=int, nargs="+", default=sizes)
+    parser.add_argument("--commands", help="only those whose name begins so, by commas")
+    parser.add_argument("--kinds", default="host,device,runs")
+    parser.add_argument("--timeout", type=int, default=300)
+    parser.add_argument("--limit", type=float, default=8.0)
+    options = parser.parse_args()
     packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     print(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
     print(f"{packages}; load average {os.getloadavg()[0]:.1f}")
@@ -94,24 +94,29 @@ def main() -> None:
         f"{'command':<26} {'trace':<7} {'launches':>11} {'wall s':>7} {'cpu s':>7} {'GB':>6}"
         f" {'by hand: cpu s':>15} {'GB':>6} {'ratio':>6}"
     )
-    for name, kind, words, by_hand in COMMANDS:
-        if chosen.commands and not name.startswith(tuple(chosen.commands.split(","))):
+    for name, kind, command_words, by_hand in COMMANDS:
+        if options.commands and not name.startswith(tuple(options.commands.split(","))):
             continue
-        if kind not in chosen.kinds.split(","):
+        if kind not in options.kinds.split(","):
             continue
-        for launches in [100_000_000] if kind == "runs" else chosen.launches:
-            trace = written(chosen.folder, kind, launches)
-            places = {"trace": str(trace), "out": str(chosen.folder / "written")}
-            command = [sys.executable, "-m", "kvtrace", *(word.format(**places) for word in words)]
-            line = f"{name:<26} {kind:<7} {launches:>11,} "
-            line += measured(
-                command, chosen.timeout, chosen.limit, by_hand and by_hand.format(**places)
+        for launches in [100_000_000] if kind == "runs" else options.launches:
+            trace = written(options.folder, kind, launches)
+            places = {"trace": str(trace), "out": str(options.folder / "written")}
+            command = [
+                sys.executable,
+                "-m",
+                "kvtrace",
+                *(word.format(**places) for word in command_words),
+            ]
+            row_text = f"{name:<26} {kind:<7} {launches:>11,} "
+            row_text += measured(
+                command, options.timeout, options.limit, by_hand and by_hand.format(**places)
             )
-            print(line, flush=True)
+            print(row_text, flush=True)
 
 
 def written(folder: Path, kind: str, launches: int) -> Path:
-    """Return a trace, which is written if it is not there."""
+    """Return the folder of a trace of this kind and size, which is written if it is missing."""
     trace = folder / f"{kind}-{launches}"
     if not trace.exists():
         runs = {"ranks": 1, "jobs": 1000} if kind == "runs" else {"ranks": min(64, launches)}
@@ -120,24 +125,30 @@ def written(folder: Path, kind: str, launches: int) -> Path:
 
 
 def measured(command: list[str], timeout: int, limit: float, by_hand: str | None) -> str:
-    """Return the figures of a command, and of DuckDB by hand."""
-    took = once(command, timeout, limit)
-    line = f"{took[0]:>7.2f} {took[1]:>7.2f} {took[2]:>6.2f}" if took else f"{'not done':>22}"
-    if by_hand is None or took is None:
-        return line
-    asked = f"import duckdb\nc = duckdb.connect()\nc.execute({by_hand!r}).fetchall()"
-    peer = once([sys.executable, "-c", asked], timeout, limit)
+    """Return the table's cells for a command, and for the same query in DuckDB."""
+    figures = process_figures(command, timeout, limit)
+    cells = (
+        f"{figures[0]:>7.2f} {figures[1]:>7.2f} {figures[2]:>6.2f}"
+        if figures
+        else f"{'not done':>22}"
+    )
+    if by_hand is None or figures is None:
+        return cells
+    duckdb_program = f"import duckdb\nc = duckdb.connect()\nc.execute({by_hand!r}).fetchall()"
+    peer = process_figures([sys.executable, "-c", duckdb_program], timeout, limit)
     if peer is None:
-        return f"{line} {'not done':>22}"
-    return f"{line} {peer[1]:>15.2f} {peer[2]:>6.2f} {took[1] / peer[1]:>6.2f}"
+        return f"{cells} {'not done':>22}"
+    return f"{cells} {peer[1]:>15.2f} {peer[2]:>6.2f} {figures[1] / peer[1]:>6.2f}"
 
 
-def once(command: list[str], timeout: int, limit: float) -> tuple[float, float, float] | None:
-    """Return seconds, seconds of processors and GB of a process; None where it did not end well."""
+def process_figures(
+    command: list[str], timeout: int, limit: float
+) -> tuple[float, float, float] | None:
+    """Return wall seconds, processor seconds and peak GB of a process; None if it fails."""
 
     def bounded() -> None:
-        most = int((limit + 8) * 1e9)
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        max_address_space = int((limit + 8) * 1e9)
+        resource.setrlimit(resource.RLIMIT_AS, (max_address_space, max_address_space))
 
     began = time.perf_counter()
     process = subprocess.Popen(
@@ -146,11 +157,15 @@ def once(command: list[str], timeout: int, limit: float) -> tuple[float, float, 
         stderr=subprocess.DEVNULL,
         preexec_fn=bounded,
     )
-    _, status, used = os.wait4(process.pid, 0)
+    _, status, resource_usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
     if os.waitstatus_to_exitcode(status) not in (0, 1):  # 1: a diff that found something
         return None
-    return seconds, used.ru_utime + used.ru_stime, used.ru_maxrss / 1e6
+    return (
+        seconds,
+        resource_usage.ru_utime + resource_usage.ru_stime,
+        resource_usage.ru_maxrss / 1e6,
+    )
 
 
 if __name__ == "__main__":

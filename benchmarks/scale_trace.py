@@ -31,21 +31,21 @@ THREAD: Final = 4242
 
 
 def main() -> None:
-    """Write a trace into a folder, and say how long that took."""
-    options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    options.add_argument("folder", type=Path)
-    options.add_argument("--launches", type=int, default=100_000_000)
-    options.add_argument("--ranks", type=int, default=64)
-    options.add_argument("--jobs", type=int, default=1)
-    options.add_argument("--no-device", action="store_true", help="no executions on devices")
-    chosen = options.parse_args()
-    began, used = time.perf_counter(), time.process_time()
+    """Write a trace into a folder, and print the duration."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--launches", type=int, default=100_000_000)
+    parser.add_argument("--ranks", type=int, default=64)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--no-device", action="store_true", help="no executions on devices")
+    options = parser.parse_args()
+    began, processor_start = time.perf_counter(), time.process_time()
     write_trace(
-        chosen.folder, chosen.launches, chosen.ranks, chosen.jobs, device=not chosen.no_device
+        options.folder, options.launches, options.ranks, options.jobs, device=not options.no_device
     )
     print(
-        f"{chosen.launches:,} launches in {time.perf_counter() - began:.1f} s "
-        f"({time.process_time() - used:.1f} s of processors)"
+        f"{options.launches:,} launches in {time.perf_counter() - began:.1f} s "
+        f"({time.process_time() - processor_start:.1f} s of processors)"
     )
 
 
@@ -54,7 +54,7 @@ def write_trace(
 ) -> None:
     """Write `jobs` jobs of `ranks` runs each, with `launches` in all."""
     runs = ranks * jobs
-    order = _order(np.random.default_rng(7))
+    order = _calls_of_step(np.random.default_rng(7))
     for number in range(runs):
         mine = launches // runs + (number < launches % runs)
         _write_run(folder, number, runs, f"job-{number // ranks:04d}", mine, order, device)
@@ -65,8 +65,8 @@ def run_id(number: int, runs: int) -> str:
     return f"{'a' if 2 * number < runs else 'b'}20260102-030405-{number:04d}"
 
 
-def _order(random: np.random.Generator) -> np.ndarray:
-    """Return the calls of one step, in its order; few calls make most of it."""
+def _calls_of_step(random: np.random.Generator) -> np.ndarray:
+    """Return the call ids of one step's launches in order; few calls are most of the launches."""
     return np.minimum(random.zipf(1.3, STEP) - 1, CALLS - 1).astype(np.int64)
 
 
@@ -80,18 +80,18 @@ def _write_run(
     slower = np.where((np.arange(CALLS) // 2 % 7 == 0) & name.startswith("b"), 1.1, 1.0)
     device_ns = np.random.default_rng(13).lognormal(8.8, 0.8, CALLS) * slower
     clock, device_clock = start + 1_000_000, start + 1_000_000
-    for first in range(0, launches, PIECE):
-        seq = np.arange(first, min(first + PIECE, launches))
+    for first_seq in range(0, launches, PIECE):
+        seq = np.arange(first_seq, min(first_seq + PIECE, launches))
         call, phase = _calls(seq, order)
-        took = np.exp(random.normal(8.7, 0.25, seq.size)).astype(np.int64)
-        took[(phase == 0) & (seq >= TUNED * (TRIALS + 1)) & (seq < CALLS)] += 1_000_000
+        launch_ns = np.exp(random.normal(8.7, 0.25, seq.size)).astype(np.int64)
+        launch_ns[(phase == 0) & (seq >= TUNED * (TRIALS + 1)) & (seq < CALLS)] += 1_000_000
         gap = random.integers(200, 2_000, seq.size)
-        leave = clock + np.cumsum(took + gap)
-        enter = leave - took
+        leave = clock + np.cumsum(launch_ns + gap)
+        enter = leave - launch_ns
         holds = np.flatnonzero((seq < TUNED * (TRIALS + 1)) & (seq % (TRIALS + 1) == TRIALS))
         enter[holds] = enter[holds - TRIALS] - 50
         clock = int(leave[-1])
-        if not first:
+        if not first_seq:
             _write_kernels(writer, _first_launches(call, phase, enter, start))
         _append_launches(writer, seq, call, phase, enter, leave, number)
         ran = (device_ns[call] * random.normal(1, 0.02, seq.size)).astype(np.int64) + 500
@@ -104,10 +104,14 @@ def _write_run(
 
 
 def _calls(seq: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return each launch's call and phase (0: run, 1: autotune)."""
+    """Return the call id and phase (0: run, 1: autotune) of each launch number in `seq`."""
     tuned = TUNED * (TRIALS + 1)
-    step, place = np.divmod(seq, STEP)
-    call = np.where(place % 10 == 9, (step * 50 + place // 10) % CALLS, order[place])
+    step, position_in_step = np.divmod(seq, STEP)
+    call = np.where(
+        position_in_step % 10 == 9,
+        (step * 50 + position_in_step // 10) % CALLS,
+        order[position_in_step],
+    )
     call = np.where(seq < CALLS, seq, call)
     call = np.where(seq < tuned, seq // (TRIALS + 1) * 2, call)
     return call, ((seq < tuned) & (seq % (TRIALS + 1) < TRIALS)).astype(np.int32)
@@ -116,12 +120,12 @@ def _calls(seq: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _first_launches(
     call: np.ndarray, phase: np.ndarray, enter: np.ndarray, start: int
 ) -> list[int]:
-    """Return when each kernel was entered first, trials left out; `start` where it was not."""
-    plain = np.flatnonzero(phase == 0)
-    kernels, places = np.unique(call[plain] // 2, return_index=True)
-    found = np.full(KERNELS, start)
-    found[kernels] = enter[plain][places]
-    return [int(entered) for entered in found]
+    """Return the time of each kernel's first launch, without trials; `start` if there is none."""
+    run_launches = np.flatnonzero(phase == 0)
+    kernels, places = np.unique(call[run_launches] // 2, return_index=True)
+    first_enter = np.full(KERNELS, start)
+    first_enter[kernels] = enter[run_launches][places]
+    return [int(entered) for entered in first_enter]
 
 
 def _append_launches(
@@ -177,7 +181,7 @@ def _append_executions(
 
 
 def _write_kernels(writer: RunWriter, entered: list[int]) -> None:
-    """Write the kernels, two calls of each, and the stack; `entered` is when each was compiled."""
+    """Write the kernels, two calls of each, and a stack; `entered` has the kernels' times (ns)."""
     frames = [{"file": "train.py", "line": 40, "column": 9, "function": "train_step"}]
     writer.append_rows("stacks", [{"stack_id": 1_001, "frames": frames}])
     kernels, calls = [], []

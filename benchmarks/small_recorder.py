@@ -1,4 +1,4 @@
-"""What kvtrace takes on disk and at a program's start: with all packages, and with pyarrow alone.
+"""Disk space and startup time of kvtrace: with all packages, and with pyarrow alone.
 
     python benchmarks/small_recorder.py [--rounds 9]
 
@@ -64,14 +64,14 @@ def main() -> None:
     options.add_argument("--rounds", type=int, default=9)
     rounds = options.parse_args().rounds
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    everything = [each.name for each in required(declared)]
+    everything = [requirement.name for requirement in required(declared)]
     print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, "
           f"Python {platform.python_version()}, pyarrow {version('pyarrow')}, "
           f"torch {version('torch')}, Triton {version('triton')}")  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
         ways = {"all": everything, "pyarrow alone": ["pyarrow"]}
         environments = {
-            name: made(Path(folder) / name.replace(" ", "-"), packages)
+            name: make_environment(Path(folder) / name.replace(" ", "-"), packages)
             for name, packages in ways.items()
         }
         for name, packages in ways.items():
@@ -82,31 +82,31 @@ def main() -> None:
         times(Path(folder), environments, rounds)
 
 
-def made(folder: Path, packages: list[str]) -> Environment:
-    """Make an environment with these packages, torch, Triton and this checkout's kvtrace."""
+def make_environment(folder: Path, packages: list[str]) -> Environment:
+    """Create an environment with these packages, torch, Triton and this checkout's kvtrace."""
     venv.create(folder, with_pip=False)
     environment = Environment(folder)
-    for each in closure([*packages, "torch", "triton"]):
-        link(each, environment.site_packages)
+    for package in closure([*packages, "torch", "triton"]):
+        link(package, environment.site_packages)
     (environment.site_packages / "kvtrace").symlink_to(ROOT / "kvtrace")
     (environment.site_packages / "kvtrace.pth").symlink_to(ROOT / "kvtrace.pth")
     return environment
 
 
 def sizes(packages: list[str]) -> dict[str, int]:
-    """Bytes of the installed files of packages and of what they require."""
+    """Return the bytes of installed files by package, for `packages` and their requirements."""
     return {
-        each.name: sum(
+        package.name: sum(
             path.stat().st_size
-            for file in each.files or []
-            if (path := Path(str(each.locate_file(file)))).is_file() and path.suffix != ".pyc"
+            for file in package.files or []
+            if (path := Path(str(package.locate_file(file)))).is_file() and path.suffix != ".pyc"
         )
-        for each in closure(packages)
+        for package in closure(packages)
     }
 
 
 def kvtrace_bytes() -> int:
-    """Bytes of what a wheel of kvtrace holds."""
+    """Return the bytes of the files in a wheel of kvtrace."""
     left_out = {"frontend", "golden", "__pycache__"}
     paths = (path for path in (ROOT / "kvtrace").rglob("*") if not left_out & set(path.parts))
     linked = [
@@ -119,7 +119,7 @@ def kvtrace_bytes() -> int:
 
 def times(folder: Path, environments: dict[str, Environment], rounds: int) -> None:
     (folder / "launching.py").write_text(LAUNCHING)
-    found: dict[str, list[float]] = {}
+    seconds: dict[str, list[float]] = {}
     loaded: dict[str, str] = {}
 
     def run(kind: str, python: Path, *command: str, **variables: str) -> list[str]:
@@ -131,24 +131,28 @@ def times(folder: Path, environments: dict[str, Environment], rounds: int) -> No
             [str(python), *command], env=kept | variables, cwd=folder, capture_output=True,
             text=True, check=True,
         )  # fmt: skip
-        found.setdefault(kind, []).append(1e3 * (time.perf_counter() - begin))
+        seconds.setdefault(kind, []).append(1e3 * (time.perf_counter() - begin))
         return done.stdout.split()
 
     for number in range(rounds + 1):
         for name, environment in environments.items():
             python = environment.python
-            (took,) = run(f"{name}: a process that imports kvtrace", python, "-c", IMPORTING)
-            found.setdefault(f"{name}: import kvtrace", []).append(float(took))
+            (import_seconds,) = run(
+                f"{name}: a process that imports kvtrace", python, "-c", IMPORTING
+            )
+            seconds.setdefault(f"{name}: import kvtrace", []).append(float(import_seconds))
             run(f"{name}: kvtrace --help", python, "-m", "kvtrace", "--help")
             for kind in ("bare", "recorded"):
                 out = {} if kind == "bare" else {"KVTRACE": str(folder / f"out-{number}")}
-                told = run(
+                printed = run(
                     f"{name}: process up to its first launch, {kind}", python, "launching.py", **out
                 )
-                found.setdefault(f"{name}: first launch, {kind}", []).append(float(told[0]))
-                loaded[f"{name}, {kind}"] = f"{told[1]} modules of kvtrace; {' '.join(told[2:])}"
+                seconds.setdefault(f"{name}: first launch, {kind}", []).append(float(printed[0]))
+                loaded[f"{name}, {kind}"] = (
+                    f"{printed[1]} modules of kvtrace; {' '.join(printed[2:])}"
+                )
     print("\nmedian milliseconds (least to most)")
-    for kind, values in sorted(found.items()):
+    for kind, values in sorted(seconds.items()):
         later = values[1:]  # the first one compiles
         print(f"  {kind:<55} {statistics.median(later):8.1f} "
               f"({min(later):.1f} to {max(later):.1f})")  # fmt: skip

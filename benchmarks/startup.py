@@ -1,4 +1,4 @@
-"""What an installed kvtrace costs every Python process that does not use it.
+"""Startup cost of an installed kvtrace for Python processes that do not use it.
 
 Method: fresh virtual environments of this Python, one with kvtrace installed from a wheel and two
 without anything (the second is the control: its ratio to the first is the noise). Each round starts
@@ -47,7 +47,7 @@ def build_wheel(folder: Path) -> Path:
 
 
 def make_environment(folder: Path, wheel: Path | None = None) -> Path:
-    """Make a virtual environment, with kvtrace in it if there is a wheel; return its Python."""
+    """Create a virtual environment with kvtrace's `wheel` or without; return its Python."""
     venv.create(folder, with_pip=False)
     python = folder / "bin" / "python"
     if wheel is not None:
@@ -64,8 +64,8 @@ def seconds_of_one_start(python: Path, variables: dict[str, str]) -> float:
 
 
 def ratio_text(times: list[float], base: list[float]) -> str:
-    """Say the median ratio within rounds, and its middle half."""
-    ratios = [mine / other for mine, other in zip(times, base, strict=True)]
+    """Return text with the median ratio of times within rounds, and its quartiles."""
+    ratios = [mine / base_time for mine, base_time in zip(times, base, strict=True)]
     low, middle, high = statistics.quantiles(ratios, n=4)
     return f"{middle:.3f} x (middle half {low:.3f} to {high:.3f})"
 

@@ -31,7 +31,7 @@ from kvtrace.schema.errors import KvtraceError
 
 @dataclass(frozen=True)
 class Case:
-    """A launch, its reference, and whether it is right: beside that, and by its own formula."""
+    """A launch with its reference, and whether its results are right."""
 
     name: str
     right: bool
@@ -45,12 +45,12 @@ class Case:
 
     @property
     def right_alone(self) -> bool:
-        """Whether results are those of the kernel's own formula."""
+        """The results are right for the kernel's own formula, in exact arithmetic."""
         return self.right if self.computes_its_formula is None else self.computes_its_formula
 
 
 def rows(make: Callable[[], torch.Tensor], *more: Any, out: int = 0) -> Callable[[], Any]:
-    """Return what makes rows, their results (as large, or `out` numbers), and columns."""
+    """Return a function that returns rows, room for `out` results (0: as large), and columns."""
 
     def given() -> tuple[Any, ...]:
         x = make()
@@ -61,7 +61,7 @@ def rows(make: Callable[[], torch.Tensor], *more: Any, out: int = 0) -> Callable
 
 
 def two(make: Callable[[], tuple[torch.Tensor, torch.Tensor]], out: int = 0) -> Callable[[], Any]:
-    """Return what makes two tensors, their results, and columns."""
+    """Return a function that returns two tensors, room for results, and the number of columns."""
 
     def given() -> tuple[Any, ...]:
         x, y = make()
@@ -88,7 +88,7 @@ def probabilities() -> torch.Tensor:
 
 
 def factors(depth: int, dtype: torch.dtype, out: torch.dtype, size: int = 32) -> Callable[[], Any]:
-    """Return what makes two factors of a product, and where it goes."""
+    """Return a function that returns two random factors, room for the product, and `depth`."""
 
     def given() -> tuple[Any, ...]:
         left, right = torch.randn(size, depth).to(dtype), torch.randn(depth, size).to(dtype)
@@ -113,7 +113,7 @@ def certain() -> tuple[Any, ...]:
 
 
 def numbers(low: float, high: float, count: int = 1000) -> Callable[[], tuple[Any, ...]]:
-    """Return what makes numbers at equal distances, and room for as many."""
+    """Return a function that returns equally spaced numbers, room for results, and their count."""
     return lambda: (torch.linspace(low, high, count), torch.zeros(count), count)
 
 
@@ -175,7 +175,7 @@ F32, F16, BF16, F8 = torch.float32, torch.float16, torch.bfloat16, torch.float8_
 
 
 def _of_x(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of `x`; torch's own say no names."""
+    """Return `function` with a parameter named `x`, which torch's functions do not have."""
     return lambda x: function(x)
 
 
@@ -184,13 +184,13 @@ def _of_x_and_y(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def formula(name: str, right: bool, given: Any, reference: Any, **more: Any) -> Case:
-    """Return a case of one number made of one."""
+    """Return a case of the kernel `elementwise` with the formula `name`."""
     meta = {"FORMULA": name, "BLOCK": 256}
     return Case(name, right, kernels.elementwise, given, 4, _of_x(reference), meta, **more)
 
 
 def pair(name: str, right: bool, make: Any, reference: Any) -> Case:
-    """Return a case of one number made of two."""
+    """Return a case of the kernel `pairs` with the formula `name`."""
     meta = {"FORMULA": name, "BLOCK": 256}
     return Case(name, right, kernels.pairs, two(make), 2, _of_x_and_y(reference), meta)
 
@@ -341,7 +341,7 @@ CASES = [
 
 
 def answer(case: Case, *, alone: bool) -> tuple[bool | None, str]:
-    """Return whether kvtrace calls a case's results right, and its words; None: it cannot say."""
+    """Return (True, False or None for unknown: results are right by kvtrace; kvtrace's text)."""
     torch.manual_seed(0)
     given = case.given()
     try:
@@ -361,33 +361,33 @@ def answer(case: Case, *, alone: bool) -> tuple[bool | None, str]:
 
 
 def main() -> None:
-    """Ask of each case, and print the table."""
+    """Judge every case in both ways, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="cases whose names contain this")
-    asked = parser.parse_args()
-    begun = time.perf_counter()
+    arguments = parser.parse_args()
+    started = time.perf_counter()
     sums = {"false yes": 0, "false no": 0, "unknown": 0, "right": 0, "wrong": 0}
     words = {True: "right", False: "wrong", None: "unknown"}
     print(f"{'case':52} {'truth':6} {'reference':10} alone")
     for case in CASES:
-        if asked.only not in case.name:
+        if arguments.only not in case.name:
             continue
-        said = []
+        answers = []
         for alone, truth in ((False, case.right), (True, case.right_alone)):
-            found, text = answer(case, alone=alone)
+            is_right, text = answer(case, alone=alone)
             sums["right" if truth else "wrong"] += 1
-            if found is None:
+            if is_right is None:
                 sums["unknown"] += 1
-            elif found != truth:
-                sums["false yes" if found else "false no"] += 1
-            mark = "" if found == truth else " (!)"
-            said.append(words[found] + mark)
+            elif is_right != truth:
+                sums["false yes" if is_right else "false no"] += 1
+            mark = "" if is_right == truth else " (!)"
+            answers.append(words[is_right] + mark)
             if mark:
                 print(text, file=sys.stderr)
-        print(f"{case.name:52} {words[case.right]:6} {said[0]:10} {said[1]}", flush=True)
+        print(f"{case.name:52} {words[case.right]:6} {answers[0]:10} {answers[1]}", flush=True)
     print(
         f"\n{platform.machine()}, Python {platform.python_version()}, torch {torch.__version__}, "
-        f"Triton {triton.__version__}; {time.perf_counter() - begun:.0f} s"
+        f"Triton {triton.__version__}; {time.perf_counter() - started:.0f} s"
     )
     print(", ".join(f"{count} {name}" for name, count in sums.items()))
 

@@ -75,10 +75,10 @@ def covariance_naive(x, y, out, columns, BLOCK: tl.constexpr):
 
 @triton.jit
 def covariance_centered(x, y, out, columns, BLOCK: tl.constexpr):
-    inside = tl.arange(0, BLOCK) < columns
+    mask = tl.arange(0, BLOCK) < columns
     v, w = _row(x, columns, 0.0, BLOCK), _row(y, columns, 0.0, BLOCK)
-    v = tl.where(inside, v - tl.sum(v, 0) / columns, 0.0)
-    w = tl.where(inside, w - tl.sum(w, 0) / columns, 0.0)
+    v = tl.where(mask, v - tl.sum(v, 0) / columns, 0.0)
+    w = tl.where(mask, w - tl.sum(w, 0) / columns, 0.0)
     tl.store(out + tl.program_id(0), tl.sum(v * w, 0) / columns)
 
 
@@ -95,15 +95,15 @@ def softmax_online(x, out, columns, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     largest, total = -float("inf"), 0.0
     for start in range(0, columns, BLOCK):
-        inside = start + lanes < columns
-        v = tl.load(x + row + start + lanes, mask=inside, other=-float("inf"))
+        mask = start + lanes < columns
+        v = tl.load(x + row + start + lanes, mask=mask, other=-float("inf"))
         now = tl.maximum(largest, tl.max(v, 0))
         total = total * tl.exp(largest - now) + tl.sum(tl.exp(v - now), 0)
         largest = now
     for start in range(0, columns, BLOCK):
-        inside = start + lanes < columns
-        v = tl.load(x + row + start + lanes, mask=inside, other=-float("inf"))
-        tl.store(out + row + start + lanes, tl.exp(v - largest) / total, mask=inside)
+        mask = start + lanes < columns
+        v = tl.load(x + row + start + lanes, mask=mask, other=-float("inf"))
+        tl.store(out + row + start + lanes, tl.exp(v - largest) / total, mask=mask)
 
 
 @triton.jit
@@ -124,8 +124,8 @@ def softmax_without_last_store(x, out, columns, BLOCK: tl.constexpr):
     v = _row(x, columns, -float("inf"), BLOCK)
     powers = tl.exp(v - tl.max(v, 0))
     lanes = tl.arange(0, BLOCK)
-    inside = lanes < columns - 1
-    tl.store(out + tl.program_id(0) * columns + lanes, powers / tl.sum(powers, 0), mask=inside)
+    mask = lanes < columns - 1
+    tl.store(out + tl.program_id(0) * columns + lanes, powers / tl.sum(powers, 0), mask=mask)
 
 
 @triton.jit
@@ -205,9 +205,9 @@ def series_of_exp(x, out, n, BLOCK: tl.constexpr):
 @triton.jit
 def pairs(x, y, out, n, FORMULA: tl.constexpr, BLOCK: tl.constexpr):
     places = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = places < n
-    v = tl.load(x + places, mask=inside, other=1.0)
-    w = tl.load(y + places, mask=inside, other=1.0)
+    mask = places < n
+    v = tl.load(x + places, mask=mask, other=1.0)
+    w = tl.load(y + places, mask=mask, other=1.0)
     if FORMULA == "root":
         r = 0.5 * (-v + tl.sqrt(v * v - 4.0 * w))
     elif FORMULA == "root, stable":
@@ -222,7 +222,7 @@ def pairs(x, y, out, n, FORMULA: tl.constexpr, BLOCK: tl.constexpr):
         r = v * v - w * w
     elif FORMULA == "product of sum and difference":
         r = (v - w) * (v + w)
-    tl.store(out + places, r, mask=inside)
+    tl.store(out + places, r, mask=mask)
 
 
 @triton.jit
@@ -238,8 +238,8 @@ def distances(x, y, out, columns, EXPANDED: tl.constexpr, BLOCK: tl.constexpr):
 @triton.jit
 def entropy(x, out, columns, GUARDED: tl.constexpr, BLOCK: tl.constexpr):
     p = _row(x, columns, 1.0, BLOCK)
-    inside = tl.where(p > 0, p, 1.0) if GUARDED else p
-    terms = p * tl.log(inside)
+    mask = tl.where(p > 0, p, 1.0) if GUARDED else p
+    terms = p * tl.log(mask)
     tl.store(out + tl.program_id(0), -tl.sum(terms, 0))
 
 
@@ -304,9 +304,9 @@ def attention(q, k, v, out, length, scale, SIZE: tl.constexpr, BLOCK: tl.constex
     total = tl.zeros((SIZE,), tl.float32)
     result = tl.zeros((SIZE, SIZE), tl.float32)
     for start in range(0, length, BLOCK):
-        at = start + tl.arange(0, BLOCK)
-        keys = tl.load(k + at[None, :] * SIZE + tl.arange(0, SIZE)[:, None])
-        values = tl.load(v + at[:, None] * SIZE + across)
+        lanes = start + tl.arange(0, BLOCK)
+        keys = tl.load(k + lanes[None, :] * SIZE + tl.arange(0, SIZE)[:, None])
+        values = tl.load(v + lanes[:, None] * SIZE + across)
         scores = tl.dot(queries, keys) * scale
         now = tl.maximum(largest, tl.max(scores, 1))
         powers = tl.exp(scores - now[:, None])

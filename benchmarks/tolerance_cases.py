@@ -1,4 +1,4 @@
-"""Cases for derived tolerances: a launch, what it should give, and its test's tolerance."""
+"""Cases for derived tolerances: a launch, a reference, and the tolerance of the kernel's test."""
 
 import importlib.util
 import itertools
@@ -26,8 +26,8 @@ FLA_LEAST = 1e-6
 
 
 @dataclass(frozen=True)
-class Hand:
-    """What a test allows: as torch does, or (`ratio`) FLA's way, of the root mean squares."""
+class HandTolerance:
+    """Tolerance of a test, as torch compares, or (`ratio`) by root mean squares as in FLA."""
 
     atol: float = 0.0
     rtol: float = 0.0
@@ -39,7 +39,7 @@ class Hand:
         return f"{self.atol:.0e} + {self.rtol:.0e}|x|"
 
     def passes(self, actual: np.ndarray, wanted: np.ndarray) -> bool:
-        """Say whether the test lets a result pass."""
+        """Return whether the test accepts a result."""
         if not self.ratio:
             return bool(np.allclose(actual, wanted, atol=self.atol, rtol=self.rtol, equal_nan=True))
         off = np.abs(actual - wanted)
@@ -47,19 +47,19 @@ class Hand:
             return True
         return bool(_rms(off) < self.ratio * (_rms(wanted) + 1e-8))
 
-    def looser(self, output: Output) -> float:
-        """Say how many times wider it is than the derived bounds.
+    def times_looser(self, output: Output) -> float:
+        """Return how many times wider this tolerance is than the derived bounds.
 
         The median over elements; of a ratio, which one number compares, that of root mean squares.
         """
         radius = output.radius()
-        known = np.isfinite(radius) & (radius > 0)
-        if not known.any():
+        is_bounded = np.isfinite(radius) & (radius > 0)
+        if not is_bounded.any():
             return float("inf")
-        size = np.abs(output.expected[known])
+        size = np.abs(output.expected[is_bounded])
         if self.ratio:
-            return self.ratio * _rms(size) / _rms(radius[known])
-        return float(np.median((self.atol + self.rtol * size) / radius[known]))
+            return self.ratio * _rms(size) / _rms(radius[is_bounded])
+        return float(np.median((self.atol + self.rtol * size) / radius[is_bounded]))
 
 
 def _rms(values: np.ndarray) -> float:
@@ -68,7 +68,7 @@ def _rms(values: np.ndarray) -> float:
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel with its test: what it is given, what it should give, and how it was compared.
+    """A kernel with its test: inputs, launch, reference, and tolerance by type.
 
     `call(module, *given)` returns the output; `reference(*given)`, in float64, what it should be.
     `file` begins with the folder of a package, or is one of this project.
@@ -77,7 +77,7 @@ class Case:
     name: str
     file: str
     dtype: torch.dtype
-    hand: Hand
+    hand: HandTolerance
     given: Callable[[torch.dtype], list[Any]]
     call: Callable[..., torch.Tensor]
     reference: Callable[..., torch.Tensor]
@@ -108,19 +108,19 @@ def drawn(*makers: Any) -> Callable[[torch.dtype], list[Any]]:
 
 
 def each_type(
-    name: str, file: str, hands: dict[torch.dtype, Any], *rest: Any, **more: Any
+    name: str, file: str, hand_tolerances: dict[torch.dtype, Any], *rest: Any, **more: Any
 ) -> list[Case]:
-    """Return a case for each type: `hands` has atol and rtol of each, or FLA's ratio."""
+    """Return a case per type; `hand_tolerances` has atol and rtol of each type, or FLA's ratio."""
     return [
         Case(
             f"{name} {str(dtype)[6:]}",
             file,
             dtype,
-            Hand(*hand) if isinstance(hand, tuple) else Hand(ratio=hand),
+            HandTolerance(*hand) if isinstance(hand, tuple) else HandTolerance(ratio=hand),
             *rest,
             **more,
         )
-        for dtype, hand in hands.items()
+        for dtype, hand in hand_tolerances.items()
     ]
 
 
@@ -130,7 +130,7 @@ _numbers = itertools.count()
 
 
 def folder_of(library: str) -> Path | None:
-    """Return the folder that holds a package's folder, or none if it is not there."""
+    """Return the folder with a package's folder, or None if the package is missing."""
     from tests.public import packages
 
     if library in packages.PACKAGES:
@@ -143,7 +143,7 @@ def folder_of(library: str) -> Path | None:
 
 
 def loaded(file: str, folder: Path, mutant: Mutant | None = None) -> Any:
-    """Import a file of kernels, as it is or with a mutant's changes where they first fit."""
+    """Import a file of kernels, unchanged or with a mutant's changes at their first matches."""
     from benchmarks.invariance.packages import load_library
 
     library = file.partition("/")[0]
@@ -152,9 +152,9 @@ def loaded(file: str, folder: Path, mutant: Mutant | None = None) -> Any:
     assert base is not None, f"{library} is not there"
     text = (base / file).read_text(encoding="utf-8")
     if mutant is not None:
-        for old, new in zip(mutant[1::2], mutant[2::2], strict=True):
-            assert old in text, f"{file} has no {old!r}"
-            text = text.replace(old, new, 1)
+        for old_text, new_text in zip(mutant[1::2], mutant[2::2], strict=True):
+            assert old_text in text, f"{file} has no {old_text!r}"
+            text = text.replace(old_text, new_text, 1)
     path = folder / f"{Path(file).stem}_{os.getpid()}_{next(_numbers)}.py"
     path.write_text(text, encoding="utf-8")
     name = ".".join((*Path(file).parent.parts, path.stem))  # relative imports find their package
@@ -168,8 +168,8 @@ def loaded(file: str, folder: Path, mutant: Mutant | None = None) -> Any:
 
 
 @dataclass
-class WorkRow:
-    """One run of a case: its output, what should be, and the launch that wrote it."""
+class CaseResult:
+    """Result of one run of a case: output, reference, and the launch that wrote the output."""
 
     actual: np.ndarray
     wanted: np.ndarray
@@ -179,41 +179,41 @@ class WorkRow:
 
 
 def inputs(case: Case, seed: int) -> list[Any]:
-    """Return a case's inputs of a seed, the same ones wherever it runs."""
+    """Return a case's inputs for a seed, equal on every machine."""
     torch.manual_seed(seed)
     return case.given(case.dtype)
 
 
 def expected(case: Case, given: list[Any]) -> np.ndarray:
-    """Return what a case should give, in float64."""
+    """Return the reference of a case for these inputs, in float64."""
     wide = [
-        each.double()
-        if isinstance(each, torch.Tensor) and (each.is_floating_point() or each.itemsize == 1)
-        else each
-        for each in given
+        value.double()
+        if isinstance(value, torch.Tensor) and (value.is_floating_point() or value.itemsize == 1)
+        else value
+        for value in given
     ]
     return case.reference(*wide).detach().numpy()
 
 
 def called(case: Case, module: Any, given: list[Any]) -> torch.Tensor:
-    """Launch a case, on the GPU or (while kvtrace captures without one) in the evaluator."""
-    moved = [each.cuda() if isinstance(each, torch.Tensor) else each for each in given]
-    return case.call(module, *moved).detach()
+    """Return the output of a case's launch, on the GPU or (without one) in the evaluator."""
+    on_gpu = [value.cuda() if isinstance(value, torch.Tensor) else value for value in given]
+    return case.call(module, *on_gpu).detach()
 
 
-def run(case: Case, module: Any, seed: int) -> WorkRow:
-    """Run a case in the evaluator on inputs of a seed.
+def run(case: Case, module: Any, seed: int) -> CaseResult:
+    """Run a case in the evaluator on the inputs of a seed.
 
     Raises:
-        AssertionError: another launch, whose roundings no bound has, made what this one reads.
+        AssertionError: the launch reads results of an earlier launch, whose roundings are unknown.
 
     """
     given = inputs(case, seed)
-    wanted = expected(case, given)
+    reference = expected(case, given)
     with seen() as launches:
         out = called(case, module, given)
     start = out.untyped_storage().data_ptr()
-    for at, launch in reversed(list(enumerate(launches))):
+    for launch_index, launch in reversed(list(enumerate(launches))):
         arguments = launch.before()
         for argument in arguments:
             storage = getattr(argument, "storage", None)
@@ -222,14 +222,16 @@ def run(case: Case, module: Any, seed: int) -> WorkRow:
             if storage not in written_storages(launch.module, arguments):
                 continue
             ours = {getattr(each, "storage", None) and each.storage.address for each in arguments}
-            for earlier in launches[:at]:
-                before = earlier.before()
-                if earlier.kernel == launch.kernel and _addresses(before) == _addresses(arguments):
+            for earlier in launches[:launch_index]:
+                contents_before = earlier.before()
+                if earlier.kernel == launch.kernel and _addresses(contents_before) == _addresses(
+                    arguments
+                ):
                     continue  # an autotuner's trial
-                for left in written_storages(earlier.module, before):
-                    assert left.address not in ours, f"{case.name}: several launches"
-            return WorkRow(
-                out.double().cpu().numpy(), wanted, launch, argument.name, inputs(case, seed)
+                for storage_id in written_storages(earlier.module, contents_before):
+                    assert storage_id.address not in ours, f"{case.name}: several launches"
+            return CaseResult(
+                out.double().cpu().numpy(), reference, launch, argument.name, inputs(case, seed)
             )
     raise AssertionError(f"{case.name}: no launch writes the output")
 
@@ -239,18 +241,18 @@ def _addresses(arguments: Sequence[Any]) -> list[int | None]:
     return [None if each is None else each.address for each in storages]
 
 
-def derived_for(case: Case, ran: WorkRow) -> tuple[Tolerance, Output]:
+def derived_for(case: Case, ran: CaseResult) -> tuple[Tolerance, Output]:
     given = {str(place): _wide_bytes(value) for place, value in enumerate(ran.given)}
 
     def reference(**named: Any) -> dict[str, Any]:
         return {ran.name: case.reference(*named.values())}
 
-    wanted = ReferenceResults(reference, given, {ran.name: ran.wanted})
-    derived = derive(ran.launch, wanted, granted=case.granted)
+    expected = ReferenceResults(reference, given, {ran.name: ran.wanted})
+    derived = derive(ran.launch, expected, granted=case.granted)
     return derived, derived[ran.name]
 
 
 def _wide_bytes(value: Any) -> Any:
-    """Return what a reference is given: whole numbers of a byte are numbers, too."""
+    """Return the value for a reference; tensors of one-byte integers become float64."""
     is_bytes = isinstance(value, torch.Tensor) and value.itemsize == 1
     return value.double() if is_bytes and not value.is_floating_point() else value

@@ -75,9 +75,9 @@ def attention(q, k, v, out, length, scale, DEPTH: tl.constexpr, BLOCK: tl.conste
     gathered = tl.zeros([BLOCK, DEPTH], dtype=tl.float32)
     for start in range(0, length, BLOCK):
         columns = start + tl.arange(0, BLOCK)
-        inside = columns[:, None] < length
-        keys = tl.load(k + columns[:, None] * DEPTH + depth[None, :], mask=inside, other=0)
-        values = tl.load(v + columns[:, None] * DEPTH + depth[None, :], mask=inside, other=0)
+        mask = columns[:, None] < length
+        keys = tl.load(k + columns[:, None] * DEPTH + depth[None, :], mask=mask, other=0)
+        values = tl.load(v + columns[:, None] * DEPTH + depth[None, :], mask=mask, other=0)
         scores = tl.dot(query, tl.trans(keys), input_precision="ieee") * scale
         scores = tl.where(columns[None, :] < length, scores, -float("inf"))
         now = tl.maximum(largest, tl.max(scores, axis=1))

@@ -57,7 +57,7 @@ BATCH = "vllm/model_executor/determinism/batch_invariant.py"
 
 
 def gradient(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor], Tensor]:
-    """Return what an elementwise function's gradient is, of its input and an upstream one."""
+    """Return the gradient of an elementwise function, as a function of (x, upstream gradient)."""
 
     def reference(x: Tensor, upstream: Tensor) -> Tensor:
         with torch.enable_grad():
@@ -68,7 +68,7 @@ def gradient(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor, Tensor],
 
 
 def normed(x: Tensor, w: Any = 1.0, b: Any = 0.0, eps: float = 1e-5, mean: bool = True) -> Tensor:
-    """Normalize rows by their variance, or (without a mean) by their mean square."""
+    """Return rows divided by their deviation or, without `mean`, by their root mean square."""
     x = x - x.mean(-1, keepdim=True) if mean else x
     return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + eps) * w + b
 
@@ -80,19 +80,21 @@ def power_gate(x: Tensor, y: Tensor) -> Tensor:
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate the halves of the last dimension: x (..., tokens, heads, 2 r), tables (tokens, r)."""
-    first, second = x.chunk(2, -1)
+    """Return x (..., tokens, heads, 2 r) with halves rotated by tables (tokens, r)."""
+    first_half, second_half = x.chunk(2, -1)
     cos, sin = cos[:, None], sin[:, None]
-    return torch.cat((first * cos - second * sin, first * sin + second * cos), -1)
+    return torch.cat(
+        (first_half * cos - second_half * sin, first_half * sin + second_half * cos), -1
+    )
 
 
 def in_chunks(x: Tensor, size: int, work: Callable[[Tensor], Tensor]) -> Tensor:
-    """Do something to each chunk of the second dimension."""
-    return torch.cat([work(part) for part in x.split(size, 1)], 1)
+    """Return `work` of each chunk of `size` along the second dimension, concatenated."""
+    return torch.cat([work(chunk) for chunk in x.split(size, 1)], 1)
 
 
 def recurrent(x: Tensor, g: Tensor, state: Tensor) -> Tensor:
-    """H = exp(g) h + x, step by step: x and g (batch, steps, columns)."""
+    """Return all h of the recurrence h = exp(g) h + x; x and g are (batch, steps, columns)."""
     states = []
     for step in range(x.shape[1]):
         state = g[:, step].exp() * state + x[:, step]
@@ -101,7 +103,7 @@ def recurrent(x: Tensor, g: Tensor, state: Tensor) -> Tensor:
 
 
 def attended(q: Tensor, k: Tensor, v: Tensor, scale: float) -> Tensor:
-    """Attend causally: q (..., tokens, heads, depth); k and v may have fewer heads, for groups."""
+    """Return causal attention of q (..., tokens, heads, depth); k, v may have fewer heads."""
     k, v = (each.repeat_interleave(q.shape[-2] // k.shape[-2], -2) for each in (k, v))
     q, k, v = (each.transpose(-2, -3) for each in (q, k, v))
     scores = q @ k.mT * scale
@@ -205,8 +207,8 @@ def update(state: Any, x: Any, dt: Any, bias: Any, a: Any, b: Any, c: Any, d: An
 
 
 def convolved(x: Tensor, states: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    whole = torch.cat((states, x[..., None]), -1)
-    return F.silu((whole * weight).sum(-1) + bias)
+    padded = torch.cat((states, x[..., None]), -1)
+    return F.silu((padded * weight).sum(-1) + bias)
 
 
 def convolve(m: Any, x: Any, states: Any, weight: Any, bias: Any) -> Tensor:
@@ -228,7 +230,7 @@ def merged(one: Any, first: Any, two: Any, second: Any) -> Tensor:
 
 
 def turned(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    """Rotate by three tables, a section of the columns each: x (tokens, 4 · 32)."""
+    """Return x (tokens, 4 · 32) rotated by three tables, each for a section of the columns."""
     parts = ((0, slice(0, 4)), (1, slice(4, 10)), (2, slice(10, 16)))
     cos, sin = (torch.cat([each[at, :, part] for at, part in parts], -1) for each in (cos, sin))
     return rotated(x.view(len(x), 4, 32), cos, sin).reshape(x.shape)

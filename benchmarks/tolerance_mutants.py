@@ -1,4 +1,4 @@
-"""Mutants of kernels: the kind of each, then texts of its file and what takes their places."""
+"""Mutants of kernels: the kind of mistake, and pairs of a text in the file and its replacement."""
 
 Mutant = tuple[str, ...]
 

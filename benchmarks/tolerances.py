@@ -1,4 +1,4 @@
-"""Derived tolerances beside those that tests were given by hand: kernels that are right, mutants.
+"""Derived tolerances compared with tolerances chosen by hand, for right kernels and mutants.
 
     python benchmarks/tolerances.py --seeds 20
 
@@ -30,7 +30,7 @@ import kvtrace
 from benchmarks.tolerance_cases import (
     F32,
     Case,
-    WorkRow,
+    CaseResult,
     derived_for,
     folder_of,
     inputs,
@@ -47,36 +47,36 @@ from kvtrace.evaluate.rounding import from_memory
 from kvtrace.schema.errors import KvtraceError
 
 
-def chosen(part: str) -> list[Case]:
+def chosen_cases(part: str) -> list[Case]:
     """Return the cases whose names contain a text, and whose packages are there."""
-    found = [each for each in (*liger_cases(), *fla_cases(), *vllm_cases()) if part in each.name]
-    missing = {each.library for each in found if folder_of(each.library) is None}
+    cases = [case for case in (*liger_cases(), *fla_cases(), *vllm_cases()) if part in case.name]
+    missing = {case.library for case in cases if folder_of(case.library) is None}
     if missing:
         print(f"not there, so without their cases: {', '.join(sorted(missing))}")
-    return [each for each in found if each.library not in missing]
+    return [case for case in cases if case.library not in missing]
 
 
-def in_another_order(ran: WorkRow) -> np.ndarray:
-    """What the launch gives with sums in the fixed order."""
+def in_another_order(ran: CaseResult) -> np.ndarray:
+    """Return a launch's output, evaluated with sums in the fixed order."""
     arguments = ran.launch.before()
     with in_fixed_order():
         evaluate(
             ran.launch.module, arguments, ran.launch.grid, kernel=ran.launch.kernel, planned=False
         )
-    tensor = next(each for each in arguments if each.name == ran.name)
+    tensor = next(argument for argument in arguments if argument.name == ran.name)
     assert isinstance(tensor, TensorArgument)
     assert tensor.storage.data is not None
-    held = from_memory(tensor.storage.data.view(tensor.element.memory), tensor.element)
-    return np.array(held[: ran.actual.size].reshape(ran.actual.shape), np.float64)
+    values = from_memory(tensor.storage.data.view(tensor.element.memory), tensor.element)
+    return np.array(values[: ran.actual.size].reshape(ran.actual.shape), np.float64)
 
 
 def in_torch(case: Case, seed: int) -> np.ndarray:
-    """What torch gives in float32 by the reference's formula: sums in torch's orders."""
+    """Return the reference's formula computed by torch in float32, with torch's order of sums."""
     return case.reference(*inputs(case, seed)).detach().double().numpy()
 
 
 def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
-    """Compare the right kernel, seed by seed."""
+    """Return failures and widths of both tolerances for the right kernel, over `seeds` seeds."""
     failures: Counter[str] = Counter()
     factors, nearest, of_grant = [], 0.0, 0.0
     for seed in range(seeds):
@@ -98,7 +98,7 @@ def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
             if order != "torch":
                 nearest = max(nearest, float(share[np.isfinite(share)].max(initial=0.0)))
                 of_grant = max(of_grant, float((away / output.granted).max(initial=0.0)))
-        factors.append(case.hand.looser(output))
+        factors.append(case.hand.times_looser(output))
     return {
         "looser": float(np.median(factors)), "nearest": nearest, "of grant": of_grant,
         "failures": dict(failures),
@@ -107,22 +107,22 @@ def judge_right(case: Case, module: Any, seeds: int) -> dict[str, Any]:
 
 
 def judge_mutant(case: Case, module: Any, seeds: int) -> dict[str, bool]:
-    """Say who notices a mutant, in any seed."""
+    """Return which checks reject a mutant for any of the seeds, by hand and derived."""
     noticed = dict.fromkeys(("hand", "radius", "meaning", "refused", "derived", "unknown"), False)
     for seed in range(seeds):
         ran = run(case, module, seed)
         noticed["hand"] |= not case.hand.passes(ran.actual, ran.wanted)
         try:
             derived, output = derived_for(case, ran)
-            whole = compared(ran.actual, derived, output, "probable")
-            alone = compared(ran.actual, derived, output, "probable", meaning=False)
+            difference = compared(ran.actual, derived, output, "probable")
+            radius_difference = compared(ran.actual, derived, output, "probable", meaning=False)
         except (KvtraceError, NotClose):
             noticed["unknown"] = True
             continue
-        noticed["radius"] |= alone is not None
-        noticed["meaning"] |= whole is not None and whole.cause == "meaning"
+        noticed["radius"] |= radius_difference is not None
+        noticed["meaning"] |= difference is not None and difference.cause == "meaning"
         noticed["refused"] |= bool(derived.refused)
-        noticed["derived"] |= whole is not None or bool(derived.refused)
+        noticed["derived"] |= difference is not None or bool(derived.refused)
     return noticed
 
 
@@ -132,8 +132,8 @@ def main() -> None:
     parser.add_argument("--mutant-seeds", type=int, default=1, help="of each mutant")
     parser.add_argument("--only", default="", help="cases whose names contain this")
     parser.add_argument("--json", type=Path, help="write all figures there, too")
-    asked = parser.parse_args()
-    begun = time.perf_counter()
+    options = parser.parse_args()
+    start = time.perf_counter()
     right, mutants = {}, []
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -146,8 +146,10 @@ def main() -> None:
             source="off",
         )
         with around:
-            for case in chosen(asked.only):
-                found = right[case.name] = judge_right(case, loaded(case.file, folder), asked.seeds)
+            for case in chosen_cases(options.only):
+                found = right[case.name] = judge_right(
+                    case, loaded(case.file, folder), options.seeds
+                )
                 print(
                     f"{case.name:36} by hand {case.hand!s:16}: looser by "
                     f"{found['looser']:9.3g}, nearest {found['nearest']:5.3f}, "
@@ -159,20 +161,20 @@ def main() -> None:
                         continue  # which changes nothing
                     try:
                         module = loaded(case.file, folder, mutant)
-                        noticed = judge_mutant(case, module, asked.mutant_seeds)
+                        noticed = judge_mutant(case, module, options.mutant_seeds)
                     except Exception as error:  # noqa: BLE001 - a mutant that does not compile
                         print(f"    {mutant[0]}: {type(error).__name__} {error}"[:160])
                         continue
                     mutants.append({"case": case.name, "kind": mutant[0], **noticed})
                     who = ", ".join(name for name, seen_ in noticed.items() if seen_)
                     print(f"    {mutant[0]:18} noticed by: {who or 'nobody'}", flush=True)
-    tell(right, mutants, time.perf_counter() - begun)
-    if asked.json:
-        asked.json.write_text(json.dumps({"right": right, "mutants": mutants}, indent=1))
+    print_sums(right, mutants, time.perf_counter() - start)
+    if options.json:
+        options.json.write_text(json.dumps({"right": right, "mutants": mutants}, indent=1))
 
 
-def tell(right: dict[str, Any], mutants: list[dict[str, Any]], seconds: float) -> None:
-    """Print the sums."""
+def print_sums(right: dict[str, Any], mutants: list[dict[str, Any]], seconds: float) -> None:
+    """Print the totals over all kernels and mutants."""
     tighter = sum(found["looser"] > 1 for found in right.values())
     failing = sum(any(k.startswith("derived") for k in f["failures"]) for f in right.values())
     print(
@@ -186,9 +188,9 @@ def tell(right: dict[str, Any], mutants: list[dict[str, Any]], seconds: float) -
     for who in ("hand", "radius", "meaning", "refused", "derived", "unknown"):
         print(f"mutants noticed by {who}: {sum(m[who] for m in mutants)} of {total}")
     for kind in dict.fromkeys(m["kind"] for m in mutants):
-        of = [m for m in mutants if m["kind"] == kind]
-        print(f"  {kind:18} {len(of):3}: hand {sum(m['hand'] for m in of):3}, "
-              f"derived {sum(m['derived'] for m in of):3}")  # fmt: skip
+        of_kind = [m for m in mutants if m["kind"] == kind]
+        print(f"  {kind:18} {len(of_kind):3}: hand {sum(m['hand'] for m in of_kind):3}, "
+              f"derived {sum(m['derived'] for m in of_kind):3}")  # fmt: skip
 
 
 if __name__ == "__main__":

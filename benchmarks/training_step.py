@@ -1,4 +1,4 @@
-"""What recording costs a training step on a GPU, and how many bytes a launch takes on disk.
+"""Cost of recording a training step on a GPU, and bytes of a launch on disk.
 
     python benchmarks/training_step.py [--model gpt2|tiny|both] [--compile no|yes|both]
         [--mode launch|timeline|both] [--steps 200] [--json FILE]
@@ -39,7 +39,7 @@ MODES = ("launch", "timeline")
 
 @dataclass(frozen=True)
 class Size:
-    """How large a model is."""
+    """Sizes of a model: layers, width, heads and vocabulary."""
 
     layers: int
     width: int
@@ -51,14 +51,14 @@ MODELS = {"gpt2": Size(12, 768, 12, 50_257), "tiny": Size(6, 512, 8, 32_000)}
 
 
 def make_step(size: Size, compiled: bool) -> Callable[[], None]:
-    """One training step of the model, as a function."""
+    """Return a function that makes one training step of the model."""
     import torch
     from liger_kernel.ops.rope import LigerRopeFunction
     from liger_kernel.transformers import LigerCrossEntropyLoss, LigerRMSNorm
     from liger_kernel.transformers.functional import liger_swiglu
     from torch import nn
 
-    width, heads, words = size.width, size.heads, size.words
+    width, heads, vocabulary = size.width, size.heads, size.words
     tokens, batch = 1024, 8
     like = {"device": "cuda", "dtype": torch.bfloat16}
 
@@ -83,17 +83,17 @@ def make_step(size: Size, compiled: bool) -> Callable[[], None]:
     class Model(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.embedding = nn.Embedding(words, width)
+            self.embedding = nn.Embedding(vocabulary, width)
             self.layers = nn.ModuleList(Layer() for _ in range(size.layers))
             self.norm = LigerRMSNorm(width)
-            self.head = nn.Linear(width, words, bias=False)
+            self.head = nn.Linear(width, vocabulary, bias=False)
             self.loss = LigerCrossEntropyLoss()
 
         def forward(self, ids: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
             x = self.embedding(ids)
             for layer in self.layers:
                 x = layer(x, cos, sin)
-            return self.loss(self.head(self.norm(x)).view(-1, words), targets.view(-1))
+            return self.loss(self.head(self.norm(x)).view(-1, vocabulary), targets.view(-1))
 
     angles = torch.arange(tokens, device="cuda")[:, None] / 10_000 ** (
         torch.arange(0, width // heads, 2, device="cuda") / (width // heads)
@@ -102,7 +102,7 @@ def make_step(size: Size, compiled: bool) -> Callable[[], None]:
     torch.manual_seed(0)
     model = Model().to(**like)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-4, fused=True)
-    ids = torch.randint(words, (batch, tokens), device="cuda")
+    ids = torch.randint(vocabulary, (batch, tokens), device="cuda")
     targets = ids.roll(-1, 1)
     forward = torch.compile(model) if compiled else model
 
@@ -117,7 +117,7 @@ def make_step(size: Size, compiled: bool) -> Callable[[], None]:
 
 
 class Switch:
-    """Takes the hooks of a running recording out, and puts them back."""
+    """Switch that removes the hooks of a running recording (`off`), and puts them back (`on`)."""
 
     def __init__(self, mode: str) -> None:
         from torch._inductor.runtime.triton_heuristics import CachingAutotuner
@@ -129,7 +129,7 @@ class Switch:
             from kvtrace.backends.cupti.records import KINDS
             from kvtrace.capture.session import _sessions
 
-            (session,) = (one for one in _sessions if one.recording)
+            (session,) = (candidate for candidate in _sessions if candidate.recording)
             self.cupti, self.kinds = session._journal.listeners[0]._cupti, KINDS
 
     def on(self) -> None:
@@ -148,14 +148,14 @@ class Switch:
 
 
 def timed(step: Callable[[], None]) -> float:
-    """Milliseconds of one step."""
+    """Return the milliseconds of one step."""
     begin = time.perf_counter()
     step()
     return (time.perf_counter() - begin) * 1e3
 
 
 def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> dict[str, float]:
-    """Median milliseconds of bare and of recorded steps, in turn."""
+    """Return the median milliseconds of bare and of recorded steps, which take turns."""
     import kvtrace
 
     times: dict[str, list[float]] = {"bare": [], "bare again": [], mode: []}
@@ -172,19 +172,19 @@ def measure(step: Callable[[], None], steps: int, folder: Path, mode: str) -> di
             switch.on()
             step()
     check(folder, native=True, mode="launch")  # of bare steps the device tells nothing
-    return {name: statistics.median(found) for name, found in times.items()}
+    return {name: statistics.median(milliseconds) for name, milliseconds in times.items()}
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """What a recording of some steps holds."""
+class RecordingFigures:
+    """Figures of a recording: launches per step, and bytes per launch."""
 
     launches_a_step: float
     bytes_a_launch: float
 
 
-def recorded(step: Callable[[], None], steps: int, folder: Path, mode: str) -> Recorded:
-    """Launches of a step and bytes of a launch on disk in one recording of `steps` steps."""
+def recorded(step: Callable[[], None], steps: int, folder: Path, mode: str) -> RecordingFigures:
+    """Return the launches per step and bytes per launch of one recording of `steps` steps."""
     import kvtrace
     from kvtrace.schema.trace import open_trace
 
@@ -194,7 +194,7 @@ def recorded(step: Callable[[], None], steps: int, folder: Path, mode: str) -> R
     check(folder, native=True, mode=mode)
     launches = open_trace(folder).table("launches").num_rows
     files = [p for t in ("launches", "gpu_kernels") for p in (folder / t).rglob("*.parquet")]
-    return Recorded(launches / steps, sum(path.stat().st_size for path in files) / launches)
+    return RecordingFigures(launches / steps, sum(path.stat().st_size for path in files) / launches)
 
 
 def report(
@@ -203,20 +203,20 @@ def report(
     """Print and return the figures of one model, a mode at a time."""
     for _ in range(30):
         step()
-    before = statistics.median(timed(step) for _ in range(steps))
-    print(f"{label:20s}{'before':10s}{before:9.3f} ms", flush=True)
+    before_ms = statistics.median(timed(step) for _ in range(steps))
+    print(f"{label:20s}{'before':10s}{before_ms:9.3f} ms", flush=True)
     figures = {}
     for mode in modes:
         with tempfile.TemporaryDirectory() as folder:
             found = measure(step, steps, Path(folder) / "steps", mode)
-            seen = recorded(step, 300, Path(folder) / "bytes", mode)
-        figures[mode] = {**found, "before": before, **asdict(seen)}
+            content = recorded(step, 300, Path(folder) / "bytes", mode)
+        figures[mode] = {**found, "before": before_ms, **asdict(content)}
         over, again = ((found[name] / found["bare"] - 1) * 100 for name in (mode, "bare again"))
-        a_launch = (found[mode] - found["bare"]) * 1e3 / seen.launches_a_step
+        a_launch = (found[mode] - found["bare"]) * 1e3 / content.launches_a_step
         print(
             f"{label:20s}{mode:10s}{found[mode]:9.3f} ms, bare {found['bare']:9.3f} ms: "
-            f"{over:+.2f} % (bare again {again:+.2f} %); {seen.launches_a_step:.1f} launches a "
-            f"step, {a_launch:+.2f} µs and {seen.bytes_a_launch:.1f} bytes each",
+            f"{over:+.2f} % (bare again {again:+.2f} %); {content.launches_a_step:.1f} launches a "
+            f"step, {a_launch:+.2f} µs and {content.bytes_a_launch:.1f} bytes each",
             flush=True,
         )
     return figures

@@ -1,4 +1,4 @@
-"""What recording costs an engine that serves: vLLM, offline, with a random model of two layers.
+"""Cost of recording a serving engine: vLLM, offline, with a random model of two layers.
 
 Needs a GPU and vLLM (0.24 was used). A model of two Llama layers of width 512 has so little to do
 on the device that the processor is the limit, which is the worst case for a recorder. The engine
@@ -48,7 +48,7 @@ MODEL = {
 
 
 def engine(folder: Path, eager: bool) -> Any:
-    """Start vLLM with the model, in this process."""
+    """Return vLLM's engine with the model, started in this process."""
     os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
     os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -68,8 +68,8 @@ def engine(folder: Path, eager: bool) -> Any:
     )
 
 
-def asked(llm: Any, batch: int, length: int) -> float:
-    """Milliseconds that a batch of prompts takes."""
+def request_milliseconds(llm: Any, batch: int, length: int) -> float:
+    """Return the milliseconds of one request of `batch` prompts."""
     from vllm import SamplingParams
     from vllm.inputs import TokensPrompt
 
@@ -78,42 +78,46 @@ def asked(llm: Any, batch: int, length: int) -> float:
         max_tokens=TOKENS, temperature=0.8, top_p=0.9, seed=3, detokenize=False, ignore_eos=True
     )
     begin = time.perf_counter()
-    llm.generate([TokensPrompt(prompt_token_ids=one) for one in ids], sampling, use_tqdm=False)
+    llm.generate(
+        [TokensPrompt(prompt_token_ids=prompt_ids) for prompt_ids in ids], sampling, use_tqdm=False
+    )
     return (time.perf_counter() - begin) * 1e3
 
 
 def main() -> None:
-    """Measure, and print one line a batch."""
+    """Measure, and print one line for each size of batch."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--eager", action="store_true", help="no torch.compile, no CUDA graphs")
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--mode", choices=("launch", "timeline"), default="launch")
     parser.add_argument("--tensors", choices=("index", "none"), default="index")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
 
     import kvtrace
 
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
-        with kvtrace.capture(folder / "out", mode=chosen.mode, tensors=chosen.tensors):
-            llm = engine(folder, chosen.eager)
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
+        with kvtrace.capture(folder / "out", mode=options.mode, tensors=options.tensors):
+            llm = engine(folder, options.eager)
             for batch in BATCHES:
                 for _ in range(5):
-                    asked(llm, batch, 40)
-            switch = Switch(chosen.mode)
+                    request_milliseconds(llm, batch, 40)
+            switch = Switch(options.mode)
             times: dict[tuple[str, int], list[float]] = {}
             kinds = ("recorded", "bare", "bare again")
-            for turn in range(chosen.rounds):
+            for turn in range(options.rounds):
                 for kind in kinds if turn % 2 else reversed(kinds):
                     switch.on() if kind == "recorded" else switch.off()
                     for batch in BATCHES:
-                        times.setdefault((kind, batch), []).append(asked(llm, batch, 40 + turn))
+                        times.setdefault((kind, batch), []).append(
+                            request_milliseconds(llm, batch, 40 + turn)
+                        )
             switch.on()
         report(times)
 
 
 def report(times: dict[tuple[str, int], list[float]]) -> None:
-    """Print what recording costs."""
+    """Print medians of the times without hooks, and the cost of recording in per cent."""
     for batch in BATCHES:
         bare = times["bare", batch]
         middle = statistics.median(bare)

@@ -1,6 +1,6 @@
-"""What `mkdocs build` needs besides the Markdown in docs/: pages made from code, and links.
+"""Generator of the site's pages that are not in docs/, and adapter of links; used by mkdocs.
 
-`hook.py` is what mkdocs calls. `commands.py` makes a page of each command from its parser,
+`hook.py` has the hooks that mkdocs calls. `commands.py` makes a page of each command's parser,
 `python_api.py` that of the public functions, `variables.py` the tables of docs/settings.md,
-`repository.py` takes in README.md and its neighbors.
+`repository.py` adds README.md and its neighbors.
 """

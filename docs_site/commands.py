@@ -1,4 +1,4 @@
-"""A page for each command of `kvtrace`, from the parser that the command line itself uses."""
+"""Generated pages about the commands of `kvtrace`, one each, from the command line's parser."""
 
 import re
 from inspect import cleandoc
@@ -11,18 +11,21 @@ FOLDER: Final = "reference/commands"
 
 
 def command_pages() -> dict[str, str]:
-    """Return each page's place and Markdown: the index, and one for each command."""
-    pages = {f"{FOLDER}/{_file(name)}": _page(name, command_line(name)) for name in own_commands()}
-    return {f"{FOLDER}/index.md": _index(), **pages}
+    """Return the Markdown of the index and of each command's page, by path in the site."""
+    pages = {
+        f"{FOLDER}/{_page_name(name)}": _command_page(name, command_line(name))
+        for name in own_commands()
+    }
+    return {f"{FOLDER}/index.md": _index_page(), **pages}
 
 
-def _file(name: str) -> str:
+def _page_name(name: str) -> str:
     return f"{name.replace(' ', '-')}.md"
 
 
-def _index() -> str:
+def _index_page() -> str:
     rows = [
-        f"| [`kvtrace {name}`]({_file(name)}) | {entry.help} |"
+        f"| [`kvtrace {name}`]({_page_name(name)}) | {entry.help} |"
         for name, entry in own_commands().items()
     ]
     return "\n".join(
@@ -40,7 +43,7 @@ def _index() -> str:
     )
 
 
-def _page(name: str, line: CommandLine) -> str:
+def _command_page(name: str, line: CommandLine) -> str:
     text, _, example = line.text.partition("Example:\n")
     return "\n".join(
         [
@@ -48,26 +51,29 @@ def _page(name: str, line: CommandLine) -> str:
             "",
             f"```text\n{line.usage}\n```",
             "",
-            _prose(text),
+            _with_code_marks(text),
             "## Example",
             "",
             f"```bash\n{cleandoc(example)}\n```",
             "",
-            *_table("argument", line.arguments),
-            *_table("option", line.options),
+            *_parameter_section("argument", line.arguments),
+            *_parameter_section("option", line.options),
         ]
     )
 
 
-def _table(kind: str, parameters: tuple[Parameter, ...]) -> list[str]:
-    """Return a section on the command's arguments or options, as its `--help` has them."""
-    rows = [f"| {_code(each.heading)} | {_cell(_prose(each.text))} |" for each in parameters]
+def _parameter_section(kind: str, parameters: tuple[Parameter, ...]) -> list[str]:
+    """Return the lines of a section with a table of arguments or options; none without any."""
+    rows = [
+        f"| {_code(parameter.heading)} | {_cell(_with_code_marks(parameter.text))} |"
+        for parameter in parameters
+    ]
     head = [f"## {kind.title()}s", "", f"| {kind} | what it is |", "|---|---|"]
     return [*head, *rows, ""] if rows else []
 
 
-def _prose(text: str) -> str:
-    """Return a docstring's text with options and variables as code."""
+def _with_code_marks(text: str) -> str:
+    """Return text with options and KVTRACE variables in backticks."""
     return re.sub(r"(?<![\w`/-])(--?[a-z][\w-]*|KVTRACE\w*)(?![\w`])", r"`\1`", text)
 
 

@@ -1,4 +1,4 @@
-"""The demo of the site: the report and the timeline of a recorded program, made with the site."""
+"""Demo of the site: report and timeline of a recorded program, made whenever the site is built."""
 
 import os
 import shutil
@@ -36,32 +36,32 @@ else timeline.textContent = "Download its timeline, for ui.perfetto.dev";
 
 
 def demo_files() -> dict[str, bytes]:
-    """Return the files of the demo by their place in the site.
+    """Return the contents of the demo's files by path in the site.
 
-    The trace is copied to a folder that commands and the page name by its last part alone.
+    The trace is copied to a temporary folder first, so that outputs show a short path.
     """
     with tempfile.TemporaryDirectory(prefix="kvtrace-demo-") as folder:
         shutil.copytree(TRACE, Path(folder, TRACE.name))
-        with chdir(folder), Path(os.devnull).open("w") as nothing:
-            with redirect_stdout(nothing), redirect_stderr(nothing):
-                _run("report", TRACE.name, "--no-replay", "-o", "report.html")
-                _run("convert", "perfetto", TRACE.name, "-o", "timeline")
-            written = {REPORT: Path("report.html"), TIMELINE: Path("timeline")}
-            return {place: path.read_bytes() for place, path in written.items()}
+        with chdir(folder), Path(os.devnull).open("w") as devnull:
+            with redirect_stdout(devnull), redirect_stderr(devnull):
+                _run_command("report", TRACE.name, "--no-replay", "-o", "report.html")
+                _run_command("convert", "perfetto", TRACE.name, "-o", "timeline")
+            paths = {REPORT: Path("report.html"), TIMELINE: Path("timeline")}
+            return {site_path: path.read_bytes() for site_path, path in paths.items()}
 
 
-def with_demo(markdown: str, up: str = "") -> str:
-    """Return a page's text with links to the demo.
+def with_demo_links(markdown: str, up: str = "") -> str:
+    """Return a page's Markdown in which links to the demo replace the comment `PLACE`.
 
     Args:
-        markdown: The text.
-        up: From the page to the site's root, as "../".
+        markdown: The page's Markdown.
+        up: Relative path from the page to the site's root, as "../".
 
     """
     return markdown.replace(PLACE, _LINKS.format(report=up + REPORT, timeline=up + TIMELINE))
 
 
-def _run(*arguments: str) -> None:
+def _run_command(*arguments: str) -> None:
     code = main(list(arguments))
     if code:
         raise RuntimeError(f"kvtrace {' '.join(arguments)} ended with {code}")

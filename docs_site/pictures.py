@@ -34,7 +34,7 @@ _OUTPUT: Final = re.compile(
 
 
 def with_outputs(markdown: str) -> str:
-    """Return the page's text with each output as the command above it prints it now."""
+    """Return a page's Markdown with each output replaced by the current output of its command."""
     return _OUTPUT.sub(
         lambda found: f"{found[1]}{output(found['command'].split(), int(found['columns']))}```",
         markdown,
@@ -42,24 +42,24 @@ def with_outputs(markdown: str) -> str:
 
 
 def output(command: list[str], columns: int) -> str:
-    """Return what a command prints on a terminal of a width, in the folder of the fixtures."""
-    before = os.environ.get("COLUMNS")
+    """Return a kvtrace command's output in a terminal of `columns`, run in the fixtures' folder."""
+    columns_before = os.environ.get("COLUMNS")
     os.environ["COLUMNS"] = str(columns)
     try:
         with chdir(FIXTURES), redirect_stdout(io.StringIO()) as printed:
             main(command)
     finally:
         os.environ.pop("COLUMNS")
-        if before is not None:
-            os.environ["COLUMNS"] = before
+        if columns_before is not None:
+            os.environ["COLUMNS"] = columns_before
     return printed.getvalue()
 
 
-def take() -> list[Path]:
-    """Take the first screens in both themes; return the pictures."""
+def take_screenshots() -> list[Path]:
+    """Write a picture of each report's first screen, per width and theme; return the paths."""
     screenshots = import_module("kvtrace.converters.report.frontend.screenshots")
     PICTURES.mkdir(exist_ok=True)
-    taken = []
+    paths = []
     with tempfile.TemporaryDirectory(prefix="kvtrace-pictures-") as folder, chdir(FIXTURES):
         for name, trace in SCREENS.items():
             page = Path(folder, f"{name}.html")
@@ -68,14 +68,14 @@ def take() -> list[Path]:
                 path = PICTURES / f"{name}-{width}-{scheme}.png"
                 size = {"width": width, "height": HEIGHT}
                 path.write_bytes(screenshots.picture(page, "#/", scheme, size))
-                taken.append(path)
-    return taken
+                paths.append(path)
+    return paths
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Make the pictures and outputs of docs/demo.md.")
     parser.add_argument("--text", action="store_true", help="the outputs alone")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     PAGE.write_text(with_outputs(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    for each in [] if given.text else take():
-        print(each.relative_to(ROOT), f"{each.stat().st_size:,} bytes")
+    for picture in [] if arguments.text else take_screenshots():
+        print(picture.relative_to(ROOT), f"{picture.stat().st_size:,} bytes")

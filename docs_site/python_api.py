@@ -1,4 +1,4 @@
-"""The page of what kvtrace offers to Python; mkdocstrings fills it in from the docstrings."""
+"""Page about kvtrace's Python API, of directives that mkdocstrings replaces by docstrings."""
 
 from collections.abc import Iterator
 from dataclasses import is_dataclass
@@ -15,8 +15,8 @@ from kvtrace.schema.errors import KvtraceError, MissingPackage
 
 PLACE: Final = "reference/python.md"
 
-#: What functions of `kvtrace` take and return, by the names that they are known by.
-_OBJECTS: Final[tuple[type, ...]] = (
+#: Classes that functions of `kvtrace` take and return.
+_CLASSES: Final[tuple[type, ...]] = (
     OpenedTrace,
     Rows,
     CommandResult,
@@ -33,59 +33,70 @@ of this is used, with examples that run.
 
 
 def python_page() -> str:
-    """Return the page's Markdown."""
-    added = {entry.name: entry.load() for entry in registry.own_entries("api")}
+    """Return the page's Markdown: a heading per section, and a directive per public object."""
+    addon_objects = {entry.name: entry.load() for entry in registry.own_entries("api")}
     methods = [(entry.name, entry.load()) for entry in registry.own_entries("trace_methods")]
     return "\n".join(
         [
             _HEAD,
             "## kvtrace\n",
-            *(_entry(f"kvtrace.{name}", _public(name)) for name in kvtrace.__all__),
-            *(_entry(f"kvtrace.{name}", value) for name, value in added.items()),
+            *(_directive(f"kvtrace.{name}", _public_object(name)) for name in kvtrace.__all__),
+            *(_directive(f"kvtrace.{name}", value) for name, value in addon_objects.items()),
             "## Objects\n",
             "What `kvtrace.open` and the other functions return; settings are those of\n"
             "[the variables](../settings.md).\n",
-            *(_entry(each.__name__, each) for each in objects()),
-            *(_entry(f"OpenedTrace.{name}", each) for name, each in methods),
+            *(_directive(cls.__name__, cls) for cls in documented_classes()),
+            *(_directive(f"OpenedTrace.{name}", method) for name, method in methods),
             "## kvtrace.clients\n",
-            *(_client_entry(name) for name in sorted(kvtrace.clients.__all__)),
+            *(_client_directive(name) for name in sorted(kvtrace.clients.__all__)),
         ]
     )
 
 
-def objects() -> list[type]:
-    """Return the classes on the page, those that functions of add-ons return included."""
-    added = (entry.load() for entry in registry.own_entries("api"))
-    return [*_OBJECTS, *(each for function in added for each in _returned(function))]
+def documented_classes() -> list[type]:
+    """Return the classes on the page: `_CLASSES`, and classes that functions of add-ons return."""
+    addon_functions = (entry.load() for entry in registry.own_entries("api"))
+    return [
+        *_CLASSES,
+        *(
+            returned_class
+            for function in addon_functions
+            for returned_class in _returned_classes(function)
+        ),
+    ]
 
 
-def _public(name: str) -> Any:
-    """Return an object of `kvtrace`; `capture` is a package there, which can be called."""
+def _public_object(name: str) -> Any:
+    """Return a public object of `kvtrace`; for `capture`, a callable package, the function."""
     return getattr(api if name == "capture" else kvtrace, name)
 
 
-def _returned(function: Any) -> Iterator[type]:
-    """Return the class of what an add-on's function returns, and those of its module within."""
-    found = get_type_hints(function)["return"]
-    if found is NoneType:
+def _returned_classes(function: Any) -> Iterator[type]:
+    """Yield a function's returned class, and classes of the same module in the class's fields."""
+    returned = get_type_hints(function)["return"]
+    if returned is NoneType:
         return
-    yield found
-    if is_dataclass(found):
-        home, hints = function.__module__, get_type_hints(found).values()
-        within = (each for hint in hints for each in (hint, *get_args(hint)))
-        yield from (each for each in within if getattr(each, "__module__", "") == home)
+    yield returned
+    if is_dataclass(returned):
+        module_name, hints = function.__module__, get_type_hints(returned).values()
+        field_types = (field_type for hint in hints for field_type in (hint, *get_args(hint)))
+        yield from (
+            field_type
+            for field_type in field_types
+            if getattr(field_type, "__module__", "") == module_name
+        )
 
 
-def _client_entry(name: str) -> str:
-    return _entry(f"kvtrace.clients.{name}", getattr(kvtrace.clients, name))
+def _client_directive(name: str) -> str:
+    return _directive(f"kvtrace.clients.{name}", getattr(kvtrace.clients, name))
 
 
-def _entry(name: str, value: Any) -> str:
-    """Return the directive for one object; of plain data, what it is."""
+def _directive(name: str, value: Any) -> str:
+    """Return mkdocstrings' directive for a class or function; for other values a short text."""
     if not isinstance(value, (type, FunctionType)):
         return f"### `{name}`\n\n{_DATA[name]}\n"
-    home = f"{value.__module__}.{value.__qualname__}"
-    return f"::: {home}\n    options:\n      heading: {name}\n      toc_label: {name}\n"
+    path = f"{value.__module__}.{value.__qualname__}"
+    return f"::: {path}\n    options:\n      heading: {name}\n      toc_label: {name}\n"
 
 
 #: Public names that are neither functions nor classes.

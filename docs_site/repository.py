@@ -1,4 +1,4 @@
-"""Pages of the repository that lie outside docs/, as pages of the site, with links that fit."""
+"""Pages of the repository outside docs/, such as README.md, as pages of the site."""
 
 import posixpath
 import re
@@ -27,40 +27,40 @@ _TARGET: Final = re.compile(
 
 
 def page_text(source: str) -> str:
-    """Return the Markdown of a file of the repository."""
+    """Return the text of the repository's file at the path `source`."""
     return (ROOT / source).read_text(encoding="utf-8")
 
 
-def with_links_of_the_site(markdown: str, place: str) -> str:
-    """Return a page's text with links as they are at its place in the site.
+def with_site_links(markdown: str, place: str) -> str:
+    """Return a page's Markdown with links that are right in the site.
 
     Args:
-        markdown: The text, whose links are as in the repository.
-        place: The page in the site, as `project/figures.md`.
+        markdown: The page, with links relative to its file in the repository.
+        place: The page's path in the site, as `project/figures.md`.
 
     """
     folder = posixpath.dirname(_IN_REPOSITORY.get(place, f"docs/{place}"))
 
-    def moved(found: re.Match[str]) -> str:
-        path = found["path"]
+    def site_link(match: re.Match[str]) -> str:
+        path = match["path"]
         if path is None or re.match(r"[a-z]+:", path):
-            return found[0]
+            return match[0]
         target = posixpath.normpath(posixpath.join(folder, path))
         if target in PAGES:
-            new = PAGES[target]
+            site_path = PAGES[target]
         elif target.startswith("docs/"):
-            new = target.removeprefix("docs/")
+            site_path = target.removeprefix("docs/")
         else:
-            return found[0]  # mkdocs says that there is none
-        return found["before"] + posixpath.relpath(new, posixpath.dirname(place) or ".")
+            return match[0]  # mkdocs reports a missing target
+        return match["before"] + posixpath.relpath(site_path, posixpath.dirname(place) or ".")
 
-    return _TARGET.sub(moved, markdown)
+    return _TARGET.sub(site_link, markdown)
 
 
-def with_bars_in_tables(markdown: str) -> str:
-    """Return a page's text with bars in code of tables bare, as Python's Markdown wants them.
+def with_bare_bars(markdown: str) -> str:
+    """Return Markdown in which bars inside code in tables have no backslash, as the site requires.
 
-    Where the repository is read, a bar ends a cell unless a backslash precedes it.
+    In the repository's Markdown a bar ends a cell unless a backslash precedes it.
     """
     return re.sub(
         r"^\|.*$",

@@ -1,4 +1,4 @@
-"""Rules' pages as an installed kvtrace shows them: `python -m docs_site.rules` (`make docs`)."""
+"""Generator of `rule_pages.json`, the help on rules: `python -m docs_site.rules` (`make docs`)."""
 
 import json
 import re
@@ -12,7 +12,7 @@ _LINK: Final = re.compile(r"(```.*?```)|\[([^\]]+)\]\((?!https?:)[^)]*\)", re.DO
 
 
 def pages_of(folder: Path) -> dict[str, str]:
-    """Return the pages that a folder has, as `rule_pages` does."""
+    """Return the pages in a folder by rule, without title and links to other pages."""
     pages = {path.stem: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
     return {
         rule: _LINK.sub(r"\1\2", text.partition("\n")[2].strip())

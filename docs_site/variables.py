@@ -1,4 +1,4 @@
-"""The tables of docs/settings.md from kvtrace/settings.py: `python -m docs_site.variables`."""
+"""Generator of the tables in docs/settings.md: `python -m docs_site.variables`."""
 
 import re
 from inspect import cleandoc
@@ -14,29 +14,29 @@ _BLOCK: Final = re.compile(r"(<!-- (settings|others): made [^>]*-->\n\n).*?(?=\n
 
 
 def page_text() -> str:
-    """Return the text of docs/settings.md with its tables made again."""
+    """Return the text of docs/settings.md with its two tables generated from the settings."""
     tables = {"settings": _settings_table(), "others": _others_table()}
     return _BLOCK.sub(lambda found: found[1] + tables[found[2]], PAGE.read_text(encoding="utf-8"))
 
 
 def _settings_table() -> str:
-    meanings = _meanings()
+    meanings = _meanings_by_setting()
     rows = [
-        f"| `KVTRACE_{name.upper()}` | {_default(value)} | {meanings[name]} |"
+        f"| `KVTRACE_{name.upper()}` | {_default_text(value)} | {meanings[name]} |"
         for name, value in DEFAULT.values().items()
     ]
     return "\n".join(["| variable | default | what it does |", "|---|---|---|", *rows])
 
 
-def _meanings() -> dict[str, str]:
-    """Return the meanings of settings: from the docstring of `Settings`, and from add-ons."""
+def _meanings_by_setting() -> dict[str, str]:
+    """Return the meaning of each setting, from the docstring of `Settings` and from add-ons."""
     text = cleandoc(Settings.__doc__ or "").partition("Attributes:\n")[2]
-    found = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE)
-    own = {name: " ".join(meaning.split()).removesuffix(".") for name, meaning in found}
-    return own | {name: each.about for name, each in added_settings()}
+    attributes = re.findall(r"^    (\w+): (.*(?:\n     .*)*)", text, re.MULTILINE)
+    meanings = {name: " ".join(meaning.split()).removesuffix(".") for name, meaning in attributes}
+    return meanings | {name: setting.about for name, setting in added_settings()}
 
 
-def _default(value: Any) -> str:
+def _default_text(value: Any) -> str:
     value = int(value) if isinstance(value, bool) else value
     return f"`{value}`" if value != "" else ""
 

@@ -1,4 +1,4 @@
-"""Where an example's kernels run: a GPU, or the CPU when something takes its place."""
+"""Choice of the device for an example's kernels: a GPU, or the CPU if that can launch kernels."""
 
 import sys
 from pathlib import Path
@@ -8,7 +8,7 @@ import triton
 
 
 def can_launch():
-    """Whether Triton has anything to launch on: a GPU, its interpreter, or kvtrace in its place."""
+    """Return whether Triton can launch: on a GPU, in its interpreter, or through kvtrace."""
     if triton.knobs.runtime.interpret:
         return True
     try:
@@ -19,7 +19,7 @@ def can_launch():
 
 
 def choose_device(requested="auto"):
-    """The torch device to use; ends the program with one sentence when nothing can launch."""
+    """Return the torch device's name; exit with a message if Triton cannot launch kernels."""
     if requested == "auto":
         requested = "cuda" if torch.cuda.is_available() else "cpu"
     if can_launch():

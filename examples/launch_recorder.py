@@ -18,7 +18,7 @@ from kvtrace.schema.plain_reader import schemas  # or a copy of that file
 
 
 class Recorder:
-    """Launch a kernel as `recorder.launch(kernel, grid, block, *arguments)`."""
+    """Records kernels launched by `launch(kernel, grid, block, *arguments)`; `write` saves them."""
 
     def __init__(self):
         self.started, self.kernels, self.calls, self.launches = time.time_ns(), {}, {}, []

@@ -5,7 +5,7 @@
 
 Layer norm, causal attention, cross-entropy and every matrix product (forward and backward) are the
 kernels in train_kernels/. The sizes are odd on purpose: masks matter. This program does not import
-kvtrace and knows nothing of it.
+kvtrace.
 """
 
 import argparse
@@ -46,7 +46,7 @@ class Norm(nn.Module):
 
 
 class Block(nn.Module):
-    """Attention and feed-forward, each on a normalized copy and added to its input."""
+    """Transformer block: x + attention(norm(x)), then x + feed_forward(norm(x))."""
 
     def __init__(self, compiled):
         super().__init__()
@@ -86,7 +86,7 @@ class Transformer(nn.Module):
 
 
 def read_text():
-    """The training text as letter numbers, and how many different letters it has."""
+    """Return the training text as a tensor of letter numbers, and how many letters there are."""
     text = TEXT.read_text(encoding="utf-8")
     alphabet = sorted(set(text))
     number = {letter: index for index, letter in enumerate(alphabet)}
@@ -94,7 +94,7 @@ def read_text():
 
 
 def train(steps, device, compiled=False, learning_rate=4e-3):
-    """Train for so many steps; returns the loss of each."""
+    """Train a new model for `steps` steps; return the loss of each step."""
     data, letters = read_text()
     model = Transformer(letters, compiled).to(device)
     optimizer = torch.optim.Adam(model.parameters(), lr=learning_rate)

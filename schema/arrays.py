@@ -45,10 +45,10 @@ class UnknownField(ValueError):
     """A value has a field that the struct type lacks."""
 
 
-def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
-    """Return an array of type `wanted` with Python values; None is null.
+def array_of(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
+    """Return an Arrow array of type `arrow_type` with the Python values; None becomes null.
 
-    Surrogates in texts become "?". Whole floats, as in JSON, are accepted as integers.
+    Surrogates in texts become "?". Integer types accept floats without a fraction, as in JSON.
 
     Raises:
         TypeError: a value of another type, or a type that no table has.
@@ -57,36 +57,40 @@ def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
         OverflowError: a number that does not fit, or more than 2 GiB of texts.
 
     """
-    absent = sum(value is None for value in values)
-    if absent == len(values):
-        return pa.nulls(absent, wanted)
-    valid = _bits(value is not None for value in values) if absent else None
-    from_buffers = partial(pa.Array.from_buffers, wanted, len(values))
-    if pa.types.is_dictionary(wanted):
-        return _dictionary(values, wanted)
-    if pa.types.is_struct(wanted):
-        return from_buffers([valid], children=_fields(values, wanted))
-    if pa.types.is_list(wanted):
-        offsets, items = _joined(values, _listed)
-        return from_buffers([valid, offsets], children=[array_of(items, wanted.value_type)])
-    if pa.types.is_map(wanted):
-        offsets, pairs = _joined(values, _pairs)
-        return from_buffers([valid, offsets], children=[_entries(pairs, wanted)])
-    if pa.types.is_string(wanted) or pa.types.is_binary(wanted):
-        parts = _texts(values) if pa.types.is_string(wanted) else list(map(_bytes, values))
-        content = pa.py_buffer(b"".join(parts))
-        return from_buffers([valid, _offsets(parts), content])
-    if pa.types.is_boolean(wanted):
-        return from_buffers([valid, _bits(map(_flag, values))])
-    code = "q" if pa.types.is_timestamp(wanted) else _CODES.get(wanted)
-    if code is None:
-        raise TypeError(f"a trace holds no values of type {wanted}")
-    numbers = _numbers(code, [0 if value is None else value for value in values])
-    return from_buffers([valid, pa.py_buffer(numbers)])
+    null_count = sum(value is None for value in values)
+    if null_count == len(values):
+        return pa.nulls(null_count, arrow_type)
+    validity_bits = _bits(value is not None for value in values) if null_count else None
+    from_buffers = partial(pa.Array.from_buffers, arrow_type, len(values))
+    if pa.types.is_dictionary(arrow_type):
+        return _dictionary_array(values, arrow_type)
+    if pa.types.is_struct(arrow_type):
+        return from_buffers([validity_bits], children=_struct_children(values, arrow_type))
+    if pa.types.is_list(arrow_type):
+        offsets, items = _offsets_and_items(values, _as_sequence)
+        return from_buffers(
+            [validity_bits, offsets], children=[array_of(items, arrow_type.value_type)]
+        )
+    if pa.types.is_map(arrow_type):
+        offsets, pairs = _offsets_and_items(values, _key_value_pairs)
+        return from_buffers([validity_bits, offsets], children=[_map_entries(pairs, arrow_type)])
+    if pa.types.is_string(arrow_type) or pa.types.is_binary(arrow_type):
+        encoded = (
+            _utf8_texts(values) if pa.types.is_string(arrow_type) else list(map(_as_bytes, values))
+        )
+        content = pa.py_buffer(b"".join(encoded))
+        return from_buffers([validity_bits, _offsets(encoded), content])
+    if pa.types.is_boolean(arrow_type):
+        return from_buffers([validity_bits, _bits(map(_as_bool, values))])
+    array_code = "q" if pa.types.is_timestamp(arrow_type) else _CODES.get(arrow_type)
+    if array_code is None:
+        raise TypeError(f"a trace holds no values of type {arrow_type}")
+    numbers = _packed_numbers(array_code, [0 if value is None else value for value in values])
+    return from_buffers([validity_bits, pa.py_buffer(numbers)])
 
 
 def array_of_memory(values: Any) -> pa.Array | None:
-    """Return an array of an object's buffer of numbers or flags; None if there is no such buffer.
+    """Return an Arrow array of the numbers or flags in an object's 1-D buffer; None without such.
 
     Contiguous numbers, as in `array.array` and in most NumPy arrays, are not copied.
     """
@@ -94,35 +98,35 @@ def array_of_memory(values: Any) -> pa.Array | None:
         content = memoryview(values)
     except (TypeError, ValueError, BufferError):  # ValueError: NumPy's times and texts
         return None
-    kind = _FORMATS.get(content.format)
-    if kind is None or content.ndim != 1:
+    arrow_type = _FORMATS.get(content.format)
+    if arrow_type is None or content.ndim != 1:
         return None
-    if kind == pa.bool_():
+    if arrow_type == pa.bool_():
         return pa.Array.from_buffers(
-            kind, len(content), [None, pa.py_buffer(packed(content.tobytes()))]
+            arrow_type, len(content), [None, pa.py_buffer(packed(content.tobytes()))]
         )
     numbers = pa.py_buffer(values if content.c_contiguous else content.tobytes())
-    return pa.Array.from_buffers(kind, len(content), [None, numbers])
+    return pa.Array.from_buffers(arrow_type, len(content), [None, numbers])
 
 
 def memory_of(values: pa.Array) -> Any:
-    """Return a memoryview of numbers, or of times in nanoseconds; nulls are arbitrary numbers."""
-    code: Any = "q" if pa.types.is_timestamp(values.type) else _CODES[values.type]
-    size = values.type.bit_width // 8
-    begin = values.offset * size
+    """Return a memoryview of an array's numbers (times in ns), with any numbers for nulls."""
+    array_code: Any = "q" if pa.types.is_timestamp(values.type) else _CODES[values.type]
+    item_bytes = values.type.bit_width // 8
+    first_byte = values.offset * item_bytes
     content = memoryview(values.buffers()[1] or b"")
-    return content[begin : begin + len(values) * size].cast(code)
+    return content[first_byte : first_byte + len(values) * item_bytes].cast(array_code)
 
 
 def comparable(values: pa.Array) -> Sequence[Any]:
-    """Return values as comparable Python values: times in nanoseconds, nulls as 0 or ""."""
+    """Return an array's values for comparisons in Python: times as ns, nulls as 0 or ""."""
     if pa.types.is_timestamp(values.type):
         values = values.view(pa.int64())  # a cast would import all of pyarrow.compute
     if values.type in _CODES and not values.null_count:
         numbers: Sequence[Any] = memory_of(values)
         return numbers
-    absent = 0 if values.type in _CODES else ""
-    return [absent if value is None else value for value in values.to_pylist()]
+    null_value = 0 if values.type in _CODES else ""
+    return [null_value if value is None else value for value in values.to_pylist()]
 
 
 def _bits(flags: Iterable[Any]) -> pa.Buffer:
@@ -130,45 +134,45 @@ def _bits(flags: Iterable[Any]) -> pa.Buffer:
 
 
 def packed(flags: bytes) -> bytes:
-    """Return flags of a byte each packed into bits, the first flag in the lowest bit."""
-    digits = flags[::-1].translate(_DIGITS)
-    return int(digits or b"0", 2).to_bytes((len(flags) + 7) // 8, "little")
+    """Return flags (bytes 0 or 1) packed into bits, the first flag in the lowest bit."""
+    binary_digits = flags[::-1].translate(_DIGITS)
+    return int(binary_digits or b"0", 2).to_bytes((len(flags) + 7) // 8, "little")
 
 
 def _offsets(parts: Iterable[Any]) -> pa.Buffer:
     return pa.py_buffer(array("i", accumulate(map(len, parts), initial=0)))
 
 
-def _joined(
+def _offsets_and_items(
     values: Sequence[Any], items_of: Callable[[Any], Sequence[Any]]
 ) -> tuple[pa.Buffer, list[Any]]:
-    """Return the offsets of values with items, and all items in one list."""
+    """Return Arrow's list offsets (in items) and the concatenated items of all values."""
     items = [() if value is None else items_of(value) for value in values]
     return _offsets(items), list(chain.from_iterable(items))
 
 
-def _listed(value: Any) -> Sequence[Any]:
+def _as_sequence(value: Any) -> Sequence[Any]:
     if isinstance(value, str | bytes | Mapping) or not isinstance(value, Iterable):
         raise TypeError(f"a list is expected, not {value!r:.60}")
     return value if isinstance(value, list | tuple) else list(value)
 
 
-def _pairs(value: Any) -> Sequence[Any]:
-    return list(value.items()) if isinstance(value, Mapping) else _listed(value)
+def _key_value_pairs(value: Any) -> Sequence[Any]:
+    return list(value.items()) if isinstance(value, Mapping) else _as_sequence(value)
 
 
-def _entries(pairs: Sequence[tuple[Any, Any]], wanted: pa.DataType) -> pa.Array:
+def _map_entries(pairs: Sequence[tuple[Any, Any]], arrow_type: pa.DataType) -> pa.Array:
     keys = [key for key, _ in pairs]
     if None in keys:
         raise ValueError("a key is null")
-    children = [array_of(keys, wanted.key_type)]
-    children.append(array_of([item for _, item in pairs], wanted.item_type))
-    pair = pa.struct([wanted.key_field, wanted.item_field])
+    children = [array_of(keys, arrow_type.key_type)]
+    children.append(array_of([item for _, item in pairs], arrow_type.item_type))
+    pair = pa.struct([arrow_type.key_field, arrow_type.item_field])
     return pa.Array.from_buffers(pair, len(keys), [None], children=children)
 
 
-def _fields(values: Sequence[Any], wanted: pa.DataType) -> list[pa.Array]:
-    names = {field.name for field in wanted}
+def _struct_children(values: Sequence[Any], arrow_type: pa.DataType) -> list[pa.Array]:
+    names = {field.name for field in arrow_type}
     rows = [{} if value is None else value for value in values]
     for row in rows:
         if type(row) is not dict and not isinstance(row, Mapping):
@@ -176,31 +180,31 @@ def _fields(values: Sequence[Any], wanted: pa.DataType) -> list[pa.Array]:
         if not names.issuperset(row):
             unknown = sorted(set(row) - names, key=str)
             raise UnknownField(f"has no field {', '.join(map(repr, unknown))}")
-    return [array_of([row.get(field.name) for row in rows], field.type) for field in wanted]
+    return [array_of([row.get(field.name) for row in rows], field.type) for field in arrow_type]
 
 
-def _dictionary(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
+def _dictionary_array(values: Sequence[Any], arrow_type: pa.DataType) -> pa.Array:
     codes: dict[Any, int] = {}
-    places = [None if value is None else codes.setdefault(value, len(codes)) for value in values]
+    indices = [None if value is None else codes.setdefault(value, len(codes)) for value in values]
     return pa.DictionaryArray.from_arrays(
-        array_of(places, wanted.index_type), array_of(list(codes), wanted.value_type)
+        array_of(indices, arrow_type.index_type), array_of(list(codes), arrow_type.value_type)
     )
 
 
-def _numbers(code: str, values: list[Any]) -> "array[int] | array[float]":
+def _packed_numbers(array_code: str, values: list[Any]) -> "array[int] | array[float]":
     try:
-        return array(code, values)
+        return array(array_code, values)
     except TypeError:
-        if code in "fd":
+        if array_code in "fd":
             raise
-        return array(code, list(map(_whole, values)))
+        return array(array_code, list(map(_as_integer, values)))
 
 
-def _whole(value: Any) -> Any:
+def _as_integer(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _texts(values: Sequence[str | None]) -> list[bytes]:
+def _utf8_texts(values: Sequence[str | None]) -> list[bytes]:
     texts = ["" if value is None else value for value in values]
     try:
         return list(map(str.encode, texts))
@@ -208,7 +212,7 @@ def _texts(values: Sequence[str | None]) -> list[bytes]:
         return [text.encode("utf-8", "replace") for text in texts]
 
 
-def _bytes(value: Any) -> bytes:
+def _as_bytes(value: Any) -> bytes:
     if value is None:
         return b""
     if not isinstance(value, bytes | bytearray | memoryview):
@@ -216,7 +220,7 @@ def _bytes(value: Any) -> bytes:
     return bytes(value)
 
 
-def _flag(value: Any) -> bool:
+def _as_bool(value: Any) -> bool:
     # NumPy's flags are not of type bool, but have the dtype bool.
     if not isinstance(value, bool | None) and str(getattr(value, "dtype", "")) != "bool":
         raise TypeError(f"True or False is expected, not {value!r:.60}")

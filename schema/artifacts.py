@@ -9,13 +9,7 @@ import pyarrow as pa
 from kvtrace.schema.columns import filled
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import DamagedFile
-from kvtrace.schema.layout import (
-    part_numbers,
-    pass_parts,
-    refuse_irregular,
-    run_folder,
-    segments,
-)
+from kvtrace.schema.layout import part_numbers, pass_parts, refuse_irregular, run_folder, segments
 from kvtrace.schema.parts import damaged, open_part, part_facts
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.tables import TABLES
@@ -29,7 +23,7 @@ _MOST_OF_TEXT: Final = 32 << 20
 _MOST_GROWTH: Final = 100
 
 
-class _Place(NamedTuple):
+class _ArtifactRow(NamedTuple):
     path: Path
     file: int  # its inode: another file may get the name
     group: int
@@ -37,55 +31,55 @@ class _Place(NamedTuple):
 
 
 class ArtifactIndex:
-    """Finds artifacts by hash. Of a sealed part, only the artifact's row group is read."""
+    """Index of artifacts by hash, which reads only the artifact's row group of a sealed part."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
-        self._places: dict[str, dict[str, _Place]] = {}
+        self._rows_by_hash: dict[str, dict[str, _ArtifactRow]] = {}
         self._journalled: dict[str, dict[str, tuple[int, bytes]]] = {}
 
     def content(self, sha256: str, run_ids: Sequence[str]) -> bytes | None:
-        """Return an artifact's plain content, of the newest run first, or None.
+        """Return an artifact's decompressed content from the newest of the runs with it, or None.
 
         Raises:
             DamagedFile: the content is not whole.
 
         """
         for run_id in reversed(run_ids):
-            place = self._indexed(run_id).get(sha256)
-            if place is not None:
-                return self._read(run_id, place, sha256)
-            waiting = self._unsealed(run_id).get(sha256)
-            if waiting is not None:
-                return artifact_content(sha256, *waiting, f"the journal of run {run_id}")
+            artifact_row = self._sealed_rows(run_id).get(sha256)
+            if artifact_row is not None:
+                return self._read(run_id, artifact_row, sha256)
+            journal_content = self._unsealed_contents(run_id).get(sha256)
+            if journal_content is not None:
+                return artifact_content(sha256, *journal_content, f"the journal of run {run_id}")
         return None
 
     def forget(self, run_id: str) -> None:
-        """Remove a run from the index, as a pass has replaced files."""
-        self._places.pop(run_id, None)
+        """Remove a run from the index, for example after a pass has replaced the run's files."""
+        self._rows_by_hash.pop(run_id, None)
         self._journalled.pop(run_id, None)
 
-    def _read(self, run_id: str, place: _Place, sha256: str) -> bytes:
-        """Return an artifact's content; if the file was replaced since, index the run again."""
+    def _read(self, run_id: str, artifact_row: _ArtifactRow, sha256: str) -> bytes:
+        """Return an artifact's content; if its file was replaced, index the run again and retry."""
         try:
-            return _read(place, sha256)
+            return _read(artifact_row, sha256)
         except (DamagedFile, FileNotFoundError):
             self.forget(run_id)
-            moved = self._indexed(run_id).get(sha256)
-            if moved is None or moved == place:
+            current_row = self._sealed_rows(run_id).get(sha256)
+            if current_row is None or current_row == artifact_row:
                 raise
-            return _read(moved, sha256)
+            return _read(current_row, sha256)
 
-    def _indexed(self, run_id: str) -> dict[str, _Place]:
-        if run_id not in self._places:
+    def _sealed_rows(self, run_id: str) -> dict[str, _ArtifactRow]:
+        if run_id not in self._rows_by_hash:
             folder = run_folder(self._out, "artifacts", run_id)
-            places: dict[str, _Place] = {}
+            artifact_rows: dict[str, _ArtifactRow] = {}
             for path in (*part_numbers(folder).values(), *pass_parts(folder)):
-                places.update(_places(path))
-            self._places[run_id] = places
-        return self._places[run_id]
+                artifact_rows.update(_rows_by_hash(path))
+            self._rows_by_hash[run_id] = artifact_rows
+        return self._rows_by_hash[run_id]
 
-    def _unsealed(self, run_id: str) -> dict[str, tuple[int, bytes]]:
+    def _unsealed_contents(self, run_id: str) -> dict[str, tuple[int, bytes]]:
         if run_id not in self._journalled:
             self._journalled[run_id] = self._journal_contents(run_id)
         return self._journalled[run_id]
@@ -95,10 +89,12 @@ class ArtifactIndex:
             return {}
         names = ["sha256", "kind", "size_bytes", "bytes"]
         rows = captured_rows(self._out, _TABLE, run_id, names, quietly).to_pylist()
-        whole = [row for row in rows if row["bytes"] is not None and row["size_bytes"] is not None]
-        for row in whole:
+        complete_rows = [
+            row for row in rows if row["bytes"] is not None and row["size_bytes"] is not None
+        ]
+        for row in complete_rows:
             _refuse_swollen(row, f"the journal of run {run_id}")
-        return {row["sha256"]: (row["size_bytes"], row["bytes"]) for row in whole}
+        return {row["sha256"]: (row["size_bytes"], row["bytes"]) for row in complete_rows}
 
 
 def _refuse_swollen(row: Mapping[str, Any], source: str) -> None:
@@ -106,38 +102,40 @@ def _refuse_swollen(row: Mapping[str, Any], source: str) -> None:
     size, compressed = row["size_bytes"], len(row["bytes"])
     if row["kind"] != "tensor" and size > max(_MOST_OF_TEXT, _MOST_GROWTH * compressed):
         raise DamagedFile(
-            f"an artifact of kind {row['kind']} in {source} says that its {compressed:,} bytes "
-            f"hold {size:,}; kvtrace trace validate lists all that is damaged"
+            f"an artifact of kind {row['kind']} in {source} claims to expand from {compressed:,} "
+            f"to {size:,} bytes; kvtrace trace validate lists all damaged files"
         )
 
 
-def _places(path: Path) -> dict[str, _Place]:
+def _rows_by_hash(path: Path) -> dict[str, _ArtifactRow]:
     inode = refuse_irregular(path).st_ino
     with open_part(path) as file:
         part_facts(file, path, _TABLE.name)
-        places = {}
+        artifact_rows = {}
         for group in range(file.num_row_groups):
             try:
                 rows = file.read_row_group(group, columns=["sha256"])
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise damaged(path, error) from error
             hashes = filled(_TABLE, rows, ["sha256"], str(path)).column(0).to_pylist()
-            places.update(
-                {sha256: _Place(path, inode, group, row) for row, sha256 in enumerate(hashes)}
+            artifact_rows.update(
+                {sha256: _ArtifactRow(path, inode, group, row) for row, sha256 in enumerate(hashes)}
             )
-    return places
+    return artifact_rows
 
 
-def _read(place: _Place, sha256: str) -> bytes:
+def _read(artifact_row: _ArtifactRow, sha256: str) -> bytes:
     names = ["kind", "size_bytes", "bytes"]
-    with open_part(place.path) as file:
+    with open_part(artifact_row.path) as file:
         try:
-            rows = file.read_row_group(place.group, columns=names)
+            rows = file.read_row_group(artifact_row.group, columns=names)
         except (pa.ArrowException, OSError, ValueError, IndexError) as error:
-            raise damaged(place.path, error) from error
-    listed = filled(_TABLE, rows, names, str(place.path)).slice(place.row, 1).to_pylist()
+            raise damaged(artifact_row.path, error) from error
+    listed = (
+        filled(_TABLE, rows, names, str(artifact_row.path)).slice(artifact_row.row, 1).to_pylist()
+    )
     row = listed[0] if listed else {"bytes": None, "size_bytes": None}
     if row["bytes"] is None or row["size_bytes"] is None:
-        raise DamagedFile(f"artifact {sha256[:12]} in {place.path} has no content")
-    _refuse_swollen(row, str(place.path))
-    return artifact_content(sha256, row["size_bytes"], row["bytes"], str(place.path))
+        raise DamagedFile(f"artifact {sha256[:12]} in {artifact_row.path} has no content")
+    _refuse_swollen(row, str(artifact_row.path))
+    return artifact_content(sha256, row["size_bytes"], row["bytes"], str(artifact_row.path))

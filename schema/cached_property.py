@@ -23,11 +23,11 @@ else:
             self.__doc__ = function.__doc__
 
         def __set_name__(self, owner: type, name: str) -> None:
-            """Store the name of the instances' attribute."""
+            """Store `name`, the key in the instance's `__dict__` for the value."""
             self._name = name
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
-            """Return the value, and store it in the instance, where Python finds it next."""
+            """Compute the value, store it in the instance's `__dict__`, and return it."""
             if instance is None:
                 return self
             return instance.__dict__.setdefault(self._name, self._function(instance))

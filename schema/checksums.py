@@ -24,27 +24,27 @@ _PIECE_BYTES: Final = 1 << 20
 
 
 def reserve_checksum(writer: Any) -> None:
-    """Let a `pq.ParquetWriter` write 64 zeros as placeholder for the checksum."""
+    """Add 64 zeros to a `pq.ParquetWriter`'s footer metadata, as placeholder for the checksum."""
     writer.add_key_value_metadata({_KEY: _ZEROS.decode()})
 
 
 def fill_checksum(path: Path) -> None:
-    """Replace the placeholder in a written part by the checksum.
+    """Compute a written part's checksum, and overwrite the placeholder in the file with it.
 
     Raises:
         OSError: the file cannot be read or written.
 
     """
     with path.open("r+b") as file:
-        place = _place(file)
-        assert place is not None
-        digits = _digits(file, place)
-        file.seek(place)
+        position = _checksum_position(file)
+        assert position is not None
+        digits = _computed_digits(file, position)
+        file.seek(position)
         file.write(digits)
 
 
 def verify_part(path: Path) -> None:
-    """Compare a part with its checksum, if there is one: parts of older versions have none.
+    """Check a part's bytes against its checksum; parts of older versions without one are accepted.
 
     Raises:
         DamagedFile: a byte differs from the written byte.
@@ -53,11 +53,11 @@ def verify_part(path: Path) -> None:
     """
     refuse_irregular(path)
     with path.open("rb") as file:
-        place = _place(file)
-        if place is None:
+        position = _checksum_position(file)
+        if position is None:
             return
-        file.seek(place)
-        if file.read(len(_ZEROS)) == _digits(file, place):
+        file.seek(position)
+        if file.read(len(_ZEROS)) == _computed_digits(file, position):
             return
     raise DamagedFile(
         f"{path} is damaged (its bytes differ from its checksum); restore it from a copy, or move "
@@ -65,29 +65,29 @@ def verify_part(path: Path) -> None:
     )
 
 
-def _place(file: BinaryIO) -> int | None:
-    """Return the position of the checksum's digits; None without checksum or footer."""
+def _checksum_position(file: BinaryIO) -> int | None:
+    """Return the byte offset of the checksum's digits in a file; None without a checksum."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _TAIL_BYTES))
     tail = file.read(_TAIL_BYTES)
-    start = size - _TAIL_BYTES - int.from_bytes(tail[:4], "little")
-    if tail[4:] != _MAGIC or start < 0:
+    footer_offset = size - _TAIL_BYTES - int.from_bytes(tail[:4], "little")
+    if tail[4:] != _MAGIC or footer_offset < 0:
         return None
-    file.seek(start)
-    key = file.read(size - start).rfind(_KEY.encode())
-    return None if key < 0 else start + key + _FROM_KEY
+    file.seek(footer_offset)
+    key_offset = file.read(size - footer_offset).rfind(_KEY.encode())
+    return None if key_offset < 0 else footer_offset + key_offset + _FROM_KEY
 
 
-def _digits(file: BinaryIO, place: int) -> bytes:
-    """Return the digits for the position `place`: the hash of the file with zeros there."""
+def _computed_digits(file: BinaryIO, position: int) -> bytes:
+    """Return the file's SHA-256 in hex, with 64 zeros instead of the bytes at `position`."""
     digest = hashlib.sha256()
     file.seek(0)
-    remaining = place
+    remaining = position
     while remaining > 0 and (piece := file.read(min(_PIECE_BYTES, remaining))):
         digest.update(piece)
         remaining -= len(piece)
     digest.update(_ZEROS)
-    file.seek(place + len(_ZEROS))
+    file.seek(position + len(_ZEROS))
     while piece := file.read(_PIECE_BYTES):
         digest.update(piece)
     return digest.hexdigest().encode()

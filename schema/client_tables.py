@@ -53,12 +53,12 @@ def client_table(name: str, row: str, columns: Sequence[Column], sort: Sequence[
 
 
 def is_client_table(name: str) -> bool:
-    """Return whether a name is that of a client's table."""
+    """Return whether a table's name has the form `client_<name>`."""
     return _NAME.fullmatch(name) is not None
 
 
 def definition_metadata(table: Table) -> dict[bytes, bytes]:
-    """Return a file's metadata that define a client's table; empty for tables of the format."""
+    """Return metadata that define a client's table, for its files; {} for tables of the format."""
     if table.name in TABLES:
         return {}
     columns = [
@@ -93,8 +93,8 @@ def table_of_file(name: str, schema: pa.Schema, source: str) -> Table:
         ) from error
 
 
-def joined(tables: Iterable[Table]) -> Table:
-    """Return one definition with the columns of several, given with the newest client's first.
+def merged_definition(tables: Iterable[Table]) -> Table:
+    """Return a client's table with the columns of all `tables`, its versions, newest first.
 
     Raises:
         SchemaMismatch: a column has two types.

@@ -16,7 +16,7 @@ ColumnValues = Any
 
 
 def table_named(name: str) -> Table:
-    """Return the format's table of a name; SchemaMismatch if there is none."""
+    """Return the definition of a table of the format; SchemaMismatch for other names."""
     table = TABLES.get(name)
     if table is None:
         raise SchemaMismatch(
@@ -36,22 +36,22 @@ def batch_of_columns(table: Table, columns: Mapping[str, ColumnValues]) -> pa.Re
     _refuse_unknown(table, columns)
     if not columns:
         raise SchemaMismatch(f"no columns were given for the table {table.name}")
-    arrays = {name: _array(table, name, values) for name, values in columns.items()}
+    arrays = {name: _column_array(table, name, values) for name, values in columns.items()}
     lengths = {len(array) for array in arrays.values()}
     if len(lengths) > 1:
-        listed = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
-        raise SchemaMismatch(f"columns of {table.name} differ in length: {listed}")
+        lengths_text = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
+        raise SchemaMismatch(f"columns of {table.name} differ in length: {lengths_text}")
     count = lengths.pop()
     schema = table.schema
-    whole = [
+    full_columns = [
         arrays[field.name] if field.name in arrays else pa.nulls(count, field.type)
         for field in schema
     ]
     for name in table.keys:
         nulls = arrays[name].null_count if name in arrays else count
         if nulls:
-            raise SchemaMismatch(f"{table.name}.{name} is a key, and {nulls} rows do not set it")
-    return pa.RecordBatch.from_arrays(whole, schema=schema)
+            raise SchemaMismatch(f"{table.name}.{name} is a key, but null in {nulls} rows")
+    return pa.RecordBatch.from_arrays(full_columns, schema=schema)
 
 
 def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
@@ -61,16 +61,16 @@ def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordB
         SchemaMismatch: as `batch_of_columns`.
 
     """
-    listed = list(rows)
-    for row in listed:
+    row_list = list(rows)
+    for row in row_list:
         _refuse_unknown(table, row)
     return batch_of_columns(
-        table, {column.name: [row.get(column.name) for row in listed] for column in table.columns}
+        table, {column.name: [row.get(column.name) for row in row_list] for column in table.columns}
     )
 
 
 def conformed(table: Table, rows: pa.Table) -> pa.Table:
-    """Return rows with the table's exact schema, as `batch_of_columns`, from a `pa.Table`."""
+    """Return a `pa.Table` converted to the table's exact schema; errors as `batch_of_columns`."""
     _refuse_unknown(table, rows.column_names)
     columns = []
     for column in table.columns:
@@ -87,7 +87,7 @@ def conformed(table: Table, rows: pa.Table) -> pa.Table:
             ) from error
     for name in table.keys:
         if columns[table.schema.get_field_index(name)].null_count:
-            raise SchemaMismatch(f"{table.name}.{name} is a key, and some rows do not set it")
+            raise SchemaMismatch(f"{table.name}.{name} is a key, but null in some rows")
     return pa.table(columns, schema=table.schema)
 
 
@@ -100,11 +100,11 @@ def filled(table: Table, rows: pa.Table, names: Sequence[str], source: str) -> p
     """
     kinds = {column.name: column.type for column in table.columns}
     # Nullable: a file of an older minor version may lack columns that were added since.
-    wanted = pa.schema([(name, kinds[name]) for name in names])
-    if rows.schema.names == wanted.names and rows.schema.types == wanted.types:
-        return pa.table(rows.columns, schema=wanted)
+    arrow_type = pa.schema([(name, kinds[name]) for name in names])
+    if rows.schema.names == arrow_type.names and rows.schema.types == arrow_type.types:
+        return pa.table(rows.columns, schema=arrow_type)
     columns = []
-    for field in wanted:
+    for field in arrow_type:
         name = field.name
         if name not in rows.column_names:
             columns.append(pa.chunked_array([pa.nulls(rows.num_rows, field.type)]))
@@ -117,7 +117,7 @@ def filled(table: Table, rows: pa.Table, names: Sequence[str], source: str) -> p
                 f"column {name} of {source} is {values.type}, and the format says {field.type}; "
                 "restore the file, or move it out of the trace"
             ) from error
-    return pa.table(columns, schema=wanted)
+    return pa.table(columns, schema=arrow_type)
 
 
 def checked_names(table: Table, names: Sequence[str] | None) -> tuple[str, ...]:
@@ -129,7 +129,7 @@ def checked_names(table: Table, names: Sequence[str] | None) -> tuple[str, ...]:
 
 
 def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column without dictionary encoding, which differs between chunks."""
+    """Return the column decoded to plain values, since dictionaries may differ between chunks."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
@@ -142,8 +142,8 @@ def _refuse_unknown(table: Table, names: Iterable[str]) -> None:
         )
 
 
-def _array(table: Table, name: str, values: ColumnValues) -> pa.Array:
-    wanted = table.schema.field(name).type
+def _column_array(table: Table, name: str, values: ColumnValues) -> pa.Array:
+    arrow_type = table.schema.field(name).type
     where = f"{table.name}.{name}"
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
@@ -151,28 +151,28 @@ def _array(table: Table, name: str, values: ColumnValues) -> pa.Array:
         raise SchemaMismatch(f"{where} needs one value per row, not a single {type(values)}")
     arrow = values if isinstance(values, pa.Array) else array_of_memory(values)
     if arrow is not None:
-        return _arrow_array(arrow, wanted, where)
+        return _arrow_array(arrow, arrow_type, where)
     try:
-        return array_of(list(values), wanted)
+        return array_of(list(values), arrow_type)
     except UnknownField as error:
         raise SchemaMismatch(f"{where} {error}") from error
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-        kind = "" if pa.types.is_nested(wanted) else f" ({wanted})"
+        kind = "" if pa.types.is_nested(arrow_type) else f" ({arrow_type})"
         raise SchemaMismatch(f"values do not fit {where}{kind}: {error}") from error
 
 
-def _arrow_array(values: pa.Array, wanted: pa.DataType, where: str) -> pa.Array:
-    if values.type == wanted:
+def _arrow_array(values: pa.Array, arrow_type: pa.DataType, where: str) -> pa.Array:
+    if values.type == arrow_type:
         return values
-    if pa.types.is_timestamp(wanted) and pa.types.is_int64(values.type):
-        return values.view(wanted)  # a cast would import all of pyarrow.compute
+    if pa.types.is_timestamp(arrow_type) and pa.types.is_int64(values.type):
+        return values.view(arrow_type)  # a cast would import all of pyarrow.compute
     try:
-        return _cast(values, wanted)
+        return _cast(values, arrow_type)
     except pa.ArrowException as error:
-        raise SchemaMismatch(f"{where} is {wanted}, and {values.type} does not fit") from error
+        raise SchemaMismatch(f"{where} is {arrow_type}, and {values.type} does not fit") from error
 
 
-def _cast(values: Any, wanted: pa.DataType) -> Any:
-    if pa.types.is_dictionary(wanted) and pa.types.is_dictionary(values.type):
-        values = values.cast(wanted.value_type)
-    return values.cast(wanted)
+def _cast(values: Any, arrow_type: pa.DataType) -> Any:
+    if pa.types.is_dictionary(arrow_type) and pa.types.is_dictionary(values.type):
+        values = values.cast(arrow_type.value_type)
+    return values.cast(arrow_type)

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.schema.checksums import verify_part
-from kvtrace.schema.client_tables import joined, table_of_file
+from kvtrace.schema.client_tables import merged_definition, table_of_file
 from kvtrace.schema.errors import DamagedFile, KvtraceError, TraceWriteError
 from kvtrace.schema.exchange import can_exchange, exchange
 from kvtrace.schema.layout import (
@@ -39,8 +39,8 @@ from kvtrace.schema.layout import (
 )
 from kvtrace.schema.merging import merged_rows
 from kvtrace.schema.parts import damaged, open_part, part_facts, write_part
-from kvtrace.schema.plans import UNSEALED
-from kvtrace.schema.recovery import is_running, remove_left_compactions
+from kvtrace.schema.plans import UNSEALED_REASON
+from kvtrace.schema.recovery import is_running, remove_dead_compactions
 from kvtrace.schema.replacement import carry_out, unfinished
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
@@ -49,12 +49,15 @@ from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
 
 #: Tables of which several parts may have the same row, with their keys.
 _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
-_MEANWHILE: Final = "it was written to at the same time; call kvtrace trace compact again"
+_MEANWHILE: Final = "another process wrote to it meanwhile; call kvtrace trace compact again"
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
-    """One table of one run, before and after merging; `bytes_after` is None after a dry run."""
+class MergedTable:
+    """Numbers of files and bytes of a run's table before and after merging.
+
+    `bytes_after` is None after a dry run; `repeated_rows` are left out of the merged parts.
+    """
 
     run_id: str
     table: str
@@ -67,12 +70,12 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """Result of `compact`: merged tables, and skipped tables and runs (`left`) with reasons.
+    """Result of `compact`: merged tables, and reasons (`left`) by skipped table or run.
 
-    `damaged` are the reasons that are unreadable files.
+    `damaged` has those of the reasons that are unreadable files.
     """
 
-    merged: tuple[Merged, ...] = ()
+    merged: tuple[MergedTable, ...] = ()
     left: dict[str, str] = field(default_factory=dict)
     damaged: tuple[str, ...] = ()
 
@@ -93,20 +96,20 @@ def compact(out: str | os.PathLike[str], dry_run: bool = False) -> Compaction:
     """
     folder = open_trace(out).path
     if dry_run:
-        return _all(folder, None)
+        return _compact_runs(folder, None)
     refuse_links(folder)
     work = compaction_folder(folder)
     try:
         for path in unfinished(folder):
             carry_out(folder, path)
-        remove_left_compactions(folder)
+        remove_dead_compactions(folder)
         make_folder(work)
         if not can_exchange(work):
             raise TraceWriteError(
                 f"the file system of {folder} cannot exchange two folders in one step, which "
                 "compacting needs; copy the trace to a local disk of Linux or macOS first"
             )
-        return _all(folder, work)
+        return _compact_runs(folder, work)
     except OSError as error:
         raise TraceWriteError(
             f"{folder} cannot be compacted ({error.strerror or error}); no row is lost, and "
@@ -116,81 +119,81 @@ def compact(out: str | os.PathLike[str], dry_run: bool = False) -> Compaction:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _all(out: Path, work: Path | None) -> Compaction:
-    merged: list[Merged] = []
-    left: dict[str, str] = {}
+def _compact_runs(out: Path, work: Path | None) -> Compaction:
+    merged: list[MergedTable] = []
+    skipped: dict[str, str] = {}
     damaged: list[str] = []
     for run_id in sorted({*run_ids(out / "runs"), *run_ids(out / JOURNAL)}):
         if journal_folder(out, run_id).exists():
-            left[f"run {run_id}"] = UNSEALED
+            skipped[f"run {run_id}"] = UNSEALED_REASON
             continue
         for name in (*TABLES, *client_folders(out)):
             if name == "runs":
                 continue  # a run has one row there
             try:
-                result = _compacted(out, work, run_id, name)
-            except (KvtraceError, _Busy) as error:
-                left[f"{name} of run {run_id}"] = str(error)
+                result = _compact_table(out, work, run_id, name)
+            except (KvtraceError, _NotCompactable) as error:
+                skipped[f"{name} of run {run_id}"] = str(error)
                 damaged += [str(error)] if isinstance(error, KvtraceError) else []
                 continue
             except FileNotFoundError:
-                left[f"{name} of run {run_id}"] = _MEANWHILE
+                skipped[f"{name} of run {run_id}"] = _MEANWHILE
                 continue
             if result is not None:
                 merged.append(result)
-    return Compaction(tuple(merged), left, tuple(damaged))
+    return Compaction(tuple(merged), skipped, tuple(damaged))
 
 
-class _Busy(Exception):
-    """The folder cannot be exchanged now; the text gives the reason."""
+class _NotCompactable(Exception):
+    """A table's folder cannot be compacted now, for the reason in the text."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
-    """One new part: name, source parts, and facts for the metadata."""
+class _MergedPart:
+    """A part to be written: file name, paths of the merged parts, and metadata."""
 
     name: str
     sources: tuple[Path, ...]
     facts: FileFacts
 
 
-def _compacted(out: Path, work: Path | None, run_id: str, name: str) -> Merged | None:
-    """Compact one table of one run; None if there is nothing to do."""
+def _compact_table(out: Path, work: Path | None, run_id: str, name: str) -> MergedTable | None:
+    """Merge a run's table (without `work` only count its parts); return None if merged already."""
     folder = run_folder(out, name, run_id)
-    listing = _listed(folder)
-    groups = _groups(folder)
+    listing = _file_stats(folder)
+    groups = _parts_by_pass(folder)
     paths = [path for group in groups.values() for path in group]
     if not paths:
         return None
-    repeated = _repeated(groups, _BY_CONTENT.get(name))
+    repeated = _count_repeated(groups, _BY_CONTENT.get(name))
     if not repeated and all(len(group) == 1 for group in groups.values()):
         return None
-    table, parts = _planned(name, run_id, groups)
-    size = sum(path.stat().st_size for path in paths)
+    table, parts = _merge_plan(name, run_id, groups)
+    bytes_before = sum(path.stat().st_size for path in paths)
     if work is None:
-        return Merged(run_id, name, len(paths), size, len(parts), None, repeated)
+        return MergedTable(run_id, name, len(paths), bytes_before, len(parts), None, repeated)
     _refuse_busy(folder, listing)
-    fresh = work / f"{name}-{secrets.token_hex(4)}"
-    make_folder(fresh)
-    shutil.copymode(folder, fresh)
-    _write(fresh, table, parts, repeated)
-    for other in listing:
-        if folder / other not in paths and not _is_left(folder, other):
-            _take_along(folder / other, fresh / other)
-    sync_folder(fresh)
-    bytes_after = sum((fresh / part.name).stat().st_size for part in parts)
+    new_folder = work / f"{name}-{secrets.token_hex(4)}"
+    make_folder(new_folder)
+    shutil.copymode(folder, new_folder)
+    _write_merged(new_folder, table, parts, repeated)
+    for file_name in listing:
+        if folder / file_name not in paths and not _is_temporary_file(folder, file_name):
+            _link_or_copy(folder / file_name, new_folder / file_name)
+    sync_folder(new_folder)
+    bytes_after = sum((new_folder / part.name).stat().st_size for part in parts)
     _refuse_busy(folder, listing)
-    exchange(fresh, folder)
-    if _listed(fresh) != listing:  # `fresh` is the old folder now
-        exchange(fresh, folder)
-        raise _Busy(_MEANWHILE)
+    exchange(new_folder, folder)
+    if _file_stats(new_folder) != listing:  # `new_folder` is the old folder now
+        exchange(new_folder, folder)
+        raise _NotCompactable(_MEANWHILE)
     sync_folder(folder.parent)
-    shutil.rmtree(fresh, ignore_errors=True)
-    return Merged(run_id, name, len(paths), size, len(parts), bytes_after, repeated)
+    shutil.rmtree(new_folder, ignore_errors=True)
+    return MergedTable(run_id, name, len(paths), bytes_before, len(parts), bytes_after, repeated)
 
 
-def _take_along(source: Path, target: Path) -> None:
-    """Link or copy an unchanged file into the new folder."""
+def _link_or_copy(source: Path, target: Path) -> None:
+    """Hard-link a file to the path `target`, or copy it where links are not supported."""
     try:
         os.link(source, target)
     except OSError:  # a file system without hard links
@@ -198,8 +201,8 @@ def _take_along(source: Path, target: Path) -> None:
         sync_file(target)
 
 
-def _groups(folder: Path) -> dict[str, tuple[Path, ...]]:
-    """Return the parts to merge: captured parts under "", a pass's parts under the pass's name."""
+def _parts_by_pass(folder: Path) -> dict[str, tuple[Path, ...]]:
+    """Return a folder's parts by the name of the pass that wrote them; "" for captured parts."""
     groups: dict[str, list[Path]] = {}
     for path in part_numbers(folder).values():
         groups.setdefault("", []).append(path)
@@ -209,14 +212,14 @@ def _groups(folder: Path) -> dict[str, tuple[Path, ...]]:
     return {name: tuple(paths) for name, paths in groups.items()}
 
 
-def _planned(
+def _merge_plan(
     name: str, run_id: str, groups: dict[str, tuple[Path, ...]]
-) -> tuple[Table, list[_Part]]:
-    """Return the table and the new parts; DamagedFile or _Busy if the parts cannot be merged."""
+) -> tuple[Table, list[_MergedPart]]:
+    """Return a table's definition and the parts to write; an error if not mergeable."""
     definitions = []
     parts = []
     for pass_name, paths in groups.items():
-        common = None
+        common_facts = None
         for path in paths:
             verify_part(path)
             with open_part(path) as file:
@@ -225,33 +228,37 @@ def _planned(
                     definitions.append(table_of_file(name, file.schema_arrow, str(path)))
             _refuse_foreign(path, facts, run_id, pass_name)
             facts = replace(facts, format_version=FORMAT_VERSION)
-            if common is not None and facts != common:
-                raise _Busy(f"the parts of {pass_name or 'the recording'} differ in what they say")
-            common = facts
-        assert common is not None
-        parts.append(_Part(_new_name(pass_name, paths), paths, common))
-    return TABLES.get(name) or joined(definitions), parts
+            if common_facts is not None and facts != common_facts:
+                raise _NotCompactable(
+                    f"the parts of {pass_name or 'the recording'} have different metadata"
+                )
+            common_facts = facts
+        assert common_facts is not None
+        parts.append(_MergedPart(_merged_part_name(pass_name, paths), paths, common_facts))
+    return TABLES.get(name) or merged_definition(definitions), parts
 
 
-def _new_name(pass_name: str, paths: Sequence[Path]) -> str:
-    """Return the name of a merged part.
+def _merged_part_name(pass_name: str, paths: Sequence[Path]) -> str:
+    """Return the file name of a merged part.
 
     A captured part gets a new number: a reader that has listed the old parts finds none of them
     afterwards, and so never reads old and new parts together. A pass has only number 0.
     """
-    last = max(int(path.stem.rpartition("-")[2]) for path in paths)
-    return f"part-{pass_name}-00000.parquet" if pass_name else f"part-{last + 1:05d}.parquet"
+    last_number = max(int(path.stem.rpartition("-")[2]) for path in paths)
+    return f"part-{pass_name}-00000.parquet" if pass_name else f"part-{last_number + 1:05d}.parquet"
 
 
 def _refuse_foreign(path: Path, facts: FileFacts, run_id: str, pass_name: str) -> None:
     if facts.run_id != run_id or (facts.pass_name or "") != pass_name:
-        raise DamagedFile(f"{path} is not what its name says; kvtrace trace validate says more")
+        raise DamagedFile(f"{path} does not match its name; kvtrace trace validate says more")
     if version_numbers(facts.format_version) > version_numbers(FORMAT_VERSION):
-        raise _Busy(f"it has format version {facts.format_version}; a newer kvtrace can compact it")
+        raise _NotCompactable(
+            f"it has format version {facts.format_version}; a newer kvtrace can compact it"
+        )
 
 
-def _listed(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """Return the files of a folder by name, with inode, size and time of change."""
+def _file_stats(folder: Path) -> dict[str, tuple[int, int, int]]:
+    """Return (inode, bytes, modification time in ns) of a folder's files by name; {} if missing."""
     files = {}
     try:
         entries = list(os.scandir(folder))
@@ -264,58 +271,62 @@ def _listed(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 
 def _refuse_busy(folder: Path, listing: dict[str, tuple[int, int, int]]) -> None:
-    if _listed(folder) != listing:
-        raise _Busy(_MEANWHILE)
+    if _file_stats(folder) != listing:
+        raise _NotCompactable(_MEANWHILE)
     if any(is_running(process) for _, process in left_behind(folder)):
-        raise _Busy("a pass is writing to it; call kvtrace trace compact again")
+        raise _NotCompactable("a pass is writing to it; call kvtrace trace compact again")
     if any((folder / name).is_dir() for name in listing):
-        raise _Busy("there is a folder in it, which kvtrace did not make")
+        raise _NotCompactable(
+            "it contains a folder that kvtrace did not create; move the folder away"
+        )
 
 
-def _is_left(folder: Path, name: str) -> bool:
-    """Whether a file is a dead process's unfinished one."""
+def _is_temporary_file(folder: Path, name: str) -> bool:
+    """Return whether a file of a run's folder has the temporary name of an unfinished part."""
     return any(path.name == name for path, _ in left_behind(folder))
 
 
-def _write(fresh: Path, table: Table, parts: Sequence[_Part], repeated: int) -> None:
-    """Write the new parts, and count that no row is missing."""
+def _write_merged(
+    new_folder: Path, table: Table, parts: Sequence[_MergedPart], repeated: int
+) -> None:
+    """Write merged parts to a folder; DamagedFile unless exactly `repeated` rows are left out."""
     key = _BY_CONTENT.get(table.name)
     captured: set[Any] = set()
     dropped = 0
     for part in parts:
-        own = captured if not part.facts.pass_name else set(captured)
+        seen_keys = captured if not part.facts.pass_name else set(captured)
         rows = merged_rows(part.sources, table)
         if key is not None:
-            rows = _first_of_each(rows, key, own)
-        write_part(fresh / part.name, table, part.facts, rows)
-        dropped += sum(map(_row_count, part.sources)) - _row_count(fresh / part.name)
+            rows = _first_of_each(rows, key, seen_keys)
+        write_part(new_folder / part.name, table, part.facts, rows)
+        dropped += sum(map(_row_count, part.sources)) - _row_count(new_folder / part.name)
     if dropped != repeated:
         raise DamagedFile(
-            f"{table.name} would have lost {dropped - repeated} rows, so it was left as it is; "
-            "kvtrace trace validate lists what is damaged"
+            f"{table.name} would have lost {dropped - repeated} rows, so it was not compacted; "
+            "kvtrace trace validate lists damaged files"
         )
 
 
 def _first_of_each(
     rows: Iterator[pa.RecordBatch], key: str, keys: set[Any]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows whose key is not in `keys`, and add the rows' keys to `keys`."""
+    """Yield batches without the rows whose key is in `keys`, and add the other rows' keys."""
     for batch in rows:
-        fresh = []
+        is_new = []
         for value in batch.column(key).to_pylist():
-            fresh.append(value not in keys)
+            is_new.append(value not in keys)
             keys.add(value)
-        yield batch if all(fresh) else batch.filter(pa.array(fresh))
+        yield batch if all(is_new) else batch.filter(pa.array(is_new))
 
 
-def _repeated(groups: dict[str, tuple[Path, ...]], key: str | None) -> int:
-    """Return the number of rows that repeat a captured row, or a row of the same pass."""
+def _count_repeated(groups: dict[str, tuple[Path, ...]], key: str | None) -> int:
+    """Return how many rows have the key of a captured row or of another row of the same pass."""
     if key is None:
         return 0
     count = 0
     captured = pa.array([], pa.null())
     for pass_name, paths in groups.items():
-        keys = pa.chunked_array([_keys(path, key) for path in paths]).combine_chunks()
+        keys = pa.chunked_array([_key_column(path, key) for path in paths]).combine_chunks()
         distinct = pc.unique(keys)
         if pass_name:
             others = captured.cast(distinct.type)
@@ -326,7 +337,7 @@ def _repeated(groups: dict[str, tuple[Path, ...]], key: str | None) -> int:
     return count
 
 
-def _keys(path: Path, key: str) -> pa.Array:
+def _key_column(path: Path, key: str) -> pa.Array:
     with open_part(path) as file:
         try:
             return file.read(columns=[key]).column(0).combine_chunks()

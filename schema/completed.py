@@ -27,30 +27,33 @@ class LaterStages:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
-class Completed:
-    """Later stages of kernels, by run and kernel."""
+class CompletedKernels:
+    """Later stages of kernels that were added with `add`, and rows completed from them."""
 
     def __init__(self) -> None:
         self._kernels: dict[tuple[str, int], LaterStages] = {}
         self._contents: dict[str, tuple[str, bytes]] = {}
 
     def add(self, run_id: str, kernel_id: int, later: LaterStages) -> None:
-        """Add the later stages of one kernel."""
+        """Store the later stages of one kernel."""
         self._kernels[run_id, kernel_id] = later
         for stage, content in later.stages.items():
             self._contents[sha256(content).hexdigest()] = (stage, content)
 
     def concerns(self, table: str, run_id: str) -> bool:
-        """Return whether rows of a run's table differ from the captured rows."""
+        """Return whether `rows` would change this table of the run."""
         return table in ("kernels", "artifacts") and any(run == run_id for run, _ in self._kernels)
 
     def content(self, digest: str) -> bytes | None:
-        """Return the content of a later stage by hash, or None."""
+        """Return the content of the later stage with this SHA-256, or None."""
         _, content = self._contents.get(digest, ("", None))
         return content
 
     def rows(self, table: str, run_id: str, rows: pa.Table) -> pa.Table:
-        """Return rows of `kernels` (with `kernel_id`) or `artifacts` (with `sha256`), completed."""
+        """Return `rows` with later stages: in cells of `kernels`, or as new rows of `artifacts`.
+
+        `rows` must have the column `kernel_id` or `sha256`.
+        """
         if table == "artifacts":
             return self._with_artifacts(rows)
         stages = [self._kernels.get((run_id, kernel)) for kernel in rows["kernel_id"].to_pylist()]
@@ -59,7 +62,10 @@ class Completed:
                 continue
             index = rows.schema.get_field_index(name)
             pairs = zip(rows.column(index).to_pylist(), stages, strict=True)
-            values = [value if of is None else _filled(name, value, of) for value, of in pairs]
+            values = [
+                value if later is None else _with_later(name, value, later)
+                for value, later in pairs
+            ]
             field = rows.schema.field(index)
             rows = rows.set_column(index, field, pa.array(values, field.type))
         return rows
@@ -74,15 +80,15 @@ class Completed:
         return pa.concat_tables([rows, pa.Table.from_pylist(added, schema=rows.schema)])
 
 
-def _filled(name: str, value: Any, later: LaterStages) -> Any:
+def _with_later(name: str, value: Any, later: LaterStages) -> Any:
     if name == "options":
         return sorted({**later.options, **dict(value or ())}.items())
     if name != "stages":
         return getattr(later, name) if value is None else value
     captured = value or []
-    names = {stage["stage"] for stage in captured}
+    captured_stages = {stage["stage"] for stage in captured}
     return captured + [
         {"stage": stage, "artifact": sha256(content).hexdigest(), "duration_ns": None}
         for stage, content in later.stages.items()
-        if stage not in names
+        if stage not in captured_stages
     ]

@@ -40,7 +40,7 @@ _FIELDS = ("file", "line", "column", "function")
 
 
 def frame_row(frame: AnyFrame) -> dict[str, Any]:
-    """Return a frame as an entry of the column `stacks.frames`."""
+    """Return a frame's file, line, column and function, as an entry of `stacks.frames`."""
     if isinstance(frame, Mapping):
         return {field: frame.get(field) for field in _FIELDS}
     if isinstance(frame, tuple) and not hasattr(frame, "file"):
@@ -61,12 +61,12 @@ def stack_id(frames: Sequence[AnyFrame]) -> int:
 
 
 def stack_row(frames: Sequence[AnyFrame]) -> dict[str, Any]:
-    """Return the row of `stacks` for frames, innermost first."""
+    """Return the row of `stacks` for a call stack's frames, innermost first."""
     return {"stack_id": stack_id(frames), "frames": [frame_row(frame) for frame in frames]}
 
 
 def artifact_row(kind: str, content: bytes, sha256: str | None = None) -> dict[str, Any]:
-    """Return the row of `artifacts` for plain content, with the content's hash if given."""
+    """Return the row of `artifacts` for uncompressed content; `sha256` is computed unless given."""
     import pyarrow as pa  # a first launch, which only needs stack ids, does not import pyarrow
 
     return {
@@ -78,13 +78,13 @@ def artifact_row(kind: str, content: bytes, sha256: str | None = None) -> dict[s
 
 
 def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: str) -> bytes:
-    """Return the plain content of a row of `artifacts`, checked against the hash.
+    """Return the decompressed content of a row of `artifacts`, checked against size and hash.
 
     Raises:
         DamagedFile: the content cannot be decompressed, or does not match the hash.
 
     """
-    advice = "restore the file from a copy; kvtrace trace validate lists all that is damaged"
+    advice = "restore the file from a copy; kvtrace trace validate lists all damaged files"
     if not 0 <= size_bytes <= MOST_BYTES:
         raise DamagedFile(
             f"artifact {sha256[:12]} in {source} says that it has {size_bytes:,} bytes, and at "
@@ -101,13 +101,13 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
     return content
 
 
-def _decompressed(compressed: bytes, most: int) -> bytes:
-    """Return at most `most` bytes of the decompressed content, without reserving more memory."""
+def _decompressed(compressed: bytes, limit: int) -> bytes:
+    """Return the first `limit` bytes of zstd content, decompressed without reserving more."""
     import pyarrow as pa
 
     parts = []
     with pa.input_stream(pa.py_buffer(compressed), compression="zstd") as stream:
-        while most > 0 and (part := stream.read(min(most, _PART_BYTES))):
+        while limit > 0 and (part := stream.read(min(limit, _PART_BYTES))):
             parts.append(part)
-            most -= len(part)
+            limit -= len(part)
     return parts[0] if len(parts) == 1 else b"".join(parts)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Held:
-    """Contents of an argument's storage from `offset_bytes` on; `arg` is the argument's index."""
+class StorageContents:
+    """Artifact with the bytes of argument `arg`'s storage (an index) from `offset_bytes` on."""
 
     arg: int
     artifact: str
@@ -24,15 +24,15 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class ContentSet:
-    """Contents of a call's tensors, and the launches (`launches.seq`) that had them."""
+    """Contents of a call's tensors, and the launches (`launches.seq`) that had these contents."""
 
     launches: tuple[int, ...]
-    held: tuple[Held, ...]
+    held: tuple[StorageContents, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class CallContents:
-    """The distinct contents of a call, in order of their first launches.
+    """The distinct recorded contents of a call's tensors, in order of their first launches.
 
     Attributes:
         launches: number of the call's launches.
@@ -55,49 +55,51 @@ def contents_of(trace: "Trace", run: "Run") -> dict[int, CallContents]:
     """
     rows = trace.table("contents", (run,)).to_pylist()
     rows = [row for row in rows if row["artifact"] and row["arg"] >= 0]
-    last = _last_that_ran(trace, run) if rows else None
-    if last is not None:
-        rows = [row for row in rows if row["seq"] <= last]
+    last_seq = _last_launch_that_ran(trace, run) if rows else None
+    if last_seq is not None:
+        rows = [row for row in rows if row["seq"] <= last_seq]
     if not rows:
         return {}
-    by_launch: dict[tuple[int, int], list[Held]] = {}
+    by_launch: dict[tuple[int, int], list[StorageContents]] = {}
     for row in rows:
-        held = Held(row["arg"], row["artifact"], row["offset_bytes"] or 0)
-        by_launch.setdefault((row["call_id"], row["seq"]), []).append(held)
-    sets: dict[int, dict[tuple[Held, ...], list[int]]] = {}
-    for (call_id, seq), listed in sorted(by_launch.items()):
-        sets.setdefault(call_id, {}).setdefault(tuple(sorted(listed)), []).append(seq)
+        storage = StorageContents(row["arg"], row["artifact"], row["offset_bytes"] or 0)
+        by_launch.setdefault((row["call_id"], row["seq"]), []).append(storage)
+    sets: dict[int, dict[tuple[StorageContents, ...], list[int]]] = {}
+    for (call_id, seq), storages in sorted(by_launch.items()):
+        sets.setdefault(call_id, {}).setdefault(tuple(sorted(storages)), []).append(seq)
     counts = trace.table("launches", (run,), columns=["call_id"])["call_id"].value_counts()
     launches = {row["values"]: row["counts"] for row in counts.to_pylist()}
     return {
         call_id: CallContents(
-            max(launches.get(call_id, 0), sum(map(len, distinct.values()))),
-            tuple(ContentSet(tuple(seqs), held) for held, seqs in distinct.items()),
+            max(launches.get(call_id, 0), sum(map(len, launches_by_contents.values()))),
+            tuple(
+                ContentSet(tuple(seqs), storage) for storage, seqs in launches_by_contents.items()
+            ),
         )
-        for call_id, distinct in sets.items()
+        for call_id, launches_by_contents in sets.items()
     }
 
 
-def _last_that_ran(trace: "Trace", run: "Run") -> int | None:
-    """Return the last launch before a run's first launch that did not run; None if all ran."""
+def _last_launch_that_ran(trace: "Trace", run: "Run") -> int | None:
+    """Return the `seq` before a run's first launch that was not evaluated; None if all were."""
     if NOT_EVALUATED not in trace.table("messages", (run,), ["code"])["code"].to_pylist():
         return None
     kernels = trace.table("kernels", (run,), ["kernel_id", "origin"]).to_pylist()
     gluon = {row["kernel_id"] for row in kernels if row["origin"] == GLUON}
     calls = trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
-    left_out = {row["call_id"] for row in calls if row["kernel_id"] in gluon}
+    gluon_calls = {row["call_id"] for row in calls if row["kernel_id"] in gluon}
     launches = trace.table("launches", (run,), ["seq", "call_id"]).to_pylist()
-    return min((row["seq"] for row in launches if row["call_id"] in left_out), default=0) - 1
+    return min((row["seq"] for row in launches if row["call_id"] in gluon_calls), default=0) - 1
 
 
 def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], dict[int, str]]:
-    """Return the artifacts of whole storages at each call's first launch with known contents.
+    """Return the artifacts with whole storages at each call's first launch with recorded contents.
 
     The result is keyed by (run id, call id), and then by the argument's index.
     """
     sizes = trace.table("artifacts", runs, columns=["sha256", "size_bytes"])
     size_of = dict(zip(sizes["sha256"].to_pylist(), sizes["size_bytes"].to_pylist(), strict=True))
-    first: dict[tuple[str, int], dict[int, str]] = {}
+    first_artifacts: dict[tuple[str, int], dict[int, str]] = {}
     for run in runs:
         by_call = contents_of(trace, run)
         if not by_call:
@@ -105,53 +107,61 @@ def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int
         calls = trace.table("calls", (run,), columns=["call_id", "args"]).to_pylist()
         args = {row["call_id"]: row["args"] or () for row in calls}
         for call_id, contents in by_call.items():
-            whole = {
-                held.arg: held.artifact
-                for held in contents.sets[0].held
-                if held.arg < len(args.get(call_id, ()))
-                and covers(held, size_of.get(held.artifact), args[call_id][held.arg])
+            whole_storages = {
+                storage.arg: storage.artifact
+                for storage in contents.sets[0].held
+                if storage.arg < len(args.get(call_id, ()))
+                and covers_storage(
+                    storage, size_of.get(storage.artifact), args[call_id][storage.arg]
+                )
             }
-            if whole:
-                first[run.run_id, call_id] = whole
-    return first
+            if whole_storages:
+                first_artifacts[run.run_id, call_id] = whole_storages
+    return first_artifacts
 
 
-def covers(held: Held, size: int | None, arg: Mapping[str, Any]) -> bool:
-    """Return whether contents cover all of an argument's storage."""
-    return held.offset_bytes == 0 and size is not None and size == arg["storage_bytes"]
+def covers_storage(storage: StorageContents, size: int | None, arg: Mapping[str, Any]) -> bool:
+    """Return whether an artifact of `size` bytes has all of an argument's storage."""
+    return storage.offset_bytes == 0 and size is not None and size == arg["storage_bytes"]
 
 
 def least_storage_bytes(
-    args: Sequence[Mapping[str, Any]], place: int, width: Callable[[str], int]
+    args: Sequence[Mapping[str, Any]], index: int, width: Callable[[str], int]
 ) -> int:
-    """Return the least size of an argument's storage: all tensors in the storage have to fit.
+    """Return the bytes that an argument's storage has at least, to hold every argument in it.
 
     Args:
         args: All entries of `calls.args`.
-        place: The argument's index.
+        index: The argument's index.
         width: Returns the bytes of an element by the short name of its type.
 
     """
 
-    def group(position: int) -> Any:
+    def storage_key(position: int) -> Any:
         shared = args[position]["alias_group"]
         return position if shared is None else shared
 
-    def end(arg: Mapping[str, Any]) -> int:
+    def end_byte(arg: Mapping[str, Any]) -> int:
         shape, strides = arg["shape"], arg["strides"]
         if shape is None or strides is None or arg["offset_bytes"] is None or 0 in shape:
             return 0
-        reach = sum((size - 1) * max(step, 0) for size, step in zip(shape, strides, strict=True))
-        return int(arg["offset_bytes"] + (reach + 1) * width(arg["dtype"]))
+        last_element = sum(
+            (size - 1) * max(step, 0) for size, step in zip(shape, strides, strict=True)
+        )
+        return int(arg["offset_bytes"] + (last_element + 1) * width(arg["dtype"]))
 
-    return max(end(arg) for position, arg in enumerate(args) if group(position) == group(place))
+    return max(
+        end_byte(arg)
+        for position, arg in enumerate(args)
+        if storage_key(position) == storage_key(index)
+    )
 
 
 def with_values(
     args: Sequence[Mapping[str, Any]] | None, values: Mapping[int, str]
 ) -> list[Mapping[str, Any]]:
-    """Return entries of `calls.args` with `value_artifact` from `first_contents`."""
+    """Return `args` with `value_artifact` set from `values`, artifacts by the argument's index."""
     return [
-        {**arg, "value_artifact": values[place]} if place in values else arg
-        for place, arg in enumerate(args or ())
+        {**arg, "value_artifact": values[index]} if index in values else arg
+        for index, arg in enumerate(args or ())
     ]

@@ -42,7 +42,7 @@ def replace_parts(
     settings: Mapping[str, Any],
     definitions: Sequence[Table] = (),
 ) -> None:
-    """Replace the tables that a pass wrote for a run.
+    """Replace all tables that a pass wrote for a run by `tables`; its other tables are removed.
 
     `definitions` define the client tables among `tables`.
 
@@ -54,32 +54,34 @@ def replace_parts(
     if PASS_NAME.fullmatch(pass_name) is None:
         raise SchemaMismatch(f"{pass_name!r} is not a name for a pass; use a-z, 0-9, _ and -")
     refuse_links(out)
-    clients = {table.name: table for table in definitions if is_client_table(table.name)}
-    defined = {name: clients.get(name) or table_named(name) for name in tables}
+    client_definitions = {table.name: table for table in definitions if is_client_table(table.name)}
+    defined = {name: client_definitions.get(name) or table_named(name) for name in tables}
     rows = {
-        name: _rows(out, run_id, pass_name, defined[name], content)
+        name: _checked_rows(out, run_id, pass_name, defined[name], content)
         for name, content in tables.items()
     }
     try:
         for path in unfinished(out):
             carry_out(out, path)
-        fresh = _written_aside(out, run_id, pass_name, defined, rows, settings)
+        temporaries = _write_temporaries(out, run_id, pass_name, defined, rows, settings)
         remote = remote_folder(out)
         if remote is not None:
-            new = [(path, part_path(out, t, run_id, 0, pass_name)) for t, path in fresh.items()]
-            names = {*TABLES, *client_folders(out), *fresh}
+            uploads = [
+                (path, part_path(out, t, run_id, 0, pass_name)) for t, path in temporaries.items()
+            ]
+            names = {*TABLES, *client_folders(out), *temporaries}
             folders = [run_folder(out, name, run_id) for name in names]
-            gone = {part for folder in folders for part in pass_parts(folder, pass_name)}
-            return remote.replace(new, gone)
-        carry_out(out, _committed(out, run_id, pass_name, fresh))
+            old_parts = {part for folder in folders for part in pass_parts(folder, pass_name)}
+            return remote.replace(uploads, old_parts)
+        carry_out(out, _commit_or_discard(out, run_id, pass_name, temporaries))
     except OSError as error:
         raise TraceWriteError(
-            f"what the pass {pass_name} found cannot be written to {out} "
+            f"the results of the pass {pass_name} cannot be written to {out} "
             f"({error.strerror or error}); captured tables are unchanged"
         ) from error
 
 
-def _written_aside(
+def _write_temporaries(
     out: Path,
     run_id: str,
     pass_name: str,
@@ -87,30 +89,36 @@ def _written_aside(
     rows: Mapping[str, pa.Table],
     settings: Mapping[str, Any],
 ) -> dict[str, Path]:
-    fresh: dict[str, Path] = {}
+    temporaries: dict[str, Path] = {}
     try:
         for name, table_rows in rows.items():
             path = part_path(out, name, run_id, 0, pass_name)
             facts = derived_facts(name, run_id, pass_name, settings, __version__)
-            fresh[name] = write_part_aside(path, defined[name], facts, table_rows.to_batches())
+            temporaries[name] = write_part_aside(
+                path, defined[name], facts, table_rows.to_batches()
+            )
     except BaseException:
-        for temporary in fresh.values():
+        for temporary in temporaries.values():
             discard(temporary)
         raise
-    return fresh
+    return temporaries
 
 
-def _committed(out: Path, run_id: str, pass_name: str, fresh: Mapping[str, Path]) -> Path:
-    names = {name: temporary.name for name, temporary in fresh.items()}
+def _commit_or_discard(
+    out: Path, run_id: str, pass_name: str, temporaries: Mapping[str, Path]
+) -> Path:
+    names = {name: temporary.name for name, temporary in temporaries.items()}
     try:
         return commit(out, Replacement(run_id, pass_name, names))
     except BaseException:
-        for temporary in fresh.values():
+        for temporary in temporaries.values():
             discard(temporary)
         raise
 
 
-def _rows(out: Path, run_id: str, pass_name: str, table: Table, content: pa.Table) -> pa.Table:
+def _checked_rows(
+    out: Path, run_id: str, pass_name: str, table: Table, content: pa.Table
+) -> pa.Table:
     allowed = (*_SHARED, *(_JOINED if pass_name == JOIN else ()))
     if table.origin != "derived" and table.name not in allowed:
         raise SchemaMismatch(f"{table.name} is captured, and no pass may add to it")

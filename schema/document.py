@@ -200,7 +200,7 @@ def format_page() -> str:
 
 def schema_json() -> str:
     """Return the text of schema.json: every table and column, for programs."""
-    described = {
+    content = {
         "format_version": FORMAT_VERSION,
         "tables": [
             {
@@ -214,11 +214,11 @@ def schema_json() -> str:
             for table in TABLES.values()
         ],
     }
-    return json.dumps(described, indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
 
 def type_text(kind: pa.DataType) -> str:
-    """Return the name of a type in the documents."""
+    """Return the text of an Arrow type in docs/format.md and schema.json, such as `name`."""
     if pa.types.is_dictionary(kind):
         return "name"
     if pa.types.is_map(kind):
@@ -226,8 +226,8 @@ def type_text(kind: pa.DataType) -> str:
     if pa.types.is_list(kind):
         return f"list<{type_text(kind.value_type)}>"
     if pa.types.is_struct(kind):
-        inner = ", ".join(f"{field.name}: {type_text(field.type)}" for field in kind)
-        return f"struct<{inner}>"
+        fields_text = ", ".join(f"{field.name}: {type_text(field.type)}" for field in kind)
+        return f"struct<{fields_text}>"
     if pa.types.is_timestamp(kind):
         return f"timestamp[{kind.unit}, {kind.tz}]"
     return str(kind)
@@ -262,7 +262,7 @@ def _table_section(table: Table) -> str:
 
 
 def main() -> None:
-    """Write both documents."""
+    """Write docs/format.md and schema.json."""
     FORMAT_PAGE.write_text(format_page(), encoding="utf-8")
     SCHEMA_JSON.write_text(schema_json(), encoding="utf-8")
 

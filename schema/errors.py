@@ -74,7 +74,7 @@ class MissingPackage(KvtraceError):
 
 
 def missing_package(problem: BaseException) -> str | None:
-    """Return text that names a missing package of kvtrace; None for another problem."""
+    """Return text for an import error of a package that kvtrace requires; None for other errors."""
     name = (problem.name or "").split(".")[0] if isinstance(problem, ModuleNotFoundError) else ""
     if name not in PACKAGES:
         return None
@@ -85,8 +85,8 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return ` (did you mean 'race'?)` if a name is similar to a known name, else ""."""
     from difflib import get_close_matches
 
-    close = get_close_matches(name, list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+    similar_names = get_close_matches(name, list(known), n=1)
+    return f" (did you mean {similar_names[0]!r}?)" if similar_names else ""
 
 
 class OlderFormat(KvtraceError):
@@ -96,7 +96,7 @@ class OlderFormat(KvtraceError):
 
 
 class TraceWriteError(KvtraceError):
-    """The trace cannot be written on, as on a full disk; what is on disk stays readable."""
+    """The trace cannot be written on, as on a full disk; rows already on disk stay readable."""
 
     slug = "trace-write"
 
@@ -113,6 +113,6 @@ class KernelDefect(KvtraceError):
     slug = "kernel-defect"
 
     def __init__(self, text: str, findings: Sequence[Mapping[str, Any]] = ()) -> None:
-        """Make the error of its text."""
+        """Store the error's text, and the findings it reports."""
         super().__init__(text)
         self.findings = tuple(findings)

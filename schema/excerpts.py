@@ -42,15 +42,15 @@ _CAPTURED: Final[dict[str, tuple[str, ...]]] = {
 _DERIVED: Final[dict[str, tuple[str, ...]]] = {"ops": ("stack_id",), "findings": ()}
 _CONTENTS: Final = "tensor"
 #: Rows of a part, about.
-_MOST_ROWS: Final = 250_000
+_MAX_ROWS: Final = 250_000
 
 
 def write_excerpt(selection: "Selection", out: str | os.PathLike[str]) -> None:
-    """Write an excerpt of the selected runs to a new folder.
+    """Write an excerpt of the selected runs to the folder `out`.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.
-        TraceWriteError: the disk is full, or the like.
+        TraceWriteError: the excerpt cannot be written, as on a full disk.
 
     """
     try:
@@ -58,7 +58,7 @@ def write_excerpt(selection: "Selection", out: str | os.PathLike[str]) -> None:
             _write_run(selection.trace, run, Path(out))
     except OSError as error:
         raise TraceWriteError(
-            f"{out} cannot be written ({error.strerror or error}); the trace is as it was"
+            f"{out} cannot be written ({error.strerror or error}); the trace is unchanged"
         ) from error
 
 
@@ -68,84 +68,103 @@ def _write_run(trace: "Trace", run: "Run", out: Path) -> None:
         for table in _DERIVED
         for path in pass_parts(run_folder(trace.path, table, run.run_id))
     ]
-    used = _stacks_of(trace.table("calls", (run,), ["stack_id"]))
+    used_stacks = _stack_ids_in(trace.table("calls", (run,), ["stack_id"]))
     for name, path in passes:
         with open_part(path) as file:
             facts = part_facts(file, path, name)
-        rows = _kept_of_pass(TABLES[name], path)
-        used |= _stacks_of(rows)
-        part = part_path(out, name, run.run_id, 0, facts.pass_name)
-        write_part(part, TABLES[name], facts, rows.to_batches())
+        rows = _rows_of_pass(TABLES[name], path)
+        used_stacks |= _stack_ids_in(rows)
+        target = part_path(out, name, run.run_id, 0, facts.pass_name)
+        write_part(target, TABLES[name], facts, rows.to_batches())
     stacks = trace.table("stacks", (run,))
-    stacks = stacks.filter(pc.is_in(stacks["stack_id"], pa.array(sorted(used), pa.int64())))
+    stacks = stacks.filter(pc.is_in(stacks["stack_id"], pa.array(sorted(used_stacks), pa.int64())))
     artifacts = trace.table("artifacts", (run,))
-    plain = artifacts["kind"].cast(pa.string())
-    artifacts = artifacts.filter(pc.fill_null(pc.not_equal(plain, _CONTENTS), fill_value=True))
+    kinds = artifacts["kind"].cast(pa.string())
+    artifacts = artifacts.filter(pc.fill_null(pc.not_equal(kinds, _CONTENTS), fill_value=True))
     for name, rows in (("stacks", stacks), ("artifacts", artifacts)):
-        _write(out, TABLES[name], run, [sorted_rows(_emptied(TABLES[name], rows), TABLES[name])])
+        _write(
+            out,
+            TABLES[name],
+            run,
+            [sorted_rows(_without_left_out(TABLES[name], rows), TABLES[name])],
+        )
     times: tuple[str, ...] = () if run.devices else ("enter", "exit")
     if times and trace.table("marks", (run,), ["mark_id"]).num_rows:
         times = ("exit",)
     for name, left_out in _CAPTURED.items():
         columns = (*left_out, *times) if name == "launches" else left_out
-        pieces = (_emptied(TABLES[name], piece, columns) for piece in trace.pieces(name, (run,)))
+        pieces = (
+            _without_left_out(TABLES[name], piece, columns) for piece in trace.pieces(name, (run,))
+        )
         _write(out, TABLES[name], run, pieces)
 
 
 def _write(out: Path, table: Table, run: "Run", pieces: Iterable[pa.Table]) -> None:
     facts = captured_facts(table.name, run.run_id)
-    for number, part in enumerate(_parts(pieces)):
-        batches = (batch for piece in part for batch in piece.to_batches())
-        write_part(part_path(out, table.name, run.run_id, number), table, facts, batches)
+    for part_number, part_pieces in enumerate(_batched_pieces(pieces)):
+        batches = (batch for piece in part_pieces for batch in piece.to_batches())
+        write_part(part_path(out, table.name, run.run_id, part_number), table, facts, batches)
 
 
-def _parts(pieces: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
-    """Yield rows in parts of some size: readers refuse a small file that holds very many rows."""
-    part: list[pa.Table] = []
+def _batched_pieces(pieces: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
+    """Yield lists of pieces with at least `_MAX_ROWS` rows in all, the last list with fewer.
+
+    Each list becomes a file: readers refuse a small file that holds very many rows.
+    """
+    batch: list[pa.Table] = []
     for piece in pieces:
-        part.append(piece)
-        if sum(rows.num_rows for rows in part) >= _MOST_ROWS:
-            yield part
-            part = []
-    if part:
-        yield part
+        batch.append(piece)
+        if sum(rows.num_rows for rows in batch) >= _MAX_ROWS:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
-def _kept_of_pass(table: Table, path: Path) -> pa.Table:
+def _rows_of_pass(table: Table, path: Path) -> pa.Table:
     rows = pa.Table.from_batches(list(merged_rows([path], table)), table.schema)
     if "verdict" in rows.column_names:
         unproven = pc.not_equal(rows["verdict"].cast(pa.string()), "proven")
         rows = rows.filter(pc.fill_null(unproven, fill_value=True))
-    return _emptied(table, rows, _DERIVED[table.name])
+    return _without_left_out(table, rows, _DERIVED[table.name])
 
 
-def _emptied(table: Table, rows: pa.Table, columns: Collection[str] = ()) -> pa.Table:
-    """Return rows with the table's schema, null `columns`, and no contents of tensors."""
-    kept = [name for name in table.schema.names if name not in columns]
-    rows = conformed(table, rows.select(kept))
+def _without_left_out(table: Table, rows: pa.Table, columns: Collection[str] = ()) -> pa.Table:
+    """Return rows without `columns` and contents of tensors; `runs` get the setting `EXCERPT`."""
+    kept_names = [name for name in table.schema.names if name not in columns]
+    rows = conformed(table, rows.select(kept_names))
     if table.name == "calls":
-        return _changed(rows, "args", _without_contents)
-    return _changed(rows, "settings", _as_excerpt) if table.name == "runs" else rows
+        return _with_changed_column(rows, "args", _without_contents)
+    return (
+        _with_changed_column(rows, "settings", _with_excerpt_setting)
+        if table.name == "runs"
+        else rows
+    )
 
 
-def _changed(rows: pa.Table, name: str, change: Callable[[Any], Any]) -> pa.Table:
-    place = rows.schema.get_field_index(name)
-    field = rows.schema.field(place)
+def _with_changed_column(rows: pa.Table, name: str, change: Callable[[Any], Any]) -> pa.Table:
+    index = rows.schema.get_field_index(name)
+    field = rows.schema.field(index)
     values = [change(value) for value in rows[name].to_pylist()]
-    return rows.set_column(place, field, pa.array(values, field.type))
+    return rows.set_column(index, field, pa.array(values, field.type))
 
 
 def _without_contents(args: Sequence[Mapping[str, Any]] | None) -> Any:
     return args and [arg and {**arg, "value_artifact": None} for arg in args]
 
 
-def _as_excerpt(settings: Sequence[tuple[str, str]] | None) -> list[tuple[str, str]]:
+def _with_excerpt_setting(settings: Sequence[tuple[str, str]] | None) -> list[tuple[str, str]]:
     return [*((key, value) for key, value in settings or () if key != EXCERPT), (EXCERPT, "yes")]
 
 
-def _stacks_of(rows: pa.Table) -> set[int]:
-    """Return the ids of the call stacks that rows refer to."""
-    named = [rows[name] for name in ("stack_id", "other_stack_id") if name in rows.column_names]
+def _stack_ids_in(rows: pa.Table) -> set[int]:
+    """Return the ids in `stack_id` and `other_stack_id` of rows."""
+    id_columns = [
+        rows[name] for name in ("stack_id", "other_stack_id") if name in rows.column_names
+    ]
     return {
-        stack for column in named for stack in pc.unique(column).to_pylist() if stack is not None
+        stack
+        for column in id_columns
+        for stack in pc.unique(column).to_pylist()
+        if stack is not None
     }

@@ -17,7 +17,7 @@ _RENAME_SWAP: Final = 2
 
 
 def exchange(first: Path, second: Path) -> None:
-    """Exchange two folders of one file system.
+    """Exchange the names of two folders of one file system, in one step.
 
     Raises:
         OSError: nothing has changed; ENOTSUP or EINVAL if system or file system do not support it.
@@ -26,20 +26,20 @@ def exchange(first: Path, second: Path) -> None:
     names = os.fsencode(first), os.fsencode(second)
     library = ctypes.CDLL(None, use_errno=True) if os.name == "posix" else None
     if sys.platform == "darwin" and hasattr(library, "renamex_np"):
-        failed = library.renamex_np(*names, ctypes.c_uint(_RENAME_SWAP))
+        status = library.renamex_np(*names, ctypes.c_uint(_RENAME_SWAP))
     elif library is not None and hasattr(library, "renameat2"):
-        failed = library.renameat2(
+        status = library.renameat2(
             _AT_FDCWD, names[0], _AT_FDCWD, names[1], ctypes.c_uint(_RENAME_EXCHANGE)
         )
     else:
         raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP), str(first))
-    if failed:
+    if status:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), str(second))
 
 
 def can_exchange(folder: Path) -> bool:
-    """Return whether folders in a folder can be exchanged, by a test with two new folders."""
+    """Return whether subfolders of `folder` can be exchanged, by a test with two new folders."""
     first, second = folder / ".first", folder / ".second"
     first.mkdir()
     second.mkdir()

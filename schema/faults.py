@@ -18,7 +18,7 @@ _WORDS: Final[dict[Stage, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The stage at fault: from TTIR to TTGIR, a later stage, or an unknown one.
+    """The compiler's stage at fault for a wrong result, and the reason to think so.
 
     No stage is at fault for stores past a descriptor's extent, which the hardware allows.
     """
@@ -28,19 +28,19 @@ class Fault:
 
     @property
     def text(self) -> str:
-        """The fault in one clause."""
+        """The stage and the reason in one clause, which ends a finding's message."""
         return f"{_WORDS[self.stage]}: {self.reason}"
 
 
 def message_with_fault(message: str, fault: Fault | None) -> str:
-    """Return a finding's message, ending with the fault if there is one."""
+    """Return a finding's message with the text of `fault` appended, or unchanged for None."""
     return message if fault is None else f"{message}; {fault.text}"
 
 
 def fault_in(message: str | None) -> Fault | None:
-    """Return the fault at the end of a finding's message, or None."""
-    for stage, words in _WORDS.items():
-        _, separator, reason = (message or "").partition(f"; {words}: ")
+    """Return the fault that `message_with_fault` appended to a message, or None."""
+    for stage, stage_text in _WORDS.items():
+        _, separator, reason = (message or "").partition(f"; {stage_text}: ")
         if separator:
             return Fault(stage, reason)
     return None

@@ -27,9 +27,9 @@ from kvtrace.schema.tables import TABLES
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """Rows added to a run since the last look, as `pieces` of (table, rows).
+    """Rows added to a run between two looks, as `pieces` of (table name, rows).
 
-    `live`: the process still records. `whole`: all rows of the run have been seen.
+    `live`: the process may still record. `whole`: this and earlier news have all rows of the run.
     """
 
     run: Run
@@ -39,8 +39,8 @@ class News:
 
 
 @dataclass(slots=True)
-class _Followed:
-    """State of a run: readers of open segments, and each table's next segment."""
+class _FollowedRun:
+    """State of a run: readers by (table, segment number), and each table's next segment number."""
 
     readers: dict[tuple[str, int], SegmentReader] = field(default_factory=dict)
     next: dict[str, int] = field(default_factory=dict)
@@ -49,11 +49,12 @@ class _Followed:
 
 
 class Follower:
-    """Follows the runs in a directory's journal, from the first look on.
+    """Follower of the runs in a directory's journal, from the first look on.
 
     Rows come in the order of writing, table by table; `columns` are the columns to read of each
     table. Tables that others refer to should come last, so that no row refers to a row that was
-    written after the look. Of tables in `from_start` sealed rows are read as well.
+    written after the look. Of tables in `from_start`, rows sealed before the first look are
+    read, too.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class Follower:
         columns: Mapping[str, Sequence[str]],
         from_start: Container[str] = (),
     ) -> None:
-        """Make a follower that has read nothing.
+        """Create a follower; nothing is read before the first `look`.
 
         Raises:
             BadSetting: on Windows, where the program could not remove files that are open here.
@@ -70,16 +71,16 @@ class Follower:
         """
         if os.name == "nt":
             raise BadSetting(
-                "a run is followed through its open files, which Windows would not let the program "
-                "remove; follow it on Linux or macOS, or look with kvtrace info"
+                "following a run keeps its files open, and Windows would not let the program "
+                "remove them; follow it on Linux or macOS, or call kvtrace info"
             )
         self._out = out
         self._columns = columns
         self._from_start = from_start
-        self._runs: dict[str, _Followed] = {}
+        self._runs: dict[str, _FollowedRun] = {}
 
     def look(self) -> list[News]:
-        """Return the news of each run; a run that has ended is reported a last time.
+        """Return each run's rows since the last look; a run that has ended comes a last time.
 
         Raises:
             DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
@@ -88,37 +89,37 @@ class Follower:
         journalled = run_ids(self._out / JOURNAL)
         news = []
         for run_id in dict.fromkeys([*self._runs, *journalled]):
-            followed = self._runs.setdefault(run_id, _Followed())
-            waiting = segments(self._out, run_id)
+            followed = self._runs.setdefault(run_id, _FollowedRun())
+            unsealed = segments(self._out, run_id)
             if not followed.next:
-                self._begin(run_id, followed, waiting)
-            pieces = list(self._pieces(run_id, followed, waiting))
-            sealed = None if run_id in journalled else sealed_runs_row(self._out, run_id, _RUN)
-            row = sealed or self._row(run_id, followed)
+                self._set_next_segments(run_id, followed, unsealed)
+            pieces = list(self._new_pieces(run_id, followed, unsealed))
+            sealed_row = None if run_id in journalled else sealed_runs_row(self._out, run_id, _RUN)
+            row = sealed_row or self._newest_row(run_id, followed)
             live = run_id in journalled and self._may_live(run_id, row)
-            run = Run.of_row({**(row or {}), "run_id": run_id}, sealed is not None)
+            run = Run.of_row({**(row or {}), "run_id": run_id}, sealed_row is not None)
             news.append(News(run, live, followed.whole, pieces))
             if run_id not in journalled:
-                self._forget(run_id)
+                self._close_run(run_id)
         return news
 
     def close(self) -> None:
         """Close all files."""
         for run_id in tuple(self._runs):
-            self._forget(run_id)
+            self._close_run(run_id)
 
-    def _begin(
-        self, run_id: str, followed: _Followed, waiting: Mapping[str, Mapping[int, Path]]
+    def _set_next_segments(
+        self, run_id: str, followed: _FollowedRun, unsealed: Mapping[str, Mapping[int, Path]]
     ) -> None:
-        """Set each table's next segment: the first in the journal, after the sealed ones."""
+        """Set each table's next segment: the journal's first, or 0 for tables in `from_start`."""
         for table in self._columns:
             if table in self._from_start:
                 followed.next[table] = 0
                 continue
             parts = part_numbers(run_folder(self._out, table, run_id))
-            first = min(waiting.get(table, ()), default=max(parts, default=-1) + 1)
-            followed.next[table] = first
-            followed.whole = followed.whole and first == 0
+            first_number = min(unsealed.get(table, ()), default=max(parts, default=-1) + 1)
+            followed.next[table] = first_number
+            followed.whole = followed.whole and first_number == 0
 
     def _may_live(self, run_id: str, row: dict[str, Any] | None) -> bool:
         try:
@@ -126,37 +127,41 @@ class Follower:
         except FileNotFoundError:  # its journal went in this moment
             return False
 
-    def _row(self, run_id: str, followed: _Followed) -> dict[str, Any] | None:
+    def _newest_row(self, run_id: str, followed_run: _FollowedRun) -> dict[str, Any] | None:
         with contextlib.suppress(DamagedFile):  # what is known of it stays
-            followed.row = journal_runs_row(self._out, run_id, quietly) or followed.row
-        return followed.row
+            followed_run.row = journal_runs_row(self._out, run_id, quietly) or followed_run.row
+        return followed_run.row
 
-    def _pieces(
-        self, run_id: str, followed: _Followed, waiting: Mapping[str, Mapping[int, Path]]
+    def _new_pieces(
+        self, run_id: str, followed: _FollowedRun, unsealed: Mapping[str, Mapping[int, Path]]
     ) -> Iterator[tuple[str, pa.Table]]:
         for table, names in self._columns.items():
-            numbered = waiting.get(table, {})
+            segment_paths = unsealed.get(table, {})
             parts = part_numbers(run_folder(self._out, table, run_id))
-            open_ones = [number for name, number in followed.readers if name == table]
-            for number in sorted({*numbered, *open_ones, *parts}):
-                if number < followed.next[table]:
+            open_numbers = [
+                segment_number for name, segment_number in followed.readers if name == table
+            ]
+            for segment_number in sorted({*segment_paths, *open_numbers, *parts}):
+                if segment_number < followed.next[table]:
                     continue
-                key = table, number
-                reader = followed.readers.pop(key, None) or _reader(numbered.get(number))
+                key = table, segment_number
+                reader = followed.readers.pop(key, None) or _open_segment(
+                    segment_paths.get(segment_number)
+                )
                 if reader is not None:
-                    yield from ((table, rows) for rows in _more(reader, table, names))
-                    if number in numbered and number not in parts:
+                    yield from ((table, rows) for rows in _added_rows(reader, table, names))
+                    if segment_number in segment_paths and segment_number not in parts:
                         followed.readers[key] = reader  # it may have more at the next look
                         break
                     reader.close()
-                elif number in parts:
-                    pieces = part_pieces(parts[number], TABLES[table], list(names))
+                elif segment_number in parts:
+                    pieces = part_pieces(parts[segment_number], TABLES[table], list(names))
                     yield from ((table, rows) for rows in pieces)
                 else:
                     break  # it was sealed in this moment, and its part is there at the next look
-                followed.next[table] = number + 1
+                followed.next[table] = segment_number + 1
 
-    def _forget(self, run_id: str) -> None:
+    def _close_run(self, run_id: str) -> None:
         for reader in self._runs.pop(run_id).readers.values():
             reader.close()
 
@@ -164,15 +169,15 @@ class Follower:
 _RUN: Final = tuple(column.name for column in TABLES["runs"].columns)
 
 
-def _reader(path: Path | None) -> SegmentReader | None:
+def _open_segment(path: Path | None) -> SegmentReader | None:
     try:
         return None if path is None else SegmentReader(path)
     except FileNotFoundError:  # it was sealed in the meantime
         return None
 
 
-def _more(reader: SegmentReader, table: str, names: Sequence[str]) -> Iterator[pa.Table]:
+def _added_rows(reader: SegmentReader, table: str, names: Sequence[str]) -> Iterator[pa.Table]:
     for batch in reader.more():
-        present = batch.select([name for name in names if name in batch.schema.names])
-        plain = pa.Table.from_batches([present.replace_schema_metadata(None)])
-        yield filled(TABLES[table], plain, list(names), str(reader.path))
+        known_columns = batch.select([name for name in names if name in batch.schema.names])
+        rows = pa.Table.from_batches([known_columns.replace_schema_metadata(None)])
+        yield filled(TABLES[table], rows, list(names), str(reader.path))

@@ -24,11 +24,11 @@ _TYPES: Final = {"q": pa.int64(), "i": pa.int32()}
 
 
 class LaunchRows(NamedTuple):
-    """Launches by column, as memory for Arrow, and further facts of the rows.
+    """Launches by column, as bytes in Arrow's layout, and further facts about the launches.
 
-    `fields` are the columns of `FIELDS`, the phase without the graph's number. `on_device` and
-    `in_graph` are bit masks, None if all bits are set. `copied` lists launches with copied
-    contents: number of the copy, launch, call.
+    `fields` are the columns of `FIELDS`; the graph's number, which was part of the phase, is in
+    `graph`. `on_device` and `in_graph` are bit masks, None if all bits are set. `copied` lists
+    (number of the copy, `seq`, call id) of launches whose tensors were copied.
     """
 
     fields: tuple[bytes, ...]
@@ -43,51 +43,56 @@ class LaunchRows(NamedTuple):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """Columns of `launches`; device, stream and graph are null without one."""
-        valid = {"device": self.on_device, "stream": self.on_device}
+        """Columns of `launches` by name; device, stream and graph may be null."""
+        validity = {"device": self.on_device, "stream": self.on_device}
         columns = {
-            name: integers(content, _TYPES[kind], valid.get(name))
+            name: integers(content, _TYPES[kind], validity.get(name))
             for (name, kind), content in zip(FIELDS.items(), self.fields, strict=True)
             if name != "contents"
         }
-        phase = pa.DictionaryArray.from_arrays(columns["phase"], _PHASES)
-        graph = integers(self.graph, valid=self.in_graph)
-        return columns | {"seq": integers(self.seq), "phase": phase, "graph_id": graph}
+        phases = pa.DictionaryArray.from_arrays(columns["phase"], _PHASES)
+        graph_ids = integers(self.graph, valid=self.in_graph)
+        return columns | {"seq": integers(self.seq), "phase": phases, "graph_id": graph_ids}
 
 
 def columns_in_python(rows: bytes, first: int, last_exit: int) -> LaunchRows:
-    """Return launches by column; `first` is the first row's number.
+    """Return the launches in `rows` (packed as `ROW`) by column; `first` is the first one's `seq`.
 
-    `last_exit` is the end of the launch before. Rows are in the order in which launches ended. An
-    end before its begin becomes the begin; `stepped_back` says that the clock was set back.
+    `last_exit` is the end of the launch before, in ns. Rows are in the order in which launches
+    ended. An end before its begin becomes the begin; `stepped_back` says that the clock was set
+    back.
     """
-    listed = zip(*ROW.iter_unpack(rows), strict=True) if rows else ((),) * len(FIELDS)
+    columns = zip(*ROW.iter_unpack(rows), strict=True) if rows else ((),) * len(FIELDS)
     fields = {
         name: array(kind, values)
-        for (name, kind), values in zip(FIELDS.items(), listed, strict=True)
+        for (name, kind), values in zip(FIELDS.items(), columns, strict=True)
     }
-    enter, leave, call, threads = (fields[n] for n in ("enter", "exit", "call_id", "thread"))
-    graph = array("q", (phase >> GRAPH_SHIFT for phase in fields["phase"]))
+    enter_times, exit_times, call_ids, thread_ids = (
+        fields[n] for n in ("enter", "exit", "call_id", "thread")
+    )
+    graph_ids = array("q", (phase >> GRAPH_SHIFT for phase in fields["phase"]))
     fields["phase"] = array("i", (phase & PHASE_MASK for phase in fields["phase"]))
-    steps = (after - before for before, after in pairwise((last_exit, *leave)))
-    took = (end - begin for begin, end in zip(enter, leave, strict=True))
-    fields["exit"] = array("q", map(max, enter, leave))
-    seq = range(first, first + len(enter))
+    steps = (
+        next_exit - previous_exit for previous_exit, next_exit in pairwise((last_exit, *exit_times))
+    )
+    durations = (end - begin for begin, end in zip(enter_times, exit_times, strict=True))
+    fields["exit"] = array("q", map(max, enter_times, exit_times))
+    seq = range(first, first + len(enter_times))
     return LaunchRows(
         tuple(values.tobytes() for values in fields.values()),
         array("q", seq).tobytes(),
-        graph.tobytes(),
+        graph_ids.tobytes(),
         _bits([device >= 0 for device in fields["device"]]),
-        _bits(list(map(bool, graph))),
-        set(threads),
-        [copied for copied in zip(fields["contents"], seq, call, strict=True) if copied[0]],
+        _bits(list(map(bool, graph_ids))),
+        set(thread_ids),
+        [copied for copied in zip(fields["contents"], seq, call_ids, strict=True) if copied[0]],
         _GRAPH_CAPTURE in fields["phase"],
-        min((*steps, *took), default=0) < -_UNEVEN,
+        min((*steps, *durations), default=0) < -_UNEVEN,
     )
 
 
 def integers(content: Any, kind: Any = None, valid: bytes | None = None) -> pa.Array:
-    """Return memory as an array of type `kind` (default int64); null where `valid` has a 0."""
+    """Return a buffer as an array of `kind` (default int64), null where a bit of `valid` is 0."""
     kind, numbers = kind or pa.int64(), pa.py_buffer(content)
     flags = None if valid is None else pa.py_buffer(valid)
     return pa.Array.from_buffers(kind, numbers.size * 8 // kind.bit_width, [flags, numbers])

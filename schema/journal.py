@@ -35,8 +35,8 @@ _HEAD_BYTES: Final = _HEAD.size + _SUM.size
 #: First bytes of a segment of an older version, an Arrow IPC stream.
 _STREAM: Final = b"\xff\xff\xff\xff"
 
-#: Most places of damage that a text names.
-_PLACES: Final = 5
+#: Number of damages that a text lists.
+_MAX_LISTED: Final = 5
 
 #: Bytes read at once in the search for the next frame.
 _PIECE_BYTES: Final = 1 << 20
@@ -50,7 +50,7 @@ class SegmentWriter:
     """
 
     def __init__(self, path: Path, table: Table, facts: FileFacts) -> None:
-        """Create the file; OSError if that fails, as for an existing file."""
+        """Create the file and queue two frames with the schema; OSError if the file exists."""
         self.path = path
         self.rows = 0
         self.size_bytes = 0
@@ -65,16 +65,16 @@ class SegmentWriter:
         # No buffered file, which would write when garbage-collected: a forked child must not write
         # the parent's rows a second time.
         self._pending: list[memoryview] = []
-        self._add(0, 0, self._schema_bytes)
-        self._add(0, 0, self._schema_bytes)
+        self._queue_frame(0, 0, self._schema_bytes)
+        self._queue_frame(0, 0, self._schema_bytes)
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Add a batch, which survives the process after the next `flush`."""
+        """Queue a batch; it survives the process's end once `flush` has written it."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self._schema) as stream:
             stream.write_batch(batch)
         self._batches += 1
-        self._add(self._batches, batch.num_rows, sink.getvalue()[self._schema_bytes.size :])
+        self._queue_frame(self._batches, batch.num_rows, sink.getvalue()[self._schema_bytes.size :])
         self.pending_rows += batch.num_rows
 
     def flush(self) -> None:
@@ -86,10 +86,10 @@ class SegmentWriter:
 
         """
         try:
-            for piece in self._pending:
-                rest = piece
-                while rest:
-                    rest = rest[os.write(self._handle, rest) :]
+            for pending in self._pending:
+                unwritten = pending
+                while unwritten:
+                    unwritten = unwritten[os.write(self._handle, unwritten) :]
         except OSError:
             os.ftruncate(self._handle, self.size_bytes)
             raise
@@ -108,9 +108,9 @@ class SegmentWriter:
             os.close(self._handle)
             self._handle = -1
 
-    def _add(self, number: int, rows: int, payload: pa.Buffer) -> None:
-        before = self.rows + self.pending_rows
-        head = _HEAD.pack(_MAGIC, number, rows, before, payload.size, zlib.crc32(payload))
+    def _queue_frame(self, number: int, rows: int, payload: pa.Buffer) -> None:
+        rows_before = self.rows + self.pending_rows
+        head = _HEAD.pack(_MAGIC, number, rows, rows_before, payload.size, zlib.crc32(payload))
         self._pending += [memoryview(head + _SUM.pack(zlib.crc32(head))), memoryview(payload)]
         self.pending_bytes += _HEAD_BYTES + payload.size
 
@@ -125,25 +125,27 @@ class Damage:
     rows: int | None
 
     def __str__(self) -> str:
-        """Return place and loss, as "batch 4 at byte 12,345 (1,000 rows)"."""
-        what = f"{self.size_bytes:,} bytes" if self.batch is None else f"batch {self.batch}"
-        rows = "number of rows not known" if self.rows is None else f"{self.rows:,} rows"
-        return f"{what} at byte {self.byte:,} ({rows})"
+        """Return text as "batch 4 at byte 12,345 (1,000 rows)"."""
+        damaged_text = f"{self.size_bytes:,} bytes" if self.batch is None else f"batch {self.batch}"
+        rows_text = "number of rows not known" if self.rows is None else f"{self.rows:,} rows"
+        return f"{damaged_text} at byte {self.byte:,} ({rows_text})"
 
 
-def described(damage: Sequence[Damage]) -> str:
-    """Return text about damage: the first few places, and the number of further ones."""
-    places = ", ".join(map(str, damage[:_PLACES]))
-    return places if len(damage) <= _PLACES else f"{places} and {len(damage) - _PLACES} more"
+def damage_text(damage: Sequence[Damage]) -> str:
+    """Return the texts of the first `_MAX_LISTED` damages, and the number of further damages."""
+    listed = ", ".join(map(str, damage[:_MAX_LISTED]))
+    return (
+        listed if len(damage) <= _MAX_LISTED else f"{listed} and {len(damage) - _MAX_LISTED} more"
+    )
 
 
 class _Frame(NamedTuple):
-    """A frame with a whole head: position, and fields of the head."""
+    """A frame whose head is undamaged: its byte offset in the file, and the fields of its head."""
 
     position: int
     number: int
     rows: int
-    before: int
+    rows_before: int
     payload_bytes: int
     checksum: int
 
@@ -153,21 +155,21 @@ class _Frame(NamedTuple):
 
 
 class SegmentReader:
-    """Iterates over the whole batches of a segment, in order, one in memory at a time.
+    """Iterator over the undamaged batches of a segment, in order, one in memory at a time.
 
     After the iteration `torn_bytes` is the number of bytes of an incomplete batch at the end: a
     write that was cut off, or that is still in progress. `damage` lists other damaged bytes.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file: FileNotFoundError if it was sealed, DamagedFile if it is no file."""
+        """Open the segment; FileNotFoundError if it was sealed, DamagedFile if it is no file."""
         refuse_irregular(path)
         self.path = path
         self.torn_bytes = 0
         self.damage: list[Damage] = []
         #: By position of a frame, whether the payload matches its checksum; computed once.
-        self._whole: dict[int, bool] = {}
-        self._followed_to = 0
+        self._is_payload_whole: dict[int, bool] = {}
+        self._read_to = 0
         self._schema = b""
         self._file = path.open("rb", buffering=0)
         self.size_bytes = os.fstat(self._file.fileno()).st_size
@@ -191,8 +193,8 @@ class SegmentReader:
         """Yield batches; NewerFormat, OlderFormat or DamagedFile if the segment is not readable."""
         self.torn_bytes = 0
         self.damage = []
-        old = self._read(0, len(_STREAM)) == _STREAM
-        return self._batches_of_stream() if old else self._batches()
+        is_old_format = self._read(0, len(_STREAM)) == _STREAM
+        return self._batches_of_stream() if is_old_format else self._batches()
 
     def more(self) -> Iterator[pa.RecordBatch]:
         """Yield the whole batches added since the last call, to follow a run.
@@ -204,40 +206,42 @@ class SegmentReader:
         self.size_bytes = os.fstat(self._file.fileno()).st_size
         self.damage, self.torn_bytes = [], 0
         if self._read(0, len(_STREAM)) != _STREAM:
-            yield from self._batches(self._followed_to)
-        self._whole.clear()
+            yield from self._batches(self._read_to)
+        self._is_payload_whole.clear()
 
     @property
     def lost(self) -> list[Damage]:
-        """The damage by which rows were lost, or may have been lost."""
+        """The items of `damage` by which rows were lost, or may have been lost."""
         return [damage for damage in self.damage if damage.rows != 0]
 
     def _batches(self, start: int = 0) -> Iterator[pa.RecordBatch]:
         schema = self._schema if start else b""
         for frame in self._frames(start):
-            self._followed_to = frame.end
+            self._read_to = frame.end
             buffer = pa.allocate_buffer(len(schema) + frame.payload_bytes)
             content = memoryview(buffer).cast("B")
             payload = content[len(schema) :]  # read to where it is decoded
             self._read_into(payload, frame.position + _HEAD_BYTES)
-            first = frame.position not in self._whole
-            if first:
-                self._whole[frame.position] = zlib.crc32(payload) == frame.checksum
-            whole = self._whole[frame.position]
-            if whole and frame.number == 0:
+            is_first_read = frame.position not in self._is_payload_whole
+            if is_first_read:
+                self._is_payload_whole[frame.position] = zlib.crc32(payload) == frame.checksum
+            is_whole = self._is_payload_whole[frame.position]
+            if is_whole and frame.number == 0:
                 schema = self._schema = schema or self._checked_schema(bytes(payload))
                 continue
             content[: len(schema)] = schema
-            batch = _decoded(buffer, first) if whole and schema else None
+            batch = _decoded_batch(buffer, is_first_read) if is_whole and schema else None
             if batch is not None:
                 yield batch
                 continue
-            self._whole[frame.position] = False
-            size = frame.end - frame.position
-            self.damage.append(Damage(frame.position, size, frame.number or None, frame.rows))
+            self._is_payload_whole[frame.position] = False
+            frame_bytes = frame.end - frame.position
+            self.damage.append(
+                Damage(frame.position, frame_bytes, frame.number or None, frame.rows)
+            )
 
     def _checked_schema(self, content: bytes) -> bytes:
-        """Return the content if it is a schema, else b""; NewerFormat or OlderFormat as usual."""
+        """Return `content` if it is a serialized schema, else b""; errors as `read_facts`."""
         try:
             schema = pa.ipc.read_schema(pa.py_buffer(content))
         except (pa.ArrowException, OSError):
@@ -246,39 +250,39 @@ class SegmentReader:
         return content
 
     def _frames(self, start: int = 0) -> Iterator[_Frame]:
-        """Yield frames with whole heads from a position on; bytes between frames are damage."""
-        position, rows = start, 0
+        """Yield frames with undamaged heads from byte `start` on; add other bytes to `damage`."""
+        position, expected_rows = start, 0
         while position < self.size_bytes:
             frame = self._next_frame(position)
-            begin = self.size_bytes if frame is None else frame.position
+            frame_start = self.size_bytes if frame is None else frame.position
             if frame is None and self._is_cut_head(position):
                 self.torn_bytes = self.size_bytes - position
                 return
-            if begin > position:
-                lost = None if frame is None else max(0, frame.before - rows)
-                self.damage.append(Damage(position, begin - position, None, lost))
+            if frame_start > position:
+                lost_rows = None if frame is None else max(0, frame.rows_before - expected_rows)
+                self.damage.append(Damage(position, frame_start - position, None, lost_rows))
             if frame is None:
                 return
             if frame.end > self.size_bytes:
                 self.torn_bytes = self.size_bytes - frame.position
                 return
             yield frame
-            position, rows = frame.end, frame.before + frame.rows
+            position, expected_rows = frame.end, frame.rows_before + frame.rows
 
     def _next_frame(self, position: int) -> _Frame | None:
-        """Return the first frame that begins at or after a position, or None."""
+        """Return the first frame at or after a byte offset; None if there is no further frame."""
         frame = self._frame_at(position)
         if frame is not None:
             return frame  # the usual case, without damage
         while position < self.size_bytes:
-            piece = self._read(position, _PIECE_BYTES)
-            place = piece.find(_MAGIC)
-            while place >= 0:
-                frame = self._frame_at(position + place)
+            chunk = self._read(position, _PIECE_BYTES)
+            magic_index = chunk.find(_MAGIC)
+            while magic_index >= 0:
+                frame = self._frame_at(position + magic_index)
                 if frame is not None:
                     return frame
-                place = piece.find(_MAGIC, place + 1)
-            position += max(1, len(piece) - len(_MAGIC) + 1)
+                magic_index = chunk.find(_MAGIC, magic_index + 1)
+            position += max(1, len(chunk) - len(_MAGIC) + 1)
         return None
 
     def _frame_at(self, position: int) -> _Frame | None:
@@ -291,45 +295,45 @@ class SegmentReader:
         return _Frame(position, *_HEAD.unpack(fields)[1:])
 
     def _is_cut_head(self, position: int) -> bool:
-        """Return whether the file ends with the beginning of a frame's head."""
+        """Return whether all bytes from `position` on are the incomplete head of a frame."""
         head = self._read(position, _HEAD_BYTES)
         begins = head.startswith(_MAGIC[: len(head)])
         return begins and self.size_bytes - position < _HEAD_BYTES
 
     def _read(self, position: int, count: int) -> bytes:
-        """Return bytes of the file, up to the size at opening."""
+        """Return `count` bytes from `position` on, fewer at `size_bytes`, the segment's end."""
         content = bytearray(max(0, min(count, self.size_bytes - position)))
         return bytes(content[: self._read_into(memoryview(content), position)])
 
-    def _read_into(self, room: memoryview, position: int) -> int:
-        """Fill `room` with bytes of the file; return the number of bytes read."""
+    def _read_into(self, target: memoryview, position: int) -> int:
+        """Read bytes from `position` on into `target`; return the number of bytes read."""
         self._file.seek(position)
-        done = 0
-        while done < len(room) and (count := self._file.readinto(room[done:])):
-            done += count
-        return done
+        filled = 0
+        while filled < len(target) and (count := self._file.readinto(target[filled:])):
+            filled += count
+        return filled
 
     def _batches_of_stream(self) -> Iterator[pa.RecordBatch]:
         """Yield the batches of an older version's segment, up to the first damage."""
-        whole = 0
+        read_bytes = 0
         with pa.OSFile(str(self.path)) as source:
             try:
                 stream = pa.ipc.open_stream(source)
                 read_facts(stream.schema.metadata, str(self.path))
-                whole = source.tell()
+                read_bytes = source.tell()
                 while True:
                     batch = stream.read_next_batch()
                     batch.validate(full=True)
-                    whole = source.tell()
+                    read_bytes = source.tell()
                     yield batch
             except (StopIteration, pa.ArrowException, OSError):
                 pass
-        if whole < self.size_bytes:
-            self.damage.append(Damage(whole, self.size_bytes - whole, None, None))
+        if read_bytes < self.size_bytes:
+            self.damage.append(Damage(read_bytes, self.size_bytes - read_bytes, None, None))
 
 
-def _is_compressed(message: pa.Message) -> bool:
-    """Return whether a message's buffers are compressed, so that they may expand to any size.
+def _has_compressed_buffers(message: pa.Message) -> bool:
+    """Return whether an Arrow message's buffers are compressed, and may expand to any size.
 
     kvtrace never writes such messages. The metadata are a FlatBuffer: a vtable before a table has
     the offsets of the table's fields.
@@ -338,28 +342,31 @@ def _is_compressed(message: pa.Message) -> bool:
         return False
     content = bytes(message.metadata)
 
-    def field(table: int, number: int) -> int:
-        (back,) = struct.unpack_from("<i", content, table)
-        (size,) = struct.unpack_from("<H", content, table - back)
-        if 4 + 2 * number >= size:
+    def field_position(table: int, field_index: int) -> int:
+        (vtable_distance,) = struct.unpack_from("<i", content, table)
+        (vtable_bytes,) = struct.unpack_from("<H", content, table - vtable_distance)
+        if 4 + 2 * field_index >= vtable_bytes:
             return 0
-        (offset,) = struct.unpack_from("<H", content, table - back + 4 + 2 * number)
+        (offset,) = struct.unpack_from("<H", content, table - vtable_distance + 4 + 2 * field_index)
         return table + int(offset) if offset else 0
 
-    def followed(place: int) -> int:
-        (offset,) = struct.unpack_from("<I", content, place)
-        return place + int(offset)
+    def referenced_position(position: int) -> int:
+        (offset,) = struct.unpack_from("<I", content, position)
+        return position + int(offset)
 
-    batch = followed(field(followed(0), 2))
+    batch_table = referenced_position(field_position(referenced_position(0), 2))
     if message.type == "dictionary":
-        batch = followed(field(batch, 1))
-    return field(batch, 3) > 0
+        batch_table = referenced_position(field_position(batch_table, 1))
+    return field_position(batch_table, 3) > 0
 
 
-def _decoded(stream: pa.Buffer, check: bool) -> pa.RecordBatch | None:
-    """Return the batch of an Arrow IPC stream; None if invalid, even with a correct checksum."""
+def _decoded_batch(stream: pa.Buffer, check: bool) -> pa.RecordBatch | None:
+    """Return the first batch of an Arrow IPC stream, or None if it is invalid.
+
+    `check` also validates the batch's values, and refuses compressed buffers.
+    """
     try:
-        if check and any(map(_is_compressed, pa.ipc.MessageReader.open_stream(stream))):
+        if check and any(map(_has_compressed_buffers, pa.ipc.MessageReader.open_stream(stream))):
             return None
         batch = pa.ipc.open_stream(stream).read_next_batch()
         if check:

@@ -23,7 +23,7 @@ RING: Final = "ring:"
 
 
 def weights(rows: pa.Table) -> "npt.NDArray[np.int64]":
-    """Return the number of launches or executions of each row, from the column `weight`."""
+    """Return, per row, the number of launches or executions that the row stands for."""
     numbers: npt.NDArray[np.int64] = weights_of(rows).to_numpy()
     return numbers
 
@@ -34,30 +34,30 @@ def number_of(pieces: Iterable[pa.Table]) -> int:
 
 
 def weights_of(rows: pa.Table) -> pa.ChunkedArray:
-    """Return the column `weight` with nulls and values below 1 as 1."""
-    written = pc.fill_null(rows["weight"], 1)
-    return pc.max_element_wise(written, 1).cast(pa.int64())  # a file may have any value
+    """Return the column `weight` as int64, with 1 instead of nulls and smaller numbers."""
+    stored = pc.fill_null(rows["weight"], 1)
+    return pc.max_element_wise(stored, 1).cast(pa.int64())  # a file may have any value
 
 
 def keeps_newest(run: Run) -> bool:
-    """Return whether the run's oldest launches may have been dropped during the recording."""
+    """Return whether KVTRACE_LIMIT made the run drop its oldest launches (`ring:`)."""
     return RING in run.settings.get("limit", "").lower()
 
 
 def missing_launch_notes(run: Run) -> Iterator[str]:
-    """Yield sentences for readers of a run that does not hold every launch."""
+    """Yield sentences about launches that the run lacks, by KVTRACE_SAMPLE or KVTRACE_LIMIT."""
     sample, limit = run.settings.get("sample"), run.settings.get("limit")
     if sample:
-        lost = "" if run.ended is not None else ", except for the last ones of the killed run"
+        exception = "" if run.ended is not None else ", except for the last ones of the killed run"
         yield (
             f"run {run.run_id} records {sample} of its launches in detail (KVTRACE_SAMPLE): the "
-            f"numbers of launches and executions are exact{lost}; times are estimates from those "
-            "that are recorded"
+            f"numbers of launches and executions are exact{exception}; times are estimated from "
+            "the recorded launches"
         )
     if keeps_newest(run):
         yield f"run {run.run_id} holds only its newest launches (KVTRACE_LIMIT={limit})"
     if run.ending == LIMIT:
         yield (
-            f"run {run.run_id} ended at KVTRACE_LIMIT={limit}: what the program launched later is "
+            f"run {run.run_id} ended at KVTRACE_LIMIT={limit}: later launches of the program are "
             "not recorded"
         )

@@ -62,13 +62,13 @@ def run_folder(out: Path, table: str, run_id: str) -> Path:
 def part_path(
     out: Path, table: str, run_id: str, number: int, pass_name: str | None = None
 ) -> Path:
-    """Return the path of a part; with the pass's name for derived parts."""
-    owner = f"{pass_name}-" if pass_name else ""
-    return run_folder(out, table, run_id) / f"part-{owner}{number:05d}.parquet"
+    """Return the path of the part with this number, captured or of the pass `pass_name`."""
+    pass_prefix = f"{pass_name}-" if pass_name else ""
+    return run_folder(out, table, run_id) / f"part-{pass_prefix}{number:05d}.parquet"
 
 
 def part_numbers(folder: Path) -> dict[int, Path]:
-    """Return the captured parts in a run's folder by number, in order."""
+    """Return the paths of captured parts in a run's folder by number, in ascending order."""
     parts = {}
     for path in _entries(folder):
         match = _PART.fullmatch(path.name)
@@ -78,7 +78,7 @@ def part_numbers(folder: Path) -> dict[int, Path]:
 
 
 def pass_parts(folder: Path, pass_name: str | None = None) -> tuple[Path, ...]:
-    """Return the derived parts in a run's folder, of one pass or of all, in order."""
+    """Return the paths of a pass's parts in a run's folder, of all passes for None; sorted."""
     parts = []
     for path in _entries(folder):
         match = _PART.fullmatch(path.name)
@@ -88,10 +88,12 @@ def pass_parts(folder: Path, pass_name: str | None = None) -> tuple[Path, ...]:
 
 
 def replayed_parts(folder: Path) -> frozenset[Path]:
-    """Return the derived parts in a run's folder by passes that analyzed all calls."""
-    others = (part for name in (OBSERVED, CHECK, ORDER) for part in pass_parts(folder, name))
-    of_runs = (part for part in pass_parts(folder) if part.name.startswith(f"part-{OF_RUNS}"))
-    return frozenset(pass_parts(folder)).difference(others, of_runs)
+    """Return the paths of parts by passes that analyze every call (not `OBSERVED`, `OF_RUNS` …)."""
+    special_parts = (part for name in (OBSERVED, CHECK, ORDER) for part in pass_parts(folder, name))
+    run_pass_parts = (
+        part for part in pass_parts(folder) if part.name.startswith(f"part-{OF_RUNS}")
+    )
+    return frozenset(pass_parts(folder)).difference(special_parts, run_pass_parts)
 
 
 def journal_folder(out: Path, run_id: str) -> Path:
@@ -110,7 +112,7 @@ def segment_path(out: Path, run_id: str, table: str, number: int) -> Path:
 
 
 def segments(out: Path, run_id: str) -> dict[str, dict[int, Path]]:
-    """Return the journal segments of a run by table and number, in order."""
+    """Return the paths of a run's journal segments by table and number, both in ascending order."""
     by_table: dict[str, dict[int, Path]] = {}
     for path in sorted(_entries(journal_folder(out, run_id))):
         match = _SEGMENT.fullmatch(path.name)
@@ -125,7 +127,7 @@ def aside_path(out: Path, run_id: str, segment: Path) -> Path:
 
 
 def set_aside(path: Path, aside: Path) -> None:
-    """Move a file to the path `aside`, where kvtrace never removes it."""
+    """Move a damaged file to the path `aside`, where kvtrace never removes the file."""
     make_folder(aside.parent)
     path.replace(aside)
     sync_folder(aside.parent)
@@ -137,18 +139,18 @@ def segments_aside(out: Path) -> tuple[Path, ...]:
 
 
 def fetch(paths: Iterable[Path]) -> None:
-    """Download files of a remote trace before they are opened; local files need nothing."""
+    """Download those of `paths` that belong to opened remote traces; skip local paths."""
     by_folder: dict[RemoteFolder, list[Path]] = {}
     for path in paths:
-        folder = remote_folder(path)
-        if folder is not None:
-            by_folder.setdefault(folder, []).append(path)
-    for folder, wanted in by_folder.items():
-        folder.fetch(wanted)
+        remote = remote_folder(path)
+        if remote is not None:
+            by_folder.setdefault(remote, []).append(path)
+    for remote, remote_paths in by_folder.items():
+        remote.fetch(remote_paths)
 
 
 def refuse_irregular(path: Path) -> os.stat_result:
-    """Return the status of a path to open; raise unless it is a file or a link to a file.
+    """Return the `stat` of a file or a link to a file, downloaded first; raise for anything else.
 
     Opening a pipe would wait, and reading a device would not end.
 
@@ -159,20 +161,20 @@ def refuse_irregular(path: Path) -> os.stat_result:
     """
     fetch((path,))
     try:
-        facts = path.stat()
+        status = path.stat()
     except OSError as error:
         if not path.is_symlink():
             raise
         raise DamagedFile(
-            f"{path} is a link that leads nowhere ({error.strerror}); put the file itself there"
+            f"{path} is a link to a missing file ({error.strerror}); replace it by the file"
         ) from error
-    if not stat.S_ISREG(facts.st_mode):
+    if not stat.S_ISREG(status.st_mode):
         raise DamagedFile(f"{path} is not a file; move it out of the trace")
-    return facts
+    return status
 
 
 def refuse_links(out: Path, *, runs: bool = True) -> None:
-    """Raise if a folder of a trace is a link, before files are written or removed.
+    """Raise TraceWriteError if a folder of a trace is a link.
 
     Without `runs` only folders of tables are checked, which suffices to write a new run.
 
@@ -184,34 +186,34 @@ def refuse_links(out: Path, *, runs: bool = True) -> None:
         for folder in (table, *(_entries(table) if runs and table.is_dir() else ())):
             if folder.is_symlink() and not folder.is_file():
                 raise TraceWriteError(
-                    f"{folder} is a link to a folder elsewhere, and nothing is written through "
-                    "links; put the folder itself there, or copy the trace"
+                    f"{folder} is a link to a folder elsewhere, and kvtrace does not write through "
+                    "links; replace it by the folder, or copy the trace"
                 )
 
 
 def client_folders(out: Path) -> tuple[str, ...]:
-    """Return the names of clients' tables."""
+    """Return the names of all folders `client_<name>` in a trace, sorted."""
     names = (path.name for path in _entries(out) if _CLIENT_FOLDER.fullmatch(path.name))
     return tuple(sorted(names))
 
 
 def run_ids(folder: Path) -> tuple[str, ...]:
-    """Return the runs with a subfolder of `folder` (`out/runs`, `out/.journal` …), oldest first."""
+    """Return the ids of the folders `run=<id>` in a table's or journal's folder, oldest first."""
     matches = (_RUN_FOLDER.fullmatch(path.name) for path in _entries(folder))
     return tuple(sorted(match["run"] for match in matches if match))
 
 
 def spooled_runs(out: Path) -> tuple[str, ...]:
-    """Return the runs with a spool, oldest first."""
+    """Return the ids of runs with a spool, oldest first."""
     names = (path.name for path in _entries(out / JOURNAL))
     return tuple(sorted(name.removeprefix(_SPOOL) for name in names if name.startswith(_SPOOL)))
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` create a file that gets its name once it is complete and on disk.
+    """Create the file `path`: `write` fills a temporary file, which is synced and then renamed.
 
     Raises:
-        OSError: nothing is left under either name.
+        OSError: neither the file nor the temporary file is left.
 
     """
     temporary = write_aside(path, write)
@@ -224,12 +226,12 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_aside(path: Path, write: Callable[[Path], None]) -> Path:
-    """Let `write` create a file beside `path`, under a temporary name that readers skip.
+    """Call `write` with a temporary path beside `path`, sync the file, and return its path.
 
-    The name ends with the process id, to identify files of killed processes.
+    Readers skip the name, which has the process id: files of killed processes can be found.
 
     Raises:
-        OSError: nothing is left.
+        OSError: the temporary file is removed.
 
     """
     make_folder(path.parent)
@@ -260,12 +262,12 @@ def discard(temporary: Path) -> None:
 
 
 def is_temporary(name: str) -> bool:
-    """Return whether a file has a temporary name of `write_aside`."""
+    """Return whether a file's name is a temporary name of `write_aside`."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def left_behind(folder: Path) -> tuple[tuple[Path, int], ...]:
-    """Return the temporary files in a run's folder, with the processes that wrote them."""
+    """Return (path, process id of the writer) of each temporary file in a run's folder."""
     return _with_processes(folder, _TEMPORARY)
 
 
@@ -275,7 +277,7 @@ def compaction_folder(out: Path) -> Path:
 
 
 def compaction_folders(out: Path) -> tuple[tuple[Path, int], ...]:
-    """Return the folders of compactions, running or killed, with their processes."""
+    """Return (path, process id) of each folder of a compaction, running or killed."""
     return _with_processes(out / JOURNAL, _COMPACTION)
 
 
@@ -294,7 +296,7 @@ def sync_file(path: Path) -> None:
 
 
 class _DeferredSyncs(threading.local):
-    """Folders of this thread to sync later; None: folders are synced at once."""
+    """The folders that this thread syncs later; None if it syncs folders at once."""
 
     folders: dict[Path, None] | None = None
 
@@ -304,7 +306,7 @@ _deferred = _DeferredSyncs()
 
 @contextmanager
 def names_reach_disk_together() -> Iterator[None]:
-    """Sync the folders of files that this thread creates in the context at its end, each once.
+    """Postpone this thread's `sync_folder` calls to the end of the context, each folder once.
 
     A disk takes as long to sync many names as one.
     """
@@ -318,7 +320,7 @@ def names_reach_disk_together() -> Iterator[None]:
 
 
 def sync_folder(path: Path) -> None:
-    """Write a folder's names to the disk (fsync), which Windows does not support."""
+    """Write a folder's entries to the disk (fsync), at once or deferred; nothing on Windows."""
     if os.name == "nt":
         return
     if _deferred.folders is not None:

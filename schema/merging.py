@@ -23,7 +23,7 @@ _END: Final[Key] = ((True, 1),)
 
 
 def merged_rows(paths: Sequence[Path], table: Table) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of sorted parts in the table's order.
+    """Yield the rows of sorted parts of a table, merged in the table's order.
 
     A part is read one row group at a time, and only once the next row is in that group.
 
@@ -31,22 +31,22 @@ def merged_rows(paths: Sequence[Path], table: Table) -> Iterator[pa.RecordBatch]
         DamagedFile: a part cannot be read.
 
     """
-    waiting = [_Source(path, table) for path in paths]
+    cursors = [_PartCursor(path, table) for path in paths]
     if not table.sort:
-        for source in waiting:
-            yield from source.all()
+        for cursor in cursors:
+            yield from cursor.all_batches()
         return
-    while waiting := [source for source in waiting if not source.is_empty]:
-        nearest = min(source.first for source in waiting)
-        bound = min(source.last for source in waiting if source.first == nearest)
-        due = [source for source in waiting if source.first <= bound]
-        bound = min(source.last for source in due)
-        pieces = [source.taken_until(bound) for source in due]
-        yield from _as_written(sorted_rows(pa.concat_tables(pieces), table), table)
+    while cursors := [cursor for cursor in cursors if not cursor.is_exhausted]:
+        smallest_key = min(cursor.first for cursor in cursors)
+        bound = min(cursor.last for cursor in cursors if cursor.first == smallest_key)
+        overlapping = [cursor for cursor in cursors if cursor.first <= bound]
+        bound = min(cursor.last for cursor in overlapping)
+        pieces = [cursor.take_until(bound) for cursor in overlapping]
+        yield from _batches_with_schema(sorted_rows(pa.concat_tables(pieces), table), table)
 
 
-class _Source:
-    """One part: the present row group, and the first and last key of its remaining rows."""
+class _PartCursor:
+    """Cursor over a sorted part: the current row group, and its first and last remaining keys."""
 
     def __init__(self, path: Path, table: Table) -> None:
         self._path = path
@@ -58,11 +58,11 @@ class _Source:
         self._rows: pa.Table | None = None
         self._first: Key | None = None
         self._last: Key = _END
-        self._look_ahead()
+        self._advance_to_next_group()
 
     @property
-    def is_empty(self) -> bool:
-        """All rows have been taken."""
+    def is_exhausted(self) -> bool:
+        """Every row of the part has been returned."""
         return self._first is None
 
     @property
@@ -76,13 +76,13 @@ class _Source:
         """Key of the last row in the row group of the next row."""
         return self._last
 
-    def all(self) -> Iterator[pa.RecordBatch]:
-        """Yield all rows."""
+    def all_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield all rows of the part."""
         for group in range(self._groups):
-            yield from _as_written(self._read(group, self._names), self._table)
+            yield from _batches_with_schema(self._read(group, self._names), self._table)
 
-    def taken_until(self, bound: Key) -> pa.Table:
-        """Take and return the next rows of the row group with keys up to a bound."""
+    def take_until(self, bound: Key) -> pa.Table:
+        """Return the group's next rows with keys <= `bound`, and move the cursor behind them."""
         if self._rows is None:
             self._rows = self._read(self._next, self._names)
             self._next += 1
@@ -99,11 +99,11 @@ class _Source:
             self._first = _key(self._rows, 0, self._table)
         else:
             self._rows = None
-            self._look_ahead()
+            self._advance_to_next_group()
         return rows.slice(0, low)
 
-    def _look_ahead(self) -> None:
-        """Set first and last key from the next row group that has rows."""
+    def _advance_to_next_group(self) -> None:
+        """Set first and last key from the next row group with rows, or first to None at the end."""
         self._first = None
         while self._next < self._groups:
             keys = self._read(self._next, self._table.sort)
@@ -120,24 +120,24 @@ class _Source:
 
     def _read(self, group: int, names: Sequence[str]) -> pa.Table:
         with open_part(self._path) as file:
-            present = set(file.schema_arrow.names)
+            stored_names = set(file.schema_arrow.names)
             try:
-                rows = file.read_row_group(group, columns=[n for n in names if n in present])
+                rows = file.read_row_group(group, columns=[n for n in names if n in stored_names])
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise damaged(self._path, error) from error
         return filled(self._table, rows, list(names), str(self._path))
 
 
-def _as_written(rows: pa.Table, table: Table) -> Iterator[pa.RecordBatch]:
-    """Yield batches with the table's schema, in which keys are not nullable."""
+def _batches_with_schema(rows: pa.Table, table: Table) -> Iterator[pa.RecordBatch]:
+    """Yield `rows` as batches with the table's own schema, in which keys are not nullable."""
     yield from pa.Table.from_arrays(rows.columns, schema=table.schema).to_batches()
 
 
 def _key(rows: pa.Table, index: int, table: Table) -> Key:
-    """Return the sort key of a row; nulls come last, as in sorted parts."""
-    key = []
+    """Return the sort key of row `index`; nulls sort last, as in sorted parts."""
+    sort_key = []
     for name in table.sort:
         scalar = rows.column(name)[index]
         value = scalar.value if isinstance(scalar, pa.TimestampScalar) else scalar.as_py()
-        key.append((True, 0) if value is None else (False, value))
-    return tuple(key)
+        sort_key.append((True, 0) if value is None else (False, value))
+    return tuple(sort_key)

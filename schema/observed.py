@@ -19,32 +19,36 @@ _WHERE: Final = ("call_id", "op_index")
 _PROVEN_BY: Final = {"out-of-view": "out-of-bounds"}
 
 
-def one_of_each(table: pa.Table) -> pa.Table:
-    """Return the findings of one run, with columns `KEYS`, without replaced findings."""
-    seen = pc.fill_null(pc.equal(table["method"].cast(pa.string()), OBSERVED), fill_value=False)
-    observed = table.filter(seen).select([*_WHERE, "rule"]).to_pylist()
+def without_replaced_findings(table: pa.Table) -> pa.Table:
+    """Return one run's findings (with columns `KEYS`), each violation once, as described above."""
+    is_observed = pc.fill_null(
+        pc.equal(table["method"].cast(pa.string()), OBSERVED), fill_value=False
+    )
+    observed = table.filter(is_observed).select([*_WHERE, "rule"]).to_pylist()
     if not observed:
         return table
-    calls = pc.unique(table.filter(seen)["call_id"])
-    near = pc.and_(pc.is_in(table["call_id"], calls), pc.invert(seen))
-    positions = pc.indices_nonzero(near).to_pylist()
-    judged = table.filter(near).select([*_WHERE, "rule", "verdict"]).to_pylist()
-    violated = {(_place(row), row["rule"]) for row in judged if row["verdict"] == "violation"}
-    settled = {(_place(row), row["rule"]) for row in observed} - violated
-    settled |= {(place, _PROVEN_BY[rule]) for place, rule in settled if rule in _PROVEN_BY}
+    calls = pc.unique(table.filter(is_observed)["call_id"])
+    is_judged_near = pc.and_(pc.is_in(table["call_id"], calls), pc.invert(is_observed))
+    positions = pc.indices_nonzero(is_judged_near).to_pylist()
+    judged = table.filter(is_judged_near).select([*_WHERE, "rule", "verdict"]).to_pylist()
+    violated = {(_call_and_op(row), row["rule"]) for row in judged if row["verdict"] == "violation"}
+    contradicted = {(_call_and_op(row), row["rule"]) for row in observed} - violated
+    contradicted |= {
+        (call_and_op, _PROVEN_BY[rule]) for call_and_op, rule in contradicted if rule in _PROVEN_BY
+    }
     dropped = {
         position
         for position, row in zip(positions, judged, strict=True)
-        if row["verdict"] != "violation" and (_place(row), row["rule"]) in settled
+        if row["verdict"] != "violation" and (_call_and_op(row), row["rule"]) in contradicted
     }
-    again = (
+    repeated = (
         position
-        for position, row in zip(pc.indices_nonzero(seen).to_pylist(), observed, strict=True)
-        if (_place(row), row["rule"]) in violated
+        for position, row in zip(pc.indices_nonzero(is_observed).to_pylist(), observed, strict=True)
+        if (_call_and_op(row), row["rule"]) in violated
     )
-    dropped.update(again)
+    dropped.update(repeated)
     return table.take(pa.array((i for i in range(len(table)) if i not in dropped), pa.int64()))
 
 
-def _place(row: dict[str, Any]) -> tuple[Any, ...]:
+def _call_and_op(row: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(row[name] for name in _WHERE)

@@ -15,40 +15,38 @@ from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import refuse_irregular, write_aside, write_whole
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.versions import (
-    TABLE_KEY,
-    FileFacts,
-    read_facts,
-)
+from kvtrace.schema.versions import TABLE_KEY, FileFacts, read_facts
 
 #: Most rows and most bytes of a row group; a reader of one artifact reads one group.
 ROW_GROUP_ROWS: Final = 131_072
 ROW_GROUP_BYTES: Final = 8 << 20
 
 #: Files of up to `_SMALL_FILE` bytes are checked for their uncompressed size before they are read:
-#: at most `_MOST_GROWTH` times the file's size, or `_MOST_OF_SMALL`. Recorded files stay far below.
+#: at most `_MAX_GROWTH` times the file's size, or `_MAX_SMALL_BYTES`. Recorded files have less.
 _SMALL_FILE: Final = 8 << 20
-_MOST_GROWTH: Final = 1000
+_MAX_GROWTH: Final = 1000
 #: The same bound for texts and lists, which have to be decoded to learn their size.
-_MOST_GROWTH_OF_TEXT: Final = 100
-_MOST_OF_SMALL: Final = 64 << 20
+_MAX_TEXT_GROWTH: Final = 100
+_MAX_SMALL_BYTES: Final = 64 << 20
 #: Tables whose rows become Python objects, and the least bytes of a row in a file with very many
 #: rows. Launches may all be equal, and are read in pieces.
-_OBJECTS: Final = frozenset({"kernels", "calls", "stacks", "artifacts", "contents", "messages"})
+_OBJECT_TABLES: Final = frozenset(
+    {"kernels", "calls", "stacks", "artifacts", "contents", "messages"}
+)
 _OBJECT_BYTES: Final = 6
 _MANY_ROWS: Final = 131_072
 #: Rows that are decoded at a time to learn the size of a part's texts and lists.
-_TASTED: Final = 128
+_SAMPLE_ROWS: Final = 128
 #: Files of up to so many bytes are read whole: reading a larger file's footer reads as much.
 _READ_WHOLE: Final = 64 << 10
 #: Bytes of a value in memory, about.
-_WIDTH: Final = 8
+_VALUE_BYTES: Final = 8
 #: Most rows that are sorted without Arrow's functions, whose import takes 25 ms.
 _FEW: Final = 256
 
 Batches = Iterable[pa.RecordBatch]
 #: The row groups of an open part that are to be read.
-Chosen = Callable[[Any], list[int]]
+RowGroupChoice = Callable[[Any], list[int]]
 
 #: Integers that grow from row to row, stored as differences.
 _GROWING: Final = frozenset({"seq", "record", "launch_seq", "correlation_id", "mark_id"})
@@ -59,34 +57,34 @@ _OF_ONE_ROW: Final = frozenset({"runs"})
 
 
 def write_part(path: Path, table: Table, facts: FileFacts, batches: Batches) -> None:
-    """Write rows in the table's order as one Parquet part, completely or not at all.
+    """Write `batches`, rows in the table's order, to a new Parquet file, wholly or not at all.
 
     Raises:
         OSError: as on a full disk; no file is left.
         DamagedFile: rows lack a key, as in a file that kvtrace did not write.
 
     """
-    write_whole(path, _part_writing(table, facts, batches))
+    write_whole(path, _part_writer(table, facts, batches))
 
 
 def write_part_aside(path: Path, table: Table, facts: FileFacts, batches: Batches) -> Path:
-    """Write a part for `path` under a temporary name, and return that; OSError as `write_part`."""
-    return write_aside(path, _part_writing(table, facts, batches))
+    """Write a part to a temporary file beside `path`; return its path. Errors as `write_part`."""
+    return write_aside(path, _part_writer(table, facts, batches))
 
 
-def _part_writing(table: Table, facts: FileFacts, batches: Batches) -> Callable[[Path], None]:
+def _part_writer(table: Table, facts: FileFacts, batches: Batches) -> Callable[[Path], None]:
     schema = table.schema.with_metadata(facts.metadata() | definition_metadata(table))
 
     def write(path: Path) -> None:
         try:
-            with pq.ParquetWriter(path, schema, **_options(table)) as writer:
+            with pq.ParquetWriter(path, schema, **_writer_options(table)) as writer:
                 for group in _row_groups(batches, schema):
                     writer.write_table(group, row_group_size=group.num_rows)
                 reserve_checksum(writer)
         except pa.ArrowInvalid as error:
             raise DamagedFile(
-                f"rows of {table.name} are not as the format has them ({_reason(error)}), so "
-                "nothing is made of them; kvtrace trace validate says what is wrong"
+                f"rows of {table.name} do not fit the format ({_reason(error)}), so no file was "
+                "written; kvtrace trace validate says what is wrong"
             ) from error
         fill_checksum(path)
 
@@ -94,26 +92,30 @@ def _part_writing(table: Table, facts: FileFacts, batches: Batches) -> Callable[
 
 
 def sorted_rows(rows: pa.Table, table: Table) -> pa.Table:
-    """Return rows in the table's order."""
+    """Return rows sorted by the columns `table.sort`, nulls last."""
     if not table.sort or rows.num_rows < 2:
         return rows
-    whole = rows.unify_dictionaries().combine_chunks()
-    if whole.num_rows > _FEW:
-        return whole.sort_by([(name, "ascending") for name in table.sort])
-    keys = zip(*(_as_sorted(whole[name]) for name in table.sort), strict=True)
-    order = [position for _, position in sorted(zip(keys, range(whole.num_rows), strict=True))]
-    return pa.concat_tables([whole.slice(position, 1) for position in order]).combine_chunks()
+    combined = rows.unify_dictionaries().combine_chunks()
+    if combined.num_rows > _FEW:
+        return combined.sort_by([(name, "ascending") for name in table.sort])
+    keys = zip(*(_sort_keys(combined[name]) for name in table.sort), strict=True)
+    row_order = [
+        position for _, position in sorted(zip(keys, range(combined.num_rows), strict=True))
+    ]
+    return pa.concat_tables(
+        [combined.slice(position, 1) for position in row_order]
+    ).combine_chunks()
 
 
-def _as_sorted(column: pa.ChunkedArray) -> list[tuple[bool, Any]]:
-    """Return values of a column as sort keys in Arrow's order: null at the end."""
+def _sort_keys(column: pa.ChunkedArray) -> list[tuple[bool, Any]]:
+    """Return each value of a column as a sort key, (is null, value): nulls sort last."""
     if pa.types.is_timestamp(column.type):
         column = pa.chunked_array([chunk.view(pa.int64()) for chunk in column.chunks])
     return [(value is None, value) for value in column.to_pylist()]
 
 
 def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
-    """Return the named columns of a part, null if the file is older than the column.
+    """Return the columns `names` of a part; columns that an older file lacks are null.
 
     Raises:
         DamagedFile: the file is truncated, or does not match its path.
@@ -123,38 +125,42 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
     """
     with open_part(path) as file:
         part_facts(file, path, table.name)  # refuses a file of another format or table
-        present = file.schema_arrow.names
-        wanted = [name for name in names if name in present]
+        stored_names = file.schema_arrow.names
+        read_names = [name for name in names if name in stored_names]
         try:
             # Starting threads costs more than reading a small file; a trace has one for each run.
-            many = file.metadata.num_rows >= ROW_GROUP_ROWS
-            rows = file.read(columns=wanted, use_threads=many)
+            use_threads = file.metadata.num_rows >= ROW_GROUP_ROWS
+            rows = file.read(columns=read_names, use_threads=use_threads)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged(path, error) from error
-    if not wanted:
+    if not read_names:
         rows = _rows_without_columns(file.metadata.num_rows)
     return filled(table, rows, names, str(path))
 
 
 def part_pieces(
-    path: Path, table: Table, names: Sequence[str], chosen: Chosen | None = None
+    path: Path, table: Table, names: Sequence[str], choose_groups: RowGroupChoice | None = None
 ) -> Iterator[pa.Table]:
     """Yield the rows of `read_part`, at most `ROW_GROUP_ROWS` at a time; errors as `read_part`.
 
-    Rows outside of the row groups that `chosen` returns may be left out.
+    `choose_groups` returns the numbers of the row groups to read (default: all).
     """
     with open_part(path) as file:
         part_facts(file, path, table.name)  # refuses a file of another format or table
-        wanted = [name for name in names if name in file.schema_arrow.names]
-        if wanted:
-            groups = list(range(file.metadata.num_row_groups)) if chosen is None else chosen(file)
-            for batch in _batches(file, path, wanted, groups):
+        read_names = [name for name in names if name in file.schema_arrow.names]
+        if read_names:
+            groups = (
+                list(range(file.metadata.num_row_groups))
+                if choose_groups is None
+                else choose_groups(file)
+            )
+            for batch in _read_batches(file, path, read_names, groups):
                 yield filled(table, pa.Table.from_batches([batch]), names, str(path))
             return
     yield read_part(path, table, names)
 
 
-def _batches(
+def _read_batches(
     file: Any, path: Path, names: Sequence[str], groups: list[int]
 ) -> Iterator[pa.RecordBatch]:
     try:
@@ -166,7 +172,7 @@ def _batches(
 
 
 def open_part(path: Path) -> Any:
-    """Return an open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone.
+    """Return an open `pq.ParquetFile`; DamagedFile if not readable, FileNotFoundError if missing.
 
     A small file that would expand enormously, as by one row repeated millions of times, is damaged,
     too. Reading compares pages with their checksums.
@@ -175,7 +181,7 @@ def open_part(path: Path) -> Any:
     try:
         source = pa.py_buffer(path.read_bytes()) if status.st_size <= _READ_WHOLE else path
         file = pq.ParquetFile(source, page_checksum_verification=True)
-        _refuse_doubled(file)
+        _refuse_duplicate_columns(file)
         _refuse_swollen(file, status)
     except FileNotFoundError:
         raise
@@ -184,16 +190,16 @@ def open_part(path: Path) -> Any:
     return file
 
 
-def _refuse_doubled(file: Any) -> None:
-    """Raise ValueError if two columns have the same name: neither could be read by name."""
+def _refuse_duplicate_columns(file: Any) -> None:
+    """Raise ValueError if two columns have the same name, since columns are read by name."""
     names = file.schema_arrow.names
-    doubled = next((name for name in names if names.count(name) > 1), None)
-    if doubled is not None:
-        raise ValueError(f"it has the column {doubled} twice")
+    duplicate = next((name for name in names if names.count(name) > 1), None)
+    if duplicate is not None:
+        raise ValueError(f"it has the column {duplicate} twice")
 
 
 #: Parts that were decoded to learn their size, by inode, size and time of the last change.
-_TASTED_PARTS: Final[set[tuple[int, int, int]]] = set()
+_CHECKED_PARTS: Final[set[tuple[int, int, int]]] = set()
 
 
 def _refuse_swollen(file: Any, status: os.stat_result) -> None:
@@ -203,73 +209,81 @@ def _refuse_swollen(file: Any, status: os.stat_result) -> None:
     numbers follows from the number of rows. A text or list is stored once for all rows that have
     it, so if there could be too many of them, they are decoded, a few rows at a time.
     """
-    size = status.st_size
-    if size > _SMALL_FILE:
+    file_bytes = status.st_size
+    if file_bytes > _SMALL_FILE:
         return
-    most = max(_MOST_OF_SMALL, _MOST_GROWTH * size)
+    max_bytes = max(_MAX_SMALL_BYTES, _MAX_GROWTH * file_bytes)
     metadata = file.metadata
-    held = stored = 0
+    expanded_bytes = stored_bytes = 0
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        stored += group.total_byte_size
-        held += max(group.total_byte_size, group.num_rows * metadata.num_columns * _WIDTH)
-    if max(held, metadata.num_rows) > most:
-        raise ValueError(f"its {size:,} bytes say that they hold {held:,}")
+        stored_bytes += group.total_byte_size
+        expanded_bytes += max(
+            group.total_byte_size, group.num_rows * metadata.num_columns * _VALUE_BYTES
+        )
+    if max(expanded_bytes, metadata.num_rows) > max_bytes:
+        raise ValueError(f"its {file_bytes:,} bytes claim to expand to {expanded_bytes:,}")
     table = (metadata.metadata or {}).get(TABLE_KEY, b"").decode(errors="replace")
-    if table in _OBJECTS and metadata.num_rows > max(_MANY_ROWS, size // _OBJECT_BYTES):
-        raise ValueError(f"its {size:,} bytes say that they hold {metadata.num_rows:,} rows")
-    identity = status.st_ino, size, status.st_mtime_ns
-    most = max(_MOST_OF_SMALL, _MOST_GROWTH_OF_TEXT * size)
-    if metadata.num_rows * stored <= most or identity in _TASTED_PARTS:
+    if table in _OBJECT_TABLES and metadata.num_rows > max(_MANY_ROWS, file_bytes // _OBJECT_BYTES):
+        raise ValueError(f"its {file_bytes:,} bytes claim to hold {metadata.num_rows:,} rows")
+    file_identity = status.st_ino, file_bytes, status.st_mtime_ns
+    max_bytes = max(_MAX_SMALL_BYTES, _MAX_TEXT_GROWTH * file_bytes)
+    if metadata.num_rows * stored_bytes <= max_bytes or file_identity in _CHECKED_PARTS:
         return
-    wide = _wide(file, table)
-    held = 0
-    for batch in file.iter_batches(_TASTED, columns=wide, use_threads=False) if wide else ():
-        held += sum(_plain(column).nbytes for column in batch.columns)
-        if held > most:
-            raise ValueError(f"its {size:,} bytes hold more than {most:,}")
-    _TASTED_PARTS.add(identity)
+    variable_columns = _variable_width_columns(file, table)
+    expanded_bytes = 0
+    for batch in (
+        file.iter_batches(_SAMPLE_ROWS, columns=variable_columns, use_threads=False)
+        if variable_columns
+        else ()
+    ):
+        expanded_bytes += sum(_without_dictionary(column).nbytes for column in batch.columns)
+        if expanded_bytes > max_bytes:
+            raise ValueError(f"its {file_bytes:,} bytes hold more than {max_bytes:,}")
+    _CHECKED_PARTS.add(file_identity)
 
 
-def _wide(file: Any, table: str) -> list[str]:
-    """Return the columns whose values may have any number of bytes in memory."""
+def _variable_width_columns(file: Any, table: str) -> list[str]:
+    """Return the columns with texts, bytes or nested values by the file's or the table's types."""
     types = {c.name: c.type for c in TABLES[table].columns} if table in TABLES else {}
     return [
         field.name
         for field in file.schema_arrow
-        if not (_is_narrow(field.type) and _is_narrow(types.get(field.name, field.type)))
+        if not (
+            _has_fixed_width(field.type) and _has_fixed_width(types.get(field.name, field.type))
+        )
     ]
 
 
-def _is_narrow(kind: pa.DataType) -> bool:
+def _has_fixed_width(kind: pa.DataType) -> bool:
     return bool(pa.types.is_primitive(kind) or pa.types.is_dictionary(kind))
 
 
-def _plain(column: pa.Array) -> pa.Array:
+def _without_dictionary(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def part_facts(file: Any, path: Path, table: str) -> FileFacts:
-    """Return the facts in the metadata of an opened part file; DamagedFile if of another table."""
+    """Return the facts in an open part's metadata; DamagedFile if it is a part of another table."""
     facts = read_facts(file.metadata.metadata, str(path))
     if facts.table != table:
         raise DamagedFile(
-            f"{path} holds rows of {facts.table or 'no known table'}, not of {table}; "
-            "move it to where it belongs"
+            f"{path} has rows of {facts.table or 'no known table'}, not of {table}; "
+            "move it to the folder of its table"
         )
     return facts
 
 
 def part_definition(path: Path, name: str) -> Table:
-    """Return the table's definition from a part of a client's table; DamagedFile if missing."""
+    """Return the definition in a part of the client's table `name`; DamagedFile if it has none."""
     with open_part(path) as file:
         return table_of_file(name, file.schema_arrow, str(path))
 
 
 def damaged(path: Path, error: Exception) -> DamagedFile:
-    """Return the error for a part that cannot be read.
+    """Return a DamagedFile for a part whose reading raised `error`.
 
     Raises:
-        MemoryError: if `error` is one; the part may be sound.
+        MemoryError: `error` is a MemoryError, so the part may be undamaged.
 
     """
     if isinstance(error, MemoryError):  # pa.ArrowMemoryError is one
@@ -288,32 +302,32 @@ def _rows_without_columns(count: int) -> pa.Table:
     return pa.table({"": pa.nulls(count)})
 
 
-def _options(table: Table) -> dict[str, Any]:
-    growing, rest, uncompressed = {}, [], set()
+def _writer_options(table: Table) -> dict[str, Any]:
+    delta_encoded, dictionary_encoded, uncompressed = {}, [], set()
     for column in table.columns:
-        growing_name = column.name in _GROWING and pa.types.is_integer(column.type)
-        if pa.types.is_timestamp(column.type) or growing_name:
-            growing[column.name] = "DELTA_BINARY_PACKED"
+        is_growing = column.name in _GROWING and pa.types.is_integer(column.type)
+        if pa.types.is_timestamp(column.type) or is_growing:
+            delta_encoded[column.name] = "DELTA_BINARY_PACKED"
             continue
         if column.name in _COMPRESSED and pa.types.is_binary(column.type):
             uncompressed.add(column.name)
             continue
-        rest.extend(_leaves(column.name, column.type))
-    every = [*growing, *rest, *uncompressed]
-    plain = set(every) if table.name in _OF_ONE_ROW else uncompressed
+        dictionary_encoded.extend(_leaves(column.name, column.type))
+    leaf_paths = [*delta_encoded, *dictionary_encoded, *uncompressed]
+    not_compressed = set(leaf_paths) if table.name in _OF_ONE_ROW else uncompressed
     return {
-        "compression": {name: "none" if name in plain else "zstd" for name in every},
-        "compression_level": {name: 3 for name in every if name not in plain},
-        "use_dictionary": rest,
-        "column_encoding": growing,
-        "write_statistics": [name for name in every if name not in uncompressed],
+        "compression": {name: "none" if name in not_compressed else "zstd" for name in leaf_paths},
+        "compression_level": {name: 3 for name in leaf_paths if name not in not_compressed},
+        "use_dictionary": dictionary_encoded,
+        "column_encoding": delta_encoded,
+        "write_statistics": [name for name in leaf_paths if name not in uncompressed],
         "write_page_index": True,
         "write_page_checksum": True,
     }
 
 
 def _leaves(path: str, kind: pa.DataType) -> list[str]:
-    """Return the paths of a column's leaves in Parquet."""
+    """Return the Parquet paths of all leaves of a column of type `kind`, such as `args.key`."""
     if pa.types.is_map(kind):
         key = _leaves(f"{path}.key_value.key", kind.key_type)
         return key + _leaves(f"{path}.key_value.value", kind.item_type)
@@ -325,31 +339,32 @@ def _leaves(path: str, kind: pa.DataType) -> list[str]:
 
 
 def _row_groups(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Yield batches of any size joined and cut into row groups."""
-    group: list[pa.RecordBatch] = []
-    rows = size = 0
+    """Yield tables for row groups: batches joined and cut by `ROW_GROUP_ROWS` and `_BYTES`."""
+    batches_of_group: list[pa.RecordBatch] = []
+    rows = group_bytes = 0
     for batch in batches:
-        for piece in _pieces(batch):
-            if group and (
-                rows + piece.num_rows > ROW_GROUP_ROWS or size + piece.nbytes > ROW_GROUP_BYTES
+        for piece in _slices(batch):
+            if batches_of_group and (
+                rows + piece.num_rows > ROW_GROUP_ROWS
+                or group_bytes + piece.nbytes > ROW_GROUP_BYTES
             ):
-                yield _joined(group, schema)
-                group, rows, size = [], 0, 0
-            group.append(piece)
+                yield _combined(batches_of_group, schema)
+                batches_of_group, rows, group_bytes = [], 0, 0
+            batches_of_group.append(piece)
             rows += piece.num_rows
-            size += piece.nbytes
+            group_bytes += piece.nbytes
     if rows:
-        yield _joined(group, schema)
+        yield _combined(batches_of_group, schema)
 
 
-def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Yield slices of a batch that are small enough to fill row groups well."""
-    per_row = max(1, batch.nbytes // max(1, batch.num_rows))
-    step = max(1, min(ROW_GROUP_ROWS // 8, ROW_GROUP_BYTES // 8 // per_row))
+def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Yield slices of a batch, at most an eighth of a row group each."""
+    bytes_per_row = max(1, batch.nbytes // max(1, batch.num_rows))
+    step = max(1, min(ROW_GROUP_ROWS // 8, ROW_GROUP_BYTES // 8 // bytes_per_row))
     for start in range(0, batch.num_rows, step):
         yield batch.slice(start, step)
 
 
-def _joined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
-    plain = pa.Table.from_batches([batch.replace_schema_metadata(None) for batch in batches])
-    return plain.unify_dictionaries().combine_chunks().replace_schema_metadata(schema.metadata)
+def _combined(batches: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    table = pa.Table.from_batches([batch.replace_schema_metadata(None) for batch in batches])
+    return table.unify_dictionaries().combine_chunks().replace_schema_metadata(schema.metadata)

@@ -29,7 +29,7 @@ _KEYS: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 _PART: Final = re.compile(r"part-(?:[a-z][a-z0-9_-]*-)?(\d{5,})\.parquet")
 _HEAD: Final = struct.Struct("<8sIIQQII")
 _MAGIC: Final = b"\x8bkvt\r\n\x1a\x93"
-_PLAIN: Final = {
+_TYPES_BY_NAME: Final = {
     "string": pa.string(),
     "binary": pa.binary(),
     "bool": pa.bool_(),
@@ -49,7 +49,7 @@ def schemas(path: Path = _SCHEMA) -> dict[str, pa.Schema]:
     tables = json.loads(path.read_text(encoding="utf-8"))["tables"]
     return {
         table["name"]: pa.schema(
-            pa.field(column["name"], _type(column["type"]), nullable=not column["key"])
+            pa.field(column["name"], _arrow_type(column["type"]), nullable=not column["key"])
             for column in table["columns"]
         )
         for table in tables
@@ -67,42 +67,50 @@ def read_runs(out: str | Path) -> list[dict[str, Any]]:
     rows_by_run = {}
     for run in _run_ids(Path(out)):
         rows = read_table(out, "runs", run)
-        times = pa.schema([pa.field(f.name, _as_integer(f.type)) for f in rows.schema])
-        last = rows.cast(times).slice(max(rows.num_rows - 1, 0)).to_pylist()
-        rows_by_run[run] = {**(last[0] if last else {}), "run_id": run}
+        times = pa.schema([pa.field(f.name, _time_as_int64(f.type)) for f in rows.schema])
+        last_row = rows.cast(times).slice(max(rows.num_rows - 1, 0)).to_pylist()
+        rows_by_run[run] = {**(last_row[0] if last_row else {}), "run_id": run}
     return list(rows_by_run.values())
 
 
 def read_table(
     out: str | Path, name: str, run: str | None = None, columns: Sequence[str] | None = None
 ) -> pa.Table:
-    """Return the rows of a table, of one run or of all, with a column `run`.
+    """Return the rows of a table, of one run or (None) of all, with a last column `run`.
 
     Columns that a file lacks are null. Rows of `stacks` and `artifacts` that several parts of a run
     hold are returned once. Errors as `read_runs`.
     """
     schema = schemas()[name]
     names = [*(columns or schema.names)]
-    key = [_KEYS[name]] if name in _KEYS and _KEYS[name] not in names else []
-    wanted = pa.schema([schema.field(column).with_nullable(True) for column in names + key])
+    key_columns = [_KEYS[name]] if name in _KEYS and _KEYS[name] not in names else []
+    read_schema = pa.schema(
+        [schema.field(column).with_nullable(True) for column in names + key_columns]
+    )
     pieces = []
     for run_id in [run] if run is not None else _run_ids(Path(out)):
-        rows = [_filled(piece, wanted) for piece in _pieces(Path(out), name, run_id)]
-        whole = _once(name, pa.concat_tables([wanted.empty_table(), *rows])).select(names)
-        pieces.append(whole.append_column("run", pa.array([run_id] * whole.num_rows, pa.string())))
+        rows = [
+            _with_schema(piece, read_schema) for piece in _stored_pieces(Path(out), name, run_id)
+        ]
+        run_rows = _first_rows(name, pa.concat_tables([read_schema.empty_table(), *rows])).select(
+            names
+        )
+        pieces.append(
+            run_rows.append_column("run", pa.array([run_id] * run_rows.num_rows, pa.string()))
+        )
     if not pieces:
-        return wanted.empty_table().append_column("run", pa.array([], pa.string()))
+        return read_schema.empty_table().append_column("run", pa.array([], pa.string()))
     return pa.concat_tables(pieces).unify_dictionaries()
 
 
 def read_artifact(out: str | Path, sha256: str) -> bytes | None:
-    """Return the content with a hash, of any run, or None; errors as `read_runs`."""
+    """Return an artifact's decompressed content, None if no run has it; errors as `read_runs`."""
     for run in _run_ids(Path(out)):
-        for piece in _pieces(Path(out), "artifacts", run):
+        for piece in _stored_pieces(Path(out), "artifacts", run):
             hashes = piece["sha256"].to_pylist()
             if sha256 in hashes:
-                packed = piece["bytes"][hashes.index(sha256)].as_buffer()
-                with pa.input_stream(packed, compression="zstd") as stream:
+                compressed = piece["bytes"][hashes.index(sha256)].as_buffer()
+                with pa.input_stream(compressed, compression="zstd") as stream:
                     content: bytes = stream.read()
                 return content
     return None
@@ -113,58 +121,60 @@ def _run_ids(out: Path) -> list[str]:
     return sorted({folder.name.removeprefix("run=") for folder in folders})
 
 
-def _pieces(out: Path, name: str, run: str) -> Iterator[pa.Table]:
-    """Yield the rows of captured parts, of passes, and of unsealed journal segments."""
+def _stored_pieces(out: Path, name: str, run: str) -> Iterator[pa.Table]:
+    """Yield a run's rows of a table: captured parts, parts of passes, unsealed segments."""
     segments = sorted((out / ".journal" / f"run={run}").glob(f"{name}-*.arrows"))
     parts = sorted((out / name / f"run={run}").glob("part-*.parquet"))
     matches = {path: _PART.fullmatch(path.name) for path in parts}
     captured = {match[1] for path, match in matches.items() if match and _is_captured(path)}
     for path in sorted(filter(matches.get, parts), key=_is_captured, reverse=True):
         with pq.ParquetFile(path) as file:
-            _check(file.schema_arrow.metadata, path)
+            _check_version(file.schema_arrow.metadata, path)
             yield file.read()
     for path in segments:
         if path.stem.rpartition("-")[2] not in captured:
-            yield from _segment(path)
+            yield from _segment_tables(path)
 
 
 def _is_captured(path: Path) -> bool:
     return path.name.count("-") == 1
 
 
-def _segment(path: Path) -> Iterator[pa.Table]:
-    """Yield the batches of a journal segment, up to the first that is not whole."""
-    data = path.read_bytes()
-    if data[:4] == b"\xff" * 4:  # of an older version: one stream
-        with pa.ipc.open_stream(data) as stream:
+def _segment_tables(path: Path) -> Iterator[pa.Table]:
+    """Yield the batches of a journal segment up to the first incomplete or damaged batch."""
+    content = path.read_bytes()
+    if content[:4] == b"\xff" * 4:  # of an older version: one stream
+        with pa.ipc.open_stream(content) as stream:
             while True:
                 try:
                     yield pa.Table.from_batches([stream.read_next_batch()])
                 except (StopIteration, pa.ArrowException, OSError):
                     return
-    at, schema = 0, b""
-    while at + _HEAD.size <= len(data):
-        magic, number, _, _, size, crc, head_crc = _HEAD.unpack_from(data, at)
-        payload = data[at + _HEAD.size : at + _HEAD.size + size]
-        whole = zlib.crc32(data[at : at + _HEAD.size - 4]) == head_crc
-        if magic != _MAGIC or not whole or zlib.crc32(payload) != crc:
+    byte_offset, schema = 0, b""
+    while byte_offset + _HEAD.size <= len(content):
+        magic, batch_number, _, _, size, payload_crc, head_crc = _HEAD.unpack_from(
+            content, byte_offset
+        )
+        payload = content[byte_offset + _HEAD.size : byte_offset + _HEAD.size + size]
+        is_head_whole = zlib.crc32(content[byte_offset : byte_offset + _HEAD.size - 4]) == head_crc
+        if magic != _MAGIC or not is_head_whole or zlib.crc32(payload) != payload_crc:
             return
-        at += _HEAD.size + size
-        if number == 0:
+        byte_offset += _HEAD.size + size
+        if batch_number == 0:
             schema = payload
             continue
         table = pa.ipc.open_stream(schema + payload).read_all()
-        _check(table.schema.metadata, path)
+        _check_version(table.schema.metadata, path)
         yield table
 
 
-def _check(metadata: dict[bytes, bytes] | None, path: Path) -> None:
+def _check_version(metadata: dict[bytes, bytes] | None, path: Path) -> None:
     version = (metadata or {}).get(b"kvtrace.format_version", b"").decode()
     if version.partition(".")[0] != str(MAJOR):
         raise ValueError(f"{path} has format version {version or 'none'}, and this reads {MAJOR}.x")
 
 
-def _filled(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
+def _with_schema(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
     columns = []
     for field in wanted:
         if field.name not in rows.column_names:
@@ -176,24 +186,28 @@ def _filled(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=wanted)
 
 
-def _once(name: str, rows: pa.Table) -> pa.Table:
+def _first_rows(name: str, rows: pa.Table) -> pa.Table:
     if name not in _KEYS:
         return rows
-    first = {key: index for index, key in reversed(list(enumerate(rows[_KEYS[name]].to_pylist())))}
-    return rows.take(pa.array(sorted(first.values()), pa.int64()))
+    first_indices = {
+        key: index for index, key in reversed(list(enumerate(rows[_KEYS[name]].to_pylist())))
+    }
+    return rows.take(pa.array(sorted(first_indices.values()), pa.int64()))
 
 
-def _as_integer(kind: pa.DataType) -> pa.DataType:
-    """Return int64 for times, since Python's times have no nanoseconds."""
+def _time_as_int64(kind: pa.DataType) -> pa.DataType:
+    """Return int64 for timestamps (Python's times have no nanoseconds), else the type itself."""
     return pa.int64() if pa.types.is_timestamp(kind) else kind
 
 
-def _type(text: str) -> pa.DataType:
-    """Return the Arrow type for a type's name in schema.json."""
-    if text in _PLAIN:
-        return _PLAIN[text]
+def _arrow_type(text: str) -> pa.DataType:
+    """Return the Arrow type for the text of a type in schema.json, such as `list<int64>`."""
+    if text in _TYPES_BY_NAME:
+        return _TYPES_BY_NAME[text]
     outer, _, inner = text.partition("<")
     if outer == "list":
-        return pa.list_(_type(inner[:-1]))
+        return pa.list_(_arrow_type(inner[:-1]))
     fields = re.split(r", (?=\w+: )", inner[:-1])
-    return pa.struct([(name, _type(kind)) for name, _, kind in (f.partition(": ") for f in fields)])
+    return pa.struct(
+        [(name, _arrow_type(kind)) for name, _, kind in (f.partition(": ") for f in fields)]
+    )

@@ -17,11 +17,11 @@ from kvtrace.schema.layout import JOURNAL, refuse_irregular, write_whole
 T = TypeVar("T")
 
 #: The reason for which runs with a journal are skipped.
-UNSEALED = "it has a journal; let it end, or seal it by kvtrace trace recover"
+UNSEALED_REASON = "it has a journal; let it end, or seal it by kvtrace trace recover"
 
 
 def commit_plan(out: Path, kind: str, plan: Mapping[str, Any]) -> Path:
-    """Write a plan to disk, which commits the change; after an OSError it will not happen."""
+    """Write a plan to a new file and return its path; from then on the change will be completed."""
     path = out / JOURNAL / f"{kind}-{secrets.token_hex(8)}.json"
 
     def write(temporary: Path) -> None:
@@ -31,16 +31,18 @@ def commit_plan(out: Path, kind: str, plan: Mapping[str, Any]) -> Path:
     return path
 
 
-def read_plan(path: Path, parsed: Callable[[Any], T], again: str) -> T | None:
-    """Return a plan parsed by `parsed`; None if another process has completed the plan.
+def read_plan(path: Path, parse: Callable[[Any], T], again: str) -> T | None:
+    """Return `parse` of a plan file's JSON; None if another process has completed the plan.
+
+    `again` says in the error's text how to start the change again.
 
     Raises:
-        DamagedFile: `parsed` raised ValueError, TypeError, AttributeError or KeyError.
+        DamagedFile: `parse` raised ValueError, TypeError, AttributeError or KeyError.
 
     """
     try:
         refuse_irregular(path)
-        return parsed(json.loads(path.read_text(encoding="utf-8")))
+        return parse(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return None
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
@@ -48,10 +50,10 @@ def read_plan(path: Path, parsed: Callable[[Any], T], again: str) -> T | None:
 
 
 def unfinished_plans(out: Path, kind: str) -> tuple[Path, ...]:
-    """Return the plans of a kind that are not completed."""
+    """Return the paths of a kind's plans that are not completed, sorted."""
     return tuple(sorted((out / JOURNAL).glob(f"{kind}-*.json")))
 
 
-def checksum(content: Any) -> str:
-    """Return the checksum of a JSON value."""
+def json_checksum(content: Any) -> str:
+    """Return the SHA-256 of a JSON value in hex, with keys sorted."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -46,5 +46,5 @@ MADE_BY_THE_RUN: Final = {"while": "running"}
 
 
 def made_by_the_run(name: str | None, settings: Mapping[str, Any]) -> bool:
-    """Return whether a pass ran with the program, so that it cannot be run again."""
+    """Return whether a pass ran while the program ran, so that it cannot be repeated."""
     return name == OBSERVED or MADE_BY_THE_RUN.items() <= settings.items()

@@ -28,7 +28,7 @@ class Leaf:
 
 
 def leaf(holds: str, action: Action = "nothing") -> Leaf:
-    """Return a leaf with private contents, named with spaces between them."""
+    """Return a `Leaf` with the kinds of private contents in `holds`, separated by spaces."""
     kinds = frozenset(kind for kind in PRIVATE if kind in holds.split())
     assert len(kinds) == len(holds.split())
     return Leaf(kinds, action)

@@ -41,8 +41,8 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
-    """A pruned run, or one that would be, with the bytes removed."""
+class PrunedRun:
+    """A removed run (after a dry run: to be removed), its bytes, and with `derived` its passes."""
 
     run_id: str
     started: int | None
@@ -52,17 +52,17 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """Pruned runs, numbers of remaining runs and bytes; `left`: runs in use, with the reason."""
+    """Result of `prune`: removed runs, what remains, and reasons by run in use (`left`)."""
 
-    dropped: tuple[Dropped, ...] = ()
+    dropped: tuple[PrunedRun, ...] = ()
     runs_left: int = 0
     bytes_left: int = 0
     left: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
-class _Job:
-    """The runs of one group, begin of the newest (ns since 1970), and sizes in bytes.
+class _RunGroup:
+    """The runs of one group, the newest run's start (ns since 1970), and each run's bytes.
 
     `busy`: one of the runs has a journal.
     """
@@ -102,122 +102,137 @@ def prune(
     """
     criteria = (keep_last, older_than_seconds, max_bytes)
     if not derived and criteria == (None, None, None):
-        raise BadSetting("say what is to go: --keep-last, --older-than, --max-bytes or --derived")
-    if any(number is not None and number < 1 for number in (keep_last, max_bytes)):
-        raise BadSetting("--keep-last and --max-bytes are numbers above 0")
+        raise BadSetting(
+            "say which runs to remove: --keep-last, --older-than, --max-bytes or --derived"
+        )
+    if any(amount is not None and amount < 1 for amount in (keep_last, max_bytes)):
+        raise BadSetting("--keep-last and --max-bytes must be numbers above 0")
     trace = open_trace(out)
     refuse_links(trace.path)
     try:
         if not dry_run:
-            finish(trace.path)
+            complete_plans(trace.path)
             trace = open_trace(out)
-        before = sum(_size(trace, run_id) for run_id in trace.run_ids)
-        jobs, left = _jobs(trace, derived)
-        go = _chosen(jobs, keep_last, older_than_seconds, max_bytes, derived)
+        total_bytes = sum(_stored_bytes(trace, run_id) for run_id in trace.run_ids)
+        jobs, skipped = _run_groups(trace, derived)
+        removed_groups = _groups_to_remove(jobs, keep_last, older_than_seconds, max_bytes, derived)
         dropped = [
-            Dropped(run.run_id, run.started, size, _passes(trace, run.run_id) if derived else ())
-            for job in go
-            for run, size in zip(job.runs, job.sizes, strict=True)
+            PrunedRun(
+                run.run_id,
+                run.started,
+                size,
+                _repeatable_passes(trace, run.run_id) if derived else (),
+            )
+            for group in removed_groups
+            for run, size in zip(group.runs, group.sizes, strict=True)
             if size or not derived
         ]
         if not dry_run and derived:
-            _drop_passes(trace, dropped)
+            _remove_passes(trace, dropped)
         elif not dry_run and dropped:
-            _drop_runs(trace, [run.run_id for run in dropped])
+            _remove_runs(trace, [run.run_id for run in dropped])
     except OSError as error:
         raise TraceWriteError(
-            f"{trace.path} cannot be pruned ({error.strerror or error}); what is left is whole, "
-            "and kvtrace trace prune can be called again"
+            f"{trace.path} cannot be pruned ({error.strerror or error}); the remaining runs are "
+            "complete, and kvtrace trace prune can be called again"
         ) from error
-    gone = sum(run.size_bytes for run in dropped)
+    removed_bytes = sum(run.size_bytes for run in dropped)
     return Pruning(
-        tuple(dropped), len(trace.run_ids) - (0 if derived else len(dropped)), before - gone, left
+        tuple(dropped),
+        len(trace.run_ids) - (0 if derived else len(dropped)),
+        total_bytes - removed_bytes,
+        skipped,
     )
 
 
-def finish(out: Path) -> None:
-    """Complete the plans of killed processes."""
+def complete_plans(out: Path) -> None:
+    """Complete removals and replacements that killed processes have begun."""
     for path in unfinished_removals(out):
         carry_out_removal(out, path)
     for path in unfinished(out):
         carry_out(out, path)
 
 
-def _jobs(trace: Trace, derived: bool) -> tuple[list[_Job], dict[str, str]]:
-    """Return the groups of runs, newest first, and the runs in use with the reason to stay."""
-    groups: dict[str, list[Run]] = {}
+def _run_groups(trace: Trace, derived: bool) -> tuple[list[_RunGroup], dict[str, str]]:
+    """Return the groups of runs, newest first, and by run with a journal the reason to skip it."""
+    runs_by_group: dict[str, list[Run]] = {}
     for run in trace.runs:
-        groups.setdefault(run.group_id or run.run_id, []).append(run)
+        runs_by_group.setdefault(run.group_id or run.run_id, []).append(run)
     journalled = set(run_ids(trace.path / JOURNAL))
-    jobs: list[_Job] = []
-    left: dict[str, str] = {}
-    for runs in groups.values():
+    groups: list[_RunGroup] = []
+    skipped: dict[str, str] = {}
+    for runs in runs_by_group.values():
         busy = not journalled.isdisjoint(run.run_id for run in runs)
         if busy:
-            reason = "its group has a journal; let it end, or seal it by kvtrace trace recover"
-            left |= {run.run_id: reason for run in runs}
-        sizes = (_size(trace, run.run_id, derived=derived) for run in runs)
-        jobs.append(_Job(tuple(runs), max(run.started or 0 for run in runs), tuple(sizes), busy))
-    return sorted(jobs, key=lambda job: (job.started, job.runs[0].run_id), reverse=True), left
+            skip_reason = "its group has a journal; let it end, or seal it by kvtrace trace recover"
+            skipped |= {run.run_id: skip_reason for run in runs}
+        sizes = (_stored_bytes(trace, run.run_id, derived=derived) for run in runs)
+        groups.append(
+            _RunGroup(tuple(runs), max(run.started or 0 for run in runs), tuple(sizes), busy)
+        )
+    return sorted(groups, key=lambda job: (job.started, job.runs[0].run_id), reverse=True), skipped
 
 
-def _chosen(
-    jobs: Sequence[_Job],
+def _groups_to_remove(
+    groups: Sequence[_RunGroup],
     keep_last: int | None,
     older_than_seconds: float | None,
     max_bytes: int | None,
     derived: bool,
-) -> list[_Job]:
-    """Return the groups to remove, oldest first; none with a journal."""
-    stay = keep_last or (0 if derived else 1)
-    free = [job for job in reversed(jobs[stay:]) if not job.busy]
+) -> list[_RunGroup]:
+    """Return the groups to remove by the criteria of `prune`; groups with a journal stay."""
+    kept_count = keep_last or (0 if derived else 1)
+    removable = [group for group in reversed(groups[kept_count:]) if not group.busy]
     if older_than_seconds is None and max_bytes is None:
-        return free
-    go: list[_Job] = []
+        return removable
+    removed: list[_RunGroup] = []
     if older_than_seconds is not None:
-        before = time.time_ns() - int(older_than_seconds * _NANOSECONDS)
-        go = [job for job in free if job.started < before]
+        limit = time.time_ns() - int(older_than_seconds * _NANOSECONDS)
+        removed = [group for group in removable if group.started < limit]
     if max_bytes is not None:
-        total = sum(size for job in jobs if job not in go for size in job.sizes)
-        for job in free:
-            if total > max_bytes and job not in go:
-                go.append(job)
-                total -= sum(job.sizes)
-    return go
+        remaining_bytes = sum(
+            size for group in groups if group not in removed for size in group.sizes
+        )
+        for group in removable:
+            if remaining_bytes > max_bytes and group not in removed:
+                removed.append(group)
+                remaining_bytes -= sum(group.sizes)
+    return removed
 
 
-def _passes(trace: Trace, run_id: str) -> tuple[str, ...]:
+def _repeatable_passes(trace: Trace, run_id: str) -> tuple[str, ...]:
     passes = trace.passes(run_id).items()
     return tuple(name for name, settings in passes if not made_by_the_run(name, settings))
 
 
-def _drop_passes(trace: Trace, dropped: Iterable[Dropped]) -> None:
+def _remove_passes(trace: Trace, dropped: Iterable[PrunedRun]) -> None:
     for run in dropped:
         for name in run.passes:
             carry_out(trace.path, commit(trace.path, Replacement(run.run_id, name, {})))
 
 
-def _drop_runs(trace: Trace, runs: Sequence[str]) -> None:
+def _remove_runs(trace: Trace, runs: Sequence[str]) -> None:
     """Remove runs, after copying artifacts that remaining runs need."""
-    _hand_over_artifacts(trace, runs)
+    _copy_needed_artifacts(trace, runs)
     carry_out_removal(trace.path, commit_removal(trace.path, runs))
 
 
-def _hand_over_artifacts(trace: Trace, runs: Sequence[str]) -> None:
-    """Copy artifacts that only removed runs hold to one of the remaining runs that need them."""
-    stay = [run for run in trace.runs if run.run_id not in set(runs)]
-    sharing = [run.run_id for run in stay if SHARED in run.settings]
+def _copy_needed_artifacts(trace: Trace, runs: Sequence[str]) -> None:
+    """Copy each artifact that only `runs` hold into a remaining run that refers to it."""
+    remaining_runs = [run for run in trace.runs if run.run_id not in set(runs)]
+    sharing_runs = [run.run_id for run in remaining_runs if SHARED in run.settings]
     lost = (
-        _artifacts_in(trace, runs) - _artifacts_in(trace, [run.run_id for run in stay])
-        if sharing
+        _stored_artifacts(trace, runs)
+        - _stored_artifacts(trace, [run.run_id for run in remaining_runs])
+        if sharing_runs
         else set()
     )
-    for run_id in sharing:
+    for run_id in sharing_runs:
         rows = trace.table("artifacts", [run_id])
-        missing = lost.intersection(rows["sha256"].to_pylist())
-        if not missing:
+        needed = lost.intersection(rows["sha256"].to_pylist())
+        if not needed:
             continue
-        rows = rows.filter(pc.is_in(rows["sha256"], pa.array(sorted(missing), pa.string())))
+        rows = rows.filter(pc.is_in(rows["sha256"], pa.array(sorted(needed), pa.string())))
         table = TABLES["artifacts"]
         numbers = part_numbers(run_folder(trace.path, table.name, run_id))
         write_part(
@@ -226,11 +241,11 @@ def _hand_over_artifacts(trace: Trace, runs: Sequence[str]) -> None:
             captured_facts("artifacts", run_id),
             conformed(table, rows.drop_columns(["run"]).sort_by("sha256")).to_batches(),
         )
-        lost -= missing
+        lost -= needed
 
 
-def _artifacts_in(trace: Trace, runs: Sequence[str]) -> set[str]:
-    """Return the hashes of the artifacts in files of runs."""
+def _stored_artifacts(trace: Trace, runs: Sequence[str]) -> set[str]:
+    """Return the hashes of the artifacts whose content is stored in these runs."""
     hashes: set[str] = set()
     for run_id in runs:
         rows = run_rows(trace.path, TABLES["artifacts"], run_id, ("sha256",), quietly)
@@ -238,19 +253,19 @@ def _artifacts_in(trace: Trace, runs: Sequence[str]) -> set[str]:
     return hashes
 
 
-def _size(trace: Trace, run_id: str, *, derived: bool = False) -> int:
-    """Return the bytes of a run's files, or only of derived files."""
+def _stored_bytes(trace: Trace, run_id: str, *, derived: bool = False) -> int:
+    """Return the bytes of a run's files, or only of parts of passes that can be repeated."""
     out, total = trace.path, 0
-    passes = _passes(trace, run_id) if derived else ()
+    passes = _repeatable_passes(trace, run_id) if derived else ()
     for table in (*TABLES, *client_folders(out)):
         folder = run_folder(out, table, run_id)
         files: Iterable[Path] = folder.iterdir() if folder.is_dir() else ()
         if derived:
             files = pass_parts(folder)
-            files = [path for path in files if _pass_of(path) in passes]
+            files = [path for path in files if _pass_name(path) in passes]
         total += sum(path.stat().st_size for path in files if path.is_file())
     return total
 
 
-def _pass_of(path: Path) -> str:
+def _pass_name(path: Path) -> str:
     return path.name.removeprefix("part-").rpartition("-")[0]

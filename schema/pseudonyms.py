@@ -10,10 +10,10 @@ _TELLING_NOTHING: Final = frozenset(
 
 
 class Pseudonyms:
-    """Maps names to pseudonyms, numbered in the order of first use."""
+    """Function from names to pseudonyms, which are numbered in the order of first use."""
 
     def __init__(self, prefix: str, suffixes: bool = False) -> None:
-        """Make an empty map; with `suffixes`, names are files, and `.py` is kept."""
+        """Create an empty map; pseudonyms begin with `prefix`. `suffixes` keeps a name's `.py`."""
         self._prefix = prefix
         self._suffixes = suffixes
         self._pseudonyms: dict[str, str] = {}
@@ -21,27 +21,27 @@ class Pseudonyms:
         self._count: dict[str, int] = {}
 
     def __call__(self, name: str) -> str:
-        """Return the pseudonym of a name."""
-        return name if name in _TELLING_NOTHING else self._of(name, self._prefix)
+        """Return a name's pseudonym, always the same one; generic names are returned unchanged."""
+        return name if name in _TELLING_NOTHING else self._pseudonym(name, self._prefix)
 
     def learn(self, prefix: str, names: Iterable[str | None]) -> None:
-        """Add names before others, with pseudonyms that begin with `prefix`."""
+        """Give pseudonyms with another prefix to these names, before their first use."""
         for name in names:
             if name and name not in _TELLING_NOTHING:
                 self._learned.add(name)
-                self._of(name, prefix)
+                self._pseudonym(name, prefix)
 
     def knows(self, name: str) -> bool:
-        """Return whether the name was learned, or tells nothing."""
+        """Return whether `learn` was called with the name, or the name is generic."""
         return name in self._learned or name in _TELLING_NOTHING
 
-    def _of(self, name: str, prefix: str) -> str:
+    def _pseudonym(self, name: str, prefix: str) -> str:
         if name not in self._pseudonyms:
             suffix = ".py" if self._suffixes and name.endswith(".py") else ""
             while True:
                 number = self._count[prefix] = self._count.get(prefix, 0) + 1
-                fresh = f"{prefix}{number}{suffix}"
-                if fresh not in self._learned:  # learned names stay if names are not left out
+                pseudonym = f"{prefix}{number}{suffix}"
+                if pseudonym not in self._learned:  # learned names stay if names are not left out
                     break
-            self._pseudonyms[name] = fresh
+            self._pseudonyms[name] = pseudonym
         return self._pseudonyms[name]

@@ -32,7 +32,7 @@ from kvtrace.schema.removal import carry_out_removal, unfinished_removals
 from kvtrace.schema.replacement import carry_out, unfinished
 from kvtrace.schema.sealing import Loss, seal_segment
 from kvtrace.schema.spool import spool_folder
-from kvtrace.schema.spooled import read_spool, take_in
+from kvtrace.schema.spooled import add_spool_to_journal, read_spool
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
@@ -45,7 +45,7 @@ _TICK_SECONDS: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """Result of `recover`: sealed runs, and skipped runs (`left`) with the reason."""
+    """Result of `recover`: sealed runs, reasons by skipped run (`left`), and notes on losses."""
 
     sealed: tuple[str, ...] = ()
     left: dict[str, str] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Recovery:
 
 
 def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
-    """Seal the journals of dead processes; the rest of the trace does not change.
+    """Seal the runs of dead processes, complete plans and remove leftovers of killed processes.
 
     A run keeps its journal's facts about the end; without any, `ended` stays null and `ending` is
     "killed". Journals of living processes, and without `force` of processes on other hosts, which
@@ -67,36 +67,38 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
     folder = Path(out) if _has_only_spools(Path(out)) else open_trace(out).path
     refuse_links(folder)
     sealed: list[str] = []
-    left: dict[str, str] = {}
+    skipped: dict[str, str] = {}
     notes: list[str] = []
     for run_id in sorted({*run_ids(folder / JOURNAL), *spooled_runs(folder)}):
         try:
             row = _provisional_row(folder, run_id)
             reason = None if _is_sealed(folder, run_id) else may_live(folder, run_id, row, force)
             if reason is not None:
-                left[run_id] = reason
+                skipped[run_id] = reason
                 continue
             if row is None and not journal_folder(folder, run_id).exists():
                 shutil.rmtree(spool_folder(folder, run_id))  # killed before a byte was written
                 continue
-            _seal(folder, run_id, row, notes)
+            _seal_run(folder, run_id, row, notes)
             sealed.append(run_id)
         except FileNotFoundError:
-            left[run_id] = "its process, or another kvtrace trace recover, is sealing it right now"
+            skipped[run_id] = (
+                "its process, or another kvtrace trace recover, is sealing it right now"
+            )
         except OSError as error:
             raise TraceWriteError(
                 f"run {run_id} in {folder} cannot be sealed ({error.strerror or error}); make "
                 "room and run kvtrace trace recover again, the journal is still there"
             ) from error
         except KvtraceError as error:
-            left[run_id] = str(error)
-    _finish_replacements(folder, notes)
-    _remove_leavings(folder)
-    return Recovery(tuple(sealed), left, tuple(notes))
+            skipped[run_id] = str(error)
+    _complete_plans(folder, notes)
+    _remove_leftovers(folder)
+    return Recovery(tuple(sealed), skipped, tuple(notes))
 
 
 def _has_only_spools(folder: Path) -> bool:
-    """Return whether a folder has only spools, of processes that died before their journal."""
+    """Return whether a folder has spools, but no run with a row or journal."""
     if run_ids(folder / "runs") or run_ids(folder / JOURNAL):
         return False
     return bool(spooled_runs(folder))
@@ -109,9 +111,14 @@ def _provisional_row(folder: Path, run_id: str) -> dict[str, Any] | None:
 
 
 def may_live(out: Path, run_id: str, row: dict[str, Any] | None, force: bool = False) -> str | None:
-    """Return why a run with a journal may still be recording, or None if its process is dead."""
+    """Return the reason why a run may still be recording, or None if its process is dead.
+
+    `force` takes processes on other hosts, and without a row of `runs`, for dead.
+    """
     if row is None or row.get("pid") is None:
-        age = time.time() - _last_change(journal_folder(out, run_id), spool_folder(out, run_id))
+        age = time.time() - _last_write_seconds(
+            journal_folder(out, run_id), spool_folder(out, run_id)
+        )
         return "its process has just started" if age < _NEWBORN_SECONDS and not force else None
     if row["host"] not in (None, platform.node()):
         if force:
@@ -122,15 +129,15 @@ def may_live(out: Path, run_id: str, row: dict[str, Any] | None, force: bool = F
     return f"its process {row['pid']} is still running"
 
 
-def _last_change(*folders: Path) -> float:
-    """Return when a journal or its spool was last written, in seconds since 1970."""
-    existing = [folder for folder in folders if folder.exists()]
-    paths = (path for folder in existing for path in (folder, *folder.iterdir()))
+def _last_write_seconds(*folders: Path) -> float:
+    """Return the newest modification time in folders that exist, in seconds since 1970."""
+    existing_folders = [folder for folder in folders if folder.exists()]
+    paths = (path for folder in existing_folders for path in (folder, *folder.iterdir()))
     return max(path.stat().st_mtime for path in paths)
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process of that id runs on this machine."""
+    """Return whether a process with this id runs on this machine; zombies do not count."""
     if os.name == "nt":
         return _is_running_on_windows(pid)
     try:
@@ -142,11 +149,11 @@ def is_running(pid: int) -> bool:
     return not _is_zombie(pid)
 
 
-def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) -> None:
-    """Seal a run: first parts, then messages about losses, then the run's own row."""
+def _seal_run(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) -> None:
+    """Seal a run: first parts, then messages about losses, then the run's row; add to `notes`."""
     if not _is_sealed(out, run_id):
-        taken_in = take_in(out, run_id)
-        notes += [] if taken_in is None else [f"run {run_id}: {taken_in}"]
+        added_text = add_spool_to_journal(out, run_id)
+        notes += [] if added_text is None else [f"run {run_id}: {added_text}"]
         row = row or journal_runs_row(out, run_id, quietly)
     losses = _seal_segments(out, run_id)
     messages = [loss.message(out, run_id) for loss in losses]
@@ -154,16 +161,21 @@ def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) 
         notes += [f"run {run_id}: {message['text']}" for message in messages]
         _add_messages(out, run_id, messages)
     if not _is_sealed(out, run_id):  # sealed if killed before the journal was removed
-        facts = {name: value for name, value in (row or {}).items() if value is not None}
-        final = {"run_id": run_id, "schema_version": FORMAT_VERSION, "ending": "killed", **facts}
-        lost = sum(loss.rows for loss in losses if loss.table != "runs")
-        if lost:
-            final["dropped_rows"] = final.get("dropped_rows", 0) + lost
+        known_columns = {name: value for name, value in (row or {}).items() if value is not None}
+        final_row = {
+            "run_id": run_id,
+            "schema_version": FORMAT_VERSION,
+            "ending": "killed",
+            **known_columns,
+        }
+        lost_rows = sum(loss.rows for loss in losses if loss.table != "runs")
+        if lost_rows:
+            final_row["dropped_rows"] = final_row.get("dropped_rows", 0) + lost_rows
         write_part(
             part_path(out, "runs", run_id, 0),
             TABLES["runs"],
             captured_facts("runs", run_id),
-            [batch_of_rows(TABLES["runs"], [final])],
+            [batch_of_rows(TABLES["runs"], [final_row])],
         )
     for loss in losses:
         loss.retire(out, run_id)
@@ -171,18 +183,18 @@ def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) 
 
 
 def _seal_segments(out: Path, run_id: str) -> list[Loss]:
-    """Write the parts of every table but `runs`; return the losses."""
+    """Write segments of all tables but `runs` as parts; return losses in the journal."""
     by_table = segments(out, run_id)
-    unknown = sorted(by_table.keys() - TABLES.keys())
-    if unknown:
+    unknown_tables = sorted(by_table.keys() - TABLES.keys())
+    if unknown_tables:
         raise NewerFormat(
-            f"it has rows of {', '.join(unknown)}, which this kvtrace does not know; recover it "
-            "with a newer kvtrace"
+            f"it has rows of {', '.join(unknown_tables)}, unknown to this version; recover it with "
+            "a newer kvtrace"
         )
     losses = []
-    for name, numbered in by_table.items():
-        for number, segment in numbered.items():
-            path = None if name == "runs" else part_path(out, name, run_id, number)
+    for name, paths_by_number in by_table.items():
+        for segment_number, segment in paths_by_number.items():
+            path = None if name == "runs" else part_path(out, name, run_id, segment_number)
             facts = captured_facts(name, run_id)
             loss = seal_segment(segment, path, TABLES[name], facts)
             if loss is not None:
@@ -206,39 +218,43 @@ def _is_sealed(out: Path, run_id: str) -> bool:
     return bool(part_numbers(run_folder(out, "runs", run_id)))
 
 
-def _finish_replacements(out: Path, notes: list[str]) -> None:
-    kinds = (
+def _complete_plans(out: Path, notes: list[str]) -> None:
+    plan_kinds = (
         (
             unfinished_removals,
             carry_out_removal,
-            "runs that kvtrace trace prune was removing are gone",
+            "an interrupted kvtrace trace prune was completed: its runs are removed",
         ),
-        (unfinished, carry_out, "the results of a pass that was killed were put in place"),
+        (unfinished, carry_out, "the results of a killed pass were put in place"),
     )
-    for path, finish, text in ((path, f, text) for plans, f, text in kinds for path in plans(out)):
+    for path, complete, note in (
+        (path, carry, note)
+        for unfinished_of, carry, note in plan_kinds
+        for path in unfinished_of(out)
+    ):
         try:
-            finish(out, path)
-            notes.append(text)
+            complete(out, path)
+            notes.append(note)
         except KvtraceError as error:
             notes.append(str(error))
         except OSError as error:
             raise TraceWriteError(
-                f"what was begun in {out} cannot be finished ({error.strerror or error}); run "
-                "kvtrace trace recover again"
+                f"interrupted changes of {out} cannot be completed ({error.strerror or error}); "
+                "run kvtrace trace recover again"
             ) from error
 
 
-def _remove_leavings(out: Path) -> None:
+def _remove_leftovers(out: Path) -> None:
     for name in (*TABLES, *client_folders(out)):
         for run_id in run_ids(out / name):
             for path, process in left_behind(run_folder(out, name, run_id)):
                 if not is_running(process):
                     discard(path)
-    remove_left_compactions(out)
+    remove_dead_compactions(out)
 
 
-def remove_left_compactions(out: Path) -> None:
-    """Remove the folders of killed compactions; no file in them belongs to the trace."""
+def remove_dead_compactions(out: Path) -> None:
+    """Remove the folders of compactions whose process is dead; their files are copies."""
     for path, process in compaction_folders(out):
         if not is_running(process):
             shutil.rmtree(path, ignore_errors=True)
@@ -255,13 +271,13 @@ def _is_alive(pid: int, started: int | None) -> bool:
 
 
 def _is_zombie(pid: int) -> bool:
-    """Whether the process has ended and only waits for its parent to notice (Linux: proc(5))."""
+    """Return whether a process has ended, but is still listed for its parent (Linux: proc(5))."""
     fields = _stat_fields(pid)
     return fields is not None and fields[0] == "Z"
 
 
 def _process_start(pid: int) -> float | None:
-    """When a process began, in seconds since 1970; None where the system does not say.
+    """Return when a process began, in seconds since 1970; None on systems without /proc.
 
     From field 22 of /proc/PID/stat, in clock ticks since boot, and btime of /proc/stat: proc(5).
     """
@@ -275,7 +291,7 @@ def _process_start(pid: int) -> float | None:
 
 
 def _stat_fields(pid: int) -> list[str] | None:
-    """The fields of /proc/PID/stat from the third (state) on; None where there is no such file."""
+    """Return the fields of /proc/PID/stat from the third (state) on; None without such a file."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except OSError:

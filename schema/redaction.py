@@ -58,7 +58,7 @@ REDACTED: Final = "redacted"
 RewriteIr = Callable[[str, str, Callable[[str], str], Callable[[str], str]], str | None]
 
 #: A number, a truth value or an element type; harmless literals are tuples of these, or one.
-_HARMLESS: Final = re.compile(
+_LITERAL_WITHOUT_NAMES: Final = re.compile(
     r"True|False|None|-?inf|nan|-?\d[-+.\de]*|(?:torch\.)?[a-z]{1,8}\d[a-z0-9_]{0,8}"
 )
 _BETWEEN: Final = re.compile(r"[(), ]+")
@@ -66,13 +66,13 @@ _SLASH: Final = re.compile(r"[/\\]")
 #: Key of `runs.versions` with the operating system's build, which may identify a host.
 _PLATFORM: Final = "platform"
 #: Keys of compile options that may hold names: those for names, and a backend's (`inductor.…`).
-_NAMED: Final = re.compile(r"names?$|\.")
+_KEYS_WITH_NAMES: Final = re.compile(r"names?$|\.")
 _COMPILERS_OWN: Final = frozenset(("backend_name",))
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """Result of `redact`: kinds left out, runs of the copy, and passes to run again."""
+    """Result of `redact`: kinds left out, runs, names of passes to run again on the copy."""
 
     left_out: tuple[Private, ...]
     runs: tuple[str, ...]
@@ -100,7 +100,7 @@ def redact(
     """
     folder, target = open_trace(trace).path, Path(out)
     if not left_out:
-        raise BadSetting(f"say what is to be left out: --{', --'.join(PRIVATE)}, or --all")
+        raise BadSetting(f"say what to leave out: --{', --'.join(PRIVATE)}, or --all")
     if target.exists() or target.is_symlink():
         raise BadSetting(f"{target} already exists; name a new folder")
     if folder.resolve() in target.resolve().parents:
@@ -112,21 +112,21 @@ def redact(
         )
     work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        redaction = _Copy(folder, work, frozenset(left_out), rewrite).written()
+        redaction = _RedactedCopy(folder, work, frozenset(left_out), rewrite).write()
         work.rename(target)
         sync_folder(target.parent)
     except OSError as error:
         raise TraceWriteError(
-            f"the copy {target} cannot be written ({error.strerror or error}); "
-            f"{folder} is as it was"
+            f"the copy {target} cannot be written ({error.strerror or error}); {folder} is "
+            "unchanged"
         ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
     return redaction
 
 
-class _Copy:
-    """The copy while it is written."""
+class _RedactedCopy:
+    """Writer of a redacted copy, with the pseudonyms and new ids assigned so far."""
 
     def __init__(
         self, source: Path, out: Path, left_out: frozenset[Private], rewrite: RewriteIr
@@ -145,12 +145,12 @@ class _Copy:
         self._unreadable_ir = 0
         self._passes: set[str] = set()
 
-    def written(self) -> Redaction:
-        """Write all tables, beginning with those that others refer to."""
+    def write(self) -> Redaction:
+        """Write all tables to `out`, first tables that others refer to; return the result."""
         runs = run_ids(self._source / "runs")
         for name in ("kernels", "calls"):
             for run_id in runs:
-                self._learn_names(run_id, name)
+                self._assign_pseudonyms(run_id, name)
         for name in sorted(TABLES, key=lambda name: name not in ("artifacts", "stacks")):
             for run_id in runs:
                 self._write_table(TABLES[name], run_id)
@@ -161,8 +161,8 @@ class _Copy:
         left_out = tuple(kind for kind in PRIVATE if kind in self._left_out)
         return Redaction(left_out, runs, tuple(sorted(self._passes)), self._unreadable_ir)
 
-    def _learn_names(self, run_id: str, name: str) -> None:
-        """Learn the names of kernels and arguments, before names that only occur in IR."""
+    def _assign_pseudonyms(self, run_id: str, name: str) -> None:
+        """Give pseudonyms (kernel1, arg1 …) to the names in a run's table `kernels` or `calls`."""
         for path in part_numbers(run_folder(self._source, name, run_id)).values():
             for batch in merged_rows([path], TABLES[name]):
                 if name == "calls":
@@ -178,8 +178,8 @@ class _Copy:
         if ROWS.get(table.name, frozenset()) & self._left_out:
             return
         folder = run_folder(self._source, table.name, run_id)
-        for number, path in part_numbers(folder).items():
-            self._write_part(table, path, part_path(self._out, table.name, run_id, number))
+        for part_number, path in part_numbers(folder).items():
+            self._write_part(table, path, part_path(self._out, table.name, run_id, part_number))
         for path in pass_parts(folder):
             with open_part(path) as file:
                 facts = part_facts(file, path, table.name)
@@ -197,50 +197,53 @@ class _Copy:
         facts = replace(facts, format_version=FORMAT_VERSION, settings=settings or {})
         batches: Iterator[pa.RecordBatch]
         if table.name == "artifacts":
-            batches = iter(self._artifact_rows(source, table).to_batches())
+            batches = iter(self._redacted_artifacts(source, table).to_batches())
         else:
-            rows = (self._redacted(table, batch) for batch in merged_rows([source], table))
+            rows = (self._redacted_batch(table, batch) for batch in merged_rows([source], table))
             if table.name == "stacks":  # sorted by ids, which are new
-                whole = pa.Table.from_batches(list(rows), table.schema)
-                rows = iter(sorted_rows(whole, table).to_batches())
+                stacks = pa.Table.from_batches(list(rows), table.schema)
+                rows = iter(sorted_rows(stacks, table).to_batches())
             batches = rows
         write_part(target, table, facts, batches)
 
     # Artifacts and their contents.
 
-    def _artifact_rows(self, source: Path, table: Table) -> pa.Table:
+    def _redacted_artifacts(self, source: Path, table: Table) -> pa.Table:
         rewritten = []
         for batch in merged_rows([source], table):
             for row in batch.to_pylist():
                 if row["sha256"] is None:
                     continue  # nothing refers to it
-                fresh = self._artifact(row, str(source))
-                self._artifacts[row["sha256"]] = None if fresh is None else fresh["sha256"]
-                if fresh is not None:
-                    rewritten.append(fresh)
-        once = {row["sha256"]: row for row in rewritten}
-        return sorted_rows(pa.Table.from_pylist(list(once.values()), table.schema), table)
+                artifact = self._redacted_artifact(row, str(source))
+                self._artifacts[row["sha256"]] = None if artifact is None else artifact["sha256"]
+                if artifact is not None:
+                    rewritten.append(artifact)
+        by_hash = {row["sha256"]: row for row in rewritten}
+        return sorted_rows(pa.Table.from_pylist(list(by_hash.values()), table.schema), table)
 
-    def _artifact(self, row: dict[str, Any], source: str) -> dict[str, Any] | None:
+    def _redacted_artifact(self, row: dict[str, Any], source: str) -> dict[str, Any] | None:
         kind = row["kind"]
         if kind not in IR_KINDS:
-            tells = ARTIFACTS.get(kind, UNKNOWN_ARTIFACT)
-            return None if tells & self._left_out else row
+            private_contents = ARTIFACTS.get(kind, UNKNOWN_ARTIFACT)
+            return None if private_contents & self._left_out else row
         if not {"source", "paths", "names"} & self._left_out:
             return row
         if row["bytes"] is None or row["size_bytes"] is None:
             return None  # there is nothing to rewrite
         content = artifact_content(row["sha256"], row["size_bytes"], row["bytes"], source)
-        file = self._files if "paths" in self._left_out else _itself
+        replace_path = self._files if "paths" in self._left_out else _unchanged
         text = content.decode("utf-8", "surrogateescape")
-        fresh = self._rewrite(kind, text, file, self._name_in_ir)
-        if fresh is None:
+        rewritten = self._rewrite(kind, text, replace_path, self._redacted_ir_name)
+        if rewritten is None:
             self._unreadable_ir += 1
             return None
-        return artifact_row(kind, fresh.encode("utf-8", "surrogateescape"))
+        return artifact_row(kind, rewritten.encode("utf-8", "surrogateescape"))
 
-    def _name_in_ir(self, name: str) -> str:
-        """Return the replacement of a name; names of kernels and arguments are no source."""
+    def _redacted_ir_name(self, name: str) -> str:
+        """Return the replacement of a name in IR.
+
+        If only source is left out, names of kernels and arguments stay.
+        """
         if "names" in self._left_out:
             return self._names(name)
         if "source" in self._left_out and not self._names.knows(name):
@@ -249,29 +252,29 @@ class _Copy:
 
     # Columns.
 
-    def _redacted(self, table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _redacted_batch(self, table: Table, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns = []
         for column in table.columns:
             values = batch.column(column.name)
-            change = self._change(table.name, column.name)
+            change = self._redaction_of_column(table.name, column.name)
             if change is not None:
-                values = _changed(values, column.type, change)
+                values = _mapped_values(values, column.type, change)
             elif pa.types.is_dictionary(column.type):  # no more entries than are used
                 values = values.cast(pa.string()).dictionary_encode().cast(column.type)
             columns.append(values)
-        fresh = pa.RecordBatch.from_arrays(columns, schema=table.schema)
+        redacted = pa.RecordBatch.from_arrays(columns, schema=table.schema)
         if table.name == "stacks" and {"paths", "names"} & self._left_out:
-            return self._with_new_ids(fresh)
-        return fresh
+            return self._with_new_stack_ids(redacted)
+        return redacted
 
-    def _with_new_ids(self, stacks: pa.RecordBatch) -> pa.RecordBatch:
-        listed = stacks.column("frames").to_pylist()
-        ids = [stack_id([frame or {} for frame in frames or ()]) for frames in listed]
+    def _with_new_stack_ids(self, stacks: pa.RecordBatch) -> pa.RecordBatch:
+        frame_lists = stacks.column("frames").to_pylist()
+        ids = [stack_id([frame or {} for frame in frames or ()]) for frames in frame_lists]
         self._stacks.update(zip(stacks.column("stack_id").to_pylist(), ids, strict=True))
         return stacks.set_column(0, stacks.schema.field(0), pa.array(ids, pa.int64()))
 
-    def _change(self, table: str, column: str) -> Callable[[Any], Any] | None:
-        """Return the function that redacts each value of a column; None if the column stays."""
+    def _redaction_of_column(self, table: str, column: str) -> Callable[[Any], Any] | None:
+        """Return the function from each value of a column to its replacement; None if all stay."""
         fields = {
             name.removeprefix(column).removeprefix("."): leaf
             for name, leaf in LEAVES[table].items()
@@ -280,22 +283,22 @@ class _Copy:
         if not fields or (table, column) == ("stacks", "stack_id"):
             return None
         if "" in fields:
-            return partial(self._value, fields[""], {})
-        return partial(self._entries, fields)
+            return partial(self._redacted_value, fields[""], {})
+        return partial(self._redacted_entries, fields)
 
-    def _entries(self, fields: dict[str, Leaf], entries: Any) -> Any:
+    def _redacted_entries(self, fields: dict[str, Leaf], entries: Any) -> Any:
         return entries and [
             entry
             and {
-                name: self._value(fields[name], entry, value) if name in fields else value
+                name: self._redacted_value(fields[name], entry, value) if name in fields else value
                 for name, value in entry.items()
             }
             for entry in entries
         ]
 
-    def _value(self, leaf: Leaf, entry: dict[str, Any], value: Any) -> Any:
+    def _redacted_value(self, leaf: Leaf, entry: dict[str, Any], value: Any) -> Any:
         if leaf.action == "settings":
-            return self._settings(dict(value or ()))
+            return self._redacted_settings(dict(value or ()))
         if value is None:
             return None
         if leaf.action == "text":
@@ -312,60 +315,69 @@ class _Copy:
         if leaf.action in pseudonyms:
             return pseudonyms[leaf.action](value)
         if leaf.action == "literal":
-            return self._literal(entry, value)
-        return self._facts(value) if leaf.action == "facts" else None
+            return self._redacted_literal(entry, value)
+        return self._redacted_facts(value) if leaf.action == "facts" else None
 
-    def _literal(self, entry: dict[str, Any], value: str) -> str | None:
-        """Return a redacted argument value; a compiled-in value stays if it is a number."""
+    def _redacted_literal(self, entry: dict[str, Any], value: str) -> str | None:
+        """Return the replacement of an argument's value (`calls.args.scalar`), or None.
+
+        Compiled-in values stay if they consist of numbers, types and truth values.
+        """
         if "scalars" in self._left_out and entry.get("kind") in ("scalar", "other"):
             return None
         if entry.get("kind") == "descriptor" or not {"source", "paths", "names"} & self._left_out:
             return value
         return value if _is_harmless(value) else REDACTED
 
-    def _facts(self, facts: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    def _redacted_facts(self, facts: list[tuple[str, str]]) -> list[tuple[str, str]]:
         return [
-            (key, self._fact(key, value))
+            (key, self._redacted_fact(key, value))
             for key, value in facts
             if not (key == _PLATFORM and "host" in self._left_out)
             and not ("paths" in self._left_out and _SLASH.search(value or ""))
         ]
 
-    def _fact(self, key: str, value: str) -> str:
-        """Return a redacted fact; only `_NAMED` keys have names that the user chose."""
-        if "names" not in self._left_out or not _NAMED.search(key) or key in _COMPILERS_OWN:
+    def _redacted_fact(self, key: str, value: str) -> str:
+        """Return a fact's value; a pseudonym for keys that may have names from the user."""
+        if (
+            "names" not in self._left_out
+            or not _KEYS_WITH_NAMES.search(key)
+            or key in _COMPILERS_OWN
+        ):
             return value
         return value if _is_harmless(value) else self._names(value)
 
-    def _settings(self, settings: dict[str, str]) -> list[tuple[str, str]]:
-        """Return the redacted settings, with all kinds that are left out, now and before."""
-        before = settings.pop(REDACTED, "").split(",")
+    def _redacted_settings(self, settings: dict[str, str]) -> list[tuple[str, str]]:
+        """Return redacted settings; `REDACTED` lists the kinds left out, in earlier copies too."""
+        redacted_before = settings.pop(REDACTED, "").split(",")
         if "names" in self._left_out and settings.get("kernels", "*") != "*":
             settings["kernels"] = REDACTED
         if "names" in self._left_out and "kernel:" in settings.get("check", ""):
             settings["check"] = REDACTED
-        gone = [kind for kind in PRIVATE if kind in self._left_out or kind in before]
-        return [*self._facts(list(settings.items())), (REDACTED, ",".join(gone))]
+        redacted_kinds = [
+            kind for kind in PRIVATE if kind in self._left_out or kind in redacted_before
+        ]
+        return [*self._redacted_facts(list(settings.items())), (REDACTED, ",".join(redacted_kinds))]
 
 
-def _changed(values: pa.Array, kind: pa.DataType, change: Callable[[Any], Any]) -> pa.Array:
-    """Return values changed one by one by `change`."""
+def _mapped_values(values: pa.Array, kind: pa.DataType, change: Callable[[Any], Any]) -> pa.Array:
+    """Return an array of type `kind` with `change` applied to every value (once per text)."""
     if pa.types.is_nested(kind):
         return pa.array([change(value) for value in values.to_pylist()], kind)
     is_name = pa.types.is_dictionary(kind)
-    coded = values.cast(pa.string()).dictionary_encode()
-    fresh = [change(value) for value in coded.dictionary.to_pylist()]
-    texts = pa.array(fresh, coded.dictionary.type).take(coded.indices)
+    encoded = values.cast(pa.string()).dictionary_encode()
+    new_texts = [change(value) for value in encoded.dictionary.to_pylist()]
+    texts = pa.array(new_texts, encoded.dictionary.type).take(encoded.indices)
     return texts.dictionary_encode().cast(kind) if is_name else texts
 
 
 def _is_harmless(literal: str) -> bool:
-    return all(map(_HARMLESS.fullmatch, filter(None, _BETWEEN.split(literal))))
+    return all(map(_LITERAL_WITHOUT_NAMES.fullmatch, filter(None, _BETWEEN.split(literal))))
 
 
 def _pass_name(path: Path) -> str:
     return path.name.removeprefix("part-").rpartition("-")[0]
 
 
-def _itself(text: str) -> str:
+def _unchanged(text: str) -> str:
     return text

@@ -23,32 +23,32 @@ class Reference:
     key: str
     values: Callable[[pa.ChunkedArray], pa.Array | pa.ChunkedArray]
 
-    def named(self, trace: "Trace", run_id: str) -> Iterator[pa.Array]:
-        """Yield the distinct values of the column in a run, by piece; errors as `Trace.table`."""
+    def referenced_values(self, trace: "Trace", run_id: str) -> Iterator[pa.Array]:
+        """Yield the distinct values of each piece of the column; errors as `Trace.table`."""
         for piece in trace.pieces(self.table, [run_id], [self.column]):
             values = pc.unique(self.values(piece.column(self.column))).drop_null()
             # Dictionaries differ from piece to piece.
             yield values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
-def itself(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column unchanged: the values themselves are references."""
+def unchanged(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return the column unchanged, for columns whose values are references."""
     return column
 
 
-def _field_of_entries(name: str) -> Callable[[pa.ChunkedArray], pa.Array]:
+def _entry_field(name: str) -> Callable[[pa.ChunkedArray], pa.Array]:
     return lambda column: pc.struct_field(pc.list_flatten(column.combine_chunks()), name)
 
 
 #: Tables with rows about single launches.
-_OF_LAUNCHES: Final = (
+_LAUNCH_TABLES: Final = (
     "contents", "checked_launches", "checked_memory", "digests", "non_finite", "checks",
 )  # fmt: skip
 
 REFERENCES: Final = (
-    Reference("calls", "kernel_id", "kernels", "kernel_id", itself),
+    Reference("calls", "kernel_id", "kernels", "kernel_id", unchanged),
     *(
-        Reference(table, "call_id", "calls", "call_id", itself)
+        Reference(table, "call_id", "calls", "call_id", unchanged)
         for table in (
             "launches",
             "gpu_kernels",
@@ -56,25 +56,25 @@ REFERENCES: Final = (
             "accesses",
             "loops",
             "findings",
-            *_OF_LAUNCHES,
+            *_LAUNCH_TABLES,
         )
     ),
-    *(Reference(table, "seq", "launches", "seq", itself) for table in _OF_LAUNCHES),
-    Reference("checked_memory", "seq", "checked_launches", "seq", itself),
-    Reference("gpu_kernels", "launch_seq", "launches", "seq", itself),
+    *(Reference(table, "seq", "launches", "seq", unchanged) for table in _LAUNCH_TABLES),
+    Reference("checked_memory", "seq", "checked_launches", "seq", unchanged),
+    Reference("gpu_kernels", "launch_seq", "launches", "seq", unchanged),
     *(
-        Reference(table, "artifact", "artifacts", "sha256", itself)
+        Reference(table, "artifact", "artifacts", "sha256", unchanged)
         for table in ("contents", "checked_memory")
     ),
     *(
-        Reference(table.name, "stack_id", "stacks", "stack_id", itself)
+        Reference(table.name, "stack_id", "stacks", "stack_id", unchanged)
         for table in TABLES.values()
         if table.name != "stacks" and "stack_id" in table.schema.names
     ),
-    Reference("kernels", "source_artifact", "artifacts", "sha256", itself),
-    Reference("kernels", "files", "artifacts", "sha256", _field_of_entries("artifact")),
-    Reference("kernels", "stages", "artifacts", "sha256", _field_of_entries("artifact")),
-    Reference("calls", "args", "artifacts", "sha256", _field_of_entries("value_artifact")),
+    Reference("kernels", "source_artifact", "artifacts", "sha256", unchanged),
+    Reference("kernels", "files", "artifacts", "sha256", _entry_field("artifact")),
+    Reference("kernels", "stages", "artifacts", "sha256", _entry_field("artifact")),
+    Reference("calls", "args", "artifacts", "sha256", _entry_field("value_artifact")),
 )
 
 
@@ -84,6 +84,6 @@ def artifacts_named(trace: "Trace", run_id: str) -> set[str]:
         digest
         for reference in REFERENCES
         if reference.target == "artifacts"
-        for piece in reference.named(trace, run_id)
+        for piece in reference.referenced_values(trace, run_id)
         for digest in piece.to_pylist()
     }

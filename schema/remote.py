@@ -16,7 +16,7 @@ _ADDRESS: Final = re.compile(r"([a-z][a-z0-9]+):/+.+")
 
 
 class RemoteFolder(Protocol):
-    """A remote trace; `root` is the local folder for its files."""
+    """A remote trace, with the local folder `root` to which its files are downloaded."""
 
     @property
     def address(self) -> str:
@@ -27,7 +27,7 @@ class RemoteFolder(Protocol):
         """The local folder."""
 
     def entries(self, folder: Path) -> list[Path]:
-        """Return the entries of a folder as local paths; nothing is downloaded."""
+        """Return the local paths of a folder's remote entries; nothing is downloaded."""
 
     def fetch(self, paths: Iterable[Path]) -> None:
         """Download files; files that do not exist remotely stay missing."""
@@ -43,7 +43,7 @@ _OPENED: dict[Path, RemoteFolder] = {}
 
 
 def is_remote(address: str) -> bool:
-    """Return whether an address is that of a store; one slash of `//` suffices, as Path drops one.
+    """Return whether an address begins with `scheme:/`; a `Path` has dropped a slash of `//`.
 
     Raises:
         TraceNotFound: the address has a scheme that no add-on opens.
@@ -56,7 +56,7 @@ def is_remote(address: str) -> bool:
         return True
     if Path(address).exists():
         return False
-    raise TraceNotFound(f"nothing here opens {match[1]} addresses; name a folder")
+    raise TraceNotFound(f"no installed add-on opens {match[1]} addresses; name a folder")
 
 
 def remote_folder(path: Path) -> RemoteFolder | None:

@@ -12,49 +12,51 @@ from pathlib import Path
 from typing import Any
 
 from kvtrace.schema.layout import client_folders, run_folder, sync_folder
-from kvtrace.schema.plans import checksum, commit_plan, read_plan, unfinished_plans
+from kvtrace.schema.plans import commit_plan, json_checksum, read_plan, unfinished_plans
 from kvtrace.schema.tables import TABLES
 
 
 def commit_removal(out: Path, runs: Sequence[str]) -> Path:
-    """Write the plan to disk, which commits it; after an OSError it will not happen."""
-    return commit_plan(out, "removal", {"runs": [*runs], "checksum": checksum([*runs])})
+    """Write a plan to remove runs, and return its path; from then on they will be removed."""
+    return commit_plan(out, "removal", {"runs": [*runs], "checksum": json_checksum([*runs])})
 
 
 def carry_out_removal(out: Path, path: Path) -> None:
-    """Execute a plan, or the rest of it; executing it twice changes nothing.
+    """Remove the runs of the plan at `path`, or the rest of them, and then the plan.
 
     Raises:
         DamagedFile: the file is not a plan.
         OSError: a step failed; the plan stays, to be completed later.
 
     """
-    runs = read_plan(path, _parsed, "call kvtrace trace prune again")
+    runs = read_plan(path, _checked_runs, "call kvtrace trace prune again")
     if runs is None:
         return
-    aside = path.with_suffix(".runs")  # a name that readers skip
-    aside.mkdir(exist_ok=True)
-    others = sorted({*TABLES, *client_folders(out)} - {"runs"})
+    removed_rows = path.with_suffix(".runs")  # a name that readers skip
+    removed_rows.mkdir(exist_ok=True)
+    other_tables = sorted({*TABLES, *client_folders(out)} - {"runs"})
     for run in runs:
-        row = run_folder(out, "runs", run)
-        if row.is_dir():
-            row.replace(aside / row.name)
+        row_folder = run_folder(out, "runs", run)
+        if row_folder.is_dir():
+            row_folder.replace(removed_rows / row_folder.name)
     sync_folder(out / "runs")
-    for folder in (run_folder(out, table, run) for run in runs for table in others):
+    for folder in (run_folder(out, table, run) for run in runs for table in other_tables):
         if folder.is_dir():
             shutil.rmtree(folder)
-    shutil.rmtree(aside)
+    shutil.rmtree(removed_rows)
     path.unlink(missing_ok=True)
 
 
 def unfinished_removals(out: Path) -> tuple[Path, ...]:
-    """Return the plans that are not completed."""
+    """Return the paths of plans of removals that are not completed."""
     return unfinished_plans(out, "removal")
 
 
-def _parsed(plan: Any) -> list[str]:
-    """Return the runs of a plan; ValueError if it names anything but runs."""
+def _checked_runs(plan: Any) -> list[str]:
+    """Return the run ids in a plan; ValueError if the checksum differs or an id is a path."""
     runs: list[str] = plan["runs"]
-    if plan["checksum"] != checksum(runs) or not all(re.fullmatch(r"[^/\\]+", run) for run in runs):
+    if plan["checksum"] != json_checksum(runs) or not all(
+        re.fullmatch(r"[^/\\]+", run) for run in runs
+    ):
         raise ValueError(runs)
     return runs

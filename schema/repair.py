@@ -25,88 +25,101 @@ RANGES: Final = {
     "runs": ("started", "ended"),
 }
 #: Tables whose rows each cost work: a small file may repeat one row very often.
-_ONCE: Final = frozenset({"kernels", "calls"})
+_UNIQUE_TABLES: Final = frozenset({"kernels", "calls"})
 
 
-def repaired(table: Table, rows: pa.Table, say: Callable[[str], None]) -> pa.Table:
-    """Return repaired rows; `say` receives a text about each kind of repair."""
+def repaired(table: Table, rows: pa.Table, report: Callable[[str], None]) -> pa.Table:
+    """Return rows without null keys and impossible values; `report` receives a text per repair."""
     for name in table.keys:
         if name in rows.column_names and rows.column(name).null_count:
-            lost = rows.column(name).null_count
+            null_count = rows.column(name).null_count
             rows = rows.filter(pc.is_valid(rows.column(name)))
-            say(f"{_counted(lost)} without {name}, and left out")
-    if table.name in _ONCE:
-        rows = _once(rows, table.keys[0], say)
-    for place, field in enumerate(rows.schema):
+            report(f"{_rows_text(null_count)} without {name}, and left out")
+    if table.name in _UNIQUE_TABLES:
+        rows = _first_rows(rows, table.keys[0], report)
+    for index, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
-            fresh, unknown = _valid_times(rows.column(place))
-            if unknown:
-                rows = rows.set_column(place, field, fresh)
-                say(f"{_counted(unknown)} with an impossible time {field.name}; treated as unknown")
+            repaired_column, invalid_count = _valid_times(rows.column(index))
+            if invalid_count:
+                rows = rows.set_column(index, field, repaired_column)
+                report(
+                    f"{_rows_text(invalid_count)} with an impossible time {field.name}; "
+                    "treated as unknown"
+                )
         elif pa.types.is_list(field.type) and pa.types.is_struct(field.type.value_type):
-            fresh, empty = _with_entries(rows.column(place))
-            if empty:
-                rows = rows.set_column(place, field, fresh)
-                say(f"{_counted(empty)} with entries of {field.name} that are empty")
-    return _forwards(table.name, rows, say)
+            repaired_column, changed_count = _without_null_entries(rows.column(index))
+            if changed_count:
+                rows = rows.set_column(index, field, repaired_column)
+                report(f"{_rows_text(changed_count)} with empty entries in {field.name}")
+    return _without_negative_times(table.name, rows, report)
 
 
-def _once(rows: pa.Table, key: str, say: Callable[[str], None]) -> pa.Table:
-    """Return the first row of each key."""
+def _first_rows(rows: pa.Table, key: str, report: Callable[[str], None]) -> pa.Table:
+    """Return rows without those whose key an earlier row has; `report` receives their number."""
     if key not in rows.column_names or pc.count_distinct(rows.column(key)).as_py() == len(rows):
         return rows
-    places = pa.table({"key": rows.column(key), "place": range(len(rows))})
-    first = places.group_by("key").aggregate([("place", "min")])["place_min"].sort()
-    say(f"{_counted(len(rows) - len(first))} with a {key} that an earlier row has; left out")
-    return rows.take(first)
+    indices = pa.table({"key": rows.column(key), "place": range(len(rows))})
+    first_indices = indices.group_by("key").aggregate([("place", "min")])["place_min"].sort()
+    report(
+        f"{_rows_text(len(rows) - len(first_indices))} with a {key} that "
+        "an earlier row has; left out"
+    )
+    return rows.take(first_indices)
 
 
-def _forwards(name: str, rows: pa.Table, say: Callable[[str], None]) -> pa.Table:
-    """Return rows with ends before begins, after a clock was set back, replaced by the begins."""
+def _without_negative_times(name: str, rows: pa.Table, report: Callable[[str], None]) -> pa.Table:
+    """Return rows in which each end before its begin is replaced by the begin."""
     begin, end = RANGES.get(name, ("", ""))
     if begin not in rows.column_names or end not in rows.column_names:
         return rows
     ends, begins = rows.column(end), rows.column(begin)
-    back = pc.fill_null(pc.less(ends, begins), False)
-    count = pc.sum(back).as_py() or 0
+    is_negative = pc.fill_null(pc.less(ends, begins), False)
+    count = pc.sum(is_negative).as_py() or 0
     if not count:
         return rows
-    say(f"{_counted(count)} with {end} before {begin}, since a clock was set back; treated as 0 ns")
-    place = rows.column_names.index(end)
-    return rows.set_column(place, rows.schema.field(place), pc.if_else(back, begins, ends))
+    report(
+        f"{_rows_text(count)} with {end} before {begin}, since a clock was set back; "
+        "treated as 0 ns"
+    )
+    end_index = rows.column_names.index(end)
+    return rows.set_column(
+        end_index, rows.schema.field(end_index), pc.if_else(is_negative, begins, ends)
+    )
 
 
 def _valid_times(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Return times with invalid ones as null, and the number of invalid times."""
-    plain = column.cast(pa.int64())
-    bounds = pc.min_max(plain)
-    least, most = bounds["min"].as_py(), bounds["max"].as_py()
-    if least is None or (least >= -LATEST and most <= LATEST):
+    """Return the column with times beyond +-`LATEST` as null, and the number of these times."""
+    nanoseconds = column.cast(pa.int64())
+    bounds = pc.min_max(nanoseconds)
+    earliest, latest = bounds["min"].as_py(), bounds["max"].as_py()
+    if earliest is None or (earliest >= -LATEST and latest <= LATEST):
         return column, 0
-    valid = pc.and_(pc.greater_equal(plain, -LATEST), pc.less_equal(plain, LATEST))
-    lost = pc.sum(pc.invert(valid)).as_py()
-    return pc.if_else(valid, plain, pa.scalar(None, pa.int64())).cast(column.type), lost
+    valid = pc.and_(pc.greater_equal(nanoseconds, -LATEST), pc.less_equal(nanoseconds, LATEST))
+    invalid_count = pc.sum(pc.invert(valid)).as_py()
+    return pc.if_else(valid, nanoseconds, pa.scalar(None, pa.int64())).cast(
+        column.type
+    ), invalid_count
 
 
-def _with_entries(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Return lists of structs without null entries, and the number of changed lists.
+def _without_null_entries(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """Return a column of lists of structs without null entries, and the number of changed lists.
 
     A null entry is replaced by an entry with null fields, so positions do not change.
     """
     if not any(chunk.flatten().null_count for chunk in column.chunks):
         return column, 0
-    fresh = []
+    chunks = []
     changed = 0
     for chunk in column.chunks:
-        listed: list[Any] = chunk.to_pylist()
-        for entries in listed:
-            holes = [i for i, entry in enumerate(entries or ()) if entry is None]
-            changed += bool(holes)
-            for hole in holes:
-                entries[hole] = dict.fromkeys(field.name for field in column.type.value_type)
-        fresh.append(pa.array(listed, column.type))
-    return pa.chunked_array(fresh, column.type), changed
+        lists: list[Any] = chunk.to_pylist()
+        for entries in lists:
+            null_indices = [i for i, entry in enumerate(entries or ()) if entry is None]
+            changed += bool(null_indices)
+            for null_index in null_indices:
+                entries[null_index] = dict.fromkeys(field.name for field in column.type.value_type)
+        chunks.append(pa.array(lists, column.type))
+    return pa.chunked_array(chunks, column.type), changed
 
 
-def _counted(count: int) -> str:
+def _rows_text(count: int) -> str:
     return f"{count:,} row{'' if count == 1 else 's'}"

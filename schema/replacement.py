@@ -19,7 +19,7 @@ from kvtrace.schema.layout import (
     run_folder,
     sync_folder,
 )
-from kvtrace.schema.plans import checksum, commit_plan, read_plan, unfinished_plans
+from kvtrace.schema.plans import commit_plan, json_checksum, read_plan, unfinished_plans
 from kvtrace.schema.tables import TABLES
 
 PASS_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
@@ -27,7 +27,7 @@ PASS_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """New files of a pass for a run: the temporary file's name by table."""
+    """New files of a pass for a run: `fresh` has the temporary file's name by table."""
 
     run: str
     pass_name: str
@@ -35,30 +35,30 @@ class Replacement:
 
 
 def commit(out: Path, replacement: Replacement) -> Path:
-    """Write the plan to disk, which commits it; after an OSError it will not happen."""
+    """Write the plan of a replacement, and return its path; from then on it will be completed."""
     plan = asdict(replacement)
-    return commit_plan(out, "replacement", plan | {"checksum": checksum(plan)})
+    return commit_plan(out, "replacement", plan | {"checksum": json_checksum(plan)})
 
 
 def carry_out(out: Path, path: Path) -> None:
-    """Execute a plan, or the rest of it; executing it twice changes nothing.
+    """Replace the files of a pass by the plan at `path`, or the rest of them, and remove the plan.
 
     Raises:
         DamagedFile: the file is not a plan.
         OSError: a step failed; the plan stays, to be completed later.
 
     """
-    replacement = read_plan(path, _parsed, "run the passes of its trace again")
+    replacement = read_plan(path, _checked_replacement, "run the passes of its trace again")
     if replacement is None:
         return
     for name in {*TABLES, *client_folders(out), *replacement.fresh}:
         folder = run_folder(out, name, replacement.run)
-        keep = part_path(out, name, replacement.run, 0, replacement.pass_name)
-        fresh = replacement.fresh.get(name)
-        if fresh is not None and (folder / fresh).exists():
-            (folder / fresh).replace(keep)
+        final_path = part_path(out, name, replacement.run, 0, replacement.pass_name)
+        temporary_name = replacement.fresh.get(name)
+        if temporary_name is not None and (folder / temporary_name).exists():
+            (folder / temporary_name).replace(final_path)
         for part in pass_parts(folder, replacement.pass_name):
-            if fresh is None or part != keep:
+            if temporary_name is None or part != final_path:
                 part.unlink(missing_ok=True)
         if folder.is_dir():
             sync_folder(folder)
@@ -66,16 +66,16 @@ def carry_out(out: Path, path: Path) -> None:
 
 
 def unfinished(out: Path) -> tuple[Path, ...]:
-    """Return the plans that are not completed."""
+    """Return the paths of plans of replacements that are not completed."""
     return unfinished_plans(out, "replacement")
 
 
-def _parsed(plan: Any) -> Replacement:
-    """Return a plan; ValueError if it names other files than a pass's in this trace."""
-    written = plan.pop("checksum", None)  # plans of older versions have none
+def _checked_replacement(plan: Any) -> Replacement:
+    """Return a plan's replacement; ValueError for a wrong checksum or names outside the trace."""
+    stored_checksum = plan.pop("checksum", None)  # plans of older versions have none
     replacement = Replacement(**plan)
     is_valid = (
-        written in (None, checksum(plan))
+        stored_checksum in (None, json_checksum(plan))
         and re.fullmatch(r"[^/\\]+", replacement.run)
         and PASS_NAME.fullmatch(replacement.pass_name)
         and all(

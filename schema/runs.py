@@ -1,4 +1,4 @@
-"""A run: one recorded process, as a row of the table `runs`."""
+"""Runs: the recorded processes, each a row of the table `runs`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,7 +42,7 @@ class Run:
 
     @property
     def has_gaps(self) -> bool:
-        """Between two consecutive executions nothing else ran, so that gaps are idle time."""
+        """Every execution was recorded with times, so that a gap between two is idle time."""
         return not self.settings.get("sample") and self.settings.get(TIMES) != SUMS
 
     @classmethod
@@ -56,10 +56,10 @@ class Run:
 
 
 def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
-    """Return rows as dictionaries, times as integers: Python's times would lose nanoseconds."""
+    """Return rows as dictionaries; times are int ns since 1970, which `datetime` would round."""
     for index, column in enumerate(rows.schema):
         if pa.types.is_timestamp(column.type):
-            plain = rows.column(index).cast(pa.int64())
-            rows = rows.set_column(index, column.name, plain)
-    listed: list[dict[str, Any]] = rows.to_pylist()
-    return listed
+            nanoseconds = rows.column(index).cast(pa.int64())
+            rows = rows.set_column(index, column.name, nanoseconds)
+    row_list: list[dict[str, Any]] = rows.to_pylist()
+    return row_list

@@ -13,7 +13,7 @@ import pyarrow as pa
 from kvtrace.schema.arrays import comparable
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import NewerFormat
-from kvtrace.schema.journal import Damage, SegmentReader, described
+from kvtrace.schema.journal import Damage, SegmentReader, damage_text
 from kvtrace.schema.layout import aside_path, set_aside
 from kvtrace.schema.parts import sorted_rows, write_part
 from kvtrace.schema.table_types import Table
@@ -31,27 +31,28 @@ class Loss:
 
     @property
     def rows(self) -> int:
-        """Number of lost rows, as far as known."""
+        """Number of lost rows, without damage whose rows are unknown."""
         return sum(damage.rows or 0 for damage in self.damage)
 
     def message(self, out: Path, run_id: str) -> dict[str, Any]:
-        """Return the row of `messages` about the loss."""
+        """Return a row of the table `messages` that reports the loss, dated now."""
         if self.damage:
             code = "damaged-journal"
-            kept = aside_path(out, run_id, self.segment).relative_to(out).as_posix()
+            aside = aside_path(out, run_id, self.segment).relative_to(out).as_posix()
             text = (
-                f"the journal of {self.table} is damaged, and {described(self.damage)} could not "
-                f"be read; the file is kept as {kept}"
+                f"the journal of {self.table} is damaged, and {damage_text(self.damage)} could not "
+                f"be read; the file is kept as {aside}"
             )
         else:
             code = "torn-journal"
             text = (
-                f"the last write was cut off, and {self.torn_bytes} bytes of {self.table} were lost"
+                f"the last write was interrupted, and {self.torn_bytes} bytes of {self.table} "
+                "were lost"
             )
         return {"time": time.time_ns(), "level": "warning", "code": code, "text": text, "count": 1}
 
     def retire(self, out: Path, run_id: str) -> None:
-        """Remove the sealed segment, or move it aside if it is damaged; OSError if that fails."""
+        """Delete the segment's file, or move it aside if damaged; OSError if that fails."""
         if self.damage:
             set_aside(self.segment, aside_path(out, run_id, self.segment))
         else:
@@ -59,7 +60,7 @@ class Loss:
 
 
 def seal_segment(segment: Path, path: Path | None, table: Table, facts: FileFacts) -> Loss | None:
-    """Write a journal segment's whole batches as a part; return the loss, or None.
+    """Write a journal segment's undamaged batches as a part; return the loss, or None without one.
 
     Ordered batches are streamed; others are sorted in memory, which the size of a segment bounds.
     No part is written for a segment without rows, over an existing part, or without a path.
@@ -70,17 +71,17 @@ def seal_segment(segment: Path, path: Path | None, table: Table, facts: FileFact
 
     """
     with SegmentReader(segment) as reader:
-        rows, ordered = _survey(reader, table.sort)
-        torn, damage = reader.torn_bytes, tuple(reader.lost)
+        rows, is_sorted = _row_count_and_order(reader, table.sort)
+        torn_bytes, damage = reader.torn_bytes, tuple(reader.lost)
         if rows and path is not None and not path.exists():
-            batches: Iterable[pa.RecordBatch] = _conformed(reader, table)
-            if not ordered:
+            batches: Iterable[pa.RecordBatch] = _batches_of_table(reader, table)
+            if not is_sorted:
                 batches = sorted_rows(pa.Table.from_batches(batches), table).to_batches()
             write_part(path, table, facts, batches)
-    return Loss(table.name, segment, torn, damage) if torn or damage else None
+    return Loss(table.name, segment, torn_bytes, damage) if torn_bytes or damage else None
 
 
-def _conformed(reader: SegmentReader, table: Table) -> Iterator[pa.RecordBatch]:
+def _batches_of_table(reader: SegmentReader, table: Table) -> Iterator[pa.RecordBatch]:
     """Yield batches with all columns of the table; an older minor version may lack some."""
     names = [column.name for column in table.columns]
     for batch in reader:
@@ -90,40 +91,42 @@ def _conformed(reader: SegmentReader, table: Table) -> Iterator[pa.RecordBatch]:
         unknown = set(batch.schema.names) - set(names)
         if unknown:
             raise NewerFormat(
-                f"{reader.path} has columns that this kvtrace does not know "
+                f"{reader.path} has columns that are unknown to this version "
                 f"({', '.join(sorted(unknown))}); seal it with a newer kvtrace"
             )
-        plain = pa.Table.from_batches([batch.replace_schema_metadata(None)])
-        rows = filled(table, plain, names, str(reader.path))
+        stored_rows = pa.Table.from_batches([batch.replace_schema_metadata(None)])
+        rows = filled(table, stored_rows, names, str(reader.path))
         yield from pa.Table.from_arrays(rows.columns, schema=table.schema).to_batches()
 
 
-def _survey(batches: Iterable[pa.RecordBatch], sort: Sequence[str]) -> tuple[int, bool]:
-    """Return the number of rows, and whether they are sorted."""
-    rows, ordered = 0, True
-    last: tuple[Any, ...] | None = None
+def _row_count_and_order(
+    batches: Iterable[pa.RecordBatch], sort: Sequence[str]
+) -> tuple[int, bool]:
+    """Return the number of rows in batches, and whether they are sorted by the columns `sort`."""
+    rows, is_sorted = 0, True
+    last_key: tuple[Any, ...] | None = None
     for batch in batches:
         if batch.num_rows == 0:
             continue
         rows += batch.num_rows
-        if not ordered or not sort:
-            ordered = False
+        if not is_sorted or not sort:
+            is_sorted = False
             continue
         if any(batch.column(name).null_count for name in sort):
-            ordered = False  # nulls come last, which only sorting gives
+            is_sorted = False  # nulls come last, which only sorting gives
             continue
         keys = [comparable(batch.column(name)) for name in sort]
-        first = tuple(key[0] for key in keys)
-        ordered = (last is None or last <= first) and _in_order(keys)
-        last = tuple(key[-1] for key in keys)
-    return rows, ordered
+        first_key = tuple(key[0] for key in keys)
+        is_sorted = (last_key is None or last_key <= first_key) and _in_order(keys)
+        last_key = tuple(key[-1] for key in keys)
+    return rows, is_sorted
 
 
 def _in_order(keys: Sequence[Sequence[Any]]) -> bool:
-    """Return whether rows are in lexicographic order of the key columns."""
-    (first, *more) = keys
+    """Return whether rows, given by their key columns, are in lexicographic order."""
+    (most_significant, *other_keys) = keys
     # A slice of a memoryview copies nothing, and this takes a third of the time of what follows.
-    if all(map(lt, first, first[1:])):
+    if all(map(lt, most_significant, most_significant[1:])):
         return True
-    rows = zip(*keys, strict=True) if more else first
-    return all(before <= after for before, after in pairwise(rows))
+    rows = zip(*keys, strict=True) if other_keys else most_significant
+    return all(row <= next_row for row, next_row in pairwise(rows))

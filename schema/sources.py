@@ -21,15 +21,19 @@ _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, t
 
 
 @dataclass(slots=True)
-class _Line:
-    """A logical line at a depth of indentation; `end` is the last line of its indented block."""
+class _LogicalLine:
+    """A logical line and its indented block.
+
+    `first_line` to `last_line` are the line's own numbers; `block_start` to `block_end` include
+    its decorators and its block. `words` are its tokens, `depth` its indentation.
+    """
 
     depth: int
     words: list[str]
-    first: int
-    last: int
-    start: int = 0
-    end: int = 0
+    first_line: int
+    last_line: int
+    block_start: int = 0
+    block_end: int = 0
 
     @property
     def is_function(self) -> bool:
@@ -38,15 +42,15 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A statement of the module: lines, whether it is always kept, and names that it binds."""
+    """A top-level statement: its lines, whether it is always kept, and names that it binds."""
 
-    lines: list[_Line]
-    always: bool
-    bound: set[str]
+    lines: list[_LogicalLine]
+    is_always_kept: bool
+    bound_names: set[str]
 
 
 def used_part(text: str, lines: Collection[int]) -> str:
-    """Return a file with all lines blank that the functions around the given lines do not use.
+    """Return a file in which lines are blank unless the functions around `lines` use them.
 
     Kept are these functions with their decorators and comments right above, statements of the
     module that bind names which kept lines read, and the first lines of enclosing classes and
@@ -62,169 +66,204 @@ def used_part(text: str, lines: Collection[int]) -> str:
 
 @lru_cache(maxsize=16)  # variants of a kernel come from the same lines
 def _used_part(text: str, lines: frozenset[int]) -> str:
-    every = text.splitlines(keepends=True)
+    file_lines = text.splitlines(keepends=True)
     try:
-        read, statements = _read(text)
-        kept = _kept_numbers(read, statements, lines)
-        kept |= _comments_above([line for line in read if line.end in kept], every)
+        logical_lines, statements = _parsed_module(text)
+        kept_numbers = _used_line_numbers(logical_lines, statements, lines)
+        kept_numbers |= _comment_lines_above(
+            [line for line in logical_lines if line.block_end in kept_numbers], file_lines
+        )
     except (tokenize.TokenError, SyntaxError):
-        kept = set(lines)
-    blank = [line if number in kept else "\n" for number, line in enumerate(every, 1)]
-    return "".join(blank).rstrip("\n") + "\n" * bool(kept)
+        kept_numbers = set(lines)
+    kept_or_blank = [
+        line if number in kept_numbers else "\n" for number, line in enumerate(file_lines, 1)
+    ]
+    return "".join(kept_or_blank).rstrip("\n") + "\n" * bool(kept_numbers)
 
 
 @lru_cache(maxsize=8)  # a file has many kernels, and takes a millisecond for every 25 lines
-def _read(text: str) -> tuple[list[_Line], list[_Statement]]:
+def _parsed_module(text: str) -> tuple[list[_LogicalLine], list[_Statement]]:
     """Return a file's logical lines and statements, both cached: do not change them."""
     lines = _logical_lines(text)
-    statements = [_Statement(s, _is_always(s), _bound(s)) for s in _statements(lines)]
+    statements = [
+        _Statement(s, _is_always_kept(s), _bound_names(s)) for s in _module_statements(lines)
+    ]
     return lines, statements
 
 
-def _logical_lines(text: str) -> list[_Line]:
-    lines: list[_Line] = []
+def _logical_lines(text: str) -> list[_LogicalLine]:
+    lines: list[_LogicalLine] = []
     words: list[str] = []
-    depth = first = 0
+    depth = first_line_number = 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.INDENT:
             depth += 1
         elif token.type == tokenize.DEDENT:
             depth -= 1
         elif token.type == tokenize.NEWLINE and words:
-            lines.append(_Line(depth, words, first, token.start[0], first, token.start[0]))
+            lines.append(
+                _LogicalLine(
+                    depth,
+                    words,
+                    first_line_number,
+                    token.start[0],
+                    first_line_number,
+                    token.start[0],
+                )
+            )
             words = []
         elif token.type not in _SKIPPED:
-            first = first if words else token.start[0]
+            first_line_number = first_line_number if words else token.start[0]
             words.append(token.string)
-    enclosing: list[_Line] = []
-    for line, following in pairwise([*lines, _Line(0, [], 0, 0)]):
+    enclosing: list[_LogicalLine] = []
+    for line, next_line in pairwise([*lines, _LogicalLine(0, [], 0, 0)]):
         while enclosing and enclosing[-1].depth >= line.depth:
             enclosing.pop()
         enclosing.append(line)
-        for outer in enclosing:
-            outer.end = line.last
+        for enclosing_line in enclosing:
+            enclosing_line.block_end = line.last_line
         if line.words[0] == "@":
-            following.start = line.start
+            next_line.block_start = line.block_start
     return lines
 
 
-def _kept_numbers(
-    lines: list[_Line], statements: list[_Statement], numbers: Collection[int]
+def _used_line_numbers(
+    lines: list[_LogicalLine], statements: list[_Statement], numbers: Collection[int]
 ) -> set[int]:
-    """Return the numbers of all lines that the functions around the given line numbers use."""
-    kept: set[int] = set()
-    names: set[str] = set()
+    """Return the numbers of lines to keep: functions around `numbers`, and statements they use."""
+    kept_numbers: set[int] = set()
+    used_names: set[str] = set()
     blocks = [statement.lines for statement in statements]
     for number in numbers:
-        around = [line for line in lines if line.start <= number <= line.end]
-        functions = [line for line in around if line.is_function]
-        whole = functions[-1:] or [b[-1] for b in blocks if b[0].start <= number <= b[-1].end]
-        for line in whole:
-            kept.update(range(line.start, line.end + 1))
-            names |= _names_read([x for x in lines if line.start <= x.first <= line.end])
+        enclosing_lines = [line for line in lines if line.block_start <= number <= line.block_end]
+        functions = [line for line in enclosing_lines if line.is_function]
+        kept_blocks = functions[-1:] or [
+            block[-1] for block in blocks if block[0].block_start <= number <= block[-1].block_end
+        ]
+        for line in kept_blocks:
+            kept_numbers.update(range(line.block_start, line.block_end + 1))
+            used_names |= _free_names(
+                [inner for inner in lines if line.block_start <= inner.first_line <= line.block_end]
+            )
         if functions:
-            for outer in around:
-                if outer.depth < functions[-1].depth:
-                    kept.update(range(outer.first, outer.last + 1))
-    while used := [s for s in statements if s.always or not names.isdisjoint(s.bound)]:
-        statements = [s for s in statements if not s.always and names.isdisjoint(s.bound)]
-        for statement in used:
-            names |= _names_read(statement.lines)
-            kept.update(range(statement.lines[0].start, statement.lines[-1].end + 1))
-    return kept
+            for enclosing in enclosing_lines:
+                if enclosing.depth < functions[-1].depth:
+                    kept_numbers.update(range(enclosing.first_line, enclosing.last_line + 1))
+    while used_statements := [
+        candidate
+        for candidate in statements
+        if candidate.is_always_kept or not used_names.isdisjoint(candidate.bound_names)
+    ]:
+        statements = [
+            candidate
+            for candidate in statements
+            if not candidate.is_always_kept and used_names.isdisjoint(candidate.bound_names)
+        ]
+        for statement in used_statements:
+            used_names |= _free_names(statement.lines)
+            kept_numbers.update(
+                range(statement.lines[0].block_start, statement.lines[-1].block_end + 1)
+            )
+    return kept_numbers
 
 
-def _comments_above(kept: Sequence[_Line], every: Sequence[str]) -> set[int]:
-    """Return the numbers of comment lines right above functions and their decorators."""
+def _comment_lines_above(kept: Sequence[_LogicalLine], file_lines: Sequence[str]) -> set[int]:
+    """Return the numbers of comment lines directly above those of `kept` that are functions."""
     comments = set()
     for line in kept:
-        number = line.start - 1
-        while line.is_function and number and every[number - 1].lstrip().startswith("#"):
-            comments.add(number)
-            number -= 1
+        line_number = line.block_start - 1
+        while (
+            line.is_function
+            and line_number
+            and file_lines[line_number - 1].lstrip().startswith("#")
+        ):
+            comments.add(line_number)
+            line_number -= 1
     return comments
 
 
-def _statements(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """Return the module's statements, each with all its lines."""
-    statements: list[list[_Line]] = []
+def _module_statements(lines: Sequence[_LogicalLine]) -> list[list[_LogicalLine]]:
+    """Return the lines of each top-level statement, with decorators and clauses as `else`."""
+    statements: list[list[_LogicalLine]] = []
     for line in lines:
-        continues = line.depth or line.words[0] in _CONTINUING
-        last = statements[-1][-1] if statements else None
-        decorated = last is not None and last.depth == 0 and last.words[0] == "@"
-        if statements and (continues or decorated):
+        is_continuation = line.depth or line.words[0] in _CONTINUING
+        last_line = statements[-1][-1] if statements else None
+        is_decorated = last_line is not None and last_line.depth == 0 and last_line.words[0] == "@"
+        if statements and (is_continuation or is_decorated):
             statements[-1].append(line)
         else:
             statements.append([line])
     return statements
 
 
-def _is_always(statement: Sequence[_Line]) -> bool:
-    """Return whether a statement binds unknown names (`*`), or changes the syntax."""
+def _is_always_kept(statement: Sequence[_LogicalLine]) -> bool:
+    """Return whether a statement is `from … import *` or `from __future__ import …`."""
     words = statement[0].words
     return words[:2] == ["from", "__future__"] or (words[:1] == ["from"] and words[-1] == "*")
 
 
-def _bound(statement: Sequence[_Line]) -> set[str]:
-    """Return the module's names that a statement binds."""
+def _bound_names(statement: Sequence[_LogicalLine]) -> set[str]:
+    """Return the module-level names that a top-level statement binds."""
     definition = next((line for line in statement if line.words[0] != "@"), statement[0])
     words = [word for word in definition.words if word != "async"]
     if words[0] in ("def", "class"):
         return {words[1]}
-    return {name for line in statement for name in _bound_by(line.words)}
+    return {name for line in statement for name in _names_bound_by(line.words)}
 
 
-def _bound_by(words: Sequence[str]) -> Iterator[str]:
+def _names_bound_by(words: Sequence[str]) -> Iterator[str]:
     if words[0] in ("import", "from"):
-        after = words[words.index("import") + 1 :]
-        listed = " ".join(word for word in after if word not in "()").removesuffix(",")
-        for part in listed.split(" , "):
-            yield part.split()[-1] if " as " in part else part.split()[0]
+        imported_words = words[words.index("import") + 1 :]
+        imported_text = " ".join(word for word in imported_words if word not in "()").removesuffix(
+            ","
+        )
+        for imported in imported_text.split(" , "):
+            yield imported.split()[-1] if " as " in imported else imported.split()[0]
         return
     if words[0] in ("def", "class"):
         yield words[1]
     if words[1:2] == [":"]:  # an annotation
         yield words[0]
     depth = 0
-    before: list[str] = []
+    names_before: list[str] = []
     for word, following in pairwise([*words, ""]):
         depth += _BRACKETS.get(word, 0)
         if word in _ASSIGNING and not depth:
-            yield from before
+            yield from names_before
         if word == "as":
             yield following
         if following == ":=":
             yield word
         if word.isidentifier() and not keyword.iskeyword(word):
-            before.append(word)
+            names_before.append(word)
     if words[0] == "for" and "in" in words:
         yield from words[1 : words.index("in")]
 
 
-def _names_read(lines: Sequence[_Line]) -> set[str]:
+def _free_names(lines: Sequence[_LogicalLine]) -> set[str]:
     """Return the names that lines read from the module; functions' local names are left out."""
-    read: set[str] = set()
-    own: set[str] = set()
-    inside: int | None = None
+    names: set[str] = set()
+    local_names: set[str] = set()
+    function_depth: int | None = None
     for line in lines:
-        if inside is not None and line.depth <= inside:
-            inside = None
+        if function_depth is not None and line.depth <= function_depth:
+            function_depth = None
         if line.is_function:
-            inside = line.depth if inside is None else inside
-            own |= _parameters(line.words)
-        elif inside is not None:
-            own.update(_bound_by(line.words))
-        for before, word in pairwise(["", *line.words]):
-            if word.isidentifier() and not keyword.iskeyword(word) and before != ".":
-                read.add(word)
-    return read - own
+            function_depth = line.depth if function_depth is None else function_depth
+            local_names |= _parameters(line.words)
+        elif function_depth is not None:
+            local_names.update(_names_bound_by(line.words))
+        for previous_word, word in pairwise(["", *line.words]):
+            if word.isidentifier() and not keyword.iskeyword(word) and previous_word != ".":
+                names.add(word)
+    return names - local_names
 
 
 def _parameters(words: Sequence[str]) -> set[str]:
     """Return the names of a function's parameters, without names in annotations and defaults."""
     parameters, depth = set(), 0
-    for before, word in pairwise(words):
-        depth += _BRACKETS.get(before, 0)
-        if depth == 1 and before in ("(", ",", "*", "**") and word.isidentifier():
+    for previous_word, word in pairwise(words):
+        depth += _BRACKETS.get(previous_word, 0)
+        if depth == 1 and previous_word in ("(", ",", "*", "**") and word.isidentifier():
             parameters.add(word)
     return parameters

@@ -44,10 +44,10 @@ _FRAME: Final = Struct("=IIQQ")
 _MAGIC: Final = 0x70534B8B
 _JSON: Final = 1
 #: Upper bound of the bytes of a file, and so of a frame.
-_MOST_BYTES: Final = 512 << 20
+_MAX_BYTES: Final = 512 << 20
 _NUMBER: Final = Struct("=q")
 #: Launches that are turned into columns at once.
-_PIECE: Final = 100_000
+_BATCH_LAUNCHES: Final = 100_000
 #: Positions of these fields in a row.
 _CALL, _PHASE = map(tuple(FIELDS).index, ("call_id", "phase"))
 _MIXER: Final = 0x9E3779B97F4A7C15
@@ -55,34 +55,32 @@ _WORD: Final = (1 << 64) - 1
 
 
 @dataclass(slots=True)
-class Spooled:
-    """Contents of a spool: known columns of rows by table and key, and launches as `ROW`."""
+class SpoolContents:
+    """Contents of a spool: known columns of rows by table and key, and packed launches.
+
+    `launches` has pairs of the first `seq` and of launches packed as `ROW`, in order.
+    """
 
     rows: dict[str, dict[Any, dict[str, Any]]] = field(default_factory=dict)
     launches: list[tuple[int, bytes]] = field(default_factory=list)
 
     @property
     def run(self) -> dict[str, Any] | None:
-        """The run's own row, if the spool still has it."""
+        """The run's row of `runs`, or None if the spool does not have it."""
         return next(iter(self.rows.get("runs", {}).values()), None)
 
 
-_KEYS: Final = {
-    "runs": "run_id",
-    "artifacts": "sha256",
-    "kernels": "kernel_id",
-    "calls": "call_id",
-}
+_KEYS: Final = {"runs": "run_id", "artifacts": "sha256", "kernels": "kernel_id", "calls": "call_id"}
 
 
-def read_spool(out: Path, run_id: str) -> Spooled:
-    """Return the contents of a run's spool, up to an incomplete last frame."""
-    spooled = Spooled()
-    for number in (0, 1):
-        for kind, content in _frames(spool_folder(out, run_id) / str(number)):
+def read_spool(out: Path, run_id: str) -> SpoolContents:
+    """Return the contents of both files of a run's spool, each up to the first damaged frame."""
+    spooled = SpoolContents()
+    for file_number in (0, 1):
+        for kind, content in _frames(spool_folder(out, run_id) / str(file_number)):
             if kind == LAUNCHES_FRAME and len(content) % ROW.size == _NUMBER.size:
-                (first,) = _NUMBER.unpack_from(content)
-                spooled.launches.append((first, content[_NUMBER.size :]))
+                (first_seq,) = _NUMBER.unpack_from(content)
+                spooled.launches.append((first_seq, content[_NUMBER.size :]))
             elif kind == _JSON:
                 _add_row(spooled, content)
     spooled.launches.sort(key=lambda numbered: numbered[0])
@@ -90,7 +88,7 @@ def read_spool(out: Path, run_id: str) -> Spooled:
 
 
 def _frames(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield (kind, payload) of the whole frames of a file."""
+    """Yield (kind, payload) of a file's frames up to the first incomplete or damaged frame."""
     try:
         refuse_irregular(path)
     except FileNotFoundError:
@@ -98,16 +96,16 @@ def _frames(path: Path) -> Iterator[tuple[int, bytes]]:
     with path.open("rb") as file:
         while len(head := file.read(_FRAME.size)) == _FRAME.size:
             magic, kind, size, checksum = _FRAME.unpack(head)
-            if magic != _MAGIC or size > _MOST_BYTES:
+            if magic != _MAGIC or size > _MAX_BYTES:
                 return
             content = file.read(-(-size // 8) * 8)
-            if len(content) < size or len(content) % 8 or _sum(content) != checksum:
+            if len(content) < size or len(content) % 8 or _frame_checksum(content) != checksum:
                 return
             yield kind, content[:size]
 
 
-def _sum(content: bytes) -> int:
-    """Return the checksum that `_hot_spool.h` computes."""
+def _frame_checksum(content: bytes) -> int:
+    """Return the checksum of a padded payload as `_hot_spool.h` computes it, over 64-bit words."""
     total = 0
     for word in memoryview(content).cast("Q"):
         total = ((total ^ word) * _MIXER) & _WORD
@@ -115,18 +113,18 @@ def _sum(content: bytes) -> int:
     return total
 
 
-def _add_row(spooled: Spooled, content: bytes) -> None:
+def _add_row(spooled: SpoolContents, content: bytes) -> None:
     try:
         table, row = json.loads(content)
-        identity = row[_KEYS[table]]
-        columns = spooled.rows.setdefault(table, {}).setdefault(identity, {})
+        key = row[_KEYS[table]]
+        columns = spooled.rows.setdefault(table, {}).setdefault(key, {})
     except (ValueError, TypeError, KeyError, RecursionError):
         return  # kvtrace did not write it: there is no key
     columns |= {name: value for name, value in row.items() if value is not None}
 
 
-def take_in(out: Path, run_id: str) -> str | None:
-    """Add the rows of a dead process's spool that its journal lacks to the journal.
+def add_spool_to_journal(out: Path, run_id: str) -> str | None:
+    """Write those rows of a dead process's spool that its journal lacks to the journal.
 
     Returns a sentence about added launches, or None without any. A second call changes nothing.
 
@@ -137,39 +135,39 @@ def take_in(out: Path, run_id: str) -> str | None:
     """
     spooled = read_spool(out, run_id)
     additions = _JournalAdditions(out, run_id)
-    if additions.known("runs", "run_id") == set() and spooled.run is not None:
+    if additions.stored_values("runs", "run_id") == set() and spooled.run is not None:
         additions.add("runs", [spooled.run])
     additions.add_artifacts(spooled.rows.get("artifacts", {}))
-    partial = additions.add_kernels(spooled.rows.get("kernels", {}))
+    without_ir = additions.add_kernels(spooled.rows.get("kernels", {}))
     additions.add_calls(spooled.rows.get("calls", {}))
     count = additions.add_launches(spooled.launches)
     if not count:
         return None
-    text = f"{count:,} launches came from what the process left beside its journal"
-    if partial:
-        text += f"; of {partial} kernels that they are of, only the name was recorded, and no IR"
+    text = f"{count:,} launches were recovered from the process's spool, beside its journal"
+    if without_ir:
+        text += f"; of {without_ir} of their kernels only the name was recorded, not the IR"
     message = {"time": time.time_ns(), "level": "info", "code": "spooled", "text": text, "count": 1}
     additions.add("messages", [message])
     return text
 
 
 class _JournalAdditions:
-    """Writes new segments of a dead run's journal, without rows that the journal has."""
+    """Writer of new segments to a dead run's journal, of rows that the journal does not have."""
 
     def __init__(self, out: Path, run_id: str) -> None:
         self._out, self._run_id = out, run_id
-        self._artifacts = self.known("artifacts", "sha256")
-        self._kernels = self.known("kernels", "kernel_id")
-        self._calls = self.known("calls", "call_id")
-        self._stacks = self.known("stacks", "stack_id")
+        self._artifacts = self.stored_values("artifacts", "sha256")
+        self._kernels = self.stored_values("kernels", "kernel_id")
+        self._calls = self.stored_values("calls", "call_id")
+        self._stacks = self.stored_values("stacks", "stack_id")
 
-    def known(self, table: str, column: str) -> set[Any]:
-        """Return the values that the journal has in a column of a table."""
+    def stored_values(self, table: str, column: str) -> set[Any]:
+        """Return the values in a column of the run's captured rows of a table."""
         rows = captured_rows(self._out, TABLES[table], self._run_id, [column], quietly)
         return set(rows.column(column).to_pylist())
 
     def add(self, table: str, rows: list[dict[str, Any]]) -> None:
-        """Write the rows that fit their table."""
+        """Write rows to a new segment, without rows that do not fit the table."""
         batches = []
         for row in rows:
             try:
@@ -179,31 +177,34 @@ class _JournalAdditions:
         self._write(table, batches)
 
     def add_artifacts(self, spooled: dict[str, dict[str, Any]]) -> None:
-        """Write artifacts, whose content the spool has."""
+        """Write artifacts that the journal lacks, with the spool's content if its hash is right."""
         rows = []
         for sha256, row in spooled.items():
             try:
-                fresh = artifact_row(str(row["kind"]), b64decode(row["content"], validate=True))
+                artifact = artifact_row(str(row["kind"]), b64decode(row["content"], validate=True))
             except (ValueError, TypeError, KeyError):
                 continue
-            if fresh["sha256"] == sha256 and sha256 not in self._artifacts:
-                rows.append(fresh)
+            if artifact["sha256"] == sha256 and sha256 not in self._artifacts:
+                rows.append(artifact)
                 self._artifacts.add(sha256)
         self.add("artifacts", rows)
 
     def add_kernels(self, spooled: dict[int, dict[str, Any]]) -> int:
-        """Write kernels; return the number of written kernels without IR."""
-        rows = [row for identity, row in spooled.items() if identity not in self._kernels]
-        rows = [row for row in rows if _artifacts_of(row) <= self._artifacts]
+        """Write kernels that the journal lacks, and return how many of them have no IR.
+
+        Kernels are left out if the journal lacks one of their artifacts.
+        """
+        rows = [row for kernel_id, row in spooled.items() if kernel_id not in self._kernels]
+        rows = [row for row in rows if _referenced_artifacts(row) <= self._artifacts]
         self.add("kernels", rows)
-        self._kernels = self.known("kernels", "kernel_id")
+        self._kernels = self.stored_values("kernels", "kernel_id")
         return sum(not row.get("stages") for row in rows)
 
     def add_calls(self, spooled: dict[int, dict[str, Any]]) -> None:
-        """Write calls of kernels that the journal has, and the calls' stacks."""
+        """Write calls that the journal lacks, of kernels that it has, and the calls' stacks."""
         calls, stacks = [], {}
-        for identity, row in spooled.items():
-            if identity in self._calls or row.get("kernel_id") not in self._kernels:
+        for call_id, row in spooled.items():
+            if call_id in self._calls or row.get("kernel_id") not in self._kernels:
                 continue
             try:
                 x, y, z = row["grid"]
@@ -211,7 +212,7 @@ class _JournalAdditions:
                 stack = stack_row([tuple(frame) for frame in row["frames"]])
             except (ValueError, TypeError, KeyError):
                 continue
-            call = {"call_id": identity, "kernel_id": row["kernel_id"], "args": args}
+            call = {"call_id": call_id, "kernel_id": row["kernel_id"], "args": args}
             call |= {"grid_x": x, "grid_y": y, "grid_z": z}
             if stack["frames"]:
                 call["stack_id"] = stack["stack_id"]
@@ -220,33 +221,33 @@ class _JournalAdditions:
             calls.append(call)
         self.add("stacks", list(stacks.values()))
         self.add("calls", calls)
-        self._calls = self.known("calls", "call_id")
+        self._calls = self.stored_values("calls", "call_id")
 
     def add_launches(self, spooled: list[tuple[int, bytes]]) -> int:
-        """Write launches after the journal's last, of calls that it has; return their number."""
-        last, batches, count = self._last_launch(), [], 0
-        for first, content in spooled:
-            skip = min(max(0, last + 1 - first), len(content) // ROW.size)
-            for at in range(skip, len(content) // ROW.size, _PIECE):
-                piece = content[at * ROW.size : (at + _PIECE) * ROW.size]
-                batch = _launch_batch(piece, first + at, self._calls)
+        """Write launches newer than the journal's, of calls that it has; return their number."""
+        last_seq, batches, count = self._last_launch(), [], 0
+        for first_seq, content in spooled:
+            known_count = min(max(0, last_seq + 1 - first_seq), len(content) // ROW.size)
+            for index in range(known_count, len(content) // ROW.size, _BATCH_LAUNCHES):
+                packed = content[index * ROW.size : (index + _BATCH_LAUNCHES) * ROW.size]
+                batch = _launch_batch(packed, first_seq + index, self._calls)
                 if batch.num_rows:
                     batches.append(batch)
                     count += batch.num_rows
-            last = max(last, first + len(content) // ROW.size - 1)
+            last_seq = max(last_seq, first_seq + len(content) // ROW.size - 1)
         self._write("launches", batches)
         return count
 
     def _last_launch(self) -> int:
-        """Return the number of the last launch in journal and parts, or -1."""
+        """Return the largest `seq` of launches in journal and parts, or -1 without launches."""
         table = TABLES["launches"]
-        waiting = segments(self._out, self._run_id).get("launches", {})
+        unsealed = segments(self._out, self._run_id).get("launches", {})
         parts = part_numbers(run_folder(self._out, "launches", self._run_id))
-        for number in sorted({*waiting, *parts}, reverse=True):
-            if number in parts:
-                rows = read_part(parts[number], table, ["seq"])
+        for segment_number in sorted({*unsealed, *parts}, reverse=True):
+            if segment_number in parts:
+                rows = read_part(parts[segment_number], table, ["seq"])
             else:
-                rows = segment_rows(waiting[number], table, ["seq"], quietly)
+                rows = segment_rows(unsealed[segment_number], table, ["seq"], quietly)
             if rows.num_rows:
                 return int(max(rows.column("seq").to_pylist()))
         return -1
@@ -269,25 +270,25 @@ class _JournalAdditions:
             segment.close()
 
 
-def _artifacts_of(kernel: dict[str, Any]) -> set[Any]:
-    """Return the hashes of the artifacts to which a kernel's row refers."""
-    listed = [*kernel.get("files", ()), *kernel.get("stages", ())]
-    named = [kernel.get("source_artifact"), *(entry.get("artifact") for entry in listed)]
-    return {name for name in named if name is not None}
+def _referenced_artifacts(kernel: dict[str, Any]) -> set[Any]:
+    """Return the hashes in a kernel's row: source, files and stages."""
+    entries = [*kernel.get("files", ()), *kernel.get("stages", ())]
+    hashes = [kernel.get("source_artifact"), *(entry.get("artifact") for entry in entries)]
+    return {digest for digest in hashes if digest is not None}
 
 
-def _launch_batch(content: bytes, first: int, calls: set[int]) -> pa.RecordBatch:
-    """Return rows of `ROW` as a batch of `launches`, without launches of other calls."""
-    kept = [
-        (seq, content[at : at + ROW.size])
-        for seq, at in enumerate(range(0, len(content), ROW.size), first)
-        if _is_of(ROW.unpack_from(content, at), calls)
+def _launch_batch(content: bytes, first_seq: int, calls: set[int]) -> pa.RecordBatch:
+    """Return packed launches of `calls` as a batch; the first packed launch has `first_seq`."""
+    launches = [
+        (seq, content[byte_offset : byte_offset + ROW.size])
+        for seq, byte_offset in enumerate(range(0, len(content), ROW.size), first_seq)
+        if _is_launch_of(ROW.unpack_from(content, byte_offset), calls)
     ]
-    columns = columns_in_python(b"".join(row for _, row in kept), first, 0).columns
-    columns["seq"] = integers(array("q", (seq for seq, _ in kept)))
+    columns = columns_in_python(b"".join(row for _, row in launches), first_seq, 0).columns
+    columns["seq"] = integers(array("q", (seq for seq, _ in launches)))
     return batch_of_columns(TABLES["launches"], columns)
 
 
-def _is_of(launch: tuple[int, ...], calls: set[int]) -> bool:
-    """Return whether a launch has one of the calls, and a valid phase."""
+def _is_launch_of(launch: tuple[int, ...], calls: set[int]) -> bool:
+    """Return whether an unpacked launch is of one of `calls`, with a valid phase."""
     return launch[_CALL] in calls and launch[_PHASE] & PHASE_MASK < len(PHASES)

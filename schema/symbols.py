@@ -14,83 +14,85 @@ _ANONYMOUS: Final = "_GLOBAL__N_"
 #: Begin of the parameters in a demangled name; "Memcpy HtoD (Pageable)" has none.
 _PARAMETERS: Final = re.compile(r"[\w>}]\(")
 #: Stands for "(anonymous namespace)", which has a parenthesis.
-_UNNAMED: Final = "\0"
+_PLACEHOLDER: Final = "\0"
 #: Template arguments that describe a generic kernel: `FillFunctor`, `direct_copy_kernel_cuda`.
-_TELLING: Final = re.compile(r"\w*Functor\w*|\w+_functor|\w+Ops|\w+_kernel(_cuda|_impl)?")
+_DESCRIPTIVE: Final = re.compile(r"\w*Functor\w*|\w+_functor|\w+Ops|\w+_kernel(_cuda|_impl)?")
 #: A literal, a back reference, a lambda's number; or the length of a name.
 _TOKEN: Final = re.compile(r"L[a-z]n?\d+E|[ST][0-9A-Z]*_|E\d+_|([1-9]\d{0,4})")
-_GENERAL: Final = re.compile(r"gpu_kernel\w*|distribution_nullary_kernel")
+_NOT_DESCRIPTIVE: Final = re.compile(r"gpu_kernel\w*|distribution_nullary_kernel")
 
 
 def readable(symbol: str) -> str:
-    """Return the qualified name of a mangled symbol; other symbols are returned unchanged.
+    """Return the qualified C++ name of a mangled or demangled symbol; other symbols unchanged.
 
     >>> readable("_ZN2at6native13reduce_kernelILi512ELi1EEEvT_")
     'at::native::reduce_kernel'
     """
     if not symbol.startswith("_Z"):
-        return _written(symbol)
-    nested = symbol.startswith("_ZN")
-    place = 3 if nested else 2
-    while nested and symbol[place : place + 1] in ("r", "V", "K"):  # a method's qualifiers
-        place += 1
+        return _demangled_name(symbol)
+    is_nested = symbol.startswith("_ZN")
+    position = 3 if is_nested else 2
+    while is_nested and symbol[position : position + 1] in ("r", "V", "K"):  # a method's qualifiers
+        position += 1
     parts: list[str] = []
-    if symbol.startswith("St", place):
+    if symbol.startswith("St", position):
         parts.append("std")
-        place += 2
-    while match := _LENGTH.match(symbol, place):
-        end = match.end() + int(match[1])
-        name = symbol[match.end() : end]
+        position += 2
+    while match := _LENGTH.match(symbol, position):
+        name_end = match.end() + int(match[1])
+        name = symbol[match.end() : name_end]
         if len(name) < int(match[1]):
             return symbol
         parts.append("(anonymous)" if name.startswith(_ANONYMOUS) else name)
-        place = end
-        if not nested and parts != ["std"]:
+        position = name_end
+        if not is_nested and parts != ["std"]:
             break
     return "::".join(parts) if parts and parts != ["std"] else symbol
 
 
-def _written(name: str) -> str:
-    """Return the qualified name of a demangled C++ function; other names unchanged."""
+def _demangled_name(name: str) -> str:
+    """Return the qualified name of a demangled C++ function, without its types; else `name`."""
     if not name.endswith(")") or not _PARAMETERS.search(name):
         return name
-    plain = name.replace("(anonymous namespace)", _UNNAMED)
-    own, depth = "", 0
-    for character in plain:
+    masked = name.replace("(anonymous namespace)", _PLACEHOLDER)
+    own_name, depth = "", 0
+    for character in masked:
         if depth == 0 and character == "(":
             break
         depth += (character in "<({[") - (character in ">)}]")
         if depth == 0 and character == " ":
-            own = ""  # the return type
+            own_name = ""  # the return type
         elif depth == 0 and character != ">":
-            own += character
-    return own.replace(_UNNAMED, "(anonymous)").strip("&*:") or name
+            own_name += character
+    return own_name.replace(_PLACEHOLDER, "(anonymous)").strip("&*:") or name
 
 
 def titled(symbol: str) -> str:
-    """Return a short name: the function's name with the telling template arguments.
+    """Return the function's unqualified name with the template arguments that describe it.
 
     >>> titled("_ZN2at6native29vectorized_elementwise_kernelILi4ENS0_11FillFunctorIiEEEEviT0_")
     'vectorized_elementwise_kernel<FillFunctor>'
     """
-    own = readable(symbol).rpartition("::")[2]
-    if own == symbol:
+    own_name = readable(symbol).rpartition("::")[2]
+    if own_name == symbol:
         return symbol
-    rest = symbol.partition(own)[2]
-    telling = [
+    after_name = symbol.partition(own_name)[2]
+    descriptive = [
         name
-        for name in (_identifiers(rest) if symbol.startswith("_Z") else re.findall(r"\w+", rest))
-        if _TELLING.fullmatch(name) and not _GENERAL.fullmatch(name)
+        for name in (
+            _names_in(after_name) if symbol.startswith("_Z") else re.findall(r"\w+", after_name)
+        )
+        if _DESCRIPTIVE.fullmatch(name) and not _NOT_DESCRIPTIVE.fullmatch(name)
     ]
-    return f"{own}<{', '.join(dict.fromkeys(telling))}>" if telling else own
+    return f"{own_name}<{', '.join(dict.fromkeys(descriptive))}>" if descriptive else own_name
 
 
-def _identifiers(symbol: str) -> Iterator[str]:
-    """Yield the names in a mangled text, each of which follows its length."""
-    place = 0
-    while match := _TOKEN.search(symbol, place):
-        place = match.end()
+def _names_in(symbol: str) -> Iterator[str]:
+    """Yield the names in a part of a mangled symbol, where each follows its length."""
+    position = 0
+    while match := _TOKEN.search(symbol, position):
+        position = match.end()
         if match[1]:
-            name = symbol[place : place + int(match[1])]
-            place += len(name)
+            name = symbol[position : position + int(match[1])]
+            position += len(name)
             yield name

@@ -25,7 +25,7 @@ FACTS: Final = pa.map_(pa.string(), pa.string())
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: Arrow type, meaning, unit, and the version that added the column.
+    """Definition of a column: Arrow type, meaning, unit, and the version that added the column.
 
     `private` names the private contents, by field for columns with fields. Texts must have it, if
     only `OPEN`; numbers, times and flags are `OPEN` by default.
@@ -40,21 +40,21 @@ class Column:
     private: Leaf | Mapping[str, Leaf] | None = None
 
     def leaves(self) -> Iterator[tuple[str, pa.DataType, Leaf | None]]:
-        """Yield (name, type, private) of the column, or of each field, named `column.field`."""
-        inner = self.type.value_type if pa.types.is_list(self.type) else self.type
-        if not pa.types.is_struct(inner):
+        """Yield (name, type, private) of the column, or of each of its fields (`column.field`)."""
+        value_type = self.type.value_type if pa.types.is_list(self.type) else self.type
+        if not pa.types.is_struct(value_type):
             assert not isinstance(self.private, Mapping)
             yield self.name, self.type, self.private
             return
         by_field = self.private or {}
         assert isinstance(by_field, Mapping)
-        for field in inner:
+        for field in value_type:
             yield f"{self.name}.{field.name}", field.type, by_field.get(field.name)
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table: meaning of a row, columns in order, and columns by which rows are sorted."""
+    """Definition of a table: meaning of a row, columns in order, and the columns of its order."""
 
     name: str
     row: str
@@ -70,7 +70,7 @@ class Table:
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
-        """The columns that must be set in every row."""
+        """Names of the columns that must not be null in any row."""
         return tuple(c.name for c in self.columns if c.key)
 
 

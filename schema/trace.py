@@ -12,9 +12,9 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.artifacts import ArtifactIndex
 from kvtrace.schema.cached_property import cached_property
-from kvtrace.schema.client_tables import is_client_table, joined
+from kvtrace.schema.client_tables import is_client_table, merged_definition
 from kvtrace.schema.columns import checked_names, table_named
-from kvtrace.schema.completed import Completed, LaterStages
+from kvtrace.schema.completed import CompletedKernels, LaterStages
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import replace_parts
 from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
@@ -30,7 +30,7 @@ from kvtrace.schema.layout import (
     run_ids,
     spooled_runs,
 )
-from kvtrace.schema.observed import KEYS, one_of_each
+from kvtrace.schema.observed import KEYS, without_replaced_findings
 from kvtrace.schema.parts import open_part, part_definition, part_facts
 from kvtrace.schema.reading import (
     RUN_COLUMNS,
@@ -49,15 +49,15 @@ from kvtrace.schema.tables import TABLES
 __all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "select_runs", "stack_id"]
 
 
-class _Once(NamedTuple):
-    """Removal of rows that several parts of a run repeat, and the columns needed for it."""
+class _Deduplication(NamedTuple):
+    """Removal of a run's repeated rows by the function `rows`, which needs the columns `keys`."""
 
     keys: tuple[str, ...]
     rows: Callable[[pa.Table], pa.Table]
 
 
-def _first_of_each(key: str) -> _Once:
-    """Return the removal of all but the first row of each key, as rows of a key are equal."""
+def _keep_first_row(key: str) -> _Deduplication:
+    """Return a deduplication that keeps the first row of each key."""
 
     def rows(table: pa.Table) -> pa.Table:
         seen: set[Any] = set()
@@ -68,18 +68,18 @@ def _first_of_each(key: str) -> _Once:
                 keep.append(index)
         return table if len(keep) == table.num_rows else table.take(pa.array(keep, pa.int64()))
 
-    return _Once((key,), rows)
+    return _Deduplication((key,), rows)
 
 
-_ONCE: Final = {
-    "stacks": _first_of_each("stack_id"),
-    "artifacts": _first_of_each("sha256"),
-    "findings": _Once(KEYS, one_of_each),
+_DEDUPLICATIONS: Final = {
+    "stacks": _keep_first_row("stack_id"),
+    "artifacts": _keep_first_row("sha256"),
+    "findings": _Deduplication(KEYS, without_replaced_findings),
 }
 
 
-class _Member(NamedTuple):
-    """Group and commit of a run; the run id without a group, empty without a commit."""
+class _GroupAndCommit(NamedTuple):
+    """Group id (else run id) and Git commit (else "") of a run."""
 
     group: str
     commit: str
@@ -88,14 +88,14 @@ class _Member(NamedTuple):
 class Trace:
     """A trace directory, made by `open_trace`. Files are read when they are needed.
 
-    `notes` collects findings of reading that are no errors, as a torn journal.
+    `notes` collects texts about repairs and damage that reading has found.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
         self._artifacts = ArtifactIndex(path)
-        self._completed = Completed()
+        self._completed_kernels = CompletedKernels()
         self._runs: dict[str, Run] = {}
 
     @cached_property
@@ -114,7 +114,7 @@ class Trace:
         return self._read_runs(self.run_ids)
 
     def select(self, spec: str | None = None) -> tuple[Run, ...]:
-        """Return the selected runs, oldest first.
+        """Return the runs that `spec` selects, oldest first.
 
         None: the newest group (all ranks of the newest job). "@COMMIT": the newest group of that
         commit. Otherwise a run id, a group id, or a prefix of one.
@@ -124,20 +124,20 @@ class Trace:
 
         """
         if spec is None:
-            return self._group(self._membership[self.run_ids[-1]].group)
+            return self._runs_of_group(self._groups_and_commits[self.run_ids[-1]].group)
         if spec.startswith("@"):
-            return self._of_commit(spec[1:])
+            return self._runs_of_commit(spec[1:])
         if spec in self.run_ids:
             return (self._run(spec),)
         matches = [run_id for run_id in self.run_ids if spec and run_id.startswith(spec)]
         matches = matches or [
             run_id
-            for run_id, member in self._membership.items()
+            for run_id, member in self._groups_and_commits.items()
             if spec and member.group.startswith(spec)
         ]
         if not matches:
             raise UnknownRun(
-                f"{self.path} has no run {spec!r}; it has {_counted(len(self.run_ids), 'run')}, "
+                f"{self.path} has no run {spec!r}; it has {_count_text(len(self.run_ids), 'run')}, "
                 f"the newest is {self.run_ids[-1]} (kvtrace info lists them)"
             )
         return self._read_runs(matches)
@@ -162,17 +162,21 @@ class Trace:
         runs = None if runs is None else tuple(runs)
         table = self.definition(name, runs)
         names = checked_names(table, columns)
-        once = _ONCE.get(name)
-        read = names if once is None else tuple(dict.fromkeys((*names, *once.keys)))
+        deduplication = _DEDUPLICATIONS.get(name)
+        read_names = (
+            names if deduplication is None else tuple(dict.fromkeys((*names, *deduplication.keys)))
+        )
         pieces = []
         for run_id in self._ids(runs):
-            completed = self._completed.concerns(name, run_id)
-            more = tuple(dict.fromkeys((*read, *table.keys))) if completed else read
-            rows = run_rows(self.path, table, run_id, more, self.note)
-            rows = rows if once is None else once.rows(rows)
+            has_completed = self._completed_kernels.concerns(name, run_id)
+            read_columns = (
+                tuple(dict.fromkeys((*read_names, *table.keys))) if has_completed else read_names
+            )
+            rows = run_rows(self.path, table, run_id, read_columns, self.note)
+            rows = rows if deduplication is None else deduplication.rows(rows)
             if name == "artifacts" and SHARED in self._run(run_id).settings:
-                rows = pa.concat_tables([rows, *self._shared_artifacts(run_id, rows, read)])
-            rows = self._completed.rows(name, run_id, rows) if completed else rows
+                rows = pa.concat_tables([rows, *self._shared_artifacts(run_id, rows, read_names)])
+            rows = self._completed_kernels.rows(name, run_id, rows) if has_completed else rows
             pieces.append(with_run(rows.select(list(names)), run_id))
         if not pieces:
             fields = [pa.field(column, table.schema.field(column).type) for column in names]
@@ -195,25 +199,31 @@ class Trace:
         table = self.definition(name, runs)
         names = checked_names(table, columns)
         for run_id in runs:
-            if name in _ONCE or name == "runs" or self._completed.concerns(name, run_id):
+            if (
+                name in _DEDUPLICATIONS
+                or name == "runs"
+                or self._completed_kernels.concerns(name, run_id)
+            ):
                 yield self.table(name, (run_id,), names)
                 continue
             for rows in run_pieces(self.path, table, run_id, names, self.note):
                 yield with_run(rows, run_id)
 
     def _shared_artifacts(
-        self, run_id: str, own: pa.Table, names: Sequence[str]
+        self, run_id: str, own_rows: pa.Table, names: Sequence[str]
     ) -> Iterator[pa.Table]:
-        """Yield the rows of artifacts to which the run refers and that other runs hold."""
-        table, keys = TABLES["artifacts"], ("sha256",)
-        missing = artifacts_named(self, run_id).difference(own["sha256"].to_pylist())
-        for other in self.run_ids:
-            if other == run_id or not missing:
+        """Yield columns `names` of artifacts that the run refers to, but only other runs hold."""
+        table, key_names = TABLES["artifacts"], ("sha256",)
+        missing = artifacts_named(self, run_id).difference(own_rows["sha256"].to_pylist())
+        for other_run in self.run_ids:
+            if other_run == run_id or not missing:
                 continue
-            hashes = run_rows(self.path, table, other, keys, quietly)["sha256"].to_pylist()
+            hashes = run_rows(self.path, table, other_run, key_names, quietly)["sha256"].to_pylist()
             if missing.isdisjoint(hashes):
                 continue
-            rows = _ONCE["artifacts"].rows(run_rows(self.path, table, other, names, self.note))
+            rows = _DEDUPLICATIONS["artifacts"].rows(
+                run_rows(self.path, table, other_run, names, self.note)
+            )
             yield rows.filter(pc.is_in(rows["sha256"], pa.array(sorted(missing), pa.string())))
             missing.difference_update(hashes)
 
@@ -233,7 +243,7 @@ class Trace:
             for path in pass_parts(run_folder(self.path, name, run_id))
         ]
         if definitions:
-            return joined(definitions)
+            return merged_definition(definitions)
         if runs is not None:
             return self.definition(name)
         names = ", ".join((*TABLES, *client_folders(self.path)))
@@ -241,7 +251,7 @@ class Trace:
 
     @property
     def client_tables(self) -> tuple[str, ...]:
-        """Names of clients' tables."""
+        """Names of the clients' tables that have a part."""
         return tuple(name for name in client_folders(self.path) if self._has_parts(name))
 
     def _has_parts(self, name: str) -> bool:
@@ -249,7 +259,7 @@ class Trace:
         return any(pass_parts(run_folder(self.path, name, run_id)) for run_id in run_ids(folder))
 
     def artifact(self, sha256: str | None) -> bytes | None:
-        """Return the plain content with a hash, from any run, or None if the trace lacks it.
+        """Return the decompressed content of the artifact with this hash, from any run, or None.
 
         Raises:
             DamagedFile: the content cannot be read, or does not match the hash.
@@ -257,7 +267,7 @@ class Trace:
         """
         if not sha256:
             return None
-        later = self._completed.content(sha256)
+        later = self._completed_kernels.content(sha256)
         return self._artifacts.content(sha256, self.run_ids) if later is None else later
 
     def complete(self, run_id: str, kernel_id: int, later: LaterStages) -> None:
@@ -265,7 +275,7 @@ class Trace:
 
         Nothing is written.
         """
-        self._completed.add(run_id, kernel_id, later)
+        self._completed_kernels.add(run_id, kernel_id, later)
 
     def add_derived(
         self,
@@ -294,7 +304,7 @@ class Trace:
         self._artifacts.forget(run_id)
 
     def passes(self, run_id: str) -> dict[str, dict[str, Any]]:
-        """Return the passes that have analyzed a run, with their settings, by name.
+        """Return the settings of the passes that have analyzed a run, by the pass's name.
 
         Raises:
             DamagedFile, NewerFormat, OlderFormat: a part of a pass cannot be read.
@@ -309,8 +319,8 @@ class Trace:
         return dict(sorted(settings.items()))
 
     @cached_property
-    def _membership(self) -> dict[str, _Member]:
-        """Group and commit of every run, oldest first; reading two columns is fast."""
+    def _groups_and_commits(self) -> dict[str, _GroupAndCommit]:
+        """Group and commit of every run, oldest first, without reading other columns."""
         names = ("group_id", "git_commit")
         rows = self._sealed_rows(self.run_ids, names)
         members = {}
@@ -319,13 +329,15 @@ class Trace:
                 row = {name: getattr(self._runs[run_id], name) for name in names}
             else:
                 row = rows.get(run_id) or run_row(self.path, run_id, names, self.note)[0] or {}
-            members[run_id] = _Member(row.get("group_id") or run_id, row.get("git_commit") or "")
+            members[run_id] = _GroupAndCommit(
+                row.get("group_id") or run_id, row.get("git_commit") or ""
+            )
         return members
 
     def _sealed_rows(
         self, run_ids: Iterable[str], names: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        """Return `sealed_runs_rows` of the runs that this object has not read yet."""
+        """Return the rows of sealed runs by run id, without runs that are in `self._runs`."""
         unread = [run_id for run_id in run_ids if run_id not in self._runs]
         if remote_folder(self.path) is not None:
             folders = (run_folder(self.path, "runs", run_id) for run_id in unread)
@@ -338,23 +350,25 @@ class Trace:
 
     def _run(self, run_id: str, sealed_row: dict[str, Any] | None = None) -> Run:
         if run_id not in self._runs:
-            place = (self.path, run_id, RUN_COLUMNS, self.note)
-            row, sealed = (sealed_row, True) if sealed_row else run_row(*place)
+            arguments = (self.path, run_id, RUN_COLUMNS, self.note)
+            row, sealed = (sealed_row, True) if sealed_row else run_row(*arguments)
             if row is None:
-                self.note(f"run {run_id} has no row in runs: its first write was cut off")
+                self.note(
+                    f"run {run_id} has no row in the table runs: its first write was interrupted"
+                )
                 row = {"run_id": run_id}
             # The folder's name determines the run id, whatever the row says.
             self._runs[run_id] = run = Run.of_row({**row, "run_id": run_id}, sealed)
-            for text in missing_launch_notes(run):
-                self.note(text)
+            for note in missing_launch_notes(run):
+                self.note(note)
         return self._runs[run_id]
 
-    def _group(self, group: str) -> tuple[Run, ...]:
-        members = self._membership
+    def _runs_of_group(self, group: str) -> tuple[Run, ...]:
+        members = self._groups_and_commits
         return self._read_runs([run_id for run_id in members if members[run_id].group == group])
 
-    def _of_commit(self, commit: str) -> tuple[Run, ...]:
-        members = self._membership
+    def _runs_of_commit(self, commit: str) -> tuple[Run, ...]:
+        members = self._groups_and_commits
         matches = [
             run_id
             for run_id, member in members.items()
@@ -372,22 +386,22 @@ class Trace:
     def _ids(self, runs: Iterable[Run | str] | None) -> tuple[str, ...]:
         if runs is None:
             return self.run_ids
-        ids = [run.run_id if isinstance(run, Run) else run for run in runs]
-        existing = set(self.run_ids) if len(ids) > 1 else self.run_ids
-        unknown = [run_id for run_id in ids if run_id not in existing]
+        run_ids = [run.run_id if isinstance(run, Run) else run for run in runs]
+        existing = set(self.run_ids) if len(run_ids) > 1 else self.run_ids
+        unknown = [run_id for run_id in run_ids if run_id not in existing]
         if unknown:
             raise UnknownRun(f"{self.path} has no run {unknown[0]!r}")
-        return tuple(dict.fromkeys(ids))
+        return tuple(dict.fromkeys(run_ids))
 
     def note(self, text: str) -> None:
-        """Add a note, once."""
+        """Add a text to `notes`, unless it is there already."""
         if text not in self.notes:
             self.notes.append(text)
 
 
 @dataclass(frozen=True)
 class Selection:
-    """Some runs of a trace."""
+    """A trace and some of its runs."""
 
     trace: Trace
     runs: tuple[Run, ...]
@@ -418,29 +432,26 @@ def open_trace(path: str | os.PathLike[str]) -> Trace:
         )
     trace = Trace(folder)
     if not trace.run_ids:
-        inside = sorted(path.name for path in folder.iterdir() if (path / "runs").is_dir())
-        if inside:
-            more = f" and {len(inside) - 10} more" if len(inside) > 10 else ""
+        trace_names = sorted(path.name for path in folder.iterdir() if (path / "runs").is_dir())
+        if trace_names:
+            more_text = f" and {len(trace_names) - 10} more" if len(trace_names) > 10 else ""
             raise EmptyTrace(
-                f"{folder} is not a trace but contains some; name one: "
-                f"{', '.join(str(folder / name) for name in inside[:10])}{more}"
+                f"{folder} is not a trace, but contains traces; name one of: "
+                f"{', '.join(str(folder / name) for name in trace_names[:10])}{more_text}"
             )
         if spooled_runs(folder):
             raise EmptyTrace(
-                f"{folder} has only what processes left that still run or were killed soon after "
-                f"their first launches; kvtrace trace recover {folder} makes runs of the latter"
+                f"{folder} has only spools of processes that are running or were killed soon after "
+                f"their first launches; kvtrace trace recover {folder} makes runs of killed ones"
             )
         raise EmptyTrace(
-            f"{folder} holds no recorded run; record one with KVTRACE={folder} python program.py"
+            f"{folder} has no recorded run; record one with KVTRACE={folder} python program.py"
         )
     return trace
 
 
 def resolve(
-    text: str | os.PathLike[str],
-    base: str | os.PathLike[str] | None = None,
-    *,
-    every: bool = False,
+    text: str | os.PathLike[str], base: str | os.PathLike[str] | None = None, *, every: bool = False
 ) -> Selection:
     """Return the runs of "out/", "out/@COMMIT", "out/RUN_ID", "@COMMIT" or "RUN_ID".
 
@@ -496,11 +507,11 @@ def _is_trace(folder: str) -> bool:
 
 
 def with_run(rows: pa.Table, run_id: str) -> pa.Table:
-    """Return rows with a last column "run"."""
-    codes = pa.array([0], pa.int32()).take(pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
-    column = pa.DictionaryArray.from_arrays(codes, pa.array([run_id], pa.string()))
+    """Return rows with `run_id` in every row of an added last column "run"."""
+    indices = pa.array([0], pa.int32()).take(pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
+    column = pa.DictionaryArray.from_arrays(indices, pa.array([run_id], pa.string()))
     return rows.append_column(pa.field("run", NAME), column)
 
 
-def _counted(count: int, word: str) -> str:
+def _count_text(count: int, word: str) -> str:
     return f"{count} {word}{'' if count == 1 else 's'}"

@@ -42,8 +42,8 @@ from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
 
 
 @dataclass(frozen=True, slots=True)
-class United:
-    """Result of `unite`: runs of the new trace, and repeated runs and artifacts left out."""
+class UnionResult:
+    """Result of `unite`: runs of the new trace, and repeated runs and artifacts left out of it."""
 
     runs: tuple[str, ...]
     repeated_runs: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class United:
     saved_bytes: int = 0
 
 
-def unite(traces: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> United:
+def unite(traces: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> UnionResult:
     """Write the runs of some traces to the new folder `out`; the traces do not change.
 
     Files are linked if the file system supports it, else copied. The new trace gets its name once
@@ -67,7 +67,7 @@ def unite(traces: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str])
     """
     folders = [open_trace(trace).path for trace in traces]
     with new_trace(folders, Path(out)) as work:
-        return _Union(work).of(folders)
+        return _Union(work).write(folders)
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def new_trace(sources: Sequence[Path], target: Path) -> Iterator[Path]:
 
 
 class _Union:
-    """The new trace while it is written."""
+    """Writer of a trace that unites others, with the runs and artifacts written so far."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -115,90 +115,93 @@ class _Union:
         self._artifacts = 0
         self._saved = 0
 
-    def of(self, folders: Sequence[Path]) -> United:
-        """Write the runs of some traces."""
+    def write(self, folders: Sequence[Path]) -> UnionResult:
+        """Write the runs of the traces in these folders to the new trace."""
         for folder in folders:
             for run_id in open_trace(folder).run_ids:
-                before = self._source_of.setdefault(run_id, folder)
-                if before is folder:
-                    self._add(folder, run_id)
-                elif _files(before, run_id) == _files(folder, run_id) and _same(
-                    before, folder, run_id
-                ):
+                first_folder = self._source_of.setdefault(run_id, folder)
+                if first_folder is folder:
+                    self._add_run(folder, run_id)
+                elif _relative_paths(first_folder, run_id) == _relative_paths(
+                    folder, run_id
+                ) and _have_equal_files(first_folder, folder, run_id):
                     self._repeated.append(run_id)
                 else:
                     raise BadSetting(
-                        f"run {run_id} is in {before} and in {folder}, and not the same in both; "
-                        "remove it from one of them (kvtrace trace prune), or merge the others"
+                        f"run {run_id} is in {first_folder} and {folder}, with "
+                        "different files; remove it from one of them (kvtrace trace prune), or "
+                        "merge the others"
                     )
-        return United(
+        return UnionResult(
             tuple(sorted(self._source_of)), tuple(self._repeated), self._artifacts, self._saved
         )
 
-    def _add(self, folder: Path, run_id: str) -> None:
-        parts = _parts(folder, run_id)
+    def _add_run(self, folder: Path, run_id: str) -> None:
+        parts = _files_by_table(folder, run_id)
         facts = {
             path: _checked_facts(path, table, run_id)
             for table, files in parts.items()
             for path in files
         }
-        rows = parts.pop("runs", [])
-        ours = all(_is_ours(facts[path]) for path in (*rows, *parts.get("artifacts", ())))
-        shared = False
+        runs_paths = parts.pop("runs", [])
+        are_readable = all(
+            _is_readable_version(facts[path]) for path in (*runs_paths, *parts.get("artifacts", ()))
+        )
+        is_shared = False
         for path in (path for files in parts.values() for path in files):
             target = self._out / path.relative_to(folder)
-            if ours and facts[path].table == "artifacts":
-                shared |= self._add_artifacts(path, target, facts[path])
+            if are_readable and facts[path].table == "artifacts":
+                is_shared |= self._add_artifacts(path, target, facts[path])
             else:
-                take_along(path, target)
-        for path in rows:
+                link_or_copy(path, target)
+        for path in runs_paths:
             target = self._out / path.relative_to(folder)
-            if shared:
-                _write_shared(path, target, facts[path])
+            if is_shared:
+                _write_runs_row_as_shared(path, target, facts[path])
             else:
-                take_along(path, target)
+                link_or_copy(path, target)
 
     def _add_artifacts(self, path: Path, target: Path, facts: FileFacts) -> bool:
-        """Add the new artifacts of a part; return whether other runs hold some of the artifacts."""
+        """Write a part without artifacts that other runs hold; return whether any were left out."""
         table = TABLES["artifacts"]
         with open_part(path) as file:
             digests = file.read(columns=["sha256"]).column(0).to_pylist()
         repeated = self._hashes.intersection(digests)
         self._hashes.update(digests)
         if not repeated:
-            take_along(path, target)
+            link_or_copy(path, target)
             return False
         self._artifacts += len(repeated)
         if len(repeated) < len(digests) or facts.pass_name:
             # A pass's part stays even if empty, as it shows that the pass has been run.
-            values = pa.array(sorted(repeated))
-            fresh = (
-                batch.filter(pc.invert(pc.is_in(batch["sha256"], value_set=values)))
+            repeated_hashes = pa.array(sorted(repeated))
+            new_rows = (
+                batch.filter(pc.invert(pc.is_in(batch["sha256"], value_set=repeated_hashes)))
                 for batch in merged_rows([path], table)
             )
-            write_part(target, table, replace(facts, format_version=FORMAT_VERSION), fresh)
-        written = target.stat().st_size if target.exists() else 0
-        self._saved += path.stat().st_size - written
+            write_part(target, table, replace(facts, format_version=FORMAT_VERSION), new_rows)
+        written_bytes = target.stat().st_size if target.exists() else 0
+        self._saved += path.stat().st_size - written_bytes
         return True
 
 
-def _write_shared(path: Path, target: Path, facts: FileFacts) -> None:
-    """Write a row of `runs` with the setting that other runs hold artifacts of this run."""
+def _write_runs_row_as_shared(path: Path, target: Path, facts: FileFacts) -> None:
+    """Copy a part of `runs`, adding the setting that other runs hold artifacts of this run."""
     table = TABLES["runs"]
     rows = pa.Table.from_batches(list(merged_rows([path], table)), table.schema)
-    place = table.schema.get_field_index("settings")
+    index = table.schema.get_field_index("settings")
     settings = [
         [*((key, value) for key, value in pairs or () if key != SHARED), (SHARED, "yes")]
         for pairs in rows["settings"].to_pylist()
     ]
-    field = table.schema.field(place)
-    rows = rows.set_column(place, field, pa.array(settings, field.type))
+    field = table.schema.field(index)
+    rows = rows.set_column(index, field, pa.array(settings, field.type))
     facts = replace(facts, format_version=FORMAT_VERSION)
     write_part(target, table, facts, rows.to_batches())
 
 
-def take_along(source: Path, target: Path) -> None:
-    """Link or copy an unchanged file to another trace."""
+def link_or_copy(source: Path, target: Path) -> None:
+    """Hard-link a file to the path `target`, or copy it where links are not supported."""
     make_folder(target.parent)
     try:
         os.link(source, target)
@@ -207,43 +210,44 @@ def take_along(source: Path, target: Path) -> None:
         sync_file(target)
 
 
-def _parts(folder: Path, run_id: str) -> dict[str, list[Path]]:
-    """Return the files of a run by table."""
+def _files_by_table(folder: Path, run_id: str) -> dict[str, list[Path]]:
+    """Return the paths of a run's captured and derived parts by table."""
     by_table = {}
     for table in (*TABLES, *client_folders(folder)):
-        place = run_folder(folder, table, run_id)
-        files = [*part_numbers(place).values(), *pass_parts(place)]
+        table_folder = run_folder(folder, table, run_id)
+        files = [*part_numbers(table_folder).values(), *pass_parts(table_folder)]
         if files:
             by_table[table] = files
     return by_table
 
 
 def _checked_facts(path: Path, table: str, run_id: str) -> FileFacts:
-    """Return the facts of a file after checks; DamagedFile or NewerFormat if it is not usable."""
+    """Return the facts of a part of this table and run; DamagedFile or NewerFormat for others."""
     verify_part(path)
     with open_part(path) as file:
         facts = part_facts(file, path, table)
     if facts.run_id != run_id:
-        raise DamagedFile(f"{path} says that it is of run {facts.run_id}; restore it from a copy")
+        raise DamagedFile(f"{path} has metadata of run {facts.run_id}; restore it from a copy")
     return facts
 
 
-def _is_ours(facts: FileFacts) -> bool:
-    """Return whether this version of the format has every column of the file."""
+def _is_readable_version(facts: FileFacts) -> bool:
+    """Return whether the file's format version is not newer than this one."""
     major, minor = version_numbers(facts.format_version)
     own_major, own_minor = version_numbers(FORMAT_VERSION)
     return major == own_major and minor <= own_minor
 
 
-def _files(folder: Path, run_id: str) -> set[str]:
+def _relative_paths(folder: Path, run_id: str) -> set[str]:
     return {
         path.relative_to(folder).as_posix()
-        for files in _parts(folder, run_id).values()
+        for files in _files_by_table(folder, run_id).values()
         for path in files
     }
 
 
-def _same(first: Path, second: Path, run_id: str) -> bool:
+def _have_equal_files(first: Path, second: Path, run_id: str) -> bool:
     return all(
-        filecmp.cmp(first / name, second / name, shallow=False) for name in _files(first, run_id)
+        filecmp.cmp(first / name, second / name, shallow=False)
+        for name in _relative_paths(first, run_id)
     )

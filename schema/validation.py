@@ -1,4 +1,4 @@
-"""Validation of a trace: each file by itself, and references between tables."""
+"""Validation of a trace: each file by unchanged, and references between tables."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from kvtrace.schema.columns import filled
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.integer_sets import IntegerSet
-from kvtrace.schema.journal import SegmentReader, described
+from kvtrace.schema.journal import SegmentReader, damage_text
 from kvtrace.schema.kept import keeps_newest
 from kvtrace.schema.layout import (
     JOURNAL,
@@ -32,7 +32,7 @@ from kvtrace.schema.layout import (
 from kvtrace.schema.parts import damaged, open_part, part_facts
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
-from kvtrace.schema.references import REFERENCES, Reference, itself
+from kvtrace.schema.references import REFERENCES, Reference, unchanged
 from kvtrace.schema.removal import unfinished_removals
 from kvtrace.schema.replacement import unfinished
 from kvtrace.schema.table_types import Table
@@ -43,7 +43,7 @@ from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A defect of a trace: path or table, and text; `unreadable`: the file cannot be checked."""
+    """A defect of a trace at `where`, a path or table; `unreadable` files were not checked."""
 
     where: str
     text: str
@@ -90,28 +90,33 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
     for path, process in compaction_folders(trace.path):
         if not is_running(process):
             problems.append(
-                Problem(str(path), "a killed compaction left it; kvtrace trace recover removes it")
+                Problem(
+                    str(path),
+                    "it is left from a killed compaction; kvtrace trace recover removes it",
+                )
             )
     for run_id in trace.run_ids:
-        problems += _relation_problems(trace, run_id)
+        problems += _reference_problems(trace, run_id)
     return problems
 
 
 def _folder_problems(trace: Trace, name: str, run_id: str) -> Iterator[Problem]:
     folder = run_folder(trace.path, name, run_id)
     if run_id not in trace.run_ids:
-        yield Problem(str(folder), "no run of this id is in the trace")
+        yield Problem(str(folder), "the trace has no run with this id")
     for path in (*part_numbers(folder).values(), *pass_parts(folder)):
         try:
             yield from _part_problems(path, name, run_id)
         except KvtraceError as error:
             yield Problem(str(path), str(error), unreadable=True)
         except OSError as error:
-            text = f"it cannot be read: {error.strerror or error}"
-            yield Problem(str(path), text, unreadable=True)
+            reason = f"it cannot be read: {error.strerror or error}"
+            yield Problem(str(path), reason, unreadable=True)
     for path, process in left_behind(folder):
         if not is_running(process):
-            yield Problem(str(path), "a killed process left it; kvtrace trace recover removes it")
+            yield Problem(
+                str(path), "it is left from a killed process; kvtrace trace recover removes it"
+            )
 
 
 def _part_problems(path: Path, name: str, run_id: str) -> Iterator[Problem]:
@@ -120,10 +125,10 @@ def _part_problems(path: Path, name: str, run_id: str) -> Iterator[Problem]:
         facts = part_facts(file, path, name)
         table = TABLES.get(name) or table_of_file(name, file.schema_arrow, str(path))
         if facts.run_id != run_id:
-            yield Problem(str(path), f"it says that it is of run {facts.run_id}")
+            yield Problem(str(path), f"its metadata says that it belongs to run {facts.run_id}")
         derived = path in pass_parts(path.parent)
         if derived and not (facts.pass_name and path.name.startswith(f"part-{facts.pass_name}-")):
-            yield Problem(str(path), f"it says that the pass {facts.pass_name} wrote it")
+            yield Problem(str(path), f"its metadata says that the pass {facts.pass_name} wrote it")
         yield from _column_problems(path, table, file.schema_arrow, facts.format_version)
         for group in range(file.num_row_groups):
             try:
@@ -143,9 +148,11 @@ def _column_problems(
         return
     for column in table.columns:
         if column.name in schema.names:
-            kind = schema.field(column.name).type
-            if kind != column.type:
-                yield Problem(str(path), f"column {column.name} is {kind}, not {column.type}")
+            stored_type = schema.field(column.name).type
+            if stored_type != column.type:
+                yield Problem(
+                    str(path), f"column {column.name} is {stored_type}, not {column.type}"
+                )
         elif version_numbers(column.since)[1] <= minor:
             yield Problem(str(path), f"column {column.name} is missing")
     names = {column.name for column in table.columns}
@@ -157,7 +164,7 @@ def _column_problems(
 def _row_problems(path: Path, table: Table, rows: pa.Table) -> Iterator[Problem]:
     for name in table.keys:
         if name in rows.column_names and rows.column(name).null_count:
-            yield Problem(str(path), f"the key {name} is not set in every row")
+            yield Problem(str(path), f"the key {name} is null in some rows")
     if table.name != "artifacts":
         return
     names = ("sha256", "size_bytes", "bytes")
@@ -177,8 +184,8 @@ def _journal_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
         row = journal_runs_row(trace.path, run_id, quietly)
         if may_live(trace.path, run_id, row) is None:
             yield Problem(folder, "its process is dead; kvtrace trace recover seals its rows")
-        for numbered in segments(trace.path, run_id).values():
-            for path in numbered.values():
+        for paths_by_number in segments(trace.path, run_id).values():
+            for path in paths_by_number.values():
                 yield from _segment_problems(path)
     except KvtraceError as error:
         yield Problem(folder, str(error), unreadable=True)
@@ -187,51 +194,63 @@ def _journal_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
 
 
 def _segment_problems(path: Path) -> Iterator[Problem]:
-    """Yield the damage of a journal segment, except an incomplete last write."""
+    """Yield a problem if a journal segment is damaged; an incomplete last batch is none."""
     with SegmentReader(path) as reader:
         for _ in reader:
             pass
         if reader.damage:
-            text = f"it is damaged, and {described(reader.damage)} cannot be read"
+            text = f"it is damaged, and {damage_text(reader.damage)} cannot be read"
             yield Problem(str(path), text, unreadable=True)
 
 
-def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
-    keys = _Keys(trace, run_id)
-    for table, key in _UNIQUE.items():
-        known = keys.of(table, key)
-        repeated = 0 if known is None else known.rows - len(known)
-        if repeated:
-            yield Problem(f"{table} of run {run_id}", f"{repeated} rows repeat a {key}")
+def _reference_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
+    keys = _KeyCache(trace, run_id)
+    for table, key_name in _UNIQUE.items():
+        key_set = keys.of(table, key_name)
+        repeated_count = 0 if key_set is None else key_set.rows - len(key_set)
+        if repeated_count:
+            yield Problem(
+                f"{table} of run {run_id}",
+                f"{repeated_count} rows repeat the {key_name} of an earlier row",
+            )
     for reference in (*REFERENCES, *_client_references(trace)):
-        known = keys.of(reference.target, reference.key)
-        lost = None if known is None else _lost(trace, run_id, reference, known)
-        if lost is not None and len(lost):
+        key_set = keys.of(reference.target, reference.key)
+        dangling = None if key_set is None else _dangling_values(trace, run_id, reference, key_set)
+        if dangling is not None and len(dangling):
             yield Problem(
                 f"{reference.table} of run {run_id}",
-                f"{reference.column} refers to {len(lost)} rows that {reference.target} does not "
-                f"have, as {lost[0].as_py()}",
+                f"{reference.column} refers to {len(dangling)} rows that {reference.target} "
+                f"does not have, as {dangling[0].as_py()}",
             )
 
 
-def _lost(trace: Trace, run_id: str, reference: Reference, known: "_KeyValues") -> pa.Array | None:
-    """Return the distinct values that refer to no row; None if a file is damaged."""
-    lost = None
+def _dangling_values(
+    trace: Trace, run_id: str, reference: Reference, keys: "_KeySet"
+) -> pa.Array | None:
+    """Return a reference's distinct values that are not in `keys`; None if a file is damaged.
+
+    References to launches that the run has dropped, as older, are left out.
+    """
+    dangling = None
     try:
-        for values in reference.named(trace, run_id):
-            new = values.filter(pc.invert(known.has(values)))
-            lost = new if lost is None else pc.unique(pa.concat_arrays([lost, new]))
-        if lost is not None and reference.target == "launches":
+        for values in reference.referenced_values(trace, run_id):
+            unmatched = values.filter(pc.invert(keys.contains_each(values)))
+            dangling = (
+                unmatched
+                if dangling is None
+                else pc.unique(pa.concat_arrays([dangling, unmatched]))
+            )
+        if dangling is not None and reference.target == "launches":
             (run,) = trace.select(run_id)
             if keeps_newest(run):
-                lost = lost.filter(pc.greater(lost, known.first))
+                dangling = dangling.filter(pc.greater(dangling, keys.first))
     except KvtraceError:  # reported where its files are checked
         return None
-    return lost
+    return dangling
 
 
 def _client_references(trace: Trace) -> Iterator[Reference]:
-    """Yield the references of clients' tables."""
+    """Yield the references of clients' tables to `calls` and `stacks`."""
     for name in trace.client_tables:
         try:
             schema = trace.definition(name).schema
@@ -239,11 +258,11 @@ def _client_references(trace: Trace) -> Iterator[Reference]:
             continue  # reported where its files are checked
         for column, target in (("call_id", "calls"), ("stack_id", "stacks")):
             if column in schema.names and pa.types.is_signed_integer(schema.field(column).type):
-                yield Reference(name, column, target, column, itself)
+                yield Reference(name, column, target, column, unchanged)
 
 
-class _KeyValues:
-    """The distinct values of a key: texts, or numbers as ranges (for a hundred million)."""
+class _KeySet:
+    """The distinct values of a key column: texts, or integers as ranges to save memory."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self._texts: pa.ChunkedArray | None = None
@@ -252,7 +271,7 @@ class _KeyValues:
         self.add(column)
 
     def add(self, column: pa.ChunkedArray) -> None:
-        """Add a piece of the column."""
+        """Add the values of a piece of the column, and its length to `rows`."""
         self.rows += len(column)
         if pa.types.is_integer(column.type):
             self._numbers.add(column.drop_null().cast(pa.int64()).combine_chunks())
@@ -266,36 +285,36 @@ class _KeyValues:
 
     @property
     def first(self) -> int:
-        """The least number, or the largest 64-bit integer if there is none."""
+        """Smallest integer, or the largest 64-bit integer if the set is empty."""
         first = self._numbers.first
         return (1 << 63) - 1 if first is None else first
 
-    def has(self, values: pa.Array) -> pa.Array:
-        """Return a mask of the values that the key has."""
+    def contains_each(self, values: pa.Array) -> pa.Array:
+        """Return a boolean array: for each of `values`, whether it is a key."""
         if self._texts is None:
-            return self._numbers.has(values.cast(pa.int64()))
+            return self._numbers.contains_each(values.cast(pa.int64()))
         return pc.is_in(values, value_set=self._texts)
 
 
-class _Keys:
-    """Values of keys of one run, each read once; None for a damaged file, reported elsewhere."""
+class _KeyCache:
+    """Key values of one run's tables, each read once; None if a file is damaged."""
 
     def __init__(self, trace: Trace, run_id: str) -> None:
         self._trace = trace
         self._run_id = run_id
-        self._read: dict[tuple[str, str], _KeyValues | None] = {}
+        self._read: dict[tuple[str, str], _KeySet | None] = {}
 
-    def of(self, table: str, name: str) -> _KeyValues | None:
+    def of(self, table: str, name: str) -> _KeySet | None:
         if (table, name) not in self._read:
-            self._read[table, name] = self._known(table, name)
+            self._read[table, name] = self._read_keys(table, name)
         return self._read[table, name]
 
-    def _known(self, table: str, name: str) -> _KeyValues | None:
+    def _read_keys(self, table: str, name: str) -> _KeySet | None:
         kind = TABLES[table].schema.field(name).type
-        known = _KeyValues(pa.chunked_array([], kind))
+        key_set = _KeySet(pa.chunked_array([], kind))
         try:
             for piece in self._trace.pieces(table, [self._run_id], [name]):
-                known.add(piece.column(name))
+                key_set.add(piece.column(name))
         except KvtraceError:
             return None
-        return known
+        return key_set

@@ -24,7 +24,7 @@ _WRITER_KEY = b"kvtrace.version"
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """The facts in a file's metadata.
+    """Facts in a file's metadata: format version, table, run and, for derived parts, the pass.
 
     `pass_name`, `settings` and `writer_version` are set for derived parts only.
     """
@@ -68,7 +68,7 @@ FORMAT_VERSION: Final = max(
 
 
 def captured_facts(table: str, run_id: str) -> FileFacts:
-    """Return the facts of a captured part of the present version."""
+    """Return the facts of a captured part in the current format version."""
     return FileFacts(FORMAT_VERSION, table, run_id)
 
 
@@ -86,7 +86,7 @@ def derived_facts(
 
 
 def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts:
-    """Return the facts of a file's metadata.
+    """Return the facts in a file's key/value metadata; `source` names the file in errors.
 
     Raises:
         DamagedFile: kvtrace did not write the file.
@@ -98,14 +98,13 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
     version = texts.get(_VERSION_KEY)
     if version is None:
         raise DamagedFile(
-            f"{source} does not say which version of kvtrace's format it has, so kvtrace did not "
-            "write it; move it out of the trace"
+            f"{source} has no format version, so kvtrace did not write it; move it out of the trace"
         )
     try:
         major, _ = version_numbers(version)
     except ValueError as error:
         raise DamagedFile(
-            f"{source} says that its format version is {version!r}, which is none; restore the "
+            f"{source} has the invalid format version {version!r}; restore the "
             "file, or move it out of the trace"
         ) from error
     check_major(major, version, source)
@@ -130,14 +129,14 @@ def _settings(text: str, source: str) -> dict[str, Any]:
 
 
 def check_major(major: int, version: str, source: str) -> None:
-    """Raise NewerFormat or OlderFormat for another major version than this reader's."""
-    own = version_numbers(FORMAT_VERSION)[0]
-    if major > own:
+    """Raise NewerFormat or OlderFormat if `major` is not the major version of this reader."""
+    own_major = version_numbers(FORMAT_VERSION)[0]
+    if major > own_major:
         raise NewerFormat(
-            f"{source} has format version {version}, and this kvtrace reads up to {own}.x; "
+            f"{source} has format version {version}, and this kvtrace reads up to {own_major}.x; "
             "read it with a newer kvtrace"
         )
-    if major < own:
+    if major < own_major:
         raise OlderFormat(
             f"{source} has format version {version}, which this kvtrace (format {FORMAT_VERSION}) "
             "no longer reads; read it with an older kvtrace"

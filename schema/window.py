@@ -22,13 +22,13 @@ _SPANS: Final = {
     "messages": ("time", "time"),
 }
 #: Tables whose times are the devices', which may be behind the host.
-_OF_DEVICES: Final = frozenset({"gpu_kernels"})
+_DEVICE_TABLES: Final = frozenset({"gpu_kernels"})
 #: Columns with begin and duration of a kernel's compilation, and of its loading.
-_OF_KERNELS: Final = (("compile_begin", "compile_ns"), ("load_begin", "load_ns"))
+_KERNEL_TIMES: Final = (("compile_begin", "compile_ns"), ("load_begin", "load_ns"))
 
 
 class RunWindow(NamedTuple):
-    """A window of one run, in ns since 1970: for the host's requests, and for the devices.
+    """A run's window, in ns since 1970: for events of the host, and for events of devices.
 
     `device_steps` has the begin of each of the window's steps on the devices and the end of the
     last one, and `first_step` the number of the first of them in the run; empty without steps.
@@ -60,7 +60,7 @@ class TraceWindow(Trace):
         self.windows = dict(windows or {})
 
     def window_of(self, run_id: str) -> RunWindow:
-        """Return the window of a run."""
+        """Return the run's own window if `windows` has one, else the window of the trace."""
         return self.windows.get(run_id, RunWindow(self.begin, self.end, self.begin, self.end))
 
     def table(
@@ -69,7 +69,7 @@ class TraceWindow(Trace):
         runs: Iterable[Run | str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """Return the rows of a table in the window; as `Trace.table`."""
+        """Return the rows of a table in the window; arguments and errors as `Trace.table`."""
         if name in _SPANS:
             pieces = [self.whole.table(name, (), columns), *self.pieces(name, runs, columns)]
             return pa.concat_tables(pieces).unify_dictionaries()
@@ -83,76 +83,88 @@ class TraceWindow(Trace):
         runs: Iterable[Run | str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Iterator[pa.Table]:
-        """Yield the rows of a table in the window, in pieces; as `Trace.pieces`."""
+        """Yield the rows of a table in the window, in pieces; arguments as `Trace.pieces`."""
         if name not in _SPANS:
             yield self.table(name, runs, columns)
             return
         table, span = TABLES[name], _SPANS[name]
         names = checked_names(table, columns)
-        read = tuple(dict.fromkeys((*names, *span)))
+        read_names = tuple(dict.fromkeys((*names, *span)))
         for run in self.run_ids if runs is None else runs:
             run_id = run.run_id if isinstance(run, Run) else run
-            limits = self._limits(name, run_id)
+            window_limits = self._limits(name, run_id)
             pieces = run_pieces(
-                self.path, table, run_id, read, self.whole.note, _touched(span, *limits)
+                self.path,
+                table,
+                run_id,
+                read_names,
+                self.whole.note,
+                _groups_in_window(span, *window_limits),
             )
             for piece in pieces:
                 begin, end = (piece[column].cast(pa.int64()) for column in span)
-                inside = _inside(begin, pc.coalesce(end, begin), *limits)
-                rows = piece.filter(inside).select(names)
+                in_window = _overlaps(begin, pc.coalesce(end, begin), *window_limits)
+                rows = piece.filter(in_window).select(names)
                 if rows.num_rows:
                     yield with_run(rows, run_id)
 
     def _limits(self, name: str, run_id: str) -> tuple[int, int]:
         window = self.window_of(run_id)
-        if name in _OF_DEVICES:
+        if name in _DEVICE_TABLES:
             return window.device_begin, window.device_end
         return window.begin, window.end
 
     def _kernels(self, runs: Iterable[Run | str] | None, columns: Sequence[str] | None) -> pa.Table:
         names = checked_names(TABLES["kernels"], columns)
-        times = [name for span in _OF_KERNELS for name in span]
-        read = tuple(dict.fromkeys((*names, *times)))
-        pieces = [self.whole.table("kernels", (), read)]
+        time_columns = [name for span in _KERNEL_TIMES for name in span]
+        read_names = tuple(dict.fromkeys((*names, *time_columns)))
+        pieces = [self.whole.table("kernels", (), read_names)]
         for run in self.run_ids if runs is None else runs:
-            rows = self.whole.table("kernels", [run], read)
+            rows = self.whole.table("kernels", [run], read_names)
             run_id = run.run_id if isinstance(run, Run) else run
-            pieces.append(_timed_inside(rows, *self._limits("kernels", run_id)))
+            pieces.append(_with_times_inside(rows, *self._limits("kernels", run_id)))
         return pa.concat_tables(pieces).unify_dictionaries().select([*names, "run"])
 
 
-def _timed_inside(rows: pa.Table, low: int, high: int) -> pa.Table:
-    """Return kernels with begins of compilation and loading null outside of two times."""
-    for begin, duration in _OF_KERNELS:
-        began = rows[begin].cast(pa.int64())
-        inside = _inside(began, pc.add(began, pc.coalesce(rows[duration], 0)), low, high)
-        place = rows.schema.get_field_index(begin)
-        begins = pc.if_else(inside, rows[begin], None)
-        rows = rows.set_column(place, rows.schema.field(place), begins)
+def _with_times_inside(rows: pa.Table, low: int, high: int) -> pa.Table:
+    """Return kernels in which `compile_begin` and `load_begin` are null outside of the window."""
+    for begin, duration in _KERNEL_TIMES:
+        begin_ns = rows[begin].cast(pa.int64())
+        in_window = _overlaps(begin_ns, pc.add(begin_ns, pc.coalesce(rows[duration], 0)), low, high)
+        index = rows.schema.get_field_index(begin)
+        kept_begins = pc.if_else(in_window, rows[begin], None)
+        rows = rows.set_column(index, rows.schema.field(index), kept_begins)
     return rows
 
 
-def _inside(begin: pa.ChunkedArray, end: pa.ChunkedArray, low: int, high: int) -> pa.ChunkedArray:
+def _overlaps(begin: pa.ChunkedArray, end: pa.ChunkedArray, low: int, high: int) -> pa.ChunkedArray:
     overlap = pc.and_(pc.less_equal(begin, high), pc.greater_equal(end, low))
     return pc.fill_null(overlap, False)
 
 
-def _touched(span: tuple[str, str], low: int, high: int) -> Any:
-    """Return a function that selects the row groups of a file that may overlap two times."""
+def _groups_in_window(span: tuple[str, str], low: int, high: int) -> Any:
+    """Return a function from an open part to the row groups that may have rows in the window.
 
-    def chosen(file: Any) -> list[int]:
+    `span` names the columns of begin and end; `low` and `high` are ns since 1970.
+    """
+
+    def choose_groups(file: Any) -> list[int]:
         metadata = file.metadata
-        places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+        column_indices = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
         groups = []
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            bounds = [group.column(places[name]).statistics for name in span if name in places]
-            has_bounds = len(bounds) == 2 and all(b and b.has_min_max for b in bounds)
+        for group_number in range(metadata.num_row_groups):
+            group = metadata.row_group(group_number)
+            statistics = [
+                group.column(column_indices[name]).statistics
+                for name in span
+                if name in column_indices
+            ]
+            has_bounds = len(statistics) == 2 and all(b and b.has_min_max for b in statistics)
             # An end before its begin counts as the begin, so both columns bound the last time.
             if not has_bounds or (
-                bounds[0].min_raw <= high and max(b.max_raw for b in bounds) >= low
+                statistics[0].min_raw <= high and max(b.max_raw for b in statistics) >= low
             ):
-                groups.append(number)
+                groups.append(group_number)
         return groups
 
-    return chosen
+    return choose_groups

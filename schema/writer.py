@@ -54,7 +54,7 @@ REFERRED_TO: Final = ("runs", "artifacts", "stacks", "kernels", "calls", "launch
 
 @dataclass(frozen=True, slots=True)
 class SealedPart:
-    """A part that was sealed during its run."""
+    """A part that was written from a full segment while its run continues."""
 
     table: str
     path: Path
@@ -62,7 +62,7 @@ class SealedPart:
 
 
 class RunWriter:
-    """Writes one run of a trace; called from one thread at a time.
+    """Writer of one run of a trace; called from one thread at a time.
 
     Any number of writers may work in one directory at once. After a fork the child needs a separate
     writer; the inherited writer refuses to write.
@@ -117,7 +117,7 @@ class RunWriter:
         try:
             journal_folder(self.out, run_id).mkdir(parents=True)
         except OSError as error:
-            raise self._fail(error) from error
+            raise self._refuse_further_rows(error) from error
         try:
             self._reserve_space()
             self.append_rows("runs", [])
@@ -129,11 +129,11 @@ class RunWriter:
 
     @property
     def dropped_rows(self) -> int:
-        """Number of lost rows: refused rows, and after a failed write the pending rows."""
+        """Number of rows lost so far; after a failed write, pending rows count, too."""
         if self._failure is None:
             return self._lost_rows
-        waiting = (self._open[table].pending_rows for table in self._open if table != "runs")
-        return self._lost_rows + sum(waiting)
+        pending_rows = (self._open[table].pending_rows for table in self._open if table != "runs")
+        return self._lost_rows + sum(pending_rows)
 
     @property
     def size_bytes(self) -> int:
@@ -141,36 +141,36 @@ class RunWriter:
         return self._part_bytes + sum(segment.size_bytes for segment in self._open.values())
 
     def open_segment(self, table: str) -> tuple[int, int]:
-        """Return the numbers of written rows and bytes of a table's open segment."""
+        """Return (rows, bytes) written to a table's open segment, (0, 0) without one."""
         segment = self._open.get(table)
         return (0, 0) if segment is None else (segment.rows, segment.size_bytes)
 
     def take_sealed(self) -> list[SealedPart]:
-        """Return the parts that were sealed since the last call, oldest first."""
+        """Return and forget the parts that were sealed since the last call, oldest first."""
         parts, self._parts = self._parts, []
         return parts
 
     def rotate(self, table: str) -> None:
-        """Seal a table's open segment; TraceWriteError as `flush`."""
+        """Write a table's open segment as a part; TraceWriteError as `flush`."""
         self._check_usable()
         try:
             self._flush_all()
             self._sync_referred_to()
             self._seal_segment(table)
         except OSError as error:
-            raise self._fail(error) from error
+            raise self._refuse_further_rows(error) from error
 
     def drop(self, part: SealedPart) -> None:
-        """Delete a part; TraceWriteError as `flush`."""
+        """Delete the file of a sealed part; TraceWriteError as `flush`."""
         self._check_usable()
         try:
             part.path.unlink(missing_ok=True)
         except OSError as error:
-            raise self._fail(error) from error
+            raise self._refuse_further_rows(error) from error
         self._part_bytes -= part.size_bytes
 
     def lose(self, rows: int) -> None:
-        """Count rows that were lost before they reached the writer."""
+        """Add rows that were lost before they reached the writer to `dropped_rows`."""
         self._lost_rows += rows
 
     def append(self, table: str, columns: Mapping[str, ColumnValues]) -> None:
@@ -184,7 +184,7 @@ class RunWriter:
 
         """
         if table == "runs":
-            raise SchemaMismatch("a row of runs goes through append_rows or seal")
+            raise SchemaMismatch("write a row of runs with append_rows or seal")
         self._append(table, batch_of_columns(table_named(table), columns))
 
     def append_rows(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -198,7 +198,7 @@ class RunWriter:
                 self._append(table, batch)
             return
         for row in rows:
-            self._merge_run(row)
+            self._update_run_row(row)
         self._append("runs", batch_of_rows(TABLES["runs"], [self._run]))
 
     def flush(self) -> None:
@@ -212,7 +212,7 @@ class RunWriter:
         try:
             self._flush_all()
         except OSError as error:
-            raise self._fail(error) from error
+            raise self._refuse_further_rows(error) from error
 
     def seal(
         self,
@@ -233,13 +233,13 @@ class RunWriter:
         self._check_process()
         if self._sealed:
             return
-        self._merge_run(runs_row)
+        self._update_run_row(runs_row)
         try:
             self._flush_all()
             self._seal_all(at_last)
         except OSError as error:
-            failure = self._fail(error)
-            self._leave_journal()
+            failure = self._refuse_further_rows(error)
+            self._write_final_row_to_journal()
             raise failure from error
         self._sealed = True
 
@@ -259,25 +259,25 @@ class RunWriter:
         try:
             segment = self._segment(table)
             segment.append(batch)
-            full = self._is_full(segment)
-            if full or segment.pending_bytes >= _PENDING_BYTES:
+            is_full = self._is_full(segment)
+            if is_full or segment.pending_bytes >= _PENDING_BYTES:
                 self._flush_all()
-            if full:
+            if is_full:
                 self._sync_referred_to()
                 self._seal_segment(table)
         except OSError as error:
             if table not in self._open and table != "runs":
                 self._lost_rows += batch.num_rows
-            raise self._fail(error) from error
+            raise self._refuse_further_rows(error) from error
 
     def _flush_all(self) -> None:
-        rest = [table for table in self._open if table not in REFERRED_TO]
-        for table in (*REFERRED_TO, *rest):
+        other_tables = [table for table in self._open if table not in REFERRED_TO]
+        for table in (*REFERRED_TO, *other_tables):
             if table in self._open:
                 self._open[table].flush()
 
     def _sync_referred_to(self) -> None:
-        """Sync the tables to which a part refers, before the part itself is sealed."""
+        """Sync the open segments of tables that parts refer to (`REFERRED_TO`) to the disk."""
         for table in REFERRED_TO:
             if table in self._open:
                 self._open[table].sync()
@@ -289,15 +289,18 @@ class RunWriter:
     def _segment(self, table: str) -> SegmentWriter:
         segment = self._open.get(table)
         if segment is None:
-            number = self._next.get(table, 0)
-            path = segment_path(self.out, self.run_id, table, number)
+            segment_number = self._next.get(table, 0)
+            path = segment_path(self.out, self.run_id, table, segment_number)
             segment = SegmentWriter(path, TABLES[table], captured_facts(table, self.run_id))
             self._open[table] = segment
-            self._next[table] = number + 1
+            self._next[table] = segment_number + 1
         return segment
 
     def _seal_segment(self, table: str, *, stays: bool = False) -> None:
-        """Seal a segment into a part; then remove it, unless it `stays` as long as the journal."""
+        """Write a table's segment as a part, and delete the segment unless `stays`.
+
+        Losses are counted, and reported by a message at the end of the run.
+        """
         if table == "runs":
             return  # its one row is written when the run ends
         segment = self._open[table]
@@ -319,25 +322,25 @@ class RunWriter:
     def _seal_all(self, at_last: Callable[[], Mapping[str, Any]]) -> None:
         # The smallest first: on a full disk each sealed segment frees space for the next.
         tables = sorted(self._open, key=lambda name: self._open[name].size_bytes)
-        small = sum(self._open[name].size_bytes for name in tables) <= _SMALL_BYTES
-        with names_reach_disk_together() if small else nullcontext():
+        is_small = sum(self._open[name].size_bytes for name in tables) <= _SMALL_BYTES
+        with names_reach_disk_together() if is_small else nullcontext():
             for table in tables:
-                self._seal_segment(table, stays=small)
+                self._seal_segment(table, stays=is_small)
         if self._loss_messages:
-            rows, self._loss_messages = self._loss_messages, []
-            self._segment("messages").append(batch_of_rows(TABLES["messages"], rows))
+            messages, self._loss_messages = self._loss_messages, []
+            self._segment("messages").append(batch_of_rows(TABLES["messages"], messages))
             self._open["messages"].flush()
             self._seal_segment("messages")
-        self._merge_run(at_last())
+        self._update_run_row(at_last())
         write_part(
             part_path(self.out, "runs", self.run_id, 0),
             TABLES["runs"],
             captured_facts("runs", self.run_id),
             [batch_of_rows(TABLES["runs"], [self._final_row()])],
         )
-        runs = self._open.pop("runs", None)
-        if runs is not None:
-            runs.close()
+        runs_segment = self._open.pop("runs", None)
+        if runs_segment is not None:
+            runs_segment.close()
         remove_journal(self.out, self.run_id)
 
     def _final_row(self) -> dict[str, Any]:
@@ -345,39 +348,42 @@ class RunWriter:
         return {**self._run, "dropped_rows": self.dropped_rows if dropped is None else dropped}
 
     def _reserve_space(self) -> None:
-        """Reserve space for the last row; on a full disk, the next write reports the error."""
+        """Create the file that reserves space for the run's last row; ignore a full disk."""
         reserve = reserve_path(self.out, self.run_id)
         try:
             reserve.write_bytes(bytes(_RESERVE_BYTES))
         except OSError:
             reserve.unlink(missing_ok=True)
 
-    def _leave_journal(self) -> None:
-        """Write the final row of `runs` to the journal, in the reserved space."""
-        runs = self._open.get("runs")
-        if runs is None:
+    def _write_final_row_to_journal(self) -> None:
+        """Write the final row of `runs` to the journal, after freeing the reserved space."""
+        runs_segment = self._open.get("runs")
+        if runs_segment is None:
             return
         try:
             reserve_path(self.out, self.run_id).unlink(missing_ok=True)
-            runs.append(batch_of_rows(TABLES["runs"], [self._final_row()]))
-            runs.flush()
+            runs_segment.append(batch_of_rows(TABLES["runs"], [self._final_row()]))
+            runs_segment.flush()
         except OSError as error:
-            self._fail(error)
+            self._refuse_further_rows(error)
 
-    def _merge_run(self, row: Mapping[str, Any]) -> None:
+    def _update_run_row(self, row: Mapping[str, Any]) -> None:
         run_id = row.get("run_id", self.run_id)
         if run_id != self.run_id:
             raise SchemaMismatch(
-                f"the row of runs is of {run_id}, and the writer's is {self.run_id}"
+                f"the row of runs has the id {run_id}, but the writer's run is {self.run_id}"
             )
-        merged = {**self._run, **{key: value for key, value in row.items() if value is not None}}
-        batch_of_rows(TABLES["runs"], [merged])
-        self._run = merged
+        updated_row = {
+            **self._run,
+            **{key: value for key, value in row.items() if value is not None},
+        }
+        batch_of_rows(TABLES["runs"], [updated_row])
+        self._run = updated_row
 
     def _check_usable(self) -> None:
         self._check_process()
         if self._sealed:
-            raise TraceWriteError(f"run {self.run_id} is sealed, and takes no more rows")
+            raise TraceWriteError(f"run {self.run_id} is sealed, and accepts no more rows")
         if self._failure is not None:
             raise TraceWriteError(self._failure)
 
@@ -388,12 +394,12 @@ class RunWriter:
                 "a forked process needs a separate run"
             )
 
-    def _fail(self, error: OSError) -> TraceWriteError:
-        """Refuse further rows, and return the error; `seal` tries pending rows again."""
+    def _refuse_further_rows(self, error: OSError) -> TraceWriteError:
+        """Refuse further rows, and return the error to raise; `seal` tries pending rows again."""
         if self._failure is None:
             reason = error.strerror or str(error)
             self._failure = (
                 f"the trace in {self.out} cannot be written on ({reason}); "
-                "what was recorded before stays readable"
+                "earlier records stay readable"
             )
         return TraceWriteError(self._failure)

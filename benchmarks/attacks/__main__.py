@@ -1,4 +1,4 @@
-"""Ask kvtrace about the kernels of an attack, and count what it answers falsely.
+"""Command that judges the kernels of an attack with kvtrace, and counts false answers.
 
     python -m benchmarks.attacks RULE [--only TEXT]        answers, one row a case, and their sums
     python -m benchmarks.attacks RULE --truth              check the truth by exhaustive evaluation
@@ -19,7 +19,7 @@ from benchmarks.attacks.case import Answer, Case
 
 
 def check_truth(cases: Sequence[Case]) -> int:
-    """Evaluate each case exhaustively; return how many are not as their `right` says."""
+    """Evaluate each case exhaustively; return how many contradict their label `right`."""
     contradicted = [case.name for case in cases if case.truth and case.truth() != case.right]
     evaluated = sum(case.truth is not None for case in cases)
     print(f"{evaluated} of {len(cases)} evaluated, {len(contradicted)} contradicted")
@@ -28,22 +28,24 @@ def check_truth(cases: Sequence[Case]) -> int:
 
 
 def table(cases: Sequence[Case]) -> int:
-    """Print a row for each case and the sums; return how many answers are false."""
+    """Print kvtrace's answer to each case, and totals; return how many answers are false."""
     sums: Counter[str] = Counter()
     print("| case | truth | kvtrace | s | why |", "|---|---|---|---|---|", sep="\n")
     for case in cases:
         start = time.perf_counter()
-        asked = case.ask()
+        kvtrace_answer = case.ask()
         seconds = time.perf_counter() - start
-        answer, findings = asked if isinstance(asked, tuple) else (asked, "")
+        answer, findings = (
+            kvtrace_answer if isinstance(kvtrace_answer, tuple) else (kvtrace_answer, "")
+        )
         truth = Answer.YES if case.right else Answer.NO
         wrong = answer not in (truth, Answer.UNKNOWN)
         sums[
             "unknown" if answer is Answer.UNKNOWN else f"false {answer}" if wrong else "right"
         ] += 1
-        shown = f"**{answer}**" if wrong else str(answer)
+        answer_text = f"**{answer}**" if wrong else str(answer)
         why = f"{case.why} {findings}".strip()
-        print(f"| {case.name} | {truth} | {shown} | {seconds:.1f} | {why} |", flush=True)
+        print(f"| {case.name} | {truth} | {answer_text} | {seconds:.1f} | {why} |", flush=True)
     wrong_cases = sum(not case.right for case in cases)
     print(
         f"\n{len(cases)} cases, {wrong_cases} of them wrong: {sums['false yes']} false yes, "
@@ -54,17 +56,17 @@ def table(cases: Sequence[Case]) -> int:
 
 
 def main(words: list[str]) -> int:
-    """Run one attack."""
+    """Run the attack that the words of the command line name; return the exit code."""
     modules = {module.name for module in iter_modules([str(Path(__file__).parent)])}
     names = sorted(modules - {"__main__", "case"})
     parser = argparse.ArgumentParser("benchmarks.attacks", description=__doc__.split("\n")[0])
     parser.add_argument("rule", choices=names)
     parser.add_argument("--truth", action="store_true", help="check the truth, without kvtrace")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose names hold TEXT")
-    given = parser.parse_args(words)
-    module = import_module(f"benchmarks.attacks.{given.rule}")
-    cases = [case for case in module.CASES if given.only in case.name]
-    return int((check_truth if given.truth else table)(cases) > 0)
+    options = parser.parse_args(words)
+    module = import_module(f"benchmarks.attacks.{options.rule}")
+    cases = [case for case in module.CASES if options.only in case.name]
+    return int((check_truth if options.truth else table)(cases) > 0)
 
 
 if __name__ == "__main__":

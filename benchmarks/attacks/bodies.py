@@ -1,4 +1,4 @@
-"""Two bodies of a kernel, recorded as versions of it, and compared by `kvtrace diff`."""
+"""Comparison of two bodies of a kernel, recorded as versions of it, by `kvtrace diff`."""
 
 import contextlib
 import importlib.util
@@ -20,7 +20,7 @@ Launches = Callable[[Any], None]
 
 
 def kernel_of(text: str, folder: Path) -> Any:
-    """Return the kernel `changed` of a program's text, which is written into a folder."""
+    """Write a program's text to a file in `folder`, import it, and return its kernel `changed`."""
     path = folder / "kernel.py"
     path.write_text(text, encoding="utf-8")
     spec = importlib.util.spec_from_file_location("versions", path)
@@ -37,7 +37,7 @@ def same_results(
     """Record both versions; return the answer to "same results?" and its evidence.
 
     Args:
-        versions: The text of each program, what launches its kernel, and how it is recorded.
+        versions: (text of the program, function that launches its kernel, capture's options) each.
 
     """
     root = Path(tempfile.mkdtemp())
@@ -51,8 +51,8 @@ def same_results(
                 kvtrace.capture(folder / "out", **settings),
             ):
                 launch(kernel)
-        line = compare(*(resolve(folder / "out") for folder in folders)).answers[1]
+        same_results_answer = compare(*(resolve(folder / "out") for folder in folders)).answers[1]
     finally:
         shutil.rmtree(root)
-    answer = {"yes": Answer.YES, "no": Answer.NO}.get(line.word, Answer.UNKNOWN)
-    return answer, re.sub(r"\s+", " ", line.evidence)
+    answer = {"yes": Answer.YES, "no": Answer.NO}.get(same_results_answer.word, Answer.UNKNOWN)
+    return answer, re.sub(r"\s+", " ", same_results_answer.evidence)

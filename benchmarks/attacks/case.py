@@ -1,4 +1,4 @@
-"""One case of an attack, and the answers that a verdict can give."""
+"""Types of an attack: its cases, and the answers of a verdict."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Answer(StrEnum):
-    """A verdict in the terms that all rules share."""
+    """Answer of a rule to a case: yes, no or unknown."""
 
     YES = "yes"
     """Proven, invariant, the same, right."""
@@ -17,7 +17,7 @@ class Answer(StrEnum):
 
 @dataclass(frozen=True)
 class Case:
-    """A kernel with its arguments, the truth about it, and how kvtrace is asked."""
+    """A case of an attack: name, label `right` with its reason, and functions that check it."""
 
     name: str
     right: bool

@@ -1,4 +1,4 @@
-"""Edits, and public files that they are made in."""
+"""Edits, and the public files to which they are applied."""
 
 import ast
 import importlib
@@ -27,10 +27,10 @@ Results = tuple[tuple[torch.Tensor, ...], tuple[torch.Tensor, ...] | None]
 
 @dataclass(frozen=True)
 class Source:
-    """Kernels of a public file.
+    """A public file with kernels, and a function that runs them.
 
     Attributes:
-        name: as edits name it.
+        name: the name that edits use.
         path: of the file, below the folder `FOLDER` or below where packages are installed.
         run: runs the kernels of the module; with True on inputs that mistakes show on which common
             numbers hide.
@@ -46,7 +46,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Edit:
-    """An edit: a source by name, what it does to the results, and the replacement."""
+    """An edit of a source: its effect on results (`kind`), the reason, and the replacement."""
 
     source: str
     kind: Kind
@@ -56,30 +56,30 @@ class Edit:
 
     @property
     def name(self) -> str:
-        """The source, and what is edited."""
+        """The source's name and the edit's reason, as a title."""
         return f"{self.source}: {self.why}"
 
 
 def bits(source: str, why: str, pattern: str, replacement: str) -> Edit:
-    """Return an edit that keeps every bit."""
+    """Return an edit after which results have the same bits."""
     return Edit(source, "bits", why, pattern, replacement)
 
 
 def mathematics(source: str, why: str, pattern: str, replacement: str) -> Edit:
-    """Return an edit that keeps the mathematics."""
+    """Return an edit after which results differ by rounding only."""
     return Edit(source, "mathematics", why, pattern, replacement)
 
 
 def broken(source: str, why: str, pattern: str, replacement: str) -> Edit:
-    """Return an edit that breaks results, for some input of the recorded shapes."""
+    """Return an edit after which results are wrong for some input of the recorded shapes."""
     return Edit(source, "broken", why, pattern, replacement)
 
 
-def found(path: str) -> Path | None:
-    """Return where a source's file is; None if it is not on this machine."""
-    named = os.environ.get(FOLDER)
-    if named and (Path(named) / path).is_file():
-        return Path(named) / path
+def file_of_source(path: str) -> Path | None:
+    """Return the path of a source's file on this machine, or None if it is missing."""
+    named_folder = os.environ.get(FOLDER)
+    if named_folder and (Path(named_folder) / path).is_file():
+        return Path(named_folder) / path
     spec = importlib.util.find_spec(path.partition("/")[0])
     for folder in (spec and spec.submodule_search_locations) or ():
         if (Path(folder).parent / path).is_file():
@@ -87,8 +87,8 @@ def found(path: str) -> Path | None:
     return None
 
 
-def edited(text: str, edit: Edit | None) -> str:
-    """Replace the edit's pattern wherever it matches."""
+def edited_text(text: str, edit: Edit | None) -> str:
+    """Return the text with every match of the edit's pattern replaced; unchanged without edit."""
     if edit is None:
         return text
     changed, count = re.subn(edit.pattern, edit.replacement, text)
@@ -99,26 +99,26 @@ def edited(text: str, edit: Edit | None) -> str:
 
 @contextmanager
 def module(source: Source, file: Path, folder: Path, edit: Edit | None) -> Iterator[ModuleType]:
-    """Give a copy of a file as a module, edited or as it is, by the name that it has."""
-    named = os.environ.get(FOLDER)
-    if named and named not in sys.path:
-        sys.path.append(named)
+    """Yield a copy of a file, edited or not, as the imported module of its usual name."""
+    named_folder = os.environ.get(FOLDER)
+    if named_folder and named_folder not in sys.path:
+        sys.path.append(named_folder)
     copy = folder / file.name.replace("-", "_")
-    copy.write_text(edited(file.read_text(encoding="utf-8"), edit), encoding="utf-8")
+    copy.write_text(edited_text(file.read_text(encoding="utf-8"), edit), encoding="utf-8")
     full = source.path.removesuffix(".py").replace("/", ".").replace("-", "_")
     if source.whole:
         importlib.import_module(full)  # what the package's other modules take from it stays theirs
-    made = ModuleType(full)
-    made.__file__ = str(copy)
-    before = sys.modules.get(full)
-    sys.modules[full] = made
+    new_module = ModuleType(full)
+    new_module.__file__ = str(copy)
+    replaced_module = sys.modules.get(full)
+    sys.modules[full] = new_module
     try:
-        _execute(made, copy, whole=source.whole)
-        yield made
+        _execute(new_module, copy, whole=source.whole)
+        yield new_module
     finally:
         del sys.modules[full]
-        if before is not None:
-            sys.modules[full] = before
+        if replaced_module is not None:
+            sys.modules[full] = replaced_module
 
 
 def _execute(made: ModuleType, file: Path, *, whole: bool) -> None:
@@ -129,7 +129,9 @@ def _execute(made: ModuleType, file: Path, *, whole: bool) -> None:
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
             node.decorator_list = [
-                each for each in node.decorator_list if ast.unparse(each).startswith("triton.jit")
+                decorator
+                for decorator in node.decorator_list
+                if ast.unparse(decorator).startswith("triton.jit")
             ]
         is_kernel = isinstance(node, ast.FunctionDef) and node.decorator_list
         if not (is_kernel or isinstance(node, ast.Import | ast.ImportFrom | ast.Assign)):
@@ -142,5 +144,5 @@ def _execute(made: ModuleType, file: Path, *, whole: bool) -> None:
 
 
 def blocks(size: int, block: int) -> int:
-    """Return how many blocks hold as many elements."""
+    """Return ceil(size / block)."""
     return triton.cdiv(size, block)

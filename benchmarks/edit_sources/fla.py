@@ -14,9 +14,9 @@ def _l2_norm(ops: Any, hard: bool) -> Results:
     how = {"T": t, "D": d, "BD": 64, "NB": 1, "BT": 64}
     ops.l2norm_fwd_kernel[(2,)](x, y, rstd, 1e-6, **how)
     ops.l2norm_bwd_kernel[(2,)](y, rstd, dy, dx, 1e-6, **how)
-    given = x.clone().requires_grad_()
-    wanted = given / (given.square().sum(-1, keepdim=True) + 1e-6).sqrt()
-    return (y, dx), (wanted.detach(), *torch.autograd.grad(wanted, given, dy))
+    leaf = x.clone().requires_grad_()
+    expected = leaf / (leaf.square().sum(-1, keepdim=True) + 1e-6).sqrt()
+    return (y, dx), (expected.detach(), *torch.autograd.grad(expected, leaf, dy))
 
 
 def _softmax(ops: Any, hard: bool) -> Results:
@@ -24,9 +24,9 @@ def _softmax(ops: Any, hard: bool) -> Results:
     p, ds = torch.zeros(9, 100), torch.zeros(9, 100)
     ops.softmax_fwd_kernel[(9,)](x, p, D=100, B=128)
     ops.softmax_bwd_kernel[(9,)](p, dp, ds, D=100, B=128)
-    given = x.clone().requires_grad_()
-    wanted = given.softmax(-1)
-    return (p, ds), (wanted.detach(), *torch.autograd.grad(wanted, given, dp))
+    leaf = x.clone().requires_grad_()
+    expected = leaf.softmax(-1)
+    return (p, ds), (expected.detach(), *torch.autograd.grad(expected, leaf, dp))
 
 
 def _log_sum_exp(ops: Any, _hard: bool) -> Results:
@@ -53,9 +53,11 @@ def _cross_entropy(ops: Any, hard: bool) -> Results:
     ops.cross_entropy_bwd_kernel[(n, 1)](
         x, target, lse, upstream, dx, x.stride(0), 1, dx.stride(0), **how
     )
-    given = x.clone().requires_grad_()
-    wanted = torch.nn.functional.cross_entropy(given, target, label_smoothing=0.1, reduction="none")
-    return (loss, dx), (wanted.detach(), *torch.autograd.grad(wanted, given, upstream))
+    leaf = x.clone().requires_grad_()
+    expected = torch.nn.functional.cross_entropy(
+        leaf, target, label_smoothing=0.1, reduction="none"
+    )
+    return (loss, dx), (expected.detach(), *torch.autograd.grad(expected, leaf, upstream))
 
 
 def _rotary(ops: Any, _hard: bool) -> Results:
@@ -67,9 +69,14 @@ def _rotary(ops: Any, _hard: bool) -> Results:
         BD=64, IS_SEQLEN_OFFSETS_TENSOR=False, IS_VARLEN=False, INTERLEAVED=False,
         CONJUGATE=False,
     )  # fmt: skip
-    cos, sin = (each[3 : 3 + t, None, :] for each in (angles.cos(), angles.sin()))
-    one, two, rest = x[..., :r], x[..., r : 2 * r], x[..., 2 * r :]
-    return (y,), (torch.cat([one * cos - two * sin, one * sin + two * cos, rest], -1),)
+    cos, sin = (table[3 : 3 + t, None, :] for table in (angles.cos(), angles.sin()))
+    first_half, second_half, unrotated = x[..., :r], x[..., r : 2 * r], x[..., 2 * r :]
+    return (y,), (
+        torch.cat(
+            [first_half * cos - second_half * sin, first_half * sin + second_half * cos, unrotated],
+            -1,
+        ),
+    )
 
 
 def _pooling(ops: Any, _hard: bool) -> Results:
@@ -78,7 +85,7 @@ def _pooling(ops: Any, _hard: bool) -> Results:
     ops.mean_pooling_fwd_kernel[(3, b * h)](
         x, out, None, None, T=t, H=h, D=d, BT=16, BD=32, IS_VARLEN=False
     )
-    return (out,), (torch.stack([each.mean(1) for each in x.split(16, 1)], 1),)
+    return (out,), (torch.stack([chunk.mean(1) for chunk in x.split(16, 1)], 1),)
 
 
 SOURCES: Final = (

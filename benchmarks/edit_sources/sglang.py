@@ -9,17 +9,17 @@ from benchmarks.edit_sources.edit import Results, Source, bits, blocks, broken, 
 
 def _merged(ops: Any, hard: bool) -> Results:
     t, h, d = 6, 2, 20
-    one, two = torch.randn(t, h, d), torch.randn(t, h, d)
-    first, second = torch.randn(t, h), torch.randn(t, h)
+    values_a, values_b = torch.randn(t, h, d), torch.randn(t, h, d)
+    sums_a, sums_b = torch.randn(t, h), torch.randn(t, h)
     if hard:
-        first[2:4] = torch.inf  # how this kernel writes that nothing was there
+        sums_a[2:4] = torch.inf  # how this kernel writes that nothing was there
     out, lse = torch.zeros(t, h, d), torch.zeros(t, h)
-    ops.merge_state_kernel[(t, h)](out, lse, one, first, two, second, d, 32, True)
-    pair = torch.stack([first, second]).masked_fill(
-        torch.stack([first, second]).isposinf(), -torch.inf
+    ops.merge_state_kernel[(t, h)](out, lse, values_a, sums_a, values_b, sums_b, d, 32, True)
+    pair = torch.stack([sums_a, sums_b]).masked_fill(
+        torch.stack([sums_a, sums_b]).isposinf(), -torch.inf
     )
     share = pair.softmax(0)[..., None]
-    return (out, lse), (one * share[0] + two * share[1], pair.logsumexp(0))
+    return (out, lse), (values_a * share[0] + values_b * share[1], pair.logsumexp(0))
 
 
 def _rotated(ops: Any, _hard: bool) -> Results:
@@ -32,11 +32,11 @@ def _rotated(ops: Any, _hard: bool) -> Results:
         q, k, angles.cos(), angles.sin(), *outs, size, s, h, d, BLOCK=64
     )
     cos, sin = angles.cos()[:, None], angles.sin()[:, None]
-    wanted = []
-    for each in (q.float(), k.float()):
-        one, two = each.chunk(2, -1)
-        wanted.append((each * cos + torch.cat([-two, one], -1) * sin).half())
-    return outs, tuple(wanted)
+    expected = []
+    for heads in (q.float(), k.float()):
+        first_half, second_half = heads.chunk(2, -1)
+        expected.append((heads * cos + torch.cat([-second_half, first_half], -1) * sin).half())
+    return outs, tuple(expected)
 
 
 def _greedy(ops: Any, hard: bool) -> Results:
@@ -46,10 +46,10 @@ def _greedy(ops: Any, hard: bool) -> Results:
         x[3:] *= 1e4  # many are the cap
     out = torch.zeros(5, 2)
     ops._softcap_row_argmax_kernel[(5,)](x, out, 200, 200, 1000, 30.0, BLOCK_SIZE=64)
-    most, where = (torch.tanh(x / 30.0) * 30.0).max(-1)
+    largest, position = (torch.tanh(x / 30.0) * 30.0).max(-1)
     if hard:  # the first of equal ones
-        where = torch.tensor([int((row == row.max()).nonzero()[0]) for row in (x / 30.0).tanh()])
-    return (out,), (torch.stack([most, where + 1000.0], -1),)
+        position = torch.tensor([int((row == row.max()).nonzero()[0]) for row in (x / 30.0).tanh()])
+    return (out,), (torch.stack([largest, position + 1000.0], -1),)
 
 
 def _sections(ops: Any, _hard: bool) -> Results:
@@ -58,10 +58,10 @@ def _sections(ops: Any, _hard: bool) -> Results:
     ops.apply_interleaved_rope_kernel[(1, 1)](
         x, out, s, d, *x.stride()[:2], d, *ends, BLOCK_S=16, BLOCK_SIZE=64
     )
-    wanted = x[0].clone()
-    for which, end in enumerate(ends, 1):
-        wanted[:, which : end * 3 : 3] = x[which][:, which : end * 3 : 3]
-    return (out,), (wanted,)
+    expected = x[0].clone()
+    for which, section_end in enumerate(ends, 1):
+        expected[:, which : section_end * 3 : 3] = x[which][:, which : section_end * 3 : 3]
+    return (out,), (expected,)
 
 
 _AT: Final = "sglang/kernels/ops/"

@@ -10,14 +10,18 @@ from benchmarks.edit_sources.edit import Results, Source, bits, broken, mathemat
 def _rope(bench: Any, _hard: bool) -> Results:
     b, t, h, d = 2, 5, 6, 16
     q, angles = torch.randn(b * t + 1, h * d)[: b * t], torch.randn(t, d // 2)
-    before = q.clone().view(b, t, h, d)
+    unrotated = q.clone().view(b, t, h, d)
     cos, sin = angles.cos(), angles.sin()
     bench._rope_embedding[(b * t, 2)](
         q, q.stride(0), cos, cos.stride(0), sin, sin.stride(0), t, d, h, False, BLOCK_SIZE=8
     )
-    one, two = before.chunk(2, -1)
+    first_half, second_half = unrotated.chunk(2, -1)
     cos, sin = cos[None, :, None], sin[None, :, None]
-    return (q,), (torch.cat([one * cos - two * sin, two * cos + one * sin], -1).view(q.shape),)
+    return (q,), (
+        torch.cat(
+            [first_half * cos - second_half * sin, second_half * cos + first_half * sin], -1
+        ).view(q.shape),
+    )
 
 
 def _scores(bench: Any, _hard: bool) -> Results:
@@ -31,12 +35,12 @@ def _scores(bench: Any, _hard: bool) -> Results:
         q, k, 0.3, places, begins, lengths, longest, out, *places.stride(), *q.stride(),
         *k.stride(), *out.stride(), groups, BLOCK_DMODEL=d, BLOCK_N=32,
     )  # fmt: skip
-    wanted = torch.cat([
+    expected = torch.cat([
         torch.einsum("hd,nhd->hn", q[one], k[places[one, longest - size :]].repeat_interleave(
             groups, 1)) * 0.3
         for one, size in enumerate(lengths.tolist())
     ], 1)  # fmt: skip
-    return (out,), (wanted,)
+    return (out,), (expected,)
 
 
 def _packed_softmax(bench: Any, _hard: bool) -> Results:
@@ -46,7 +50,7 @@ def _packed_softmax(bench: Any, _hard: bool) -> Results:
     bench._fwd_kernel_token_softmax[(2, 3)](
         x, begins, lengths, out, *x.stride(), *out.stride(), BLOCK_SIZE=64
     )
-    return (out,), (torch.cat([each.softmax(-1) for each in x.split([40, 23], 1)], 1),)
+    return (out,), (torch.cat([section.softmax(-1) for section in x.split([40, 23], 1)], 1),)
 
 
 def _quantized(bench: Any, _hard: bool) -> Results:
@@ -78,17 +82,17 @@ def _divergence(bench: Any, hard: bool) -> Results:
 def _l2_backward(bench: Any, _hard: bool) -> Results:
     x, dy, dx = torch.randn(6, 100), torch.randn(6, 100), torch.zeros(6, 100)
     bench._l2_norm_bwd_kernel[(6,)](x, dy, dx, 100, 100, 1e-5, BLOCK_N=128)
-    given = x.clone().requires_grad_()
-    wanted = given / (given.square().sum(-1, keepdim=True) + 1e-5).sqrt()
-    return (dx,), torch.autograd.grad(wanted, given, dy)
+    leaf = x.clone().requires_grad_()
+    expected = leaf / (leaf.square().sum(-1, keepdim=True) + 1e-5).sqrt()
+    return (dx,), torch.autograd.grad(expected, leaf, dy)
 
 
 def _rms_norm(bench: Any, hard: bool) -> Results:
     x, w = (torch.randn(6, 300) * (200 if hard else 1)).half(), torch.randn(300).half()
     y = torch.zeros_like(x)
     bench._rms_norm_fwd_fused[(6,)](x, y, w, 300, 300, 1e-5, BLOCK_SIZE=128)
-    wanted = torch.nn.functional.rms_norm(x.float(), (300,), w.float(), 1e-5)
-    return (y,), (wanted.half(),)
+    expected = torch.nn.functional.rms_norm(x.float(), (300,), w.float(), 1e-5)
+    return (y,), (expected.half(),)
 
 
 _AT: Final = "TritonBench_G_v1/"

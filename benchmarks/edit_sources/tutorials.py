@@ -49,28 +49,41 @@ def _layer_norm(tutorial: Any, hard: bool) -> Results:
     tutorial._layer_norm_bwd_dwdb[(blocks(n, 128),)](
         dw, db, last_dw, last_db, groups, n, BLOCK_SIZE_M=8, BLOCK_SIZE_N=128
     )
-    given = [each.clone().requires_grad_() for each in (x, w, b)]
-    wanted = torch.nn.functional.layer_norm(given[0], (n,), given[1], given[2], 1e-5)
+    leaves = [each.clone().requires_grad_() for each in (x, w, b)]
+    expected = torch.nn.functional.layer_norm(leaves[0], (n,), leaves[1], leaves[2], 1e-5)
     return (
         (y, dx, last_dw, last_db),
-        (wanted.detach(), *torch.autograd.grad(wanted, given, dy)),
+        (expected.detach(), *torch.autograd.grad(expected, leaves, dy)),
     )
 
 
 def _attention(tutorial: Any, hard: bool) -> Results:
     z, h, n, d = 1, 2, 64, 32
     q, k, v = ((torch.randn(z, h, n, d) * (4 if hard else 1)).half() for _ in range(3))
-    out, kept = torch.zeros_like(q), torch.zeros(z, h, n)
-    strides = [each for tensor in (q, k, v, out) for each in tensor.stride()]
+    out, log_sums = torch.zeros_like(q), torch.zeros(z, h, n)
+    strides = [stride for tensor in (q, k, v, out) for stride in tensor.stride()]
     scale = 0.25
     tutorial._attn_fwd[(blocks(n, 32), z * h)](
-        q, k, v, scale, kept, out, *strides, z, h, n, HEAD_DIM=d, BLOCK_M=32, BLOCK_N=16, STAGE=3
+        q,
+        k,
+        v,
+        scale,
+        log_sums,
+        out,
+        *strides,
+        z,
+        h,
+        n,
+        HEAD_DIM=d,
+        BLOCK_M=32,
+        BLOCK_N=16,
+        STAGE=3,
     )
     scores = (q.float() @ k.float().mT * scale).masked_fill(
         torch.ones(n, n).triu(1).bool(), -torch.inf
     )
     logs = scores.logsumexp(-1) * 1.4426950408889634
-    return (out, kept), ((scores.softmax(-1) @ v.float()).half(), logs)
+    return (out, log_sums), ((scores.softmax(-1) @ v.float()).half(), logs)
 
 
 def _dropout(tutorial: Any, _hard: bool) -> Results:
@@ -81,20 +94,22 @@ def _dropout(tutorial: Any, _hard: bool) -> Results:
 
 
 def _grouped(tutorial: Any, _hard: bool) -> Results:
-    left = [torch.randn(64, 32).half(), torch.randn(32, 64).half()]
+    left_factors = [torch.randn(64, 32).half(), torch.randn(32, 64).half()]
     right = [torch.randn(32, 96).half(), torch.randn(64, 64).half()]
     outs = [torch.zeros(64, 96).half(), torch.zeros(32, 64).half()]
     sizes, leading = [], []
-    for a, b, c in zip(left, right, outs, strict=True):
+    for a, b, c in zip(left_factors, right, outs, strict=True):
         sizes += [a.shape[0], b.shape[1], a.shape[1]]
         leading += [a.stride(0), b.stride(0), c.stride(0)]
-    places = [torch.tensor([each.data_ptr() for each in group]) for group in (left, right, outs)]
+    places = [
+        torch.tensor([each.data_ptr() for each in group]) for group in (left_factors, right, outs)
+    ]
     tutorial.grouped_matmul_kernel[(3,)](
         *places, torch.tensor(sizes, dtype=torch.int32), torch.tensor(leading, dtype=torch.int32),
         2, NUM_SM=3, BLOCK_SIZE_M=32, BLOCK_SIZE_N=32, BLOCK_SIZE_K=16,
     )  # fmt: skip
-    wanted = [(a.float() @ b.float()).half() for a, b in zip(left, right, strict=True)]
-    return tuple(outs), tuple(wanted)
+    expected = [(a.float() @ b.float()).half() for a, b in zip(left_factors, right, strict=True)]
+    return tuple(outs), tuple(expected)
 
 
 _AT: Final = "tutorials/"

@@ -1,1 +1,1 @@
-"""Operators of KernelBench's first level: what each means, as a plain kernel, and wrong twins."""
+"""Operators of KernelBench's first level, each as a plain kernel and with a wrong twin."""

@@ -21,18 +21,18 @@ Launch = Callable[[Any, Tensors, torch.Tensor], None]
 
 @dataclass(frozen=True)
 class Operator:
-    """An operator of the level.
+    """An operator of KernelBench's first level, with a plain kernel and a wrong one.
 
     Attributes:
-        number: KernelBench's.
-        name: What it is called here.
-        compute: The operator as torch has it.
-        shapes: Of its inputs.
+        number: its number in KernelBench.
+        name: its name here.
+        compute: the operator by torch.
+        shapes: shapes of the inputs.
         launch: Launches the plain kernel with a function or a constant: `launch(choice, inputs,
             out)`.
-        right: The choice that means the operator.
-        wrong: One that means something else.
-        inputs: The order in which the compiled kernel has the inputs, where it is another.
+        right: the choice that computes the operator.
+        wrong: a choice that computes something else.
+        inputs: the compiled kernel's order of inputs, if it differs.
 
     """
 
@@ -197,8 +197,8 @@ _add(45, "avg_pool2d", lambda x: F.avg_pool2d(x, 3), ((2, 3, 18, 18),),
 def _product(transposed: tuple[bool, bool], keep: str = "") -> Launch:
     def launch(choice: Any, inputs: Tensors, out: torch.Tensor) -> None:
         a, b = (
-            each.transpose(-1, -2) if turned else each
-            for each, turned in zip(inputs, transposed, strict=True)
+            tensor.transpose(-1, -2) if is_transposed else tensor
+            for tensor, is_transposed in zip(inputs, transposed, strict=True)
         )
         b = b if b.dim() > 1 else b[:, None]
         batches = a.shape[0] if b.dim() == 3 else 1

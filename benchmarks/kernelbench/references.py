@@ -1,4 +1,4 @@
-"""Each operator as its definition says it, a program per element or row; inputs, then the output.
+"""Plain kernels of operators, with a program per element or row; arguments: inputs, output.
 
 Functions of one number are arguments of kernels, so that a wrong twin is another function.
 """
@@ -11,7 +11,7 @@ from triton.language.extra import libdevice
 
 @triton.jit
 def _larger(x, y):
-    """As torch has it: NaN if one is."""
+    """Return the larger of x and y, NaN if either is NaN, as torch does."""
     return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
 
 
@@ -32,17 +32,17 @@ def _min(x):
 
 @triton.jit
 def pointwise(x, out, n, F: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(x + at, mask=at < n).to(tl.float32)
-    tl.store(out + at, F(value), mask=at < n)
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + offsets, mask=offsets < n).to(tl.float32)
+    tl.store(out + offsets, F(value), mask=offsets < n)
 
 
 @triton.jit
 def two(x, y, out, n, F: tl.constexpr, BLOCK: tl.constexpr):
-    """Apply a function to the elements of two tensors."""
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    first, second = tl.load(x + at, mask=at < n), tl.load(y + at, mask=at < n)
-    tl.store(out + at, F(first, second), mask=at < n)
+    """Store F(x, y) for the elements of two tensors."""
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    first, second = tl.load(x + offsets, mask=offsets < n), tl.load(y + offsets, mask=offsets < n)
+    tl.store(out + offsets, F(first, second), mask=offsets < n)
 
 
 @triton.jit
@@ -56,21 +56,21 @@ def along(x, out, length, step, F: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def rows(x, out, length, F: tl.constexpr, BLOCK: tl.constexpr):
-    """Apply a function to each row as a whole."""
+    """Store F of each row of `length` elements, one row per program."""
     lanes = tl.arange(0, BLOCK)
-    inside = lanes < length
-    value = tl.load(x + tl.program_id(0) * length + lanes, mask=inside)
-    tl.store(out + tl.program_id(0) * length + lanes, F(value, inside, length), mask=inside)
+    mask = lanes < length
+    value = tl.load(x + tl.program_id(0) * length + lanes, mask=mask)
+    tl.store(out + tl.program_id(0) * length + lanes, F(value, mask, length), mask=mask)
 
 
 @triton.jit
 def columns(x, out, length, step, F: tl.constexpr, BLOCK: tl.constexpr):
-    """Apply a function to `length` elements that are `step` apart, as a whole."""
+    """Store F of each column of `length` elements that are `step` apart."""
     column, batch = tl.program_id(0), tl.program_id(1)
     lanes = tl.arange(0, BLOCK)
-    inside = lanes < length
+    mask = lanes < length
     at = batch * length * step + lanes * step + column
-    tl.store(out + at, F(tl.load(x + at, mask=inside), inside, length), mask=inside)
+    tl.store(out + at, F(tl.load(x + at, mask=mask), mask, length), mask=mask)
 
 
 @triton.jit
@@ -83,9 +83,9 @@ def pooled(
     total = tl.full((BLOCK,), float("-inf") if KIND == "max" else 0.0, tl.float32)
     for tap in tl.static_range(SIZE + MORE):
         at = to * stride + tap - padding
-        inside = (at >= 0) & (at < width) & (to < steps)
+        mask = (at >= 0) & (at < width) & (to < steps)
         other = float("-inf") if KIND == "max" else 0.0
-        value = tl.load(x + row * width + at, mask=inside, other=other)
+        value = tl.load(x + row * width + at, mask=mask, other=other)
         total = _larger(total, value) if KIND == "max" else total + value
     if KIND == "mean":
         total = total / SIZE
@@ -97,15 +97,15 @@ def pooled_2d(
     x, out, height, width, stride, padding, down, across, KIND: tl.constexpr,
     SIZE: tl.constexpr, SKIPPED: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """Pool square windows of an image, whose output is `down` by `across`."""
+    """Store the pooled square windows of an image; the output is `down` by `across`."""
     image, row, to = tl.program_id(0), tl.program_id(1), tl.arange(0, BLOCK)
     total = tl.full((BLOCK,), float("-inf") if KIND == "max" else 0.0, tl.float32)
     for i in tl.static_range(SIZE):
         for j in tl.static_range(SIZE - SKIPPED):
             y, at = row * stride + i - padding, to * stride + j - padding
-            inside = (y >= 0) & (y < height) & (at >= 0) & (at < width) & (to < across)
+            mask = (y >= 0) & (y < height) & (at >= 0) & (at < width) & (to < across)
             other = float("-inf") if KIND == "max" else 0.0
-            value = tl.load(x + (image * height + y) * width + at, mask=inside, other=other)
+            value = tl.load(x + (image * height + y) * width + at, mask=mask, other=other)
             total = _larger(total, value) if KIND == "max" else total + value
     if KIND == "mean":
         total = total / (SIZE * SIZE)
@@ -123,9 +123,9 @@ def product(
     """
     row, column, batch = tl.program_id(0), tl.program_id(1), tl.program_id(2)
     lanes = tl.arange(0, BLOCK)
-    inside = lanes < k - LEFT
-    first = tl.load(a + batch * batch_a + row * am + lanes * ak, mask=inside, other=0.0)
-    second = tl.load(b + batch * batch_b + lanes * bk + column * bn, mask=inside, other=0.0)
+    mask = lanes < k - LEFT
+    first = tl.load(a + batch * batch_a + row * am + lanes * ak, mask=mask, other=0.0)
+    second = tl.load(b + batch * batch_b + lanes * bk + column * bn, mask=mask, other=0.0)
     total = tl.sum(first * second, axis=0)
     if KEEP == "upper":
         total = tl.where(column >= row, total, 0.0)
@@ -145,35 +145,35 @@ def scaled_rows(a, b, out, n, OTHER: tl.constexpr, BLOCK: tl.constexpr):
 
 @triton.jit
 def summed_up(x, out, length, REVERSE: tl.constexpr, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
-    """Sum up along a row, from either end; the last SHIFT elements are left out."""
+    """Store cumulative sums of a row, from either end, without the last SHIFT elements."""
     row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
     at = length - 1 - lanes if REVERSE else lanes
-    inside = lanes < length - SHIFT
-    total = tl.cumsum(tl.load(x + row * length + at, mask=inside, other=0.0), axis=0)
+    mask = lanes < length - SHIFT
+    total = tl.cumsum(tl.load(x + row * length + at, mask=mask, other=0.0), axis=0)
     tl.store(out + row * length + at, total, mask=lanes < length)
 
 
 @triton.jit
 def affine_rows(x, weight, bias, out, length, WRONG: tl.constexpr, BLOCK: tl.constexpr):
-    """Layer norm with weight and bias."""
+    """Store the layer norm of each row with weight and bias; WRONG is a mistake in it."""
     row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
-    inside = lanes < length
-    value = tl.load(x + row * length + lanes, mask=inside, other=0.0)
+    mask = lanes < length
+    value = tl.load(x + row * length + lanes, mask=mask, other=0.0)
     mean = tl.sum(value, axis=0) / length
-    centered = tl.where(inside, value - mean, 0.0)
+    centered = tl.where(mask, value - mean, 0.0)
     variance = tl.sum(centered * centered, axis=0) / (length - WRONG)
     normal = centered * libdevice.rsqrt(variance + 1e-5)
-    normal = normal * tl.load(weight + lanes, mask=inside) + tl.load(bias + lanes, mask=inside)
-    tl.store(out + row * length + lanes, normal, mask=inside)
+    normal = normal * tl.load(weight + lanes, mask=mask) + tl.load(bias + lanes, mask=mask)
+    tl.store(out + row * length + lanes, normal, mask=mask)
 
 
 @triton.jit
 def averaged(x, y, out, n, F: tl.constexpr, BLOCK: tl.constexpr):
-    """Average a function of two tensors' elements over all of them."""
+    """Store the mean of F(x, y) over all elements of two tensors."""
     lanes = tl.arange(0, BLOCK)
-    inside = lanes < n
-    terms = F(tl.load(x + lanes, mask=inside), tl.load(y + lanes, mask=inside))
-    tl.store(out, tl.sum(tl.where(inside, terms, 0.0), axis=0) / n)
+    mask = lanes < n
+    terms = F(tl.load(x + lanes, mask=mask), tl.load(y + lanes, mask=mask))
+    tl.store(out, tl.sum(tl.where(mask, terms, 0.0), axis=0) / n)
 
 
 # -- of one number ------------------------------------------------------------------------------
@@ -506,7 +506,7 @@ def hinge_wrong(x, y):
 
 @triton.jit
 def divergence(x, y):
-    """Kullback and Leibler's, of log probabilities x and probabilities y."""
+    """Return the terms of the Kullback-Leibler divergence: log probabilities x, probabilities y."""
     entropy = tl.where(y == 0, 0.0, y * tl.log(y))
     return tl.where(libdevice.isnan(y).to(tl.int1), float("nan"), entropy) - y * x
 

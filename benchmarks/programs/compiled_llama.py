@@ -17,8 +17,10 @@ SIZE = WIDTH // HEADS
 
 
 def rotated(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
-    first, second = x.float().chunk(2, -1)
-    return torch.cat((first * cos - second * sin, second * cos + first * sin), -1).to(x.dtype)
+    first_half, second_half = x.float().chunk(2, -1)
+    return torch.cat(
+        (first_half * cos - second_half * sin, second_half * cos + first_half * sin), -1
+    ).to(x.dtype)
 
 
 class Block(nn.Module):

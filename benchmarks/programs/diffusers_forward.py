@@ -22,11 +22,11 @@ def main() -> None:
     model = model.to("cuda", torch.bfloat16).eval()
     forward = torch.compile(model)
     noise = torch.randn(2, 3, 64, 64, device="cuda", dtype=torch.bfloat16)
-    at = torch.tensor(500, device="cuda")
+    timestep = torch.tensor(500, device="cuda")
 
     def step() -> None:
         with torch.no_grad():
-            forward(noise, at)
+            forward(noise, timestep)
         torch.cuda.synchronize()
 
     stepping.run(step, options)

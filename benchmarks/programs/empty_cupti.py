@@ -79,19 +79,19 @@ KERNEL, COPY, FILL = 10, 1, 2  # of CUpti_ActivityKind
 
 
 def start(folder: Path, how: str) -> None:
-    """Record from now on, and keep nothing.
+    """Switch CUPTI's records on; full buffers are discarded.
 
     Raises:
-        SystemExit: with what is missing, or what CUPTI refused.
+        SystemExit: a library is missing, or CUPTI returned an error.
 
     """
-    words = dict(word.partition("=")[::2] for word in how.split(",") if word)
-    unknown = set(words) - {"kernels", "flush", "period", "zeroed", "shared", "size", "clock"}
+    options = dict(option.partition("=")[::2] for option in how.split(",") if option)
+    unknown = set(options) - {"kernels", "flush", "period", "zeroed", "shared", "size", "clock"}
     if unknown:
         raise SystemExit(f"EMPTY_CUPTI: unknown {', '.join(sorted(unknown))}")
     ours, cupti = _built(folder), ctypes.CDLL(_loaded_library())
-    if words.get("size"):
-        ctypes.c_size_t.in_dll(ours, "buffer_size").value = int(words["size"])
+    if options.get("size"):
+        ctypes.c_size_t.in_dll(ours, "buffer_size").value = int(options["size"])
 
     def ask(name: str, *arguments: object) -> None:
         result = getattr(cupti, name)(*arguments)
@@ -103,22 +103,22 @@ def start(folder: Path, how: str) -> None:
         content = ctypes.c_uint8(value)
         ask("cuptiActivitySetAttribute", number, ctypes.byref(size), ctypes.byref(content))
 
-    if "shared" in words:
+    if "shared" in options:
         attribute(PER_THREAD, 0)
-    if "zeroed" in words:
+    if "zeroed" in options:
         ctypes.c_int.in_dll(ours, "keep_zeroed").value = 1
         ours.prepare(6)
         attribute(ZEROED, 1)
-    if "clock" in words:
+    if "clock" in options:
         ask("cuptiActivityRegisterTimestampCallback", ours.realtime)
     ask("cuptiActivityRegisterCallbacks", ours.request, ours.complete)
-    for kind in (KERNEL,) if "kernels" in words else (KERNEL, COPY, FILL):
+    for kind in (KERNEL,) if "kernels" in options else (KERNEL, COPY, FILL):
         ask("cuptiActivityEnable", kind)
-    if "period" in words:
-        ask("cuptiActivityFlushPeriod", int(words["period"] or 500))
-    if "flush" in words and ours.flush_every(
+    if "period" in options:
+        ask("cuptiActivityFlushPeriod", int(options["period"] or 500))
+    if "flush" in options and ours.flush_every(
         ctypes.cast(cupti.cuptiActivityFlushAll, ctypes.c_void_p),
-        ctypes.c_long(int(words["flush"] or 500)),
+        ctypes.c_long(int(options["flush"] or 500)),
     ):
         raise SystemExit("no thread that flushes could be started")
 
@@ -126,7 +126,7 @@ def start(folder: Path, how: str) -> None:
 def _built(folder: Path) -> ctypes.CDLL:
     source, library = folder / "empty_cupti.c", folder / "empty_cupti.so"
     source.write_text(SOURCE)
-    compiler = next((found for name in ("cc", "gcc", "clang") if (found := shutil.which(name))), "")
+    compiler = next((path for name in ("cc", "gcc", "clang") if (path := shutil.which(name))), "")
     if not compiler:
         raise SystemExit("a C compiler is needed to measure CUPTI alone")
     command = [compiler, "-O2", "-shared", "-fPIC", "-pthread", str(source), "-o", str(library)]
@@ -135,7 +135,7 @@ def _built(folder: Path) -> ctypes.CDLL:
 
 
 def _loaded_library() -> str:
-    """The copy that torch has loaded."""
+    """Return the path of the CUPTI library that torch has loaded."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     paths = [line.split(maxsplit=5)[-1] for line in lines if "libcupti.so" in line]
     if not paths:

@@ -52,7 +52,7 @@ class Model(lightning.LightningModule):  # type: ignore[misc, name-defined]
 
 
 class Batches(torch.utils.data.IterableDataset[Tensor]):
-    """The same batch again and again; asking for one ends a step and begins the next."""
+    """Iterable of one batch, repeated; each request for a batch ends a step and begins the next."""
 
     def __init__(self, steps: stepping.Steps) -> None:
         self.steps = steps

@@ -25,7 +25,7 @@ ROUNDS_A_MICROSECOND = 8
 
 
 class Launcher:
-    """Launches nothing."""
+    """Stand-in for Triton's launcher, which does nothing."""
 
     def __init__(self, _source: Any, _metadata: Any) -> None:
         self.launch_cooperative_grid = self.launch_pdl = False
@@ -35,7 +35,7 @@ class Launcher:
 
 
 class Utilities:
-    """Loads nothing: a kernel's function is a number that is not 0."""
+    """Stand-in for Triton's driver utilities; a loaded kernel's function is a nonzero number."""
 
     def load_binary(self, *_args: Any) -> tuple[int, int, int, int, int]:
         return (1, 1, 32, 0, 1024)
@@ -49,7 +49,7 @@ class Utilities:
 
 
 class StandIn:
-    """As much of Triton's driver as a launch asks for."""
+    """Stand-in for Triton's driver, with the methods that a launch calls."""
 
     launcher_cls = Launcher
     device = "cpu"
@@ -71,7 +71,7 @@ class StandIn:
 
 
 def step_of(launches: int, microseconds: float) -> Callable[[], None]:
-    """One step, as a function; the driver is the simulated one from now on."""
+    """Activate the simulated driver, and return a function that makes one step."""
     driver.set_active(StandIn())
     x = [[torch.rand(64, 64 + n) for _ in range(10)] for n in range(8)]
 

@@ -20,8 +20,8 @@ def _torch_profiler(*activities: str) -> Callable[[Path], None]:
     def start(_folder: Path) -> None:
         from torch.profiler import ProfilerActivity, profile
 
-        chosen = [getattr(ProfilerActivity, name) for name in activities]
-        profile(activities=chosen).__enter__()
+        profiler_activities = [getattr(ProfilerActivity, name) for name in activities]
+        profile(activities=profiler_activities).__enter__()
 
     return start
 
@@ -47,18 +47,18 @@ PROFILERS: dict[str, Callable[[Path], None]] = {
 
 
 def parser(description: str) -> argparse.ArgumentParser:
-    """The options that every program has."""
-    made = argparse.ArgumentParser(description=description)
-    made.add_argument("--steps", type=int, default=150)
-    made.add_argument("--warm-up", type=int, default=WARM_UP)
-    made.add_argument("--json", type=Path, help="gets the seconds of each step")
-    made.add_argument("--turns", type=int, nargs=2, help="descriptors: see Turns")
-    made.add_argument("--profiler", choices=tuple(PROFILERS))
-    return made
+    """Return a parser with the options that every program has."""
+    argument_parser = argparse.ArgumentParser(description=description)
+    argument_parser.add_argument("--steps", type=int, default=150)
+    argument_parser.add_argument("--warm-up", type=int, default=WARM_UP)
+    argument_parser.add_argument("--json", type=Path, help="gets the seconds of each step")
+    argument_parser.add_argument("--turns", type=int, nargs=2, help="descriptors: see Turns")
+    argument_parser.add_argument("--profiler", choices=tuple(PROFILERS))
+    return argument_parser
 
 
 class Steps:
-    """Counts steps of warm-up, then times steps, then says that there are no more."""
+    """Counter of steps: first untimed steps of warm-up, then timed steps, until all are done."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -69,7 +69,7 @@ class Steps:
         self.turns = None if options.turns is None else Turns(*options.turns)
 
     def more(self) -> bool:
-        """End a step, if one was begun, and say whether another is to be done."""
+        """End the current step, if any; begin another and return True, or return False."""
         if self.begin is not None:
             self.seconds.append(time.perf_counter() - self.begin)
             if self.turns is None and len(self.seconds) == self.options.steps:
@@ -101,7 +101,7 @@ class Steps:
 
 
 class Turns:
-    """Takes turns with other processes: a line has the steps that are due, another their times.
+    """Protocol of turns with other processes: a line has the steps to do, another their times.
 
     Args:
         due: descriptor to read from; an end of it, or 0, ends the program.
@@ -115,7 +115,7 @@ class Turns:
         self.left = 0
 
     def wait(self, seconds: list[float]) -> bool:
-        """Wait for this process's turn, if it is over; give False where there is none any more."""
+        """When a turn is over, report its `seconds` and wait for the next; False if none comes."""
         if not self.left:
             print(json.dumps(seconds), file=self.reports, flush=True)
             seconds.clear()

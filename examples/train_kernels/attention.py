@@ -24,7 +24,7 @@ def attention_forward(
     BLOCK_T: tl.constexpr,
     BLOCK_W: tl.constexpr,
 ):
-    """One program: BLOCK_T queries of one head against all keys not after them."""
+    """Attention of BLOCK_T queries of one head, per program; keys after a query are masked."""
     batch = tl.program_id(1) // heads
     head = tl.program_id(1) % heads
     base = batch * batch_stride + head * head_stride
@@ -83,7 +83,7 @@ def attention_backward_query(
     BLOCK_T: tl.constexpr,
     BLOCK_W: tl.constexpr,
 ):
-    """Gradient of BLOCK_T queries; keeps delta = sum(out * gradient) for the keys' kernel."""
+    """Gradient of BLOCK_T queries, per program; stores delta = sum(out * gradient) for the next."""
     batch = tl.program_id(1) // heads
     head = tl.program_id(1) % heads
     base = batch * batch_stride + head * head_stride
@@ -135,7 +135,7 @@ def attention_backward_key_value(
     BLOCK_T: tl.constexpr,
     BLOCK_W: tl.constexpr,
 ):
-    """Gradients of BLOCK_T keys and values, from all queries not before them."""
+    """Gradients of BLOCK_T keys and values, per program, from all queries not before them."""
     batch = tl.program_id(1) // heads
     head = tl.program_id(1) % heads
     base = batch * batch_stride + head * head_stride
@@ -178,9 +178,9 @@ def attention_backward_key_value(
 
 
 class CausalAttention(torch.autograd.Function):
-    """Attention of the packed projection (batch, length, 3, heads, width), contiguous.
+    """Causal attention of a contiguous tensor (batch, length, 3, heads, width).
 
-    Queries, keys and values are views into it. The result is (batch, length, heads, width).
+    The axis of 3 has queries, keys and values. The result is (batch, length, heads, width).
     """
 
     @staticmethod

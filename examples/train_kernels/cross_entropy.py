@@ -7,7 +7,7 @@ import triton.language as tl
 
 @triton.jit
 def cross_entropy_forward(logits, target, loss_out, log_sum_out, classes, BLOCK: tl.constexpr):
-    """One program: loss of one row, and its log-sum-exp for the way back."""
+    """Store one row's loss per program, and the row's log-sum-exp for the backward kernel."""
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     logit = tl.load(logits + row * classes + column, mask=column < classes, other=-float("inf"))
@@ -22,7 +22,7 @@ def cross_entropy_forward(logits, target, loss_out, log_sum_out, classes, BLOCK:
 def cross_entropy_backward(
     logits, target, log_sum_in, upstream_in, out, classes, BLOCK: tl.constexpr
 ):
-    """One program: gradient of one row, (softmax - one-hot) times the upstream gradient."""
+    """Store one row's gradient per program: (softmax - one-hot) times the upstream gradient."""
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     inside = column < classes

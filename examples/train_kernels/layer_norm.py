@@ -11,7 +11,7 @@ BLOCK_ROWS, BLOCK_COLUMNS = 64, 16
 def layer_norm_forward(
     x, weight, bias, out, mean_out, inverse_out, columns, epsilon, BLOCK: tl.constexpr
 ):
-    """One program normalizes one row and keeps its mean and 1/deviation for the way back."""
+    """Normalize one row per program; store its mean and 1/deviation for the backward kernels."""
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     inside = column < columns
@@ -30,7 +30,7 @@ def layer_norm_forward(
 def layer_norm_backward_input(
     gradient, x, weight, mean_in, inverse_in, out, columns, BLOCK: tl.constexpr
 ):
-    """One program makes one row of the gradient with respect to the input."""
+    """Compute one row of the gradient with respect to the input per program."""
     row = tl.program_id(0)
     column = tl.arange(0, BLOCK)
     inside = column < columns
@@ -59,7 +59,7 @@ def layer_norm_backward_weight(
     BLOCK_R: tl.constexpr,
     BLOCK_C: tl.constexpr,
 ):
-    """One program sums BLOCK_C columns over all rows: gradients of weight and bias."""
+    """Sum BLOCK_C columns over all rows per program: the gradients of weight and bias."""
     column = tl.program_id(0) * BLOCK_C + tl.arange(0, BLOCK_C)
     column_inside = column < columns
     weight_sum = tl.zeros((BLOCK_C,), dtype=tl.float32)

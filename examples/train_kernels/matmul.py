@@ -25,7 +25,7 @@ def matmul_kernel(
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    """One program makes one BLOCK_M x BLOCK_N tile of out = left @ right (+ bias)."""
+    """Compute one BLOCK_M x BLOCK_N tile of out = left @ right (+ bias) per program."""
     row = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
     column = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)
     step = tl.arange(0, BLOCK_K)
@@ -53,7 +53,7 @@ def matmul_kernel(
 def matmul(
     left: torch.Tensor, right: torch.Tensor, bias: torch.Tensor | None = None
 ) -> torch.Tensor:
-    """(rows, inner) @ (inner, columns) + (columns,), each of any strides."""
+    """Return left (rows, inner) @ right (inner, columns) + bias (columns,), of any strides."""
     rows, inner = left.shape
     columns = right.shape[1]
     out = torch.empty((rows, columns), device=left.device, dtype=left.dtype)
@@ -79,7 +79,7 @@ def matmul(
 
 
 class Linear(torch.autograd.Function):
-    """x @ weight + bias for x (rows, inner), weight (inner, columns), bias (columns,)."""
+    """x @ weight + bias for x (rows, inner), weight (inner, columns) and bias (columns,)."""
 
     @staticmethod
     def forward(ctx, x, weight, bias):

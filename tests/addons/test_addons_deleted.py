@@ -83,7 +83,7 @@ GONE = {
     "fleet": (
         ("-m kvtrace fleet out", 2, "there is no command 'fleet'"),
         ("-m kvtrace profile out --engine spark", 2, "there is no engine 'spark'"),
-        ("-m kvtrace info s3://bucket/out", 2, "nothing here opens s3 addresses"),
+        ("-m kvtrace info s3://bucket/out", 2, "no installed add-on opens s3 addresses"),
     ),
     "graphs": (("-m kvtrace convert stablehlo out", 2, "there is no converter 'stablehlo'"),),
     "invariance": (

@@ -101,7 +101,7 @@ def test_each_output_says_that_sampled_times_are_estimates(recorded, command, ca
     assert main([command, out, *more.get(command, [])]) == 0
     printed = capsys.readouterr()
     told = " ".join((printed.out + printed.err).split())
-    assert "launches and executions are exact; times are estimates" in told
+    assert "launches and executions are exact; times are estimated" in told
 
 
 @pytest.mark.process

@@ -66,7 +66,7 @@ def test_exactly_the_first_launches_up_to_the_limit_are_recorded(tmp_path, capfd
     trace = open_trace(tmp_path / "out")
     assert trace.runs
     assert trace.notes == [
-        f"run {run.run_id} ended at KVTRACE_LIMIT=100 launches: what the program launched later is "
+        f"run {run.run_id} ended at KVTRACE_LIMIT=100 launches: later launches of the program are "
         "not recorded"
     ]
 

@@ -32,7 +32,7 @@ def test_misspelled_names_are_reported_with_the_nearest_name(kvtrace, sound_trac
 def test_a_directory_of_traces_lists_them(kvtrace, own_trace, command):
     code, _, err = kvtrace(*command, own_trace.parent)
     assert code == 2
-    assert f"contains some; name one: {own_trace}" in err
+    assert f"contains traces; name one of: {own_trace}" in err
 
 
 @pytest.fixture

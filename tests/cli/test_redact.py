@@ -317,7 +317,7 @@ def test_redaction_keeps_order_and_measurements(captured, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["-o", "copy"], "say what is to be left out"),
+        (["-o", "copy"], "say what to leave out"),
         (["-o", "there", "--host"], "already exists"),
     ],
 )

@@ -112,7 +112,7 @@ def missing(shown: tuple[str, ...], printed: str) -> list[str]:
     [pytest.param(PAGES[0], marks=pytest.mark.smoke), *PAGES[1:]],
     ids=lambda page: page.stem,
 )
-def test_its_examples_run_and_print_what_it_shows(page, environment, tmp_path):
+def test_console_examples_of_a_page_print_what_it_shows(page, environment, tmp_path):
     folder = tmp_path / "here"
     folder.mkdir()
     for name in ("examples", "tests"):  # a checkout, as the pages say
@@ -146,7 +146,7 @@ UNRUN = [
 
 
 @pytest.mark.parametrize("command", UNRUN)
-def test_what_is_not_run_is_right_by_its_parser(command):
+def test_commands_that_are_not_run_are_accepted_by_their_parser(command):
     if command.words[0] == "kvtrace":
         parsed(command.words)
     else:
@@ -158,7 +158,7 @@ IN_README = re.findall(r"`(kvtrace [a-z][^`]*)`", (ROOT / "README.md").read_text
 
 
 @pytest.mark.parametrize("text", dict.fromkeys(IN_README))
-def test_commands_that_the_readme_names_are_right_by_their_parsers(text):
+def test_commands_in_the_readme_are_accepted_by_their_parsers(text):
     words = Command(0, text, (), None).words
     if len(words) == 2:
         assert any(f"{name} ".startswith(f"{words[1]} ") for name in own_commands())
@@ -166,12 +166,12 @@ def test_commands_that_the_readme_names_are_right_by_their_parsers(text):
         parsed(words)
 
 
-def test_an_option_that_there_is_not_is_seen():
+def test_unknown_option_in_an_example_is_found():
     with pytest.raises(Exception, match="--colour"):
         parsed(["kvtrace", "info", "out/", "--colour"])
 
 
-def test_what_differs_between_a_page_and_a_program_is_seen():
+def test_differing_output_of_an_example_is_found():
     printed = "a 1.50 ms\nb\nc\n"
     assert missing(("a   20 µs", "b"), printed) == []
     assert missing(("…", "c"), printed) == []

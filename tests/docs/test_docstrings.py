@@ -108,7 +108,7 @@ def _gone(path: Path, docstring: str, files: Collection[Path]) -> list[str]:
     ]
 
 
-def test_docstrings_of_modules_name_files_that_there_are():
+def test_module_docstrings_name_existing_files():
     modules = set(package_files(".py"))
     files = modules | {ROOT / name for name in tracked_names()}
     gone = {
@@ -123,7 +123,7 @@ def test_docstrings_of_modules_name_files_that_there_are():
     assert _gone(module, text, files) == ["addons/ops.py", "tables.py"]
 
 
-def test_functions_that_lack_something_are_found():
+def test_functions_without_args_or_raises_are_found():
     source = "def bare(a, b, c, d): ...\ndef _own(a): ...\nclass Public:\n  def method(self): ...\n"
     assert list(undocumented(source)) == [(1, "bare"), (4, "method")]
     many = '    def many(self, a, b, *, c):\n        """Do.{}"""\n        raise ValueError(a)\n'

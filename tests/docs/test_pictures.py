@@ -13,20 +13,20 @@ BLOCKS = re.findall(
 MOST = 600_000
 
 
-def test_profile_info_and_diff_are_shown_at_both_widths():
+def test_demo_page_shows_profile_info_and_diff_at_both_widths():
     commands = [(command.split()[0], int(columns)) for columns, command, _ in BLOCKS]
     assert commands == [(name, n) for name in ("profile", "info", "diff") for n in (80, 140)]
 
 
 @pytest.mark.parametrize(("columns", "command", "text"), BLOCKS)
-def test_an_output_is_what_its_command_prints(columns, command, text):
+def test_output_in_the_demo_page_equals_the_commands_output(columns, command, text):
     before = sorted(FIXTURES.glob("planted/*/*/*"))
     assert output(command.split(), int(columns)) == text
     assert max(map(len, text.splitlines())) <= int(columns)
     assert sorted(FIXTURES.glob("planted/*/*/*")) == before, "it wrote into the fixture"
 
 
-def test_each_first_screen_is_there_in_both_widths_and_themes_and_small():
+def test_screenshot_exists_for_each_screen_width_and_theme():
     wanted = {
         f"{name}-{width}-{scheme}.png"
         for name in SCREENS

@@ -18,7 +18,7 @@ from filelock import FileLock
 import kvtrace
 import kvtrace.clients
 from docs_site.demo import REPORT, TIMELINE
-from docs_site.python_api import objects
+from docs_site.python_api import documented_classes
 from kvtrace.analysis.results import CommandResult, Rows
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.cli import command_line, own_commands
@@ -115,7 +115,7 @@ def test_every_command_has_a_page_with_all_its_options(pages):
                 assert re.search(rf"(?<![\w-]){option}(?![\w-])", page.words), (name, option)
 
 
-def test_every_variable_is_on_its_page(pages):
+def test_every_variable_is_on_the_page_of_settings(pages):
     words = pages["settings.html"].words.split()
     settings = {f"KVTRACE_{name.upper()}" for name in setting_names()}
     assert len(settings) > 10
@@ -140,7 +140,7 @@ def test_every_public_name_and_method_is_on_the_page_of_python(pages):
     names = {f"kvtrace.{name}" for name in kvtrace.__all__}
     names |= {f"kvtrace.clients.{name}" for name in kvtrace.clients.__all__}
     names |= {f"kvtrace.{entry.name}" for entry in own_entries("api")}
-    for each in (OpenedTrace, Rows, CommandResult, *objects()):
+    for each in (OpenedTrace, Rows, CommandResult, *documented_classes()):
         names |= {each.__name__, *(name for name in vars(each) if is_method(each, name))}
     assert sorted(names - found) == []
 
@@ -150,14 +150,14 @@ def is_method(kind: type, name: str) -> bool:
     return not name.startswith("_") and (callable(value) or isinstance(value, property))
 
 
-def test_every_page_of_docs_and_the_repository_is_there(pages):
+def test_site_has_every_page_of_docs_and_the_repository(pages):
     written = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
     names = {str(path.with_suffix(".html")).replace("README", "index") for path in written}
     assert sorted(names - pages.keys()) == []
     assert {"index.html", "project/architecture.html", "project/figures.html"} <= pages.keys()
 
 
-def test_every_link_and_picture_leads_somewhere_and_nothing_is_fetched(site, pages):
+def test_every_link_and_picture_of_the_site_exists_locally(site, pages):
     broken = []
     for name, page in pages.items():
         for tag, target in page.targets:
@@ -173,7 +173,7 @@ def test_every_link_and_picture_leads_somewhere_and_nothing_is_fetched(site, pag
     assert broken == []
 
 
-def test_markdown_is_read_as_the_repository_reads_it(pages):
+def test_site_renders_markdown_like_the_repository(pages):
     """No fence and no table is text, and no backslash stands before a bar."""
     signs = ("```", "|---", "\\|")
     odd = [name for name, page in pages.items() if any(sign in page.words for sign in signs)]
@@ -181,13 +181,13 @@ def test_markdown_is_read_as_the_repository_reads_it(pages):
 
 
 @pytest.mark.parametrize("term", ["memory-bound", "compute-bound", "launch-bound", "host-bound"])
-def test_the_search_finds_what_bounds_a_program_by_a_heading(site, term):
+def test_site_search_has_headings_of_the_profile_page_for_common_terms(site, term):
     index = json.loads((site / "search" / "search_index.json").read_text("utf-8"))
     titles = [found["title"].lower() for found in index["docs"] if "profile" in found["location"]]
     assert any(term in title for title in titles)
 
 
-def test_the_search_is_part_of_the_site(site):
+def test_site_contains_its_search_index_and_scripts(site):
     index = (site / "search" / "search_index.json").read_text("utf-8")
     assert "kvtrace sanitize" in index
     assert "KVTRACE_TENSORS" in index
@@ -195,7 +195,7 @@ def test_the_search_is_part_of_the_site(site):
 
 
 @pytest.mark.parametrize("name", ["index.html", "demo.html"])
-def test_a_page_leads_to_the_demo_with_one_click_each(site, pages, name):
+def test_index_and_demo_pages_link_to_the_demo_report_and_timeline(site, pages, name):
     targets = [target for tag, target in pages[name].targets if tag == "a"]
     assert REPORT in targets
     assert TIMELINE in targets
@@ -204,7 +204,7 @@ def test_a_page_leads_to_the_demo_with_one_click_each(site, pages, name):
     assert text.index(REPORT) < text.index("<h2")
 
 
-def test_the_demo_is_a_report_and_a_timeline_without_a_path_of_this_machine(site):
+def test_demo_files_contain_no_path_of_this_machine(site):
     report = (site / REPORT).read_text("utf-8")
     assert 'id="report"' in report
     assert len(report) < 6_000_000

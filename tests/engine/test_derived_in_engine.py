@@ -59,7 +59,7 @@ def fact(name):
     return f"extract_arg(arg_set_id, 'debug.{name}')"
 
 
-def test_slices_say_what_their_calls_do_as_the_profile_has_it(decoding):
+def test_slices_have_the_calls_figures_of_the_profile(decoding):
     trace, engine = decoding
     selection = resolve(str(trace))
     kernels = read_profile(selection.trace, selection.runs, calls=True).kernels
@@ -86,7 +86,7 @@ def test_slices_say_what_their_calls_do_as_the_profile_has_it(decoding):
     )
 
 
-def test_slices_say_whose_limits_were_compared_and_the_threads_of_a_block(decoding):
+def test_slices_name_the_compared_device_and_threads_per_block(decoding):
     _, engine = decoding
 
     (found,) = set(
@@ -112,7 +112,7 @@ def test_slices_say_whose_limits_were_compared_and_the_threads_of_a_block(decodi
         ("achieved of the roofline (derived)", "%", "derived.time at best ns"),
     ],
 )
-def test_a_rate_over_time_adds_up_to_what_the_slices_say(decoding, counter, unit, amount):
+def test_rate_counter_adds_up_to_the_slices_figures(decoding, counter, unit, amount):
     _, engine = decoding
     scale = 100 if unit == "%" else 1e9
     ran = engine.value(f"select sum(dur) from slice where {fact(amount)} is not null")
@@ -127,7 +127,7 @@ def test_a_rate_over_time_adds_up_to_what_the_slices_say(decoding, counter, unit
     assert area / scale == pytest.approx(wanted, abs=0.5 * ran / scale)  # rates are whole numbers
 
 
-def test_rates_come_back_to_nothing(decoding):
+def test_rate_counters_return_to_zero(decoding):
     _, engine = decoding
 
     last = engine.rows(
@@ -139,7 +139,7 @@ def test_rates_come_back_to_nothing(decoding):
     assert last == [(0.0,)]
 
 
-def test_steps_of_devices_hold_what_was_launched_in_them(ranks):
+def test_device_steps_contain_the_executions_launched_in_them(ranks):
     host = ranks.rows(
         "select s.name, process.name as place, "
         "extract_arg(s.arg_set_id, 'debug.measured.launches') as number "
@@ -161,7 +161,7 @@ def test_steps_of_devices_hold_what_was_launched_in_them(ranks):
         assert executions >= launched[name, place.split(" · ")[1]] > 0
 
 
-def test_processes_say_their_commands_and_devices_their_models(ranks):
+def test_process_tracks_have_commands_and_device_tracks_models(ranks):
     commands = ranks.rows(
         "select p.name, extract_arg(t.source_arg_set_id, 'description') as command "
         "from process_track t join process p using (upid) where command is not null"
@@ -177,7 +177,7 @@ def test_processes_say_their_commands_and_devices_their_models(ranks):
     assert all(model.startswith("NVIDIA H200 · capability 9.0 · ") for (model,) in models)
 
 
-def test_findings_are_named_in_the_slices_of_their_calls(tmp_path):
+def test_slices_name_the_findings_of_their_calls(tmp_path):
     # given a violation of a call that was launched on a device
     trace = tmp_path / "out"
     shutil.copytree(FIXTURES / "device", trace)
@@ -197,7 +197,7 @@ def test_findings_are_named_in_the_slices_of_their_calls(tmp_path):
     assert sorted(found) == [("gpu", 1, said), ("launch", 1, said)]
 
 
-def test_the_documented_example_joins_the_engines_answer_with_the_tables(
+def test_documented_example_joins_engine_results_with_tables(
     decoding, tmp_path, monkeypatch, capsys
 ):
     import perfetto.trace_processor.api as api

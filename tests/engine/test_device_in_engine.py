@@ -88,11 +88,11 @@ def test_every_execution_keeps_its_name_begin_length_and_launch(exported):
     assert ours == sorted((titled(symbol), *facts) for symbol, *facts in theirs)
 
 
-def test_no_event_was_refused(exported):
+def test_trace_processor_refuses_no_device_event(exported):
     assert exported.rows("select name from stats where value > 0 and severity != 'info'") == []
 
 
-def test_a_flow_leads_to_every_joined_execution_and_to_no_other(exported):
+def test_every_joined_execution_and_no_other_has_a_flow(exported):
     """From its launch; in Perfetto from one replay of a launch to the next."""
     ours = exported.rows(
         "select extract_arg(a.arg_set_id, '{0}.launch') as source, "
@@ -109,7 +109,7 @@ def test_a_flow_leads_to_every_joined_execution_and_to_no_other(exported):
     )
 
 
-def test_flows_lead_forward_in_time_and_begin_at_a_launch(exported):
+def test_flows_begin_at_a_launch_and_lead_forward_in_time(exported):
     backward = exported.engine.value(
         "select count(*) from flow join slice a on slice_out = a.id join slice b "
         "on slice_in = b.id where b.ts + 5000 < a.ts"

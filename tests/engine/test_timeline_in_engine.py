@@ -68,14 +68,14 @@ def spelling(engine):
 
 
 @pytest.mark.smoke
-def test_no_event_was_skipped_or_refused(engine):
+def test_trace_processor_skips_and_refuses_no_event(engine):
     found = dict(engine.rows("select name, sum(value) from stats group by name"))
 
     assert {name: found[name] for name in FAULTS} == dict.fromkeys(FAULTS, 0)
     assert engine.rows("select name from stats where value > 0 and severity != 'info'") == []
 
 
-def test_launches_have_the_tables_names_counts_and_durations(engine, tables):
+def test_launch_slices_have_names_counts_and_durations_of_the_tables(engine, tables):
     ours = engine.rows(
         "select name, count(*), sum(dur) from slice where category = 'launch' group by name"
     )
@@ -121,7 +121,7 @@ def test_no_slice_has_a_negative_duration(engine):
         ),
     ],
 )
-def test_everything_else_is_there_too(engine, tables, category, count):
+def test_every_row_of_other_tables_is_a_slice_of_its_category(engine, tables, category, count):
     ours = engine.value(f"select count(*) from slice where category = '{category}'")
 
     assert [(ours,)] == tables.sql(count).fetchall()
@@ -140,7 +140,7 @@ def test_stages_lie_inside_their_compilation(engine, tables):
     assert sorted((name, dur, bool(inside)) for name, dur, inside in stages) == sorted(timed)
 
 
-def test_a_flow_leads_from_each_launch_to_its_execution(engine, tables):
+def test_each_launch_has_a_flow_to_its_execution(engine, tables):
     prefix = "args" if spelling(engine) is as_the_engine_says_of_json else "debug"
     flows = engine.rows(
         f"select extract_arg(a.arg_set_id, '{prefix}.launch') as launch, "
@@ -155,7 +155,7 @@ def test_a_flow_leads_from_each_launch_to_its_execution(engine, tables):
     assert sorted(flows) == sorted((seq, seq, "launch", "gpu", 1) for (seq,) in linked)
 
 
-def test_no_flow_leads_from_one_rank_to_another(engine):
+def test_no_flow_connects_two_ranks(engine):
     lasting = engine.rows(
         "select b.ts - a.ts as between_ns from flow "
         "join slice a on slice_out = a.id join slice b on slice_in = b.id"
@@ -164,7 +164,7 @@ def test_no_flow_leads_from_one_rank_to_another(engine):
     assert max(lasting) < (50_000_000,)  # the ranks begin 100 ms after one another
 
 
-def test_arguments_are_facts_of_each_launch(engine, tables):
+def test_launch_slices_have_their_arguments(engine, tables):
     prefix = "args" if spelling(engine) is as_the_engine_says_of_json else "debug"
     facts = dict(
         engine.rows(
@@ -182,7 +182,7 @@ def test_arguments_are_facts_of_each_launch(engine, tables):
     assert facts[f"{prefix}.phase"] in ("run", "autotune", "warmup")
 
 
-def test_each_rank_is_a_process_of_its_own_though_they_share_a_process_id(engine):
+def test_ranks_with_one_process_id_are_separate_processes(engine):
     processes = engine.rows(
         "select process.name as name, pid, count(distinct tid) as threads from process "
         "join thread using (upid) where tid in (4242, 4243) group by upid order by 1"
@@ -193,7 +193,7 @@ def test_each_rank_is_a_process_of_its_own_though_they_share_a_process_id(engine
     assert len({pid for _, pid, _ in processes}) == 3
 
 
-def test_launches_lie_on_the_tracks_of_their_threads(engine, tables):
+def test_launch_slices_are_on_the_tracks_of_their_threads(engine, tables):
     ours = engine.rows(
         "select upid, tid, count(*) from slice s join thread_track t on s.track_id = t.id "
         "join thread using (utid) where category = 'launch' group by upid, tid"
@@ -207,7 +207,7 @@ def test_launches_lie_on_the_tracks_of_their_threads(engine, tables):
     assert sorted(tid for _, tid, _ in ours if tid < 4300) == sorted(t for _, t, _ in theirs)
 
 
-def test_the_counter_adds_up_to_all_launches(engine, trace):
+def test_launch_counter_adds_up_to_all_launches(engine, trace):
     total = engine.value(
         "select sum(value * steps) from (select value, (coalesce(lead(ts) over "
         "(partition by track_id order by ts), ts) - ts) / 1000000 as steps from counter)"
@@ -217,7 +217,7 @@ def test_the_counter_adds_up_to_all_launches(engine, trace):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_launches_in_every_position_to_each_other_are_all_seen(tmp_path, name):
+def test_overlapping_and_nested_launches_are_all_in_the_timeline(tmp_path, name):
     """Equal, nested, touching, empty and overlapping launches by the thousand, on three threads."""
     random = np.random.default_rng(5)
     count = 4_000
@@ -245,7 +245,7 @@ def test_launches_in_every_position_to_each_other_are_all_seen(tmp_path, name):
     assert sorted((time - first, duration) for time, duration in seen) == sorted(expected)
 
 
-def test_the_harness_sees_the_silent_trap(trace, tmp_path):
+def test_engine_harness_detects_silently_dropped_events(trace, tmp_path):
     """Given a file without flags, then launches are missing in the engine: these tests can fail."""
     good, bad = tmp_path / "good", tmp_path / "bad"
     load_converter("perfetto").convert(resolve(str(trace.path)), good, {})

@@ -33,7 +33,9 @@ print("measured")
         ("1", "timeline", 3, "not measured: of 3 launches 0 are in the device timeline"),
     ],
 )
-def test_what_was_not_measured_is_refused(tmp_path, native, mode, launches, told):
+def test_benchmark_check_refuses_another_hot_path_mode_or_launch_count(
+    tmp_path, native, mode, launches, told
+):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     arguments = (program, ROOT, ROOT / "benchmarks", tmp_path / "out", mode, str(launches))

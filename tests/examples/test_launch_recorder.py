@@ -61,7 +61,7 @@ def recorded(example: ModuleType, out: Path) -> None:
     recorder.write(out)
 
 
-def test_what_it_writes_is_valid_and_read(example: ModuleType, tmp_path: Path, capsys) -> None:
+def test_example_recorder_writes_a_valid_trace(example: ModuleType, tmp_path: Path, capsys) -> None:
     recorded(example, tmp_path)
     recorded(example, tmp_path)
     assert validate(tmp_path) == []
@@ -75,7 +75,9 @@ def test_what_it_writes_is_valid_and_read(example: ModuleType, tmp_path: Path, c
         assert main([*words, str(tmp_path)]) == 0, capsys.readouterr().err
 
 
-def test_a_producer_that_leaves_a_column_out_is_told(example: ModuleType, tmp_path: Path) -> None:
+def test_validate_reports_a_column_that_a_producer_left_out(
+    example: ModuleType, tmp_path: Path
+) -> None:
     import pyarrow.parquet as pq
 
     recorded(example, tmp_path)
@@ -85,7 +87,7 @@ def test_a_producer_that_leaves_a_column_out_is_told(example: ModuleType, tmp_pa
     assert "column thread is missing" in problem.text
 
 
-def test_its_class_has_less_than_sixty_lines() -> None:
+def test_example_recorder_has_less_than_sixty_lines() -> None:
     lines = EXAMPLE.read_text(encoding="utf-8").splitlines()
     first, last = (lines.index(text) for text in ("class Recorder:", 'if __name__ == "__main__":'))
     assert last - first < 60

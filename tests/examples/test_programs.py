@@ -90,7 +90,7 @@ def trained(cache, tmp_path_factory):
 
 
 @pytest.mark.process
-def test_training_is_captured_whole_and_its_loss_goes_down(trained):
+def test_training_example_is_recorded_completely_and_its_loss_falls(trained):
     folder, printed = trained
     first, last = (float(part) for part in printed.splitlines()[-1].rpartition(":")[2].split("->"))
     assert last < first

@@ -41,9 +41,9 @@ class Loading:
     """The cases, with their modules loaded when they are first wanted."""
 
     def __init__(self, folder: Path, part: str) -> None:
-        from benchmarks.tolerances import chosen
+        from benchmarks.tolerances import chosen_cases
 
-        self.cases = chosen(part)
+        self.cases = chosen_cases(part)
         self._folder = folder
         self._modules: dict[str, Any] = {}
 
@@ -140,7 +140,7 @@ def outcome(loading: Loading, at: int, seed: int, pipe: Connection) -> dict[str,
         "beyond": str(difference) if difference is not None else "; ".join(derived.refused),
         "by hand": not case.hand.passes(actual, ran.wanted),
         "nearest": float((away / radius[known]).max(initial=0.0)),
-        "looser": case.hand.looser(output),
+        "looser": case.hand.times_looser(output),
         "elements": int(radius.size),
         "undecided": output.undecided,
         "same bits": bool(np.array_equal(actual, ran.actual, equal_nan=True)),
@@ -212,9 +212,9 @@ def main() -> int:
     if not options.stand_in and not torch.cuda.is_available():
         print("there is no GPU here", file=sys.stderr)
         return 1
-    from benchmarks.tolerances import chosen
+    from benchmarks.tolerances import chosen_cases
 
-    names = [case.name for case in chosen(options.only)]
+    names = [case.name for case in chosen_cases(options.only)]
     begun = time.time()
     options.until = begun + options.limit
     taken, results = _spawning.Value("q", 0), _spawning.Queue()

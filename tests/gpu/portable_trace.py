@@ -16,7 +16,7 @@ from typing import Any
 
 from kvtrace.schema.content import artifact_content, artifact_row
 from kvtrace.schema.private import Leaf
-from kvtrace.schema.redaction import _Copy
+from kvtrace.schema.redaction import _RedactedCopy
 
 #: Absolute paths in texts; no division of two numbers, and no address of a site.
 ABSOLUTE = re.compile(
@@ -40,19 +40,19 @@ def relative(path: str) -> str:
     return kept[1] if kept is not None else path.rpartition("/")[2]
 
 
-class _Portable(_Copy):
+class _Portable(_RedactedCopy):
     """A copy with relative paths."""
 
     def __init__(self, source: Path, out: Path) -> None:
         super().__init__(source, out, frozenset({"paths", "host", "command"}), lambda *_: None)
         self._files = relative  # type: ignore[assignment]
 
-    def _value(self, leaf: Leaf, entry: dict[str, Any], value: Any) -> Any:
+    def _redacted_value(self, leaf: Leaf, entry: dict[str, Any], value: Any) -> Any:
         if leaf.action == "text" and value is not None:
             return ABSOLUTE.sub(lambda found: relative(found[0]), value)
-        return super()._value(leaf, entry, value)
+        return super()._redacted_value(leaf, entry, value)
 
-    def _artifact(self, row: dict[str, Any], source: str) -> dict[str, Any] | None:
+    def _redacted_artifact(self, row: dict[str, Any], source: str) -> dict[str, Any] | None:
         if row["bytes"] is None or row["kind"] == "tensor":
             return row
         try:
@@ -65,7 +65,7 @@ class _Portable(_Copy):
 
 def main() -> None:
     trace, fixture = map(Path, sys.argv[1:])
-    _Portable(trace, fixture).written()
+    _Portable(trace, fixture).write()
     size = sum(path.stat().st_size for path in fixture.rglob("*.parquet"))
     print(f"{fixture}: {size:,} bytes")
 

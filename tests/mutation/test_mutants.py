@@ -25,14 +25,14 @@ def changes():
     return {str(mutant) for mutant in mutants_of(SOURCE)}
 
 
-def test_operators_constants_and_conditions_are_changed():
+def test_mutants_change_operators_constants_and_conditions():
     assert changes() == {
         "3 → 4", "2 → 3", "0 → 1", "not values → bool(values)", "and → or", "is not → is",
         "// → *", "<= → <", "< → <=", "True → False", "found → (not (found))", "not in → in",
     }  # fmt: skip
 
 
-def test_each_is_python_and_differs_in_one_line():
+def test_each_mutant_is_valid_python_and_differs_in_one_line():
     lines = SOURCE.splitlines()
     for mutant in mutants_of(SOURCE):
         changed = mutant.of(SOURCE)
@@ -58,5 +58,5 @@ def test_each_is_python_and_differs_in_one_line():
         "'a' + b",
     ],
 )
-def test_types_and_messages_are_left_alone(text):
+def test_mutants_leave_types_and_messages_unchanged(text):
     assert mutants_of(text.encode()) == []

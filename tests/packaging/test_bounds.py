@@ -25,7 +25,7 @@ def numbers(version):
     return tuple(map(int, version.split(".")[:2]))
 
 
-def test_the_pairs_are_what_the_recorder_knows(bounds):
+def test_tested_version_pairs_are_those_of_the_recorder(bounds):
     tritons = [numbers(version) for version in bounds.PAIRS]
     torches = [numbers(version) for version in bounds.PAIRS.values()]
     assert tritons == sorted(tritons)
@@ -34,7 +34,7 @@ def test_the_pairs_are_what_the_recorder_knows(bounds):
     assert torches[0] == OLDEST_TORCH
 
 
-def test_the_pairs_begin_where_an_installation_may(bounds):
+def test_oldest_tested_pair_is_the_lower_bound_of_the_installation(bounds):
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     least = dict(
         re.match(r"(\w+)>=([\d.]+)", each).groups()
@@ -44,45 +44,45 @@ def test_the_pairs_begin_where_an_installation_may(bounds):
     assert (numbers(least["triton"]), numbers(least["torch"])) == tuple(map(numbers, oldest))
 
 
-def test_the_lock_has_one_of_the_pairs(bounds):
+def test_lock_file_has_one_of_the_version_pairs(bounds):
     lock = dict(
         line.partition(";")[0].split("==") for line in bounds.locked(but=[]) if "==" in line
     )
     assert bounds.PAIRS[lock["triton"]] == lock["torch"]
 
 
-def test_every_night_has_each_of_them_and_the_newest(bounds):
+def test_nightly_workflow_tests_each_pair_and_the_newest(bounds):
     nightly = ROOT / ".github" / "workflows" / "thorough.yml"
     jobs = yaml.safe_load(nightly.read_text(encoding="utf-8"))["jobs"]
     assert jobs["versions"]["strategy"]["matrix"]["triton"] == [*bounds.PAIRS, "latest"]
     assert jobs["bounds"]["strategy"]["matrix"]["end"] == list(bounds.ENDS)
 
 
-def test_what_is_tested_is_there(bounds):
+def test_paths_of_the_version_tests_exist(bounds):
     assert [path for path in (*bounds.ROOMS, *bounds.QUICK) if not (ROOT / path).exists()] == []
 
 
-def test_words_of_the_command_line_name_environments(bounds):
+def test_command_line_words_select_environments(bounds):
     assert bounds.environments([], beside=False) == [*bounds.PAIRS, "latest"]
     assert bounds.environments(["3.8.0", "all"], beside=False)[:2] == ["3.8.0", "3.5.1"]
     assert bounds.environments([], beside=True) == ["3.5.1", "3.9.0"]
 
 
-def test_the_lock_without_some_packages(bounds):
+def test_lock_file_can_be_reduced_by_packages(bounds):
     names = {bounds.name_of(line) for line in bounds.locked(but=["torch", "z3-solver>=4.13.4.0"])}
     assert {"torch", "z3-solver"}.isdisjoint(names)
     assert {"triton", "pytest"} <= names
 
 
 @pytest.mark.parametrize("words", [["3.4.0"], ["--beside", "oldest"], ["--beside", "latest"]])
-def test_an_environment_that_there_is_not_is_one_sentence(bounds, words, capsys):
+def test_unknown_environment_is_refused_in_one_sentence(bounds, words, capsys):
     with pytest.raises(SystemExit) as ended:
         bounds.main(words)
     assert ended.value.code == 2
     assert f"error: there is no environment {words[-1]}" in capsys.readouterr().err
 
 
-def test_help_says_what_it_takes(bounds, capsys):
+def test_help_names_a_version_pair_and_the_disk_space(bounds, capsys):
     with pytest.raises(SystemExit):
         bounds.main(["--help"])
     said = capsys.readouterr().out

@@ -80,7 +80,7 @@ def test_autostart_line_lies_at_the_root_of_site_packages(environment):
 
 
 @pytest.mark.process
-def test_installed_modules_are_the_installed_ones(installed, tmp_path):
+def test_installed_modules_come_from_site_packages(installed, tmp_path):
     modules = ["kvtrace", "kvtrace.schema.tables", "kvtrace.converters", "kvtrace.cli"]
     done = installed.run(installed.python, "-c", MODULE_FILES, *modules, folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -89,7 +89,7 @@ def test_installed_modules_are_the_installed_ones(installed, tmp_path):
 
 
 @pytest.mark.process
-def test_editable_modules_are_those_of_the_tree(editable, source_tree, tmp_path):
+def test_editable_modules_come_from_the_source_tree(editable, source_tree, tmp_path):
     modules = ["kvtrace", "kvtrace.schema.tables", "kvtrace.converters", "kvtrace.cli"]
     done = editable.run(editable.python, "-c", MODULE_FILES, *modules, folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -98,7 +98,7 @@ def test_editable_modules_are_those_of_the_tree(editable, source_tree, tmp_path)
 
 
 @pytest.mark.process
-def test_command_answers_from_any_folder(environment, tmp_path):
+def test_installed_command_works_in_any_folder(environment, tmp_path):
     done = environment.run(environment.folder / "bin" / "kvtrace", "--help", folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "sanitize" in done.stdout
@@ -154,7 +154,7 @@ def test_variable_alone_captures_a_program_that_never_imports_kvtrace(environmen
 
 
 @pytest.mark.process
-def test_without_the_variable_nothing_of_kvtrace_is_loaded(environment, tmp_path):
+def test_program_without_the_variable_loads_nothing_of_kvtrace(environment, tmp_path):
     show = "import sys; print([name for name in sys.modules if name.startswith('kvtrace')])"
     done = environment.run(environment.python, "-c", show, folder=tmp_path)
     assert done.stdout.strip() == "[]"
@@ -162,7 +162,7 @@ def test_without_the_variable_nothing_of_kvtrace_is_loaded(environment, tmp_path
 
 
 @pytest.mark.process
-def test_with_the_variable_a_program_without_kernels_loads_nothing_heavy(environment, tmp_path):
+def test_recorded_program_without_kernels_loads_nothing_heavy(environment, tmp_path):
     show = "import sys; print({'numpy', 'pyarrow', 'torch', 'triton'} & set(sys.modules))"
     done = environment.run(environment.python, "-c", show, folder=tmp_path, KVTRACE="out")
     assert done.returncode == 0, done.stderr
@@ -171,6 +171,6 @@ def test_with_the_variable_a_program_without_kernels_loads_nothing_heavy(environ
 
 
 @pytest.mark.process
-def test_uninstalling_takes_the_autostart_line_away(uninstalled):
+def test_uninstall_removes_the_autostart_line(uninstalled):
     left = [path.name for path in uninstalled.site_packages.iterdir() if "kvtrace" in path.name]
     assert left == []

@@ -79,7 +79,7 @@ def way(newcomer: Environment, tmp_path: Path) -> Way:
     return Way(newcomer, tmp_path)
 
 
-def test_from_the_wheel_to_a_finding_and_a_page_with_nothing_else(way, tmp_path, record_property):
+def test_wheel_alone_records_a_finding_and_writes_a_page(way, tmp_path, record_property):
     began = time.monotonic()
     (tmp_path / "prog.py").write_text(PROGRAM)
     line = 1 + PROGRAM[: PROGRAM.index("tl.load")].count("\n")
@@ -107,7 +107,7 @@ def test_from_the_wheel_to_a_finding_and_a_page_with_nothing_else(way, tmp_path,
     record_property("seconds", round(time.monotonic() - began, 1))
 
 
-def test_the_timeline_is_served_until_it_was_fetched(way, tmp_path):
+def test_timeline_is_served_until_it_was_fetched(way, tmp_path):
     (tmp_path / "prog.py").write_text(PROGRAM)
     assert way.go("python prog.py", KVTRACE="out")[0] == 0
 

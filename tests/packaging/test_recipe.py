@@ -20,14 +20,14 @@ def as_in_recipe(requirement):
     return f"{NAMES.get(name, name)} {bound}"
 
 
-def test_versions_and_license_are_the_project_s():
+def test_recipe_has_the_projects_version_and_license():
     assert RECIPE["context"]["version"] == kvtrace.__version__
     assert RECIPE["about"]["license"] == PROJECT["license"]
     assert [RECIPE["about"]["license_file"]] == PROJECT["license-files"]
     assert RECIPE["about"]["summary"] == PROJECT["description"]
 
 
-def test_dependencies_are_the_project_s():
+def test_recipe_has_the_projects_dependencies():
     needs = RECIPE["requirements"]
     python = f"python {PROJECT['requires-python']}"
     assert needs["run"] == [python, *map(as_in_recipe, PROJECT["dependencies"])]
@@ -37,7 +37,7 @@ def test_dependencies_are_the_project_s():
     assert needs["run_constraints"] == [as_in_recipe(each) for each in triton]
 
 
-def test_what_its_tests_import_is_there():
+def test_modules_that_the_recipe_tests_import_exist():
     modules = [
         name for test in RECIPE["tests"] for name in test.get("python", {}).get("imports", [])
     ]

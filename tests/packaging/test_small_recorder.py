@@ -28,12 +28,12 @@ def recorded(small, tmp_path_factory):
     return folder
 
 
-def test_nothing_else_is_there(small, tmp_path):
+def test_small_environment_has_only_kvtrace_and_pyarrow(small, tmp_path):
     done = small.run(small.python, "-c", FIND, *PACKAGES, "typer", "rich", folder=tmp_path)
     assert done.stdout == "[]\n"
 
 
-def test_the_installed_command_validates_and_shows_what_was_recorded(small, recorded):
+def test_small_recorder_validates_and_shows_its_recording(small, recorded):
     kvtrace = small.folder / "bin" / "kvtrace"
     checked = small.run(kvtrace, "trace", "validate", "out", folder=recorded)
     assert (checked.returncode, checked.stdout) == (0, "out is fine\n"), checked.stderr
@@ -48,7 +48,7 @@ def test_the_installed_command_validates_and_shows_what_was_recorded(small, reco
     assert of_small[0]["known_contents"] > 0
 
 
-def test_commands_that_need_more_say_what_installs_it(small, recorded):
+def test_commands_that_need_more_packages_name_the_install_command(small, recorded):
     kvtrace = small.folder / "bin" / "kvtrace"
     done = small.run(kvtrace, "sanitize", "out", folder=recorded)
     assert (done.returncode, done.stdout) == (2, "")

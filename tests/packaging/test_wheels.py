@@ -36,7 +36,7 @@ def pure_wheel(unpacked, tmp_path_factory):
 
 
 @pytest.mark.process
-def test_two_builds_are_equal_byte_by_byte(built, source_tree, tmp_path):
+def test_two_wheel_builds_are_equal_byte_by_byte(built, source_tree, tmp_path):
     # given the same files elsewhere, of another time, for a user with another mask
     copy = shutil.copytree(
         source_tree, tmp_path / "a longer name" / "kvtrace of another user", symlinks=True
@@ -59,9 +59,7 @@ def test_two_builds_are_equal_byte_by_byte(built, source_tree, tmp_path):
 
 
 @pytest.mark.process
-def test_the_sdist_alone_makes_the_pure_wheel_also_where_there_is_no_compiler(
-    unpacked, pure_wheel, tmp_path
-):
+def test_sdist_builds_a_pure_wheel_without_compiler(unpacked, pure_wheel, tmp_path):
     assert not (unpacked / ".git").exists()
     assert pure_wheel.name.endswith("-py3-none-any.whl")
     build(unpacked, tmp_path, "--wheel", CC="false")
@@ -71,7 +69,7 @@ def test_the_sdist_alone_makes_the_pure_wheel_also_where_there_is_no_compiler(
 
 
 @pytest.mark.process
-def test_the_pure_wheel_differs_by_its_extensions_alone(wheel, pure_wheel):
+def test_pure_wheel_differs_only_by_missing_extensions(wheel, pure_wheel):
     def files(path):
         with zipfile.ZipFile(path) as archive:
             return {
@@ -92,7 +90,7 @@ def test_the_pure_wheel_differs_by_its_extensions_alone(wheel, pure_wheel):
 
 @pytest.mark.skipif(not THOROUGH, reason="the newcomer's way tries the native one each time")
 @pytest.mark.parametrize("kind", ["pure", "native"])
-def test_a_wheel_works_with_what_it_declares_and_nothing_else(kind, request, tmp_path):
+def test_wheel_works_with_only_its_declared_dependencies(kind, request, tmp_path):
     wheel = request.getfixturevalue("wheel" if kind == "native" else "pure_wheel")
     environment = make_resolved(tmp_path / "environment", wheel)
     check = ROOT / "tests" / "packaging" / "check_wheel.py"

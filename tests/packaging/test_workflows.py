@@ -44,7 +44,7 @@ def missing_in(command):
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_a_workflow_begins_with_a_right_to_read_and_no_other(path):
+def test_workflow_has_only_read_permission_by_default(path):
     content = workflow(path.name)
     assert content["name"] == path.stem
     assert True in content  # on:
@@ -52,7 +52,7 @@ def test_a_workflow_begins_with_a_right_to_read_and_no_other(path):
 
 
 @pytest.mark.parametrize(("file", "name", "job"), jobs())
-def test_a_job_names_what_is_there_ends_in_time_and_has_the_rights_it_needs(file, name, job):
+def test_workflow_job_has_existing_files_timeout_and_permissions(file, name, job):
     assert job.get("permissions", {}) == RIGHTS.get((file, name), {})
     if "uses" in job:
         assert (ROOT / job["uses"]).is_file()
@@ -65,7 +65,7 @@ def test_a_job_names_what_is_there_ends_in_time_and_has_the_rights_it_needs(file
         assert missing_in(step.get("run", "")) == set()
 
 
-def test_what_is_missing_is_seen():
+def test_missing_make_targets_and_files_in_a_command_are_found():
     command = "make demos && python requirements/bound.py\n  .ci/ran; tar dist/*.txt; make lint"
     assert missing_in(command) == {"demos", "requirements/bound.py", ".ci/ran"}
 
@@ -95,7 +95,7 @@ def test_hooks_before_a_commit_cover_python_and_the_report_page():
     assert re.search(hooks["frontend"]["files"], page)
 
 
-def test_every_lock_file_has_someone_who_renews_it():
+def test_dependabot_watches_every_lock_file():
     updates = read(".github/dependabot.yml")["updates"]
     watched = {(each["package-ecosystem"], each["directory"]) for each in updates}
     assert watched == {
@@ -107,7 +107,7 @@ def test_every_lock_file_has_someone_who_renews_it():
     assert list((ROOT / "requirements").glob("*.txt"))
 
 
-def test_a_tag_of_another_version_is_no_release():
+def test_release_is_refused_for_a_tag_of_another_version():
     release = ROOT / "requirements" / "release.py"
     space = {"__name__": "release", "__file__": str(release)}
     exec(compile(release.read_text(encoding="utf-8"), str(release), "exec"), space)
@@ -115,7 +115,7 @@ def test_a_tag_of_another_version_is_no_release():
     assert space["main"]("v0.0.9") == 1
 
 
-def test_tools_of_a_release_are_those_of_the_lock_where_both_have_them():
+def test_release_tools_have_the_versions_of_the_lock_file():
     def pins(name):
         lines = (ROOT / "requirements" / name).read_text(encoding="utf-8").splitlines()
         return dict(line.split("==") for line in lines if "==" in line and ";" not in line)

@@ -74,7 +74,7 @@ def test_a_kernel_is_loaded_run_compared_and_judged(tmp_path):
 
 
 @pytest.mark.process
-def test_a_wrong_result_and_a_violation_are_told(tmp_path):
+def test_harness_reports_a_wrong_result_and_a_violation(tmp_path):
     code, result, told = result_of(tmp_path, "2 * room")
     assert code == 1
     assert result["verdicts"]["violation"]
@@ -83,7 +83,7 @@ def test_a_wrong_result_and_a_violation_are_told(tmp_path):
 
 
 @pytest.mark.process
-def test_a_package_that_is_not_there_is_one_line(tmp_path):
+def test_missing_package_is_reported_in_one_line(tmp_path):
     done = run(tmp_path, "--package", "sglang", KVTRACE_PUBLIC_SGLANG=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(
@@ -91,7 +91,7 @@ def test_a_package_that_is_not_there_is_one_line(tmp_path):
     )
 
 
-def test_stand_ins_take_what_is_done_with_them(tmp_path, monkeypatch):
+def test_stand_in_modules_accept_any_use(tmp_path, monkeypatch):
     place = tmp_path / "odd" / "deep"
     place.mkdir(parents=True)
     (place / "kernels.py").write_text(
@@ -109,7 +109,7 @@ def test_stand_ins_take_what_is_done_with_them(tmp_path, monkeypatch):
     assert kernels.K().size() == 7
 
 
-def test_functions_are_found_where_a_release_has_moved_them(tmp_path, monkeypatch):
+def test_harness_finds_functions_that_a_release_has_moved(tmp_path, monkeypatch):
     place = tmp_path / "odd" / "kernels"
     place.mkdir(parents=True)
     (place / "scaling.py").write_text("mark = '@triton.jit'\ndef scale(): return 2\n")
@@ -143,12 +143,12 @@ def test_functions_are_found_where_a_release_has_moved_them(tmp_path, monkeypatc
         (torch.tensor([1.0] * 9999 + [1.2]), torch.ones(10_000), "largest difference"),
     ],
 )
-def test_differences(got, wanted, told):
+def test_difference_between_results_is_described(got, wanted, told):
     found = difference((got,), Outcome((got,), (wanted,)))
     assert found is None if told is None else told in str(found)
 
 
-def test_a_violation_that_was_looked_at_is_told_with_its_reason():
+def test_known_violation_is_reported_with_its_reason():
     finding = {"verdict": "violation", "rule": "race", "kernel": "k", "file": "f.py", "line": 3,
                "message": "both write"}  # fmt: skip
     results = [{"package": "fla", "case": "c", "tensors": "int", "findings": [finding]}]
@@ -158,7 +158,7 @@ def test_a_violation_that_was_looked_at_is_told_with_its_reason():
 
 
 @pytest.mark.process
-def test_tests_of_triton_are_counted(tmp_path):
+def test_outcomes_of_triton_tests_are_counted(tmp_path):
     place = tmp_path / "language"
     place.mkdir()
     (place / "conftest.py").write_text(

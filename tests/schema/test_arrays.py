@@ -51,7 +51,7 @@ def by_pyarrow(values, kind):
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
 @given(data=st.data())
-def test_python_values_become_what_pyarrow_makes_of_them(kind, data):
+def test_array_of_python_values_equals_pyarrows_array(kind, data):
     values = data.draw(st.lists(values_of(kind), max_size=20))
 
     made = array_of(values, kind)
@@ -86,14 +86,14 @@ def test_python_values_become_what_pyarrow_makes_of_them(kind, data):
         ([datetime.date.today()], pa.date32()),
     ],
 )
-def test_what_does_not_fit_is_refused(values, kind):
+def test_array_of_refuses_values_that_do_not_fit_the_type(values, kind):
     with pytest.raises((TypeError, ValueError, OverflowError)):
         array_of([None, *values], kind)
 
 
 @pytest.mark.parametrize("kind", ["i4", "i8", "u2", "f4", "f8", "?"])
 @given(data=st.data())
-def test_numbers_of_numpy_go_there_and_back(kind, data):
+def test_numpy_numbers_survive_conversion_to_arrow_and_back(kind, data):
     numbers = st.booleans() if kind == "?" else st.integers(0, 100)
     rows = data.draw(st.lists(st.tuples(numbers, st.booleans()), max_size=40))
     values = np.array([value for value, _ in rows], kind)
@@ -110,11 +110,11 @@ def test_numbers_of_numpy_go_there_and_back(kind, data):
     assert numpy_of(whole).dtype == values.dtype
 
 
-def test_floats_that_are_whole_are_integers():
+def test_array_of_integers_accepts_floats_without_fraction():
     assert array_of([2.0, None, 3, np.float64(4)], pa.int32()).to_pylist() == [2, None, 3, 4]
 
 
-def test_columns_of_a_matrix_are_copied_and_texts_and_times_come_back():
+def test_matrix_columns_texts_and_times_convert_between_numpy_and_arrow():
     matrix = np.arange(6).reshape(3, 2)
     assert [array_of_numpy(matrix[:, at]).to_pylist() for at in range(2)] == [[0, 2, 4], [1, 3, 5]]
 
@@ -124,7 +124,7 @@ def test_columns_of_a_matrix_are_copied_and_texts_and_times_come_back():
 
 @pytest.mark.parametrize("kind", ["i1", "i4", "i8", "u2", "f4", "f8", "?"])
 @given(values=st.lists(st.integers(0, 1)), step=st.sampled_from([1, 2, -1]))
-def test_what_shares_its_memory_becomes_what_pyarrow_makes_of_it(kind, values, step):
+def test_array_of_memory_equals_pyarrows_array(kind, values, step):
     numbers = np.array(values, kind)[::step]
 
     assert array_of_memory(numbers).equals(pa.array(numbers))
@@ -141,12 +141,12 @@ def test_what_shares_its_memory_becomes_what_pyarrow_makes_of_it(kind, values, s
         b"ab"[:0],
     ],
 )
-def test_what_shares_no_numbers_that_a_column_holds_has_no_array(values):
+def test_array_of_memory_is_none_for_unsupported_buffers(values):
     made = array_of_memory(values)
     assert made is None or made.equals(pa.array([], pa.uint8()))
 
 
-def test_numbers_and_times_are_seen_where_they_lie():
+def test_memory_of_an_array_slice_has_its_numbers_and_times():
     times = pa.array([5, 10**18, 7], TIME)
 
     assert memory_of(times.slice(1)).tolist() == [10**18, 7]
@@ -154,7 +154,7 @@ def test_numbers_and_times_are_seen_where_they_lie():
     assert array_of_memory(array("q", [1, 2])).equals(pa.array([1, 2]))
 
 
-def test_nulls_are_compared_as_nothing():
+def test_comparable_values_have_zero_or_empty_text_for_null():
     assert list(comparable(pa.array([3, None], TIME))) == [3, 0]
     assert list(comparable(pa.array(["a", None]))) == ["a", ""]
     assert list(comparable(pa.array([3, 4], pa.int32()))) == [3, 4]

@@ -16,7 +16,7 @@ class Counted:
         return [self.times]
 
 
-def test_a_value_is_worked_out_once_for_each_instance():
+def test_cached_property_is_computed_once_per_instance():
     first, second = Counted(), Counted()
     assert first.value is first.value
     assert first.times == 1
@@ -25,7 +25,7 @@ def test_a_value_is_worked_out_once_for_each_instance():
     assert Counted.value.__doc__ == "Say what it is."
 
 
-def test_threads_that_ask_at_once_are_given_the_same():
+def test_threads_that_read_a_cached_property_at_once_get_one_value():
     class Slow:
         @cached_property
         def value(self):

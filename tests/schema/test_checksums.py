@@ -50,12 +50,12 @@ def test_the_checksum_is_the_hash_of_the_file_with_zeros_in_its_place(part):
     verify_part(part)
 
 
-def test_others_read_a_part_with_checksums(part):
+def test_other_parquet_readers_read_a_part_with_a_checksum(part):
     assert pq.read_table(part, page_checksum_verification=True).num_rows == 1000
     assert duckdb.sql(f"SELECT sum(seq) FROM '{part}'").fetchall() == [(499_500,)]
 
 
-def test_a_reader_finds_a_flipped_bit_in_a_page(out, part):
+def test_reading_a_part_finds_a_flipped_bit_in_a_page(out, part):
     begin, end = pages(part)
     flip(part, (begin + end) // 2)
 
@@ -64,7 +64,7 @@ def test_a_reader_finds_a_flipped_bit_in_a_page(out, part):
 
 
 @pytest.mark.parametrize("back", [1, 8, 9, 60, 200, 400, 800, 1600])
-def test_a_flipped_bit_in_the_footer_is_found_and_said_once(out, part, back):
+def test_validate_reports_a_flipped_bit_in_the_footer_once(out, part, back):
     flip(part, part.stat().st_size - back)
 
     problems = [problem for problem in validate(out) if problem.where == str(part)]
@@ -73,7 +73,7 @@ def test_a_flipped_bit_in_the_footer_is_found_and_said_once(out, part, back):
     assert problems[0].unreadable
 
 
-def test_a_part_that_was_rewritten_by_others_has_no_checksum_and_is_fine(out, part):
+def test_part_rewritten_by_another_writer_is_valid_without_checksum(out, part):
     pq.write_table(pq.read_table(part, partitioning=None), part)
 
     assert b"kvtrace.sha256" not in pq.read_metadata(part).metadata
@@ -92,7 +92,7 @@ def test_a_damaged_part_is_not_compacted(out, part):
     assert part.read_bytes() == bad
 
 
-def test_what_is_no_parquet_file_has_no_checksum(tmp_path):
+def test_file_that_is_not_parquet_has_no_checksum(tmp_path):
     for number, content in enumerate([b"", b"PAR1", b"\xff" * 4 + b"PAR1", b"x" * 100]):
         path = tmp_path / f"{number}.parquet"
         path.write_bytes(content)
@@ -100,13 +100,13 @@ def test_what_is_no_parquet_file_has_no_checksum(tmp_path):
         verify_part(path)
 
 
-def test_a_small_file_that_says_it_holds_very_much_is_refused(tmp_path):
+def test_small_file_that_claims_a_huge_content_is_refused(tmp_path):
     path = tmp_path / "part-00000.parquet"
     for rows, refused in ((100_000, False), (20_000_000, True)):
         pq.write_table(pa.table({"a": pa.repeat(pa.scalar(7, pa.int64()), rows)}), path)
         assert path.stat().st_size < 200_000
         if refused:
-            with pytest.raises(DamagedFile, match="say that they hold 160,000,000"):
+            with pytest.raises(DamagedFile, match="claim to expand to 160,000,000"):
                 open_part(path)
         else:
             open_part(path).close()

@@ -40,7 +40,7 @@ def add(trace, table, run_id=None, **columns):
     return run_id
 
 
-def test_rows_come_back_in_the_tables_order_with_their_definition(trace):
+def test_client_table_is_read_in_its_order_with_its_definition(trace):
     run_id = add(trace, WASTE, call_id=[1, 0], seq=["b", "a"])
 
     rows = trace.table("client_waste").to_pylist()
@@ -56,7 +56,7 @@ def test_rows_come_back_in_the_tables_order_with_their_definition(trace):
     assert validate(trace.path) == []
 
 
-def test_readers_of_parquet_see_the_same_rows(trace):
+def test_other_parquet_readers_see_the_rows_of_a_client_table(trace):
     run_id = add(trace, WASTE, call_id=[0], seq=["a"])
     files = str(trace.path / "client_waste" / "*" / "*.parquet")
 
@@ -72,7 +72,7 @@ def test_readers_of_parquet_see_the_same_rows(trace):
     assert by_sql == (("call_id", "seq"), [(0, "a")])
 
 
-def test_it_is_converted_like_the_others(trace, tmp_path):
+def test_client_table_is_converted_to_csv_like_other_tables(trace, tmp_path):
     from kvtrace.converters.query.csv import CONVERTER
     from kvtrace.schema.trace import Selection
 
@@ -82,7 +82,7 @@ def test_it_is_converted_like_the_others(trace, tmp_path):
     assert text.splitlines()[1].startswith('0,"a",')
 
 
-def test_running_the_client_again_replaces_its_rows_and_leaving_the_table_out_removes_them(trace):
+def test_second_run_of_a_client_replaces_or_removes_its_table(trace):
     run_id = add(trace, WASTE, call_id=[0, 1], seq=["a", "b"])
     add(trace, WASTE, call_id=[1], seq=["c"])
     assert trace.table("client_waste")["seq"].to_pylist() == ["c"]
@@ -94,7 +94,7 @@ def test_running_the_client_again_replaces_its_rows_and_leaving_the_table_out_re
         trace.table("client_waste")
 
 
-def test_a_column_that_came_later_is_null_in_older_runs(trace):
+def test_column_added_to_a_client_table_is_null_in_older_runs(trace):
     older = add(trace, WASTE, call_id=[0], seq=["a"])
     newer = recorded(trace.path)
     wider = client_table("waste", "a wasteful load", (CALL, SEQ, Column("lost", NAME, "of what")))
@@ -106,7 +106,7 @@ def test_a_column_that_came_later_is_null_in_older_runs(trace):
     assert next(row["run"] for row in rows) == older
 
 
-def test_a_column_with_two_types_is_refused_where_both_are_asked_for(trace):
+def test_client_column_with_two_types_is_refused_if_both_runs_are_read(trace):
     older = add(trace, WASTE, call_id=[0], seq=["a"])
     newer = recorded(trace.path)
     number = client_table("waste", "a row", (CALL, Column("seq", pa.int32(), "a number")))
@@ -125,13 +125,13 @@ def test_a_column_with_two_types_is_refused_where_both_are_asked_for(trace):
         ({"call_id": ["x"], "seq": ["a"]}, "does not fit"),
     ],
 )
-def test_rows_that_do_not_fit_are_refused(trace, columns, text):
+def test_rows_that_do_not_fit_a_client_table_are_refused(trace, columns, text):
     with pytest.raises(SchemaMismatch, match=text):
         add(trace, WASTE, **columns)
     assert trace.client_tables == ()
 
 
-def test_a_table_needs_its_definition(trace):
+def test_client_table_without_definition_is_refused(trace):
     with pytest.raises(SchemaMismatch, match="no table 'client_waste'"):
         trace.add_derived(trace.run_ids[0], "waster", {"client_waste": pa.table({"call_id": [0]})})
 
@@ -141,12 +141,12 @@ def test_a_table_needs_its_definition(trace):
     [("Waste", (CALL,)), ("../up", (CALL,)), ("waste", ()), ("waste", (CALL, CALL))]
     + [("waste", (Column("run", pa.string(), "taken"),))],
 )
-def test_names_that_cannot_be_ones_are_refused(name, columns):
+def test_invalid_names_of_client_tables_and_columns_are_refused(name, columns):
     with pytest.raises(SchemaMismatch):
         client_table(name, "a row", columns)
 
 
-def test_validation_follows_references_and_knows_what_a_file_must_say(trace):
+def test_validate_checks_references_and_metadata_of_client_tables(trace):
     run_id = add(trace, WASTE, call_id=[5], seq=["a"])
     (problem,) = validate(trace.path)
     assert "call_id refers to 1 rows that calls does not have" in problem.text
@@ -162,7 +162,7 @@ def test_validation_follows_references_and_knows_what_a_file_must_say(trace):
         trace.table("client_waste")
 
 
-def test_what_a_killed_pass_left_is_finished_and_cleared(trace):
+def test_recover_completes_a_killed_pass_with_a_client_table(trace):
     run_id = add(trace, WASTE, call_id=[0], seq=["a"])
     folder = part_path(trace.path, "client_waste", run_id, 0).parent
     leaving = folder / ".part-waster-00000.parquet.0123abcd-999999999.tmp"

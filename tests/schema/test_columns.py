@@ -12,7 +12,7 @@ LAUNCHES = TABLES["launches"]
 CALLS = TABLES["calls"]
 
 
-def test_columns_not_given_are_null_and_times_may_be_integers():
+def test_missing_columns_are_null_and_times_may_be_integers():
     batch = batch_of_columns(
         LAUNCHES,
         {"seq": np.arange(3), "call_id": [0, 1, 0], "enter": np.array([5, 6, 7], dtype=np.int64)},
@@ -24,7 +24,7 @@ def test_columns_not_given_are_null_and_times_may_be_integers():
 
 
 @pytest.mark.parametrize("kind", [np.int32, np.uint8, np.uint64])
-def test_numpy_integers_of_any_width_fit(kind):
+def test_integer_column_accepts_numpy_integers_of_any_width(kind):
     batch = batch_of_columns(LAUNCHES, {"seq": np.arange(3, dtype=kind), "call_id": [0, 0, 0]})
 
     assert batch.column("seq").to_pylist() == [0, 1, 2]
@@ -44,7 +44,7 @@ def test_strings_that_repeat_may_be_dictionaries_of_any_index_type():
         ({"seq": [0], "call_id": [0], "sequence": [0]}, "no column 'sequence'"),
         ({"seq": [0, 1], "call_id": [0]}, "differ in length: seq 2, call_id 1"),
         ({"seq": [0]}, "launches.call_id is a key"),
-        ({"seq": [0, None], "call_id": [0, 0]}, "launches.seq is a key, and 1 rows"),
+        ({"seq": [0, None], "call_id": [0, 0]}, "launches.seq is a key, but null in 1 rows"),
         ({"seq": ["a"], "call_id": [0]}, "do not fit launches.seq"),
         ({"seq": [2**63], "call_id": [0]}, "do not fit launches.seq"),
         ({"seq": [0], "call_id": [0], "device": [2**31]}, "do not fit launches.device"),
@@ -58,7 +58,7 @@ def test_columns_that_do_not_fit_are_refused_by_name(columns, says):
         batch_of_columns(LAUNCHES, columns)
 
 
-def test_an_unknown_key_is_refused_at_any_depth():
+def test_row_with_an_unknown_key_is_refused_at_any_depth():
     row = {"call_id": 0, "kernel_id": 0, "args": [{"name": "x", "shap": [1]}]}
 
     with pytest.raises(SchemaMismatch, match=r"calls\.args has no field 'shap'"):
@@ -67,7 +67,7 @@ def test_an_unknown_key_is_refused_at_any_depth():
         batch_of_rows(CALLS, [{"call_id": 0, "kernel_id": 0, "grid": (1, 1, 1)}])
 
 
-def test_a_file_name_that_is_not_utf8_is_kept_readable():
+def test_file_name_that_is_not_utf8_is_stored_with_question_marks():
     name = b"caf\xe9.py".decode("utf-8", "surrogateescape")
 
     batch = batch_of_rows(
@@ -78,7 +78,7 @@ def test_a_file_name_that_is_not_utf8_is_kept_readable():
     assert batch.column("options").to_pylist() == [[("a", "caf?.py")]]
 
 
-def test_a_whole_table_is_conformed_or_refused():
+def test_conformed_table_has_the_exact_schema_or_is_refused():
     given = pa.table({"finding_id": ["a"], "rule": ["race"], "lanes": pa.array([3], pa.int32())})
 
     rows = conformed(TABLES["findings"], given)

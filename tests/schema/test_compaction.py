@@ -105,7 +105,7 @@ def parts(out: Path, run_id: str, name: str) -> list[Path]:
     return sorted(run_folder(out, name, run_id).iterdir())
 
 
-def test_many_parts_become_one_with_the_same_rows(trace: tuple[Path, str]) -> None:
+def test_compact_merges_parts_into_one_with_the_same_rows(trace: tuple[Path, str]) -> None:
     out, run_id = trace
     tables = [name for name in TABLES if (out / name).is_dir()]
     before, seen = rows_of(out, run_id), {name: by_duckdb(out, name) for name in tables}
@@ -135,7 +135,7 @@ def test_many_parts_become_one_with_the_same_rows(trace: tuple[Path, str]) -> No
     assert opened.passes(run_id) == {"sanitize": {"rules": "all"}}
 
 
-def test_compacting_twice_changes_nothing(trace: tuple[Path, str]) -> None:
+def test_second_compact_changes_nothing(trace: tuple[Path, str]) -> None:
     out, _ = trace
     compact(out)
     before = {path: path.stat() for path in out.rglob("*") if path.is_file()}
@@ -148,7 +148,7 @@ def test_compacting_twice_changes_nothing(trace: tuple[Path, str]) -> None:
     }
 
 
-def test_dry_run_says_it_and_changes_nothing(
+def test_dry_run_of_compact_reports_and_changes_nothing(
     trace: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, _ = trace
@@ -169,7 +169,7 @@ def test_dry_run_says_it_and_changes_nothing(
 
 @pytest.mark.process
 @pytest.mark.parametrize("step", STEPS)
-def test_killed_at_any_step_every_reader_finds_each_row_once(
+def test_compact_killed_at_any_step_leaves_each_row_readable_once(
     trace: tuple[Path, str], step: str
 ) -> None:
     out, run_id = trace
@@ -182,7 +182,7 @@ def test_killed_at_any_step_every_reader_finds_each_row_once(
     assert rows_of(out, run_id) == before
     assert {name: by_duckdb(out, name) for name in tables} == seen
     assert [problem.text for problem in validate(out)] == [
-        "a killed compaction left it; kvtrace trace recover removes it"
+        "it is left from a killed compaction; kvtrace trace recover removes it"
     ]
     recover(out)
     assert validate(out) == []
@@ -191,7 +191,7 @@ def test_killed_at_any_step_every_reader_finds_each_row_once(
     assert list((out / JOURNAL).iterdir()) == []
 
 
-def test_readers_meanwhile_see_each_row_once(trace: tuple[Path, str]) -> None:
+def test_readers_during_compact_see_each_row_once(trace: tuple[Path, str]) -> None:
     out, run_id = trace
     opened = open_trace(out)
     wanted = list(range(1000))
@@ -217,7 +217,7 @@ def test_readers_meanwhile_see_each_row_once(trace: tuple[Path, str]) -> None:
     assert opened.artifact(ARTIFACTS[3]["sha256"]) == b"module 3"
 
 
-def test_a_table_that_is_written_to_meanwhile_is_left_alone(
+def test_compact_skips_a_table_that_is_written_to_meanwhile(
     trace: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kvtrace.schema import compaction
@@ -241,7 +241,7 @@ def test_a_table_that_is_written_to_meanwhile_is_left_alone(
     assert "launches" in {each.table for each in done.merged}
 
 
-def test_runs_that_are_recorded_are_left_alone(tmp_path: Path) -> None:
+def test_compact_skips_runs_that_are_being_recorded(tmp_path: Path) -> None:
     if not can_exchange(tmp_path):
         pytest.skip("this file system cannot exchange folders")
     writer = RunWriter(tmp_path, new_run_id(), segment_rows=10)
@@ -259,7 +259,7 @@ def test_runs_that_are_recorded_are_left_alone(tmp_path: Path) -> None:
     assert [each.table for each in compact(tmp_path).merged] == ["launches"]
 
 
-def test_row_groups_are_of_the_writers_size(tmp_path: Path) -> None:
+def test_compacted_row_groups_have_the_writers_size(tmp_path: Path) -> None:
     if not can_exchange(tmp_path):
         pytest.skip("this file system cannot exchange folders")
     writer = RunWriter(tmp_path / "out", new_run_id(), segment_rows=40_000)
@@ -278,7 +278,7 @@ def test_row_groups_are_of_the_writers_size(tmp_path: Path) -> None:
     assert max(sizes) <= ROW_GROUP_ROWS
 
 
-def test_a_damaged_part_is_told_and_nothing_is_lost(
+def test_compact_reports_a_damaged_part_and_keeps_all_rows(
     trace: tuple[Path, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, run_id = trace
@@ -294,7 +294,7 @@ def test_a_damaged_part_is_told_and_nothing_is_lost(
     assert len(parts(out, run_id, "launches")) == 20
 
 
-def test_bad_input_is_one_sentence_and_exit_code_2(
+def test_compact_command_reports_bad_input_with_exit_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("x")

@@ -25,7 +25,7 @@ class Frame:
 FRAMES = [("a.py", 3, 1, "f"), ("b.py", 9, None, "<module>")]
 
 
-def test_a_stack_has_one_id_whatever_its_frames_are_made_of():
+def test_stack_id_is_the_same_for_frames_tuples_and_mappings():
     rows = stack_row(FRAMES)["frames"]
 
     assert stack_id(FRAMES) == stack_id(rows)
@@ -33,7 +33,7 @@ def test_a_stack_has_one_id_whatever_its_frames_are_made_of():
 
 
 @pytest.mark.process
-def test_a_stack_has_the_same_id_in_every_process_and_for_ever():
+def test_stack_id_of_known_frames_never_changes():
     code = f"from kvtrace.schema.trace import stack_id; print(stack_id({FRAMES!r}))"
 
     other = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
@@ -42,20 +42,20 @@ def test_a_stack_has_the_same_id_in_every_process_and_for_ever():
 
 
 @given(st.lists(st.tuples(st.text(), st.integers() | st.none(), st.none(), st.text())))
-def test_ids_of_stacks_fit_in_63_bits_and_tell_stacks_apart(frames):
+def test_stack_ids_fit_in_63_bits_and_differ_by_stack(frames):
     assert 0 <= stack_id(frames) < 2**63
     assert stack_id(frames) != stack_id([*frames, ("", None, None, "")])
 
 
 @given(st.binary(max_size=2000))
-def test_an_artifact_gives_its_content_back(content):
+def test_artifact_content_survives_compression(content):
     row = artifact_row("ptx", content)
 
     assert artifact_content(row["sha256"], row["size_bytes"], row["bytes"], "here") == content
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-3], lambda b: b"no zstd", lambda b: b""])
-def test_a_damaged_artifact_is_refused(damage):
+def test_artifact_with_damaged_bytes_is_refused(damage):
     row = artifact_row("ptx", b"ret;" * 100)
 
     with pytest.raises(DamagedFile, match=row["sha256"][:12]):

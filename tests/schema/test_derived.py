@@ -55,7 +55,7 @@ def content_of(out):
     }
 
 
-def test_a_pass_replaces_its_own_parts_and_nothing_else(run):
+def test_add_derived_replaces_only_parts_of_the_same_pass(run):
     out, run_id = run
     trace = open_trace(out)
     trace.add_derived(run_id, "replay", {"ops": pa.table({"call_id": [0], "op_index": [1]})})
@@ -75,7 +75,7 @@ def test_a_pass_replaces_its_own_parts_and_nothing_else(run):
     assert [path.name for path in out.rglob("*sanitize*")] == ["part-sanitize-00000.parquet"]
 
 
-def test_a_part_of_a_pass_says_who_wrote_it_and_how(run):
+def test_derived_part_names_its_pass_settings_and_version(run):
     out, run_id = run
     open_trace(out).add_derived(run_id, "sanitize", {"findings": findings("a")}, {"rules": ["oob"]})
 
@@ -87,7 +87,7 @@ def test_a_part_of_a_pass_says_who_wrote_it_and_how(run):
     assert metadata[b"kvtrace.run_id"] == run_id.encode()
 
 
-def test_a_pass_that_found_nothing_has_looked(run):
+def test_pass_with_empty_tables_is_listed_among_passes(run):
     out, run_id = run
     trace = open_trace(out)
     assert trace.passes(run_id) == {}
@@ -99,7 +99,7 @@ def test_a_pass_that_found_nothing_has_looked(run):
     assert pq.read_table(out / "findings").column_names[-1] == "run"
 
 
-def test_stacks_and_artifacts_of_passes_are_given_once(run):
+def test_stacks_and_artifacts_of_passes_are_returned_once(run):
     out, run_id = run
     trace = open_trace(out)
     tensor = artifact_row("tensor", b"\0" * 100)
@@ -119,7 +119,7 @@ def test_stacks_and_artifacts_of_passes_are_given_once(run):
     assert own.column("stack_id").to_pylist() == [FOUND["stack_id"]]
 
 
-def test_rows_are_sorted_and_valid(run):
+def test_derived_rows_are_sorted_and_valid(run):
     out, run_id = run
     trace = open_trace(out)
 
@@ -142,7 +142,7 @@ def test_rows_are_sorted_and_valid(run):
         ("", {"findings": findings("a")}, "not a name for a pass"),
     ],
 )
-def test_what_does_not_fit_is_refused_and_nothing_written(run, name, tables, says):
+def test_add_derived_refuses_wrong_tables_and_writes_nothing(run, name, tables, says):
     out, run_id = run
     trace = open_trace(out)
     trace.add_derived(run_id, "sanitize", {"findings": findings("kept")})
@@ -156,7 +156,7 @@ def test_what_does_not_fit_is_refused_and_nothing_written(run, name, tables, say
     assert trace.table("loops").num_rows == 0
 
 
-def test_settings_that_json_cannot_hold_are_refused(run):
+def test_pass_settings_that_are_not_json_are_refused(run):
     out, run_id = run
     with pytest.raises(SchemaMismatch, match="settings of the pass sanitize"):
         open_trace(out).add_derived(
@@ -164,13 +164,13 @@ def test_settings_that_json_cannot_hold_are_refused(run):
         )
 
 
-def test_a_run_that_is_not_there_is_refused(run):
+def test_add_derived_refuses_an_unknown_run(run):
     out, _ = run
     with pytest.raises(UnknownRun):
         open_trace(out).add_derived("nothing", "sanitize", {"findings": findings("a")})
 
 
-def test_a_part_that_cannot_be_written_leaves_the_old_ones(run):
+def test_failed_write_of_a_pass_keeps_its_old_parts(run):
     out, run_id = run
     trace = open_trace(out)
     trace.add_derived(run_id, "sanitize", {"findings": findings("kept")})
@@ -234,14 +234,14 @@ NEW = {"findings": ["new"], "ops": [2], "loops": 0}
 
 
 @pytest.mark.process
-def test_a_replacement_that_was_cut_off_is_told_and_finished_by_recover(cut_off):
+def test_interrupted_replacement_is_reported_and_completed_by_recover(cut_off):
     out, _ = cut_off
     assert state(out) != NEW
     assert any("kvtrace trace recover puts" in problem.text for problem in validate(out))
 
     done = recover(out)
 
-    assert "the results of a pass that was killed were put in place" in done.notes
+    assert "the results of a killed pass were put in place" in done.notes
     assert state(out) == NEW
     assert not list(out.rglob("*.tmp"))
     assert not list(out.rglob("*.json"))
@@ -249,7 +249,7 @@ def test_a_replacement_that_was_cut_off_is_told_and_finished_by_recover(cut_off)
 
 
 @pytest.mark.process
-def test_a_replacement_that_was_cut_off_is_finished_before_the_next_pass(cut_off):
+def test_interrupted_replacement_is_completed_before_the_next_pass(cut_off):
     out, run_id = cut_off
 
     open_trace(out).add_derived(run_id, "other", {"findings": findings("more")})
@@ -268,7 +268,7 @@ def test_a_replacement_that_was_cut_off_is_finished_before_the_next_pass(cut_off
         lambda plan: [],
     ],
 )
-def test_a_plan_that_reaches_outside_the_trace_is_refused(cut_off, change):
+def test_replacement_plan_with_paths_outside_the_trace_is_refused(cut_off, change):
     out, _ = cut_off
     (path,) = (out / ".journal").glob("replacement-*.json")
     plan = json.loads(path.read_text())
@@ -283,7 +283,7 @@ def test_a_plan_that_reaches_outside_the_trace_is_refused(cut_off, change):
 
 
 @pytest.mark.process
-def test_a_plan_with_a_flipped_bit_is_refused(cut_off):
+def test_replacement_plan_with_a_flipped_bit_is_refused(cut_off):
     out, _ = cut_off
     (path,) = (out / ".journal").glob("replacement-*.json")
     plan = path.read_text()
@@ -297,7 +297,7 @@ def test_a_plan_with_a_flipped_bit_is_refused(cut_off):
     assert state(out) == before
 
 
-def test_a_table_is_read_while_a_pass_replaces_it(run):
+def test_table_stays_readable_while_a_pass_replaces_it(run):
     out, run_id = run
     trace = open_trace(out)
     trace.add_derived(run_id, "sanitize", {"findings": findings("a", "b")})

@@ -12,11 +12,11 @@ from kvtrace.schema.versions import FORMAT_VERSION
 @pytest.mark.parametrize(
     ("path", "made"), [(FORMAT_PAGE, format_page), (SCHEMA_JSON, schema_json)], ids=["page", "json"]
 )
-def test_the_documents_are_fresh(path, made):
+def test_format_page_and_schema_json_are_up_to_date(path, made):
     assert path.read_text(encoding="utf-8") == made(), "run python -m kvtrace.schema.document"
 
 
-def test_the_page_says_every_table_and_column():
+def test_format_page_lists_every_table_and_column():
     page = format_page()
 
     for table in TABLES.values():
@@ -26,7 +26,7 @@ def test_the_page_says_every_table_and_column():
             assert column.meaning.replace("|", "\\|") in section
 
 
-def test_the_json_says_the_same_to_programs():
+def test_schema_json_lists_every_table_and_column():
     described = json.loads(schema_json())
 
     assert described["format_version"] == FORMAT_VERSION

@@ -28,7 +28,7 @@ def excerpt_of(source: Selection, out: Path) -> Selection:
 
 
 @pytest.mark.parametrize("name", some(["device", "train", "ranks"], 3))
-def test_an_excerpt_of_a_recording_is_sound_and_compares_as_the_recording(name, tmp_path):
+def test_excerpt_is_valid_and_compares_like_its_recording(name, tmp_path):
     source = selection(Path(shutil.copytree(FIXTURES / name, tmp_path / "source")))
     small = excerpt_of(source, tmp_path / "small")
     assert validate(tmp_path / "small") == []
@@ -39,7 +39,7 @@ def test_an_excerpt_of_a_recording_is_sound_and_compares_as_the_recording(name, 
     assert found.context == ()
 
 
-def test_what_no_comparison_reads_is_left_out(tmp_path):
+def test_excerpt_leaves_out_data_that_no_comparison_reads(tmp_path):
     build_synthetic_trace(tmp_path / "source", runs=2, launches=40)
     source = selection(tmp_path / "source")
     small = excerpt_of(source, tmp_path / "small")
@@ -60,7 +60,7 @@ def test_what_no_comparison_reads_is_left_out(tmp_path):
     assert small.table("launches").num_rows == source.table("launches").num_rows
 
 
-def test_launches_without_a_device_keep_when_they_began_if_marks_need_it(tmp_path):
+def test_excerpt_without_device_keeps_launch_begins_only_with_marks(tmp_path):
     begun = 1_767_323_045_000_000_000
     writer = RunWriter(tmp_path / "source", new_run_id())
     writer.append_rows("kernels", [{"kernel_id": 0, "name": "k"}])
@@ -79,7 +79,7 @@ def test_launches_without_a_device_keep_when_they_began_if_marks_need_it(tmp_pat
 
 
 @pytest.mark.sweep
-def test_a_million_launches_without_a_device_take_little_room(tmp_path):
+def test_excerpt_of_a_million_launches_is_small(tmp_path):
     writer = RunWriter(tmp_path / "source", new_run_id())
     writer.append_rows("kernels", [{"kernel_id": 0, "name": "k"}])
     writer.append_rows("calls", [{"call_id": i, "kernel_id": 0, "args": []} for i in range(7)])

@@ -10,12 +10,12 @@ MESSAGE = "4 of 1,000 elements of out are not what the IR means (1 program, warp
 
 
 @pytest.mark.parametrize("stage", get_args(Stage))
-def test_a_stage_is_found_in_the_message_that_ends_with_it(stage):
+def test_fault_in_returns_the_fault_appended_to_a_message(stage):
     fault = Fault(stage, "its TTGIR could not be computed: no op 'a'; at k.py:3: none")
 
     assert fault_in(message_with_fault(MESSAGE, fault)) == fault
 
 
 @pytest.mark.parametrize("message", [None, "redacted", message_with_fault(MESSAGE, None)])
-def test_a_message_without_a_stage_has_none(message):
+def test_fault_in_is_none_for_a_message_without_fault(message):
     assert fault_in(message) is None

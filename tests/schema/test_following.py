@@ -92,9 +92,7 @@ def followed(content, ends, path, lengths):
 
 
 @pytest.mark.sweep
-def test_a_segment_that_is_cut_at_any_byte_gives_its_whole_batches_and_then_the_rest(
-    content, tmp_path
-):
+def test_follower_of_a_cut_segment_yields_whole_batches_then_the_rest(content, tmp_path):
     whole, ends = content
 
     for cut in range(len(whole)):
@@ -103,14 +101,14 @@ def test_a_segment_that_is_cut_at_any_byte_gives_its_whole_batches_and_then_the_
 
 @given(st.lists(st.integers(0, 4_000), max_size=12))
 @settings(deadline=None)
-def test_a_segment_that_grows_in_any_steps_gives_each_batch_once(content, tmp_path_factory, cuts):
+def test_follower_of_a_growing_segment_yields_each_batch_once(content, tmp_path_factory, cuts):
     whole, ends = content
     lengths = [*sorted(min(cut, len(whole)) for cut in cuts), len(whole)]
 
     followed(whole, ends, tmp_path_factory.mktemp("grows") / "segment", lengths)
 
 
-def test_what_is_damaged_is_passed_over(recording):
+def test_follower_skips_damaged_batches(recording):
     recording.write(3)
     begin = recording.segment.stat().st_size
     recording.write(4)
@@ -126,7 +124,7 @@ def test_what_is_damaged_is_passed_over(recording):
     assert recording.seen == [0, 1, 2, *range(7, 14)]
 
 
-def test_each_launch_is_seen_once_though_segments_are_sealed_between_looks(recording):
+def test_follower_sees_each_launch_once_across_sealing(recording):
     # given looks of which some see one segment grow, and some miss several that came and went
     chance = np.random.default_rng(3)
     recording.look()
@@ -147,7 +145,7 @@ def test_each_launch_is_seen_once_though_segments_are_sealed_between_looks(recor
     assert recording.look() == []
 
 
-def test_a_run_that_ends_with_segments_nobody_looked_at_is_read_to_its_end(recording):
+def test_follower_reads_segments_that_were_sealed_between_two_looks(recording):
     recording.write(10)
     recording.look()
     for _ in range(5):
@@ -163,7 +161,7 @@ def test_a_run_that_ends_with_segments_nobody_looked_at_is_read_to_its_end(recor
     ]
 
 
-def test_a_part_that_is_there_beside_its_segment_is_not_read_twice(recording, monkeypatch):
+def test_follower_does_not_read_a_part_beside_its_segment_twice(recording, monkeypatch):
     """As the writer leaves it between renaming a part and removing its segment."""
     monkeypatch.setattr(Path, "unlink", lambda self, missing_ok=False: None)
     recording.write(20)
@@ -176,7 +174,7 @@ def test_a_part_that_is_there_beside_its_segment_is_not_read_twice(recording, mo
     assert recording.seen == list(range(70))
 
 
-def test_what_was_sealed_before_the_first_look_is_not_seen_and_that_is_said(recording):
+def test_follower_says_that_rows_sealed_before_its_first_look_are_missing(recording):
     recording.write(60)
     recording.write(7)
 
@@ -186,7 +184,7 @@ def test_what_was_sealed_before_the_first_look_is_not_seen_and_that_is_said(reco
     assert not news.whole
 
 
-def test_of_what_others_refer_to_sealed_rows_are_seen_too(recording):
+def test_follower_reads_sealed_rows_of_tables_from_start(recording):
     recording.writer.append("calls", {"call_id": np.arange(60), "kernel_id": np.zeros(60)})
     recording.writer.append("calls", {"call_id": [60], "kernel_id": [1]})
     recording.write(3)
@@ -198,7 +196,7 @@ def test_of_what_others_refer_to_sealed_rows_are_seen_too(recording):
     assert news.whole
 
 
-def test_a_look_reads_what_was_added_and_nothing_else(recording, monkeypatch):
+def test_second_look_reads_only_added_rows(recording, monkeypatch):
     read = []
     original = SegmentReader._read_into
 
@@ -219,7 +217,7 @@ def test_a_look_reads_what_was_added_and_nothing_else(recording, monkeypatch):
 
 
 @pytest.mark.process
-def test_a_killed_process_is_not_live(tmp_path):
+def test_news_of_a_killed_process_is_not_live(tmp_path):
     program = (
         "import os, sys, signal; from kvtrace.schema.writer import RunWriter;"
         f"writer = RunWriter(sys.argv[1], {RUN!r});"
@@ -235,7 +233,7 @@ def test_a_killed_process_is_not_live(tmp_path):
     assert not news.run.sealed
 
 
-def test_a_journal_that_goes_away_altogether_is_no_error(recording):
+def test_follower_survives_removal_of_the_journal(recording):
     recording.write(3)
     recording.look()
     for path in journal_folder(recording.out, RUN).iterdir():
@@ -248,7 +246,7 @@ def test_a_journal_that_goes_away_altogether_is_no_error(recording):
     assert news.run.run_id == RUN
 
 
-def test_following_is_refused_on_windows(tmp_path, monkeypatch):
+def test_follower_is_refused_on_windows(tmp_path, monkeypatch):
     monkeypatch.setattr("kvtrace.schema.following.os.name", "nt")
 
     with pytest.raises(BadSetting, match="follow it on Linux or macOS"):

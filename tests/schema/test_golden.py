@@ -24,7 +24,7 @@ def load(path: Path):
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def test_what_is_written_is_of_the_newest_golden_traces_version_or_of_the_next():
+def test_format_version_is_that_of_the_newest_golden_trace_or_the_next():
     major, minor = version_numbers(VERSIONS[-1].name[1:])
     assert version_numbers(FORMAT_VERSION) in {(major, minor), (major, minor + 1)}
 
@@ -67,7 +67,7 @@ def test_a_golden_trace_is_valid_and_gives_its_artifacts(golden):
     assert [trace.artifact(sha256) for sha256 in HASHES] == list(CONTENTS)
 
 
-def test_the_script_makes_the_same_rows_again(tmp_path):
+def test_golden_script_writes_the_same_rows_again(tmp_path):
     write_golden(tmp_path)
 
     again = open_trace(tmp_path / "trace")

@@ -17,29 +17,31 @@ VALUES = st.one_of(
 
 
 @given(st.lists(st.lists(VALUES)), st.lists(VALUES))
-def test_a_set_holds_what_was_added_and_nothing_else(pieces, asked):
+def test_integer_set_contains_exactly_the_added_values(pieces, asked):
     found, wanted = IntegerSet(), set()
     for piece in pieces:
         found.add(pa.array(piece, pa.int64()))
         wanted.update(piece)
     assert len(found) == len(wanted)
-    answers = found.has(pa.array(asked, pa.int64())).to_pylist()
+    answers = found.contains_each(pa.array(asked, pa.int64())).to_pylist()
     assert answers == [value in wanted for value in asked]
 
 
-def test_more_gaps_than_wait_at_once():
+def test_integer_set_with_many_gaps_contains_exactly_the_added_values():
     found = IntegerSet()
     values = [3 * value for value in random.Random(3).sample(range(400_000), 400_000)]
     for begin in range(0, 400_000, 60_000):
         found.add(pa.array(values[begin : begin + 60_000], pa.int64()))
     assert len(found) == 400_000
-    assert found.has(pa.array(values, pa.int64())).true_count == 400_000
-    assert found.has(pa.array([value + 1 for value in values], pa.int64())).true_count == 0
+    assert found.contains_each(pa.array(values, pa.int64())).true_count == 400_000
+    assert (
+        found.contains_each(pa.array([value + 1 for value in values], pa.int64())).true_count == 0
+    )
 
 
-def test_ids_without_gaps_take_next_to_no_memory():
+def test_integer_set_of_consecutive_ids_stores_one_range():
     found = IntegerSet()
     for start in range(0, 10_000_000, 100_000):
         found.add(pa.array(range(start, start + 100_000), pa.int64()))
     assert len(found) == 10_000_000
-    assert len(found._first) == 1
+    assert len(found._range_starts) == 1

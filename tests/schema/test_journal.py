@@ -101,7 +101,7 @@ def test_a_segment_that_is_cut_at_any_byte_is_read_up_to_its_last_whole_batch(
 
 @pytest.mark.parametrize("tail", [b"\0" * 5000, b"\xff" * 64, b"\xff\xff\xff\xff\0\0\0\0 more"])
 @pytest.mark.parametrize("write", [write, write_stream])
-def test_garbage_after_the_last_batch_is_left_out_and_said(tmp_path, write, tail):
+def test_garbage_after_the_last_batch_is_skipped_and_reported(tmp_path, write, tail):
     path = tmp_path / "calls.arrows"
     write(path, CALLS, [call_rows(0, 5)])
     whole = path.stat().st_size
@@ -115,7 +115,7 @@ def test_garbage_after_the_last_batch_is_left_out_and_said(tmp_path, write, tail
 
 
 @pytest.mark.sweep
-def test_every_flipped_bit_is_found_and_costs_its_own_batch_alone(tmp_path):
+def test_flipped_bit_in_a_segment_costs_only_its_batch(tmp_path):
     path = tmp_path / "kernels.arrows"
     _, both, *ends = write(path, TABLES["kernels"], [kernel_rows(i, 4) for i in (0, 4, 8)])
     chance = random.Random(14)
@@ -134,7 +134,7 @@ def test_every_flipped_bit_is_found_and_costs_its_own_batch_alone(tmp_path):
             assert sum(each.rows for each in damage) == 12 - rows
 
 
-def test_damage_in_both_copies_of_the_schema_is_said_and_the_rows_are_counted(tmp_path):
+def test_damage_in_both_schemas_of_a_segment_is_reported_with_lost_rows(tmp_path):
     path = tmp_path / "kernels.arrows"
     schema, _, *_ = write(path, TABLES["kernels"], [kernel_rows(0, 4), kernel_rows(4, 4)])
     flip(path, schema - 1)
@@ -147,13 +147,13 @@ def test_damage_in_both_copies_of_the_schema_is_said_and_the_rows_are_counted(tm
 
 
 @pytest.mark.parametrize("payload", [b"", b"no schema at all", MARKS.schema.serialize()])
-def test_payloads_that_are_not_what_their_sound_heads_say_are_no_error(tmp_path, payload):
+def test_payloads_that_contradict_valid_heads_raise_no_error(tmp_path, payload):
     path = tmp_path / "kernels.arrows"
     segment = SegmentWriter(path, TABLES["kernels"], captured_facts("kernels", "run"))
     segment.append(batch_of_rows(TABLES["kernels"], kernel_rows(0, 4)))
-    segment._add(0, 0, pa.py_buffer(payload))
+    segment._queue_frame(0, 0, pa.py_buffer(payload))
     segment.append(batch_of_rows(TABLES["kernels"], kernel_rows(4, 4)))
-    segment._add(3, 7, pa.py_buffer(payload))
+    segment._queue_frame(3, 7, pa.py_buffer(payload))
     segment.flush()
     segment.close()
 
@@ -163,7 +163,7 @@ def test_payloads_that_are_not_what_their_sound_heads_say_are_no_error(tmp_path,
     assert [(each.batch, each.rows) for each in damage] == [(3, 7)]
 
 
-def test_a_frame_is_found_again_across_pieces_that_are_read_at_once(tmp_path, monkeypatch):
+def test_reader_finds_the_next_frame_across_read_chunks(tmp_path, monkeypatch):
     path = tmp_path / "calls.arrows"
     ends = write(path, CALLS, [call_rows(i, 4) for i in range(0, 12, 4)])
     flip(path, ends[1])  # the head of the first batch
@@ -191,7 +191,7 @@ def test_a_segment_of_an_older_version_is_read_up_to_its_first_damage(tmp_path):
 
 @settings(max_examples=60, deadline=None)
 @given(content=st.binary(max_size=300), seed=st.integers(0, 2**32))
-def test_any_bytes_are_read_without_an_error(tmp_path_factory, content, seed):
+def test_segment_of_arbitrary_bytes_is_read_without_error(tmp_path_factory, content, seed):
     path = tmp_path_factory.mktemp("journal") / "kernels.arrows"
     write(path, TABLES["kernels"], [kernel_rows(0, 4)])
     good = path.read_bytes()
@@ -214,7 +214,7 @@ def test_a_segment_of_a_newer_major_version_is_refused(tmp_path):
         read(path)
 
 
-def test_pending_rows_are_not_written_when_the_writer_goes(tmp_path):
+def test_closing_a_segment_writer_does_not_write_pending_rows(tmp_path):
     path = tmp_path / "calls.arrows"
     segment = SegmentWriter(path, CALLS, captured_facts("calls", "run"))
     segment.append(batch_of_rows(CALLS, call_rows(0, 1)))
@@ -229,7 +229,7 @@ def test_pending_rows_are_not_written_when_the_writer_goes(tmp_path):
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
-def test_compressed_batches_which_may_hold_any_size_are_damage(tmp_path, monkeypatch, codec):
+def test_compressed_batch_counts_as_damage(tmp_path, monkeypatch, codec):
     """They come from elsewhere; a batch that holds 100 MB would be read from 10 kB."""
     plain = pa.ipc.new_stream
     options = pa.ipc.IpcWriteOptions(compression=codec)
@@ -245,7 +245,7 @@ def test_compressed_batches_which_may_hold_any_size_are_damage(tmp_path, monkeyp
     assert [damage.rows for damage in reader.lost] == [1000]
 
 
-def test_compressed_dictionaries_are_found():
+def test_compressed_dictionary_batch_is_detected():
     batch = pa.record_batch({"a": pa.array(["a" * 100] * 50).dictionary_encode()})
     for codec in (None, "zstd"):
         sink = pa.BufferOutputStream()
@@ -253,6 +253,6 @@ def test_compressed_dictionaries_are_found():
         with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
             stream.write_batch(batch)
         messages = list(pa.ipc.MessageReader.open_stream(sink.getvalue()))
-        kinds = {message.type: journal._is_compressed(message) for message in messages}
+        kinds = {message.type: journal._has_compressed_buffers(message) for message in messages}
         compressed = codec is not None
         assert kinds == {"schema": False, "dictionary": compressed, "record batch": compressed}

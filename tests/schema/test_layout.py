@@ -18,7 +18,9 @@ def synced(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
-def test_names_reach_the_disk_together_each_folder_once(tmp_path: Path, synced: list[int]) -> None:
+def test_deferred_syncs_happen_once_per_folder_at_the_end(
+    tmp_path: Path, synced: list[int]
+) -> None:
     files = [tmp_path / table / "run" / "part" for table in "abc"]
     with names_reach_disk_together():
         for file in files:
@@ -30,7 +32,7 @@ def test_names_reach_the_disk_together_each_folder_once(tmp_path: Path, synced: 
     assert sorted(synced) == sorted(folder.stat().st_ino for folder in folders)
 
 
-def test_afterwards_a_name_reaches_the_disk_at_once(tmp_path: Path, synced: list[int]) -> None:
+def test_folders_are_synced_at_once_after_the_deferral(tmp_path: Path, synced: list[int]) -> None:
     with pytest.raises(ValueError, match="as if"), names_reach_disk_together():
         raise ValueError("as if")
 

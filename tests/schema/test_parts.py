@@ -12,7 +12,7 @@ from kvtrace.schema.tables import TABLES
 
 
 @pytest.mark.parametrize("name", ["artifacts", "messages", "stacks", "accesses"])
-def test_few_rows_have_the_order_of_many(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sorted_rows_orders_few_rows_like_many(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = TABLES[name]
     chance = random.Random(name)
     rows = [
@@ -42,7 +42,7 @@ def _value(kind: pa.DataType, chance: random.Random, *, may_be_null: bool) -> ob
 
 
 @pytest.mark.parametrize("name", sorted(TABLES))
-def test_many_rows_of_each_table_can_be_sorted(name):
+def test_sorted_rows_sorts_many_rows_of_every_table(name):
     table = TABLES[name]
     rows = pa.Table.from_pylist([{}] * 5000, table.schema)
 

@@ -41,7 +41,7 @@ def test_the_plain_reader_is_short_and_needs_only_pyarrow() -> None:
 
 
 @pytest.mark.process
-def test_importing_it_imports_nothing_else_of_kvtrace() -> None:
+def test_importing_the_plain_reader_imports_nothing_else_of_kvtrace() -> None:
     program = (
         "import sys; from kvtrace.schema.plain_reader import read_runs; "
         "print(sorted(name for name in sys.modules if name.startswith('kvtrace')))"
@@ -87,7 +87,7 @@ def test_the_plain_reader_reads_the_journal_of_a_killed_process(tmp_path: Path) 
     assert read_table(tmp_path, "marks")["mark_id"].to_pylist() == [0, 1]
 
 
-def test_a_newer_major_version_is_refused(tmp_path: Path) -> None:
+def test_plain_reader_refuses_a_newer_major_version(tmp_path: Path) -> None:
     import pyarrow.parquet as pq
 
     (part,) = (GOLDEN / "v1.0" / "trace" / "marks").rglob("*.parquet")

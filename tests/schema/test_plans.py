@@ -25,7 +25,7 @@ def with_sum(plan, text):
     return plan | {"checksum": sha256(text.encode()).hexdigest()}
 
 
-def test_plans_have_the_form_that_other_versions_know(out):
+def test_plan_files_have_the_form_of_earlier_versions(out):
     removal = json.loads(commit_removal(out, ["one", "two"]).read_text())
     assert removal == with_sum({"runs": ["one", "two"]}, '["one", "two"]')
     path = commit(out, Replacement("one", "sanitize", {"findings": "fresh"}))
@@ -33,13 +33,13 @@ def test_plans_have_the_form_that_other_versions_know(out):
     assert json.loads(path.read_text()) == with_sum(json.loads(text), text)
 
 
-def test_a_removal_is_carried_out_by_recover(out):
+def test_recover_completes_a_removal(out):
     oldest, newest = open_trace(out).run_ids
     commit_removal(out, [oldest])
 
     done = recover(out)
 
-    assert "runs that kvtrace trace prune was removing are gone" in done.notes
+    assert "an interrupted kvtrace trace prune was completed: its runs are removed" in done.notes
     assert open_trace(out).run_ids == (newest,)
     assert unfinished_removals(out) == ()
 
@@ -55,7 +55,7 @@ def test_a_removal_is_carried_out_by_recover(out):
         lambda _: "no plan",
     ],
 )
-def test_a_plan_that_is_no_removal_is_refused(out, plan):
+def test_removal_refuses_a_plan_with_other_content(out, plan):
     runs = list(open_trace(out).run_ids)
     path = out / ".journal" / "removal-0123456789abcdef.json"
     path.write_text(json.dumps(plan(runs)))

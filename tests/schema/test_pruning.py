@@ -51,7 +51,7 @@ def kept(out):
         ({"max_bytes": 1 << 40, "older_than_seconds": 35 * 86400}, [1, 2, 3, 4, 5]),
     ], 2),
 )  # fmt: skip
-def test_the_oldest_runs_go_and_the_ranks_of_a_job_together(out, case):
+def test_prune_removes_the_oldest_runs_and_all_ranks_of_a_job(out, case):
     asked, left = case
     ids = open_trace(out).run_ids
     before = content(out, [ids[number] for number in left])
@@ -70,7 +70,7 @@ def test_the_oldest_runs_go_and_the_ranks_of_a_job_together(out, case):
     assert prune(out, **asked).dropped == ()
 
 
-def test_the_oldest_runs_are_removed_until_the_size_fits(out):
+def test_prune_removes_the_oldest_runs_until_max_bytes_fit(out):
     sizes = [each.size_bytes for each in prune(out, keep_last=1, dry_run=True).dropped]
     total = prune(out, keep_last=9).bytes_left
     assert len(prune(out, max_bytes=total - 1).dropped) == 1
@@ -79,7 +79,7 @@ def test_the_oldest_runs_are_removed_until_the_size_fits(out):
     assert kept(out) == [3, 4, 5]
 
 
-def test_what_passes_derived_goes_and_what_the_recording_made_stays(out):
+def test_prune_derived_keeps_tables_that_the_recording_made(out):
     done = prune(out, derived=True, keep_last=2)
     trace = open_trace(out)
     assert [each.passes for each in done.dropped] == [("sanitize",)] * 3
@@ -91,7 +91,7 @@ def test_what_passes_derived_goes_and_what_the_recording_made_stays(out):
     assert prune(out, derived=True).dropped == ()
 
 
-def test_artifacts_that_others_need_stay(out, tmp_path):
+def test_prune_keeps_artifacts_that_other_runs_need(out, tmp_path):
     # given a trace in which the oldest run alone holds what all refer to
     united = tmp_path / "united"
     unite([out], united)
@@ -106,7 +106,7 @@ def test_artifacts_that_others_need_stay(out, tmp_path):
     assert open_trace(united).artifact(own(0)["sha256"]) is None
 
 
-def test_a_run_that_is_recorded_stays_with_its_group(out):
+def test_prune_keeps_the_group_of_a_run_being_recorded(out):
     writer = RunWriter(out, new_run_id())
     writer.append_rows("runs", [{"group_id": "job", "started": 1}])
     writer.flush()
@@ -119,13 +119,13 @@ def test_a_run_that_is_recorded_stays_with_its_group(out):
 @pytest.mark.parametrize(
     "asked", [{}, {"keep_last": 0}, {"max_bytes": 0}, {"keep_last": -1, "derived": True}]
 )
-def test_what_is_not_possible_is_refused(out, asked):
+def test_prune_refuses_impossible_criteria(out, asked):
     with pytest.raises(BadSetting):
         prune(out, **asked)
     assert kept(out) == [0, 1, 2, 3, 4, 5]
 
 
-def test_a_damaged_run_is_a_reason_to_drop_nothing(out):
+def test_prune_removes_nothing_if_a_run_is_damaged(out):
     run_id = open_trace(out).run_ids[1]
     path = part_path(out, "runs", run_id, 0)
     path.write_bytes(path.read_bytes()[:-20])
@@ -188,7 +188,7 @@ def test_a_prune_killed_at_any_moment_leaves_a_valid_trace(tmp_path, asked):
     assert ended
 
 
-def test_trace_prune_says_which_runs_it_would_delete(out, capsys):
+def test_dry_run_of_prune_lists_the_runs_to_remove(out, capsys):
     oldest = open_trace(out).run_ids[0]
     assert main(["trace", "prune", str(out), "--older-than", "35d", "--dry-run"]) == 0
     first, last = capsys.readouterr().out.splitlines()
@@ -207,7 +207,7 @@ def test_trace_prune_says_which_runs_it_would_delete(out, capsys):
     [[], ["--older-than", "soon"], ["--max-bytes", "3h"], ["--older-than", "2GB"],
      ["--keep-last", "0"], ["--older-than", "ring:1h"]],
 )  # fmt: skip
-def test_bad_input_is_one_sentence(out, capsys, words):
+def test_prune_command_reports_bad_input_in_one_sentence(out, capsys, words):
     assert main(["trace", "prune", str(out), *words]) == 2
     printed = capsys.readouterr()
     assert (printed.out, len(printed.err.splitlines())) == ("", 1)

@@ -59,7 +59,7 @@ def killed(tmp_path):
 
 
 @pytest.mark.process
-def test_a_dead_process_is_sealed_and_said_to_be_killed(killed):
+def test_recover_seals_a_dead_process_with_ending_killed(killed):
     before = plain(open_trace(killed).table("launches"))
 
     done = recover(killed)
@@ -74,7 +74,7 @@ def test_a_dead_process_is_sealed_and_said_to_be_killed(killed):
 
 
 @pytest.mark.process
-def test_recovering_again_changes_nothing(killed):
+def test_second_recover_changes_nothing(killed):
     recover(killed)
     files = {p: p.stat().st_mtime_ns for p in killed.rglob("*") if p.is_file()}
 
@@ -84,7 +84,7 @@ def test_recovering_again_changes_nothing(killed):
 
 
 @pytest.mark.process
-def test_a_torn_end_is_dropped_and_said(killed):
+def test_recover_drops_and_reports_an_incomplete_last_batch(killed):
     (run_id,) = open_trace(killed).run_ids
     path = segment_path(killed, run_id, "launches", 1)
     path.write_bytes(path.read_bytes()[:-5])
@@ -121,7 +121,7 @@ def long(tmp_path):
 
 
 @pytest.mark.process
-def test_a_flipped_bit_costs_one_batch_and_the_segment_is_kept_aside(long):
+def test_recover_loses_one_batch_by_a_flipped_bit_and_keeps_the_segment_aside(long):
     out, run_id = long
     path = segment_path(out, run_id, "launches", 0)
     flip(path, path.stat().st_size // 12)
@@ -150,7 +150,7 @@ def test_a_flipped_bit_costs_one_batch_and_the_segment_is_kept_aside(long):
 
 
 @pytest.mark.process
-def test_damage_that_costs_no_row_leaves_nothing_aside(long):
+def test_recover_keeps_no_segment_aside_if_damage_costs_no_row(long):
     out, run_id = long
     flip(segment_path(out, run_id, "launches", 0), 60)  # in the schema, which is there twice
     assert any("is damaged" in problem.text for problem in validate(out))
@@ -163,7 +163,7 @@ def test_damage_that_costs_no_row_leaves_nothing_aside(long):
 
 
 @pytest.mark.process
-def test_a_damaged_segment_is_not_removed_by_a_second_recovery_after_a_kill(long, monkeypatch):
+def test_second_recover_after_a_kill_keeps_the_damaged_segment(long, monkeypatch):
     out, run_id = long
     path = segment_path(out, run_id, "launches", 0)
     flip(path, path.stat().st_size // 2)
@@ -180,7 +180,7 @@ def test_a_damaged_segment_is_not_removed_by_a_second_recovery_after_a_kill(long
 
 @pytest.mark.process
 @pytest.mark.parametrize("place", [0.01, 0.3, 0.6, 0.99])
-def test_a_flipped_bit_in_the_segment_of_runs_stops_no_command(killed, place):
+def test_flipped_bit_in_the_segment_of_runs_stops_no_command(killed, place):
     other = RunWriter(killed, new_run_id())
     other.append("launches", launches(0, 3))
     other.seal({"ending": "exit"})
@@ -202,7 +202,7 @@ def test_a_flipped_bit_in_the_segment_of_runs_stops_no_command(killed, place):
     assert run.dropped_rows is None
 
 
-def test_a_live_run_whose_own_row_is_damaged_is_left_alone(tmp_path):
+def test_recover_skips_a_live_run_with_a_damaged_row(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     writer.append("launches", launches(0, 3))
     writer.flush()
@@ -219,7 +219,7 @@ def test_a_live_run_whose_own_row_is_damaged_is_left_alone(tmp_path):
     assert recover(tmp_path).sealed == (writer.run_id,)
 
 
-def test_a_journal_of_an_older_minor_version_is_sealed(tmp_path):
+def test_recover_seals_a_journal_of_an_older_minor_version(tmp_path):
     """Its columns are fewer, and its segments are plain Arrow streams."""
     golden = Path(__file__).parents[2] / "kvtrace" / "schema" / "golden" / "v1.0" / "trace"
     shutil.copytree(golden, tmp_path / "out")
@@ -235,7 +235,7 @@ def test_a_journal_of_an_older_minor_version_is_sealed(tmp_path):
 
 
 @pytest.mark.process
-def test_a_segment_of_an_older_version_is_kept_aside_where_it_is_damaged(killed):
+def test_recover_keeps_a_damaged_segment_of_an_older_version_aside(killed):
     (run_id,) = open_trace(killed).run_ids
     path = segment_path(killed, run_id, "launches", 1)
     with SegmentReader(path) as reader:
@@ -257,7 +257,7 @@ def test_a_segment_of_an_older_version_is_kept_aside_where_it_is_damaged(killed)
 
 
 @pytest.mark.process
-def test_rows_of_a_newer_minor_version_are_left_to_a_newer_kvtrace(killed):
+def test_recover_skips_a_journal_with_columns_of_a_newer_version(killed):
     (run_id,) = open_trace(killed).run_ids
     table = replace(
         TABLES["marks"], columns=(*TABLES["marks"].columns, Column("new", pa.int64(), ""))
@@ -278,7 +278,7 @@ def test_rows_of_a_newer_minor_version_are_left_to_a_newer_kvtrace(killed):
     assert recover(killed).sealed == (run_id,)
 
 
-def test_a_segment_that_is_damaged_before_its_own_run_seals_it_is_kept_aside(tmp_path):
+def test_writer_keeps_a_damaged_segment_aside_when_it_seals(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     add_calls(writer)
     for first in range(0, 300, 100):
@@ -300,7 +300,7 @@ def test_a_segment_that_is_damaged_before_its_own_run_seals_it_is_kept_aside(tmp
 
 
 @pytest.mark.process
-def test_what_a_run_said_of_its_end_is_kept(tmp_path):
+def test_recover_keeps_the_ending_in_the_journal(tmp_path):
     code = KILLED.replace('"rank": 1', '"ended": 2**62 - 1, "ending": "disk-full"')
     assert run_child(code, tmp_path).returncode == 9
 
@@ -311,7 +311,7 @@ def test_what_a_run_said_of_its_end_is_kept(tmp_path):
 
 
 @pytest.mark.process
-def test_a_live_process_is_left_alone_and_read_meanwhile(tmp_path):
+def test_recover_skips_a_live_process_whose_rows_are_readable(tmp_path):
     # a segment is sealed every 40 ms: far more often than in earnest, and not faster than reading
     code = ENDLESS.replace("3000", "400").replace("first += 100", "first += 100; time.sleep(0.01)")
     child = start(code, tmp_path, stdout=subprocess.DEVNULL)
@@ -339,7 +339,7 @@ def test_a_live_process_is_left_alone_and_read_meanwhile(tmp_path):
 
 
 @pytest.mark.process
-def test_a_journal_of_another_host_is_left_alone_unless_forced(killed):
+def test_recover_skips_a_journal_of_another_host_unless_forced(killed):
     (run_id,) = open_trace(killed).run_ids
     other = RunWriter(killed, new_run_id())
     other.append_rows("runs", [{"host": "another-host", "pid": 1}])
@@ -354,7 +354,7 @@ def test_a_journal_of_another_host_is_left_alone_unless_forced(killed):
     assert len(open_trace(killed).runs) == 2
 
 
-def test_a_process_id_that_was_given_again_is_not_the_recording(tmp_path):
+def test_process_with_a_reused_id_is_not_the_recording(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     hour_before_boot = int((time.time() - time.monotonic() - 3600) * 1e9)
     writer.append_rows("runs", [{"host": platform.node(), "started": hour_before_boot}])
@@ -365,7 +365,7 @@ def test_a_process_id_that_was_given_again_is_not_the_recording(tmp_path):
 
 
 @pytest.mark.process
-def test_a_process_that_ended_and_was_not_waited_for_is_dead():
+def test_zombie_process_counts_as_dead():
     child = start("pass")
     deadline = time.monotonic() + 30
     while is_running(child.pid):
@@ -377,7 +377,7 @@ def test_a_process_that_ended_and_was_not_waited_for_is_dead():
 
 
 @pytest.mark.process
-def test_what_was_killed_between_sealing_and_removing_is_finished(killed):
+def test_recover_completes_a_run_killed_between_sealing_and_removing(killed):
     (run_id,) = open_trace(killed).run_ids
     journal = journal_folder(killed, run_id)
     saved = {path.name: path.read_bytes() for path in journal.iterdir()}
@@ -398,7 +398,7 @@ def test_what_was_killed_between_sealing_and_removing_is_finished(killed):
 
 
 @pytest.mark.process
-def test_temporary_files_of_dead_processes_go(killed):
+def test_recover_removes_temporary_files_of_dead_processes(killed):
     (run_id,) = open_trace(killed).run_ids
     dead = start("pass")
     dead.wait()
@@ -416,7 +416,7 @@ def test_temporary_files_of_dead_processes_go(killed):
     assert read_seq(killed) == list(range(600))
 
 
-def test_a_run_that_had_only_begun_is_left_alone_for_a_minute(tmp_path):
+def test_recover_skips_a_journal_without_row_for_a_minute(tmp_path):
     journal = journal_folder(tmp_path, new_run_id())
     journal.mkdir(parents=True)
 
@@ -429,7 +429,7 @@ def test_a_run_that_had_only_begun_is_left_alone_for_a_minute(tmp_path):
 
 
 @pytest.mark.process
-def test_a_journal_of_a_newer_major_version_is_left_alone(killed):
+def test_recover_skips_a_journal_of_a_newer_major_version(killed):
     (run_id,) = open_trace(killed).run_ids
     path = segment_path(killed, run_id, "launches", 2)
     segment = SegmentWriter(path, TABLES["launches"], FileFacts("2.0", "launches", run_id))
@@ -443,7 +443,7 @@ def test_a_journal_of_a_newer_major_version_is_left_alone(killed):
     assert path.exists()
 
 
-def test_bad_input_is_one_sentence(tmp_path):
+def test_recover_command_reports_bad_input_in_one_sentence(tmp_path):
     with pytest.raises(EmptyTrace):
         recover(tmp_path)
     with pytest.raises(TraceNotFound):
@@ -451,7 +451,7 @@ def test_bad_input_is_one_sentence(tmp_path):
 
 
 @pytest.mark.process
-def test_all_rows_of_killed_ranks_are_recovered(tmp_path):
+def test_recover_seals_all_rows_of_killed_ranks(tmp_path):
     ranks = [start(KILLED, tmp_path) for _ in range(3)]
     assert [rank.wait(60) for rank in ranks] == [9, 9, 9]
 
@@ -463,7 +463,7 @@ def test_all_rows_of_killed_ranks_are_recovered(tmp_path):
 
 
 @pytest.mark.process
-def test_a_journal_that_is_recovered_twice_at_once_is_sealed_once(tmp_path):
+def test_two_recovers_at_once_seal_a_journal_once(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     add_calls(writer)
     writer.append("launches", launches(0, 50_000))

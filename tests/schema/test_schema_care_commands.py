@@ -23,7 +23,7 @@ def dead(tmp_path):
     return tmp_path / "out", writer.run_id
 
 
-def test_a_killed_run_is_told_sealed_and_then_fine(dead, capsys):
+def test_validate_reports_a_killed_run_until_recover_seals_it(dead, capsys):
     out, run_id = dead
 
     assert main(["trace", "validate", str(out)]) == 1
@@ -37,7 +37,7 @@ def test_a_killed_run_is_told_sealed_and_then_fine(dead, capsys):
     assert open_trace(out).runs[0].ending == "killed"
 
 
-def test_json_is_for_programs(dead, capsys):
+def test_json_output_of_validate_and_recover_is_complete(dead, capsys):
     out, run_id = dead
 
     assert main(["trace", "validate", str(out), "--json"]) == 1
@@ -50,7 +50,7 @@ def test_json_is_for_programs(dead, capsys):
     assert json.loads(capsys.readouterr().out) == []
 
 
-def test_a_damaged_file_is_named_with_what_to_do(dead, capsys):
+def test_validate_names_a_damaged_file_and_the_remedy(dead, capsys):
     out, run_id = dead
     main(["trace", "recover", str(out)])
     path = part_path(out, "launches", run_id, 0)
@@ -66,7 +66,7 @@ def test_a_damaged_file_is_named_with_what_to_do(dead, capsys):
 
 
 @pytest.mark.parametrize("command", ["validate", "recover"])
-def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, capsys, command):
+def test_care_commands_report_bad_input_with_exit_code_2(tmp_path, capsys, command):
     (tmp_path / "file").write_text("x")
 
     for path in (tmp_path, tmp_path / "gone", tmp_path / "file"):
@@ -78,6 +78,6 @@ def test_bad_input_is_one_sentence_and_exit_code_2(tmp_path, capsys, command):
 
 
 @pytest.mark.parametrize("command", ["validate", "recover"])
-def test_help_has_an_example(capsys, command):
+def test_help_of_care_commands_has_an_example(capsys, command):
     assert main(["trace", command, "--help"]) == 0
     assert f"kvtrace trace {command} out/" in capsys.readouterr().out

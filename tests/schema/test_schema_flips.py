@@ -6,7 +6,7 @@ from tests.schema.flips import flips, write_trace
 
 
 @pytest.mark.sweep
-def test_flipped_bits_are_found_and_cost_no_more_than_they_must(tmp_path):
+def test_flipped_bits_are_found_and_cost_only_their_batch_or_file(tmp_path):
     tried = list(flips(write_trace(tmp_path), count=70, seed=14))
 
     assert [flip for flip in tried if flip.is_wrong] == []

@@ -66,7 +66,7 @@ def kept(*texts):
     return used_part(FILE, {line_of(text) for text in texts}).splitlines()
 
 
-def test_a_function_and_what_it_uses_keep_their_lines():
+def test_used_part_keeps_a_function_and_statements_it_uses():
     # given a line in a kernel that reads a helper, constants and a function in its decorators
     lines = kept("    tl.store(out + tl.arange(0, BLOCK), TOKEN)")
     # then they stand where they stood, and all else is blank
@@ -89,7 +89,7 @@ def test_a_function_and_what_it_uses_keep_their_lines():
     assert not any("s3cret" in line or "hidden" in line for line in lines)
 
 
-def test_a_function_inside_others_is_kept_without_them():
+def test_used_part_keeps_a_nested_function_without_its_neighbors():
     lines = kept("            tl.store(out, SIZE)")
     assert "class Trainer:" in lines
     assert "    def build(self):" in lines
@@ -98,21 +98,21 @@ def test_a_function_inside_others_is_kept_without_them():
     ast.parse("\n".join(lines))
 
 
-def test_a_line_outside_functions_keeps_its_statement():
+def test_used_part_keeps_the_statement_of_a_module_line():
     assert kept("HALF = SIZE // 2")[-1] == "HALF = SIZE // 2"
 
 
 @pytest.mark.parametrize(
     "text", ["", "\n", "x = 1", "# a", "x = 1\n# a", "def f(:\n  secret\n  line three\n"]
 )
-def test_what_is_no_python_keeps_the_lines_alone(text):
+def test_used_part_of_a_file_that_is_not_python_has_only_the_lines(text):
     assert used_part(text, set()) == ""
     assert used_part(text, {99}) in ("", "\n")
     if "three" in text:
         assert used_part(text, {3}) == "\n\n  line three\n"
 
 
-def test_every_function_of_this_project_can_be_cut_out():
+def test_used_part_of_every_function_of_this_project_compiles():
     root = Path(__file__).resolve().parents[2]
     for path in sorted((root / "examples").rglob("*.py")):
         text = path.read_text()
@@ -138,14 +138,14 @@ def test_every_function_of_this_project_can_be_cut_out():
         ("print(value := 3)", "value"),
     ],
 )
-def test_what_binds_a_name_is_kept(statement, name):
+def test_used_part_keeps_every_kind_of_statement_that_binds_a_used_name(statement, name):
     text = f"{statement}\nother = 'hidden'\ndef kernel(p):\n    return p + {name}\n"
     part = used_part(text, {text.count("\n")})
     assert part.startswith(statement)
     assert "hidden" not in part
 
 
-def test_threads_may_read_files_while_others_compile():
+def test_used_part_works_in_threads_while_others_compile():
     """Syntax trees made in two threads at once end in a SystemError, in whichever of them."""
     text, ended, errors = FILE * 20, threading.Event(), []
 
@@ -165,7 +165,7 @@ def test_threads_may_read_files_while_others_compile():
     assert errors == []
 
 
-def test_a_file_is_read_once_for_all_its_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_is_parsed_once_for_all_its_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     text = "".join(f"def kernel_{number}():\n    return {number}\n" for number in range(5))
     reads = []
     read = sources._logical_lines

@@ -68,7 +68,7 @@ def copy(left, tmp_path):
     return shutil.copytree(left, tmp_path / "copy")
 
 
-def test_launches_calls_stacks_and_the_kernels_name_are_taken_in(copy):
+def test_recover_adds_spooled_launches_calls_stacks_and_kernel_names(copy):
     with pytest.raises(EmptyTrace, match=r"kvtrace trace recover"):
         open_trace(copy)
 
@@ -94,7 +94,7 @@ def test_launches_calls_stacks_and_the_kernels_name_are_taken_in(copy):
     assert recover(copy).sealed == ()
 
 
-def test_what_the_journal_has_is_not_taken_in_again(tmp_path):
+def test_recover_adds_no_spooled_row_that_the_journal_has(tmp_path):
     out = tmp_path / "out"
     done = run(out, "session.flush(); launch(9); session.flush(); launch(100); die()")
     assert done.returncode == -signal.SIGKILL
@@ -119,7 +119,9 @@ MOMENTS = [
 
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(("part", "method"), MOMENTS)
-def test_each_launch_is_there_once_whenever_a_round_was_killed(part, method, when, tmp_path):
+def test_recover_yields_each_launch_once_whenever_a_journal_write_was_killed(
+    part, method, when, tmp_path
+):
     then = f"""
 session.flush()
 launch(300)
@@ -147,7 +149,7 @@ session.flush()
 
 
 @pytest.mark.parametrize("first", ["submit", "spool.add", "spool.switch"])
-def test_a_round_while_a_call_is_added_keeps_the_call(first, tmp_path):
+def test_journal_write_while_a_call_is_added_keeps_the_call(first, tmp_path):
     then = f"""
 session.flush()
 journal = session._journal
@@ -176,7 +178,7 @@ die()
     assert validate(tmp_path / "out") == []
 
 
-def test_the_first_write_says_whose_spool_it_is(tmp_path):
+def test_first_record_of_a_spool_is_the_row_of_its_run(tmp_path):
     then = """
 from kvtrace.capture.spool import Spool
 Spool.add = lambda *_: None
@@ -192,7 +194,7 @@ die()
     assert read_spool(tmp_path / "out", run_id).run["run_id"] == run_id
 
 
-def test_a_recovery_that_was_itself_killed_is_finished(copy, monkeypatch):
+def test_second_recover_completes_a_killed_recover_of_a_spool(copy, monkeypatch):
     monkeypatch.setattr("kvtrace.schema.recovery._seal_segments", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         recover(copy)  # after the spool was taken in, and before anything was sealed
@@ -205,7 +207,7 @@ def test_a_recovery_that_was_itself_killed_is_finished(copy, monkeypatch):
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_a_damaged_spool_costs_what_is_damaged_and_nothing_else(seed, copy):
+def test_damaged_spool_costs_only_the_damaged_records(seed, copy):
     chance = random.Random(seed)
     (run_id,) = spooled_runs(copy)
     for path in spool_folder(copy, run_id).iterdir():
@@ -221,13 +223,13 @@ def test_a_damaged_spool_costs_what_is_damaged_and_nothing_else(seed, copy):
         assert isinstance(error, EmptyTrace)  # noqa: PT017 - nothing of it is left
 
 
-def test_a_run_that_ends_leaves_no_spool(tmp_path):
+def test_ended_run_leaves_no_spool(tmp_path):
     assert run(tmp_path / "out", "kvtrace.stop()").returncode == 0
     assert not any((tmp_path / "out" / ".journal").iterdir())
     assert open_trace(tmp_path / "out").table("launches").num_rows == 5000
 
 
-def test_a_forked_child_spools_into_a_run_of_its_own(tmp_path):
+def test_forked_child_spools_into_a_separate_run(tmp_path):
     out = tmp_path / "out"
     then = """
 child = os.fork()
@@ -247,7 +249,7 @@ die()
     assert validate(out) == []
 
 
-def test_nothing_is_spooled_through_a_link(tmp_path):
+def test_spool_is_not_written_through_a_link(tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "out" / ".journal").symlink_to(tmp_path / "elsewhere")

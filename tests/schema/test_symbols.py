@@ -35,13 +35,13 @@ from kvtrace.schema.symbols import readable, titled
         ("nvjet_hsh_64x8_64x16_4x1_v_bz_TNN", "nvjet_hsh_64x8_64x16_4x1_v_bz_TNN"),
     ],
 )
-def test_a_symbol_is_read_as_its_name(symbol, name):
+def test_readable_returns_the_name_of_a_mangled_symbol(symbol, name):
     assert readable(symbol) == name
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text("_ZNStLI019abE", max_size=40))
-def test_any_symbol_has_a_readable_name(rest):
+def test_readable_accepts_any_text(rest):
     assert readable("_Z" + rest)
     assert readable(rest + "()")
     assert titled(rest + "<f(int)>()")
@@ -69,5 +69,5 @@ def test_any_symbol_has_a_readable_name(rest):
          "reduce_kernel<MeanOps>"),
     ],
 )  # fmt: skip
-def test_a_title_has_what_tells_a_general_kernel_apart(symbol, title):
+def test_titled_has_the_template_arguments_that_describe_a_generic_kernel(symbol, title):
     assert titled(symbol) == title

@@ -95,12 +95,12 @@ def test_all_runs_are_listed_oldest_first_sealed_or_not(out):
         ("@aaaa", "d"),
     ],
 )
-def test_runs_are_chosen_by_id_group_or_commit(out, spec, found):
+def test_select_chooses_runs_by_id_group_or_commit(out, spec, found):
     assert letters(open_trace(out).select(spec)) == found
 
 
 @pytest.mark.parametrize("spec", ["nothing", "@cccc", "@", "", "1"])
-def test_a_run_that_is_not_there_is_told_with_what_is(out, spec):
+def test_unknown_run_is_reported_with_the_existing_runs(out, spec):
     with pytest.raises(UnknownRun, match=r"has no run") as caught:
         open_trace(out).select(spec)
     assert "20260104-000000-000-0000000f" in str(caught.value) or "aaaa1111" in str(caught.value)
@@ -119,18 +119,18 @@ def test_traces_are_named_by_directory_commit_or_run(out):
 
 
 @pytest.mark.parametrize("text", ["{out}/nothing", "{out}/@zzzz"])
-def test_a_name_inside_a_trace_that_means_nothing_is_an_unknown_run(out, text):
+def test_unknown_name_below_a_trace_is_reported_as_unknown_run(out, text):
     with pytest.raises(UnknownRun):
         resolve(text.format(out=out))
 
 
 @pytest.mark.parametrize("text", ["nowhere/at/all", "nowhere", "@abcd", "", "nowhere/@abcd"])
-def test_a_name_that_is_no_trace_says_how_to_name_one(text):
+def test_name_without_trace_is_refused_with_the_valid_forms(text):
     with pytest.raises(TraceNotFound):
         resolve(text)
 
 
-def test_what_is_no_trace_is_told_in_one_sentence(tmp_path):
+def test_path_without_trace_is_refused_in_one_sentence(tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("x")
     (tmp_path / "other").mkdir()
@@ -169,7 +169,7 @@ def test_a_table_has_the_same_schema_with_rows_and_without(out, name):
     assert rows.schema == pa.schema([*expected, ("run", NAME)])
 
 
-def test_what_the_format_does_not_know_is_refused(out):
+def test_table_refuses_unknown_tables_and_columns(out):
     trace = open_trace(out)
 
     with pytest.raises(SchemaMismatch, match="no table 'kernel'"):
@@ -196,7 +196,7 @@ def test_artifacts_are_found_in_any_run_sealed_or_not(out):
     assert trace.artifact(None) is None
 
 
-def test_every_truncation_of_a_part_is_one_sentence(copy):
+def test_truncated_part_is_reported_in_one_sentence(copy):
     path = part_path(copy, "kernels", RUNS_C, 0)
     whole = path.read_bytes()
 
@@ -211,7 +211,7 @@ def test_every_truncation_of_a_part_is_one_sentence(copy):
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_flipped_bytes_are_damage_or_other_values_but_never_a_crash(copy, seed):
+def test_flipped_bytes_of_a_part_never_crash_the_reader(copy, seed):
     path = part_path(copy, "kernels", RUNS_C, 0)
     damaged = bytearray(path.read_bytes())
     damaged[(len(damaged) * seed) // 40] ^= 0xFF
@@ -221,7 +221,7 @@ def test_flipped_bytes_are_damage_or_other_values_but_never_a_crash(copy, seed):
         assert open_trace(copy).table("kernels").num_rows == 6
 
 
-def test_a_truncated_runs_file_names_itself(copy):
+def test_error_for_a_truncated_file_of_runs_names_the_file(copy):
     path = part_path(copy, "runs", RUNS_C, 0)
     path.write_bytes(path.read_bytes()[:-20])
 
@@ -229,16 +229,16 @@ def test_a_truncated_runs_file_names_itself(copy):
         _ = open_trace(copy).runs
 
 
-def test_a_part_in_another_tables_folder_is_told(copy):
+def test_part_in_another_tables_folder_is_refused(copy):
     path = part_path(copy, "calls", RUNS_C, 0)
     path.parent.mkdir(parents=True)
     path.write_bytes(part_path(copy, "kernels", RUNS_C, 0).read_bytes())
 
-    with pytest.raises(DamagedFile, match="holds rows of kernels, not of calls"):
+    with pytest.raises(DamagedFile, match="has rows of kernels, not of calls"):
         open_trace(copy).table("calls")
 
 
-def test_a_torn_journal_is_read_and_noted(copy):
+def test_incomplete_journal_is_read_with_a_note(copy):
     path = segment_path(copy, "20260104-000000-000-0000000e", "kernels", 0)
     path.write_bytes(path.read_bytes() + path.read_bytes()[:12])
     trace = open_trace(copy)
@@ -253,7 +253,7 @@ def test_a_torn_journal_is_read_and_noted(copy):
     assert len(trace.notes) == 1
 
 
-def test_a_run_whose_first_write_was_cut_off_is_there_all_the_same(tmp_path):
+def test_run_without_a_row_of_runs_is_listed(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     path = segment_path(tmp_path, writer.run_id, "runs", 0)
     path.write_bytes(path.read_bytes()[:300])
@@ -262,10 +262,10 @@ def test_a_run_whose_first_write_was_cut_off_is_there_all_the_same(tmp_path):
     (run,) = trace.runs
 
     assert (run.run_id, run.pid, run.sealed) == (writer.run_id, None, False)
-    assert any("its first write was cut off" in note for note in trace.notes)
+    assert any("its first write was interrupted" in note for note in trace.notes)
 
 
-def test_a_trace_that_is_sealed_while_it_is_open_is_read_from_its_parts(tmp_path):
+def test_open_trace_reads_parts_of_a_run_sealed_meanwhile(tmp_path):
     writer = record(tmp_path, new_run_id(), sealed=False)
     trace = open_trace(tmp_path)
     ids = trace.run_ids
@@ -287,7 +287,7 @@ def many(tmp_path_factory):
     return out
 
 
-def test_rows_of_many_runs_are_what_each_says_alone(many):
+def test_rows_of_many_runs_equal_those_read_one_by_one(many):
     together = open_trace(many)
     assert together.runs == tuple(open_trace(many).select(each)[0] for each in together.run_ids)
     assert [run.run_id for run in together.runs if not run.sealed] == ["20260101-000033"]
@@ -296,7 +296,7 @@ def test_rows_of_many_runs_are_what_each_says_alone(many):
     assert any("20260101-000005" in note for note in together.notes)
 
 
-def test_rows_of_all_runs_are_read_once_where_they_are_asked_for(many, monkeypatch):
+def test_select_with_every_reads_the_rows_of_runs_once(many, monkeypatch):
     opened: list[str] = []
     read = reading.read_part
 
@@ -312,7 +312,7 @@ def test_rows_of_all_runs_are_read_once_where_they_are_asked_for(many, monkeypat
 
 
 @pytest.mark.parametrize("damage", some(["two rows", "no row", "cut"], 3))
-def test_among_many_runs_one_whose_row_is_damaged_is_told(many, damage, tmp_path):
+def test_damaged_row_of_one_among_many_runs_is_reported(many, damage, tmp_path):
     out = shutil.copytree(many, tmp_path / "out")
     path = part_path(out, "runs", "20260101-000011", 0)
     whole = pq.ParquetFile(path).read()
@@ -325,7 +325,7 @@ def test_among_many_runs_one_whose_row_is_damaged_is_told(many, damage, tmp_path
             ask()
 
 
-def test_a_runs_own_row_is_not_compressed(many):
+def test_part_of_runs_is_not_compressed(many):
     group = pq.ParquetFile(part_path(many, "runs", "20260101-000011", 0)).metadata.row_group(0)
     codecs = {group.column(each).compression for each in range(group.num_columns)}
     assert codecs == {"UNCOMPRESSED"}

@@ -30,7 +30,7 @@ def two(tmp_path):
     return tmp_path / "a", tmp_path / "b"
 
 
-def test_every_row_is_there_and_each_artifact_once(two, tmp_path):
+def test_united_trace_has_every_row_and_each_artifact_once(two, tmp_path):
     before = [files(folder) for folder in two]
     expected = {
         table: sorted((row for each in contents for row in each), key=str)
@@ -54,7 +54,7 @@ def test_every_row_is_there_and_each_artifact_once(two, tmp_path):
     assert sorted(held) == sorted({COMMON["sha256"], *(own(n)["sha256"] for n in range(3))})
 
 
-def test_each_run_is_read_whole_by_whoever_reads_it_alone(two, tmp_path):
+def test_run_of_a_united_trace_is_complete_when_read_alone(two, tmp_path):
     # given a run whose artifact another one holds
     unite(two, tmp_path / "all")
     trace = open_trace(tmp_path / "all")
@@ -73,7 +73,7 @@ def test_each_run_is_read_whole_by_whoever_reads_it_alone(two, tmp_path):
     assert validate(tmp_path / "all") == []
 
 
-def test_traces_of_every_version_lie_beside_each_other(tmp_path):
+def test_traces_of_all_format_versions_can_be_united(tmp_path):
     traces = []
     for golden in sorted(GOLDEN.iterdir()):
         trace = tmp_path / golden.name
@@ -85,12 +85,12 @@ def test_traces_of_every_version_lie_beside_each_other(tmp_path):
         unite([trace, tmp_path / "own"], tmp_path / f"all-{trace.name}")
         assert validate(tmp_path / f"all-{trace.name}") == []
         assert len(open_trace(tmp_path / f"all-{trace.name}").run_ids) == 2
-    with pytest.raises(BadSetting, match="not the same in both"):  # their runs have one id
+    with pytest.raises(BadSetting, match="with different files"):  # their runs have one id
         unite(traces[:2], tmp_path / "all")
     assert not (tmp_path / "all").exists()
 
 
-def test_the_same_run_is_taken_once(two, tmp_path):
+def test_unite_writes_a_repeated_run_once(two, tmp_path):
     shutil.copytree(two[0], tmp_path / "copy")
     done = unite([two[0], tmp_path / "copy", two[1]], tmp_path / "all")
     assert done.repeated_runs == open_trace(two[0]).run_ids
@@ -105,7 +105,7 @@ def write_other(tmp_path):
     return tmp_path / "other"
 
 
-def test_what_cannot_be_taken_is_refused_and_nothing_is_left(two, tmp_path):
+def test_unite_refuses_bad_traces_and_leaves_nothing(two, tmp_path):
     run_id = open_trace(two[1]).run_ids[0]
     kernels, row = (part_path(two[1], name, run_id, 0) for name in ("kernels", "runs"))
     sound = {path: path.read_bytes() for path in (kernels, row)}
@@ -127,16 +127,16 @@ def test_what_cannot_be_taken_is_refused_and_nothing_is_left(two, tmp_path):
     rewrite(kernels, format_version="2.0")
     refused(NewerFormat, "reads up to 1.x")
     rewrite(kernels, run_id="another")
-    refused(DamagedFile, "says that it is of run another")
+    refused(DamagedFile, "has metadata of run another")
     shutil.copytree(two[0], tmp_path / "copy")
     rewrite(part_path(tmp_path / "copy", "marks", open_trace(two[0]).run_ids[0], 0))
-    refused(BadSetting, "not the same in both", two[0], tmp_path / "copy")
+    refused(BadSetting, "with different files", two[0], tmp_path / "copy")
     writer = RunWriter(two[1], new_run_id())
     writer.close()
     refused(BadSetting, "kvtrace trace recover first")
 
 
-def test_files_of_a_newer_minor_version_are_kept_as_they_are(two, tmp_path):
+def test_unite_keeps_files_of_a_newer_minor_version_unchanged(two, tmp_path):
     run_id = open_trace(two[1]).run_ids[0]
     for name in ("runs", "artifacts"):
         rewrite(part_path(two[1], name, run_id, 0), format_version="1.99")
@@ -173,7 +173,7 @@ def test_a_killed_union_leaves_the_traces_unchanged_and_no_new_trace(two, tmp_pa
     assert validate(tmp_path / "all") == []
 
 
-def test_a_disk_without_links_is_copied_to(two, tmp_path, monkeypatch):
+def test_unite_copies_files_without_hard_links(two, tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(18, "another disk")
 
@@ -182,7 +182,7 @@ def test_a_disk_without_links_is_copied_to(two, tmp_path, monkeypatch):
     assert validate(tmp_path / "all") == []
 
 
-def test_the_command(two, tmp_path, capsys):
+def test_merge_command_unites_traces(two, tmp_path, capsys):
     a, b = map(str, two)
     assert main(["trace", "merge", a, b, "-o", str(tmp_path / "all")]) == 0
     first, last = capsys.readouterr().out.splitlines()
@@ -193,7 +193,7 @@ def test_the_command(two, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("case", ["there", "inside", "gone", "none"])
-def test_bad_input_is_one_sentence(two, tmp_path, capsys, case):
+def test_merge_command_reports_bad_input_in_one_sentence(two, tmp_path, capsys, case):
     a, b = map(str, two)
     words = {
         "there": [a, b, "-o", str(two[1])],

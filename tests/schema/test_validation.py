@@ -43,7 +43,7 @@ def texts(out):
     return [problem.text for problem in validate(out)]
 
 
-def test_a_good_trace_has_no_problem(good):
+def test_valid_trace_has_no_problem(good):
     assert validate(good) == []
 
 
@@ -61,7 +61,7 @@ def test_a_truncated_file_is_found_and_the_rest_is_still_checked(out):
     assert all("is damaged" in problem.text for problem in problems)
 
 
-def test_damage_inside_a_column_is_found(out):
+def test_validate_finds_damage_inside_a_column(out):
     path = part(out, "launches")
     damaged = bytearray(path.read_bytes())
     start = pq.read_metadata(path).row_group(0).column(0).data_page_offset
@@ -90,7 +90,7 @@ def test_damage_inside_a_column_is_found(out):
         (
             "launches",
             lambda t: t.set_column(0, "seq", pa.array([None] * len(t), pa.int64())),
-            "the key seq is not set",
+            "the key seq is null",
         ),
         (
             "launches",
@@ -114,16 +114,16 @@ def test_damage_inside_a_column_is_found(out):
             lambda t: t.set_column(3, "bytes", t.column("bytes").take(pa.array([1, 0]))),
             "artifact",
         ),
-        ("marks", lambda t: pa.concat_tables([t, t]), "2 rows repeat a mark_id"),
+        ("marks", lambda t: pa.concat_tables([t, t]), "2 rows repeat the mark_id"),
     ],
 )
-def test_rows_that_do_not_fit_are_found(out, table, change, says):
+def test_validate_finds_rows_that_contradict_the_format(out, table, change, says):
     rewrite(part(out, table), change)
 
     assert any(says in text for text in texts(out))
 
 
-def test_a_derived_table_that_refers_to_nothing_is_found(out):
+def test_validate_finds_dangling_references_of_a_derived_table(out):
     open_trace(out).add_derived(
         SEALED, "golden", {"findings": pa.table({"finding_id": ["a"], "call_id": [5]})}
     )
@@ -131,7 +131,7 @@ def test_a_derived_table_that_refers_to_nothing_is_found(out):
     assert texts(out) == ["call_id refers to 1 rows that calls does not have, as 5"]
 
 
-def test_a_file_in_the_wrong_place_is_found(out):
+def test_validate_finds_a_file_in_the_wrong_folder(out):
     other = new_run_id()
     part_path(out, "calls", other, 0).parent.mkdir(parents=True)
     shutil.copy(part(out, "calls"), part_path(out, "calls", other, 0))
@@ -140,13 +140,13 @@ def test_a_file_in_the_wrong_place_is_found(out):
 
     found = texts(out)
 
-    assert f"it says that it is of run {SEALED}" in found
-    assert "no run of this id is in the trace" in found
-    assert any("holds rows of messages, not of marks" in text for text in found)
-    assert "it says that the pass golden wrote it" in found
+    assert f"its metadata says that it belongs to run {SEALED}" in found
+    assert "the trace has no run with this id" in found
+    assert any("has rows of messages, not of marks" in text for text in found)
+    assert "its metadata says that the pass golden wrote it" in found
 
 
-def test_a_newer_major_version_is_a_problem(out):
+def test_validate_reports_a_newer_major_version(out):
     path = part(out, "marks")
     facts = captured_facts("marks", SEALED).metadata() | {b"kvtrace.format_version": b"2.0"}
     rows = pq.read_table(path, partitioning=None).replace_schema_metadata(facts)
@@ -157,7 +157,7 @@ def test_a_newer_major_version_is_a_problem(out):
     assert "format version 2.0" in problem.text
 
 
-def test_a_run_that_was_not_recovered_is_a_problem_and_a_live_one_is_none(tmp_path):
+def test_validate_reports_a_killed_run_but_not_a_live_one(tmp_path):
     live = RunWriter(tmp_path, new_run_id())
     assert validate(tmp_path) == []
 
@@ -171,7 +171,7 @@ def test_a_run_that_was_not_recovered_is_a_problem_and_a_live_one_is_none(tmp_pa
     live.close()
 
 
-def test_bad_input_is_one_sentence(tmp_path):
+def test_validate_command_reports_bad_input_in_one_sentence(tmp_path):
     with pytest.raises(EmptyTrace):
         validate(tmp_path)
     with pytest.raises(TraceNotFound):

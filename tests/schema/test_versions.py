@@ -33,7 +33,7 @@ def rewrite(path, change=lambda rows: rows, **facts):
     pq.write_table(rows, path)
 
 
-def test_a_later_minor_version_is_read_and_what_is_new_in_it_ignored(run):
+def test_reader_ignores_columns_of_a_later_minor_version(run):
     out, run_id = run
     path = part_path(out, "kernels", run_id, 0)
     rewrite(path, lambda rows: rows.append_column("color", pa.array(["red"])), format_version="1.9")
@@ -78,7 +78,7 @@ def test_a_newer_major_version_is_refused_before_its_columns_are_looked_at(run):
 
 
 @pytest.mark.parametrize("version", ["", "1", "1.0.0", "one", "-1.0"])
-def test_a_version_that_is_none_is_damage(run, version):
+def test_invalid_format_version_is_reported_as_damage(run, version):
     out, run_id = run
     rewrite(part_path(out, "kernels", run_id, 0), format_version=version)
 
@@ -102,7 +102,7 @@ def test_an_older_major_version_is_refused(run):
         open_trace(out).table("kernels")
 
 
-def test_metadata_says_what_a_file_is():
+def test_metadata_has_version_table_run_and_pass():
     facts = derived_facts("findings", "run", "sanitize", {"limit": 3, "all": False}, "0.1.0")
 
     metadata = facts.metadata()

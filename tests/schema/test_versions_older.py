@@ -106,7 +106,7 @@ def history():
     return last_commits()
 
 
-def test_every_older_version_is_in_the_history(history):
+def test_every_older_format_version_is_in_the_git_history(history):
     assert set(history) == set(VERSIONS)
 
 
@@ -150,7 +150,7 @@ def as_json(rows):
 
 @pytest.mark.process
 @pytest.mark.parametrize("version", VERSIONS)
-def test_an_older_kvtrace_and_this_one_read_each_other(history, version, tmp_path):
+def test_older_kvtrace_and_this_version_read_each_others_traces(history, version, tmp_path):
     older, newer = tree(history[version], tmp_path / "older"), newest(tmp_path / "newer")
     rows = GOLDEN / f"v{version}" / "rows.json"
 
@@ -185,7 +185,7 @@ def test_an_older_kvtrace_and_this_one_read_each_other(history, version, tmp_pat
 
 
 @pytest.mark.process
-def test_commands_of_the_version_before_this_read_what_this_one_writes(history, tmp_path):
+def test_commands_of_the_previous_version_read_this_versions_traces(history, tmp_path):
     older = tree(history[VERSIONS[-1]], tmp_path / "older")
     newer = newest(tmp_path / "newer")
     told = json.loads(run(older, "-m", "kvtrace", "info", newer, "--all", "--json"))

@@ -71,7 +71,7 @@ def trace(tmp_path_factory):
 
 @settings(max_examples=usually(8, thorough=50))
 @given(st.integers(-100, 10_500), st.integers(0, 4_000))
-def test_rows_are_those_that_a_look_at_every_row_finds(trace, begin, length):
+def test_window_has_the_rows_that_a_scan_of_all_rows_finds(trace, begin, length):
     begin, end = EPOCH + begin, EPOCH + begin + length
     window = TraceWindow(trace, begin, end)
     for name, (first, last) in SPANS.items():
@@ -86,7 +86,7 @@ def test_rows_are_those_that_a_look_at_every_row_finds(trace, begin, length):
         assert all(piece.column_names == [first, "run"] for piece in pieces)
 
 
-def test_kernels_are_all_there_and_have_the_times_of_the_window(trace):
+def test_window_has_all_kernels_with_times_inside_it(trace):
     rows = plain_rows(TraceWindow(trace, EPOCH + 140, EPOCH + 200).table("kernels", ["r0"]))
     assert [row["name"] for row in rows] == ["a", "b"]
     assert [row["compile_begin"] for row in rows] == [EPOCH + 100, None]
@@ -96,7 +96,7 @@ def test_kernels_are_all_there_and_have_the_times_of_the_window(trace):
     assert [row["compile_begin"] for row in plain_rows(names)] == [None, EPOCH + 5_000]
 
 
-def test_what_the_window_does_not_touch_is_not_read(trace):
+def test_window_does_not_read_row_groups_outside(trace):
     parts = part_numbers(run_folder(trace.path, "launches", "r0"))
     last = parts[max(parts)]
     whole = last.read_bytes()

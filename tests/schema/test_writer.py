@@ -37,7 +37,7 @@ CAPTURED = sorted(name for name in TABLES if name != "runs")
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(data=st.data())
-def test_any_rows_come_back_from_journal_and_from_parquet(tmp_path_factory, name, data):
+def test_any_rows_survive_in_journal_and_parquet(tmp_path_factory, name, data):
     table = TABLES[name]
     batches = data.draw(st.lists(rows_of(table, max_size=5), max_size=3))
     out = tmp_path_factory.mktemp("trace")
@@ -60,7 +60,7 @@ def test_any_rows_come_back_from_journal_and_from_parquet(tmp_path_factory, name
 
 @settings(max_examples=20, deadline=None)
 @given(rows=rows_of(TABLES["runs"], max_size=1))
-def test_any_row_of_runs_comes_back(tmp_path_factory, rows):
+def test_any_row_of_runs_survives(tmp_path_factory, rows):
     out = tmp_path_factory.mktemp("trace")
     writer = RunWriter(out, new_run_id())
     row = {**(rows[0] if rows else {}), "run_id": writer.run_id}
@@ -73,7 +73,7 @@ def test_any_row_of_runs_comes_back(tmp_path_factory, rows):
     }
 
 
-def test_a_running_process_is_in_the_trace_with_what_it_has_said_of_itself(tmp_path):
+def test_running_process_is_listed_with_its_provisional_row(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     writer.append_rows("runs", [{"command": "python train.py", "versions": {"python": "3.11"}}])
     writer.append_rows("runs", [{"rank": 3}])
@@ -89,7 +89,7 @@ def test_a_running_process_is_in_the_trace_with_what_it_has_said_of_itself(tmp_p
     assert open_trace(tmp_path).table("runs").num_rows == 1
 
 
-def test_sealing_leaves_parquet_alone_and_no_journal(tmp_path):
+def test_seal_leaves_only_parquet_files(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     add_calls(writer)
     writer.append("launches", launches(0, 100))
@@ -106,7 +106,7 @@ def test_sealing_leaves_parquet_alone_and_no_journal(tmp_path):
         writer.append("launches", launches(100, 1))
 
 
-def test_a_long_run_is_sealed_piece_by_piece_while_it_goes_on(tmp_path):
+def test_long_run_is_sealed_segment_by_segment(tmp_path):
     writer = RunWriter(tmp_path, new_run_id(), segment_rows=1000)
     add_calls(writer)
     for first in range(0, 3500, 250):
@@ -124,7 +124,7 @@ def test_a_long_run_is_sealed_piece_by_piece_while_it_goes_on(tmp_path):
     assert validate(tmp_path) == []
 
 
-def test_rows_that_came_out_of_order_are_sealed_in_order(tmp_path):
+def test_seal_sorts_rows_that_were_appended_out_of_order(tmp_path):
     writer = RunWriter(tmp_path, new_run_id())
     add_calls(writer)
     writer.append("launches", launches(500, 500))
@@ -191,12 +191,15 @@ def test_row_groups_have_statistics_that_let_range_queries_skip(tmp_path):
         (lambda w: w.append("launches", {"seq": [0], "call": [0]}), "no column 'call'"),
         (lambda w: w.append_rows("stacks", [{"stack_id": 1, "frame": []}]), "no column 'frame'"),
         (lambda w: w.append_rows("runs", [{"comand": "x"}]), "no column 'comand'"),
-        (lambda w: w.append_rows("runs", [{"run_id": "other"}]), "the row of runs is of other"),
+        (
+            lambda w: w.append_rows("runs", [{"run_id": "other"}]),
+            "the row of runs has the id other",
+        ),
         (lambda w: w.append("runs", {"run_id": ["x"]}), "append_rows"),
         (lambda w: w.seal({"endng": "exit"}), "no column 'endng'"),
     ],
 )
-def test_what_the_format_does_not_know_is_refused_and_the_writer_goes_on(tmp_path, write, says):
+def test_writer_refuses_unknown_columns_and_continues(tmp_path, write, says):
     writer = RunWriter(tmp_path, new_run_id())
     with pytest.raises(SchemaMismatch, match=says):
         write(writer)
@@ -224,7 +227,7 @@ def test_a_second_writer_of_one_run_is_refused(tmp_path):
         RunWriter(tmp_path, writer.run_id)
 
 
-def test_a_directory_that_is_a_file_is_refused_in_one_sentence(tmp_path):
+def test_writer_refuses_a_file_as_directory(tmp_path):
     (tmp_path / "out").write_text("")
 
     with pytest.raises(TraceWriteError, match="out cannot be written"):
@@ -232,7 +235,7 @@ def test_a_directory_that_is_a_file_is_refused_in_one_sentence(tmp_path):
 
 
 @pytest.mark.process
-def test_a_run_that_cannot_begin_leaves_nothing(tmp_path):
+def test_failed_start_of_a_writer_leaves_no_files(tmp_path):
     child = run_child(
         """
         import resource, signal, sys
@@ -306,7 +309,7 @@ def test_a_forked_child_cannot_write_its_parents_rows(tmp_path):
 
 
 @pytest.mark.process
-def test_kill_dash_nine_loses_nothing_that_was_flushed(tmp_path):
+def test_kill_9_loses_no_flushed_row(tmp_path):
     child = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(ENDLESS), str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -358,7 +361,7 @@ LIMITED = """
 
 @pytest.mark.process
 @pytest.mark.parametrize("limit", [20_000, 20_001, 33_333, 100_000])
-def test_a_file_that_cannot_grow_ends_with_a_whole_batch(tmp_path, limit):
+def test_segment_ends_with_a_whole_batch_if_the_file_cannot_grow(tmp_path, limit):
     child = run_child(LIMITED, tmp_path, limit, "again")
     assert child.stderr == ""
     dropped, errors, *text = child.stdout.split()
@@ -402,7 +405,7 @@ FULL_DISK = """
 
 
 @pytest.mark.process
-def test_a_full_disk_stops_the_writer_with_one_error_and_all_before_is_readable(small_disk):
+def test_full_disk_stops_the_writer_and_keeps_earlier_rows_readable(small_disk):
     out = small_disk / "out"
     child = run_child(FULL_DISK, out)
     assert child.stderr == ""
@@ -422,7 +425,7 @@ def test_a_full_disk_stops_the_writer_with_one_error_and_all_before_is_readable(
 
 
 @pytest.mark.process
-def test_a_journal_on_a_full_disk_says_how_many_rows_it_lacks(small_disk):
+def test_journal_on_a_full_disk_counts_its_dropped_rows(small_disk):
     child = run_child(FULL_DISK, small_disk / "out")
     assert child.stderr == ""
 
@@ -433,7 +436,7 @@ def test_a_journal_on_a_full_disk_says_how_many_rows_it_lacks(small_disk):
 
 
 @pytest.mark.process
-def test_file_size_limits_are_really_refused_here(tmp_path):
+def test_operating_system_enforces_the_file_size_limit_of_these_tests(tmp_path):
     """What the test of limited files rests on."""
     child = run_child(
         "import resource, signal, sys\n"
@@ -448,7 +451,7 @@ def test_file_size_limits_are_really_refused_here(tmp_path):
     assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
 
 
-def test_the_journal_of_a_run_is_where_the_format_says(tmp_path):
+def test_journal_of_a_run_has_the_documented_path(tmp_path):
     writer = RunWriter(tmp_path, "20260102-030405-000-00000000")
     writer.append("launches", launches(0, 1))
     writer.flush()

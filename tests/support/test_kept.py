@@ -28,7 +28,7 @@ def build(folder):
     (folder / "number.txt").write_text(str(len(MADE)))
 
 
-def test_it_is_made_once_and_what_a_test_changes_is_its_own(tmp_path):
+def test_kept_folder_is_built_once_and_copied_for_each_test(tmp_path):
     first = kept(build, tmp_path / "first")
     (first / "number.txt").write_text("changed")
 
@@ -37,7 +37,7 @@ def test_it_is_made_once_and_what_a_test_changes_is_its_own(tmp_path):
     assert not MADE[0].is_relative_to(ROOT)  # where git would be asked for the checkout
 
 
-def test_another_source_makes_it_again(tmp_path):
+def test_changed_source_rebuilds_the_kept_folder(tmp_path):
     source = tmp_path / "program.py"
     for text in ("one", "one", "two"):
         source.write_text(text)
@@ -63,7 +63,7 @@ def test_workers_read_imports_while_the_collector_switches_threads():
     assert "tests.support.kept" in found[paths.index(Path(__file__))]
 
 
-def test_workers_wait_for_the_one_that_makes_it(tmp_path):
+def test_workers_wait_for_the_worker_that_builds_the_kept_folder(tmp_path):
     at_once = Barrier(4)
 
     def worker(number):
@@ -74,7 +74,7 @@ def test_workers_wait_for_the_one_that_makes_it(tmp_path):
         assert set(pool.map(worker, range(4))) == {"1"}
 
 
-def test_a_build_that_failed_leaves_nothing(tmp_path):
+def test_failed_build_leaves_no_kept_folder(tmp_path):
     def fails(folder):
         (folder / "half.txt").write_text("")
         raise RuntimeError
@@ -85,7 +85,7 @@ def test_a_build_that_failed_leaves_nothing(tmp_path):
     assert list(tmp_path.rglob("half.txt")) == []
 
 
-def test_files_that_a_test_file_imports_count(tmp_path):
+def test_imported_files_of_a_test_file_are_part_of_the_key(tmp_path):
     helper = ROOT / "tests" / "converters" / "launch_pages.py"
 
     assert ROOT / "tests" / "converters" / "launch_kernels.py" in kept_module._imported(helper)

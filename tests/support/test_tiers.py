@@ -71,7 +71,7 @@ def names(result, outcome):
     return set(re.findall(rf"^{outcome} \S+::test_(\w+)", "\n".join(result.outlines), re.MULTILINE))
 
 
-def test_what_starts_something_without_its_marker_fails(inner):
+def test_test_that_starts_a_process_without_marker_fails(inner):
     result = inner(FILE)
 
     assert names(result, "FAILED") == WITHOUT | {"process_shows"}
@@ -81,7 +81,7 @@ def test_what_starts_something_without_its_marker_fails(inner):
     result.stdout.fnmatch_lines(["it starts kvtrace.tests.page: mark it @pytest.mark.browser"])
 
 
-def test_the_first_tier_is_what_has_no_marker_and_smoke(inner):
+def test_first_tier_has_unmarked_and_smoke_tests(inner):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (chosen,) = re.findall(r"^FIRST_TIER := (.*)$", makefile, re.MULTILINE)
 
@@ -90,7 +90,7 @@ def test_the_first_tier_is_what_has_no_marker_and_smoke(inner):
     assert names(result, "FAILED") | names(result, "PASSED") == ONE_PROCESS
 
 
-def test_smoke_is_of_a_kind(inner):
+def test_smoke_test_without_another_marker_is_refused(inner):
     result = inner("import pytest\n@pytest.mark.smoke\ndef test_silent(): pass")
 
     assert result.ret == pytest.ExitCode.USAGE_ERROR

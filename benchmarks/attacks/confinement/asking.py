@@ -1,4 +1,4 @@
-"""How an attempt is run and what is measured of it.
+"""Runs of attempts to leave the confinement, and measurements of leaks, memory and time.
 
 The judge runs with `--seconds 20 --memory 512`. Escaped is what brings out bytes of a secret, sends
 a packet, leaves a process, or gets a wrong kernel called right; what takes 1.2 times the memory, or
@@ -40,7 +40,7 @@ MORE_SECONDS, SHARE_OF_MEMORY = 10, 1.2
 
 @dataclass
 class Host:
-    """A secret in many places of the host, and what listens there."""
+    """A host with a secret in many places, and servers that notice connections and packets."""
 
     folder: Path
     token: str = field(default_factory=lambda: "kv" + secrets.token_hex(24))
@@ -60,11 +60,11 @@ class Host:
         self.unix.bind(self.path)
         self.hidden.bind(self.abstract)
         self.wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
-        for one in (self.tcp, self.unix, self.hidden):
-            one.listen()
-            threading.Thread(target=self._accept, args=(one,), daemon=True).start()
-        for one in (self.udp, self.wire):
-            threading.Thread(target=self._receive, args=(one,), daemon=True).start()
+        for listener in (self.tcp, self.unix, self.hidden):
+            listener.listen()
+            threading.Thread(target=self._accept, args=(listener,), daemon=True).start()
+        for listener in (self.udp, self.wire):
+            threading.Thread(target=self._receive, args=(listener,), daemon=True).start()
         self.shared = Path("/dev/shm") / self.token[:12]
         self.shared.write_text(self.token)
         ctypes.CDLL(None).syscall(248, b"user", b"kvattack", self.token.encode(), 50, -4)
@@ -84,19 +84,19 @@ class Host:
                 self.packets += self.token[:12].encode() in heard.recv(65536)
 
     def close(self) -> None:
-        """Take everything away."""
+        """Close the servers, and remove the secret everywhere."""
         self.stopped.set()
         self.shown.kill()
         self.shown.wait()
         self.shared.unlink(missing_ok=True)
         time.sleep(0.6)
-        for one in (self.tcp, self.udp, self.unix, self.hidden, self.wire):
-            one.close()
+        for open_socket in (self.tcp, self.udp, self.unix, self.hidden, self.wire):
+            open_socket.close()
 
 
 @dataclass
-class Measured:
-    """What one judgment took, and let out."""
+class Measurement:
+    """Time, memory, and leaks of one judgment."""
 
     output: str
     seconds: float
@@ -112,8 +112,8 @@ def _descendants(of: int) -> Iterator[int]:
                 yield from _descendants(child)
 
 
-def _anonymous(pid: int) -> int:
-    """Return a process's own anonymous memory in KiB, shared pages by their share."""
+def _anonymous_kib(pid: int) -> int:
+    """Return a process's anonymous memory in KiB, with shared pages divided by their users."""
     with contextlib.suppress(OSError):
         for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss_Anon:"):
@@ -121,13 +121,13 @@ def _anonymous(pid: int) -> int:
     return 0
 
 
-def _shared() -> int:
+def _shared_kib() -> int:
     lines = Path("/proc/meminfo").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Shmem:"))
 
 
-def measured(file: Path, host: Host) -> Measured:
-    """Judge a file, and measure."""
+def measured_judgment(file: Path, host: Host) -> Measurement:
+    """Judge a file, and return time, memory and leaks."""
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # orphans of the judge become ours
     command = [
         sys.executable, "-m", "kvtrace", "judge", str(file), "--entry", "candidate",
@@ -135,7 +135,7 @@ def measured(file: Path, host: Host) -> Measured:
         "--shapes", "x=f32[300]", "--json", "--seconds", str(SECONDS), "--memory", str(MEMORY),
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "API_KEY": host.token}
-    before, peak, start = _shared(), 0, time.perf_counter()
+    shared_before, peak, start = _shared_kib(), 0, time.perf_counter()
     with tempfile.TemporaryFile() as output:
         judge = subprocess.Popen(
             command, stdout=output, stderr=output, cwd="/", env=environment,
@@ -143,21 +143,21 @@ def measured(file: Path, host: Host) -> Measured:
         )  # fmt: skip
         while judge.poll() is None:
             tree = [judge.pid, *_descendants(judge.pid)]
-            peak = max(peak, sum(map(_anonymous, tree)) + max(_shared() - before, 0))
+            peak = max(peak, sum(map(_anonymous_kib, tree)) + max(_shared_kib() - shared_before, 0))
             time.sleep(0.1)
             if time.perf_counter() - start > 10 * SECONDS:
                 os.killpg(judge.pid, signal.SIGKILL)
         seconds = time.perf_counter() - start
-        left = set(_descendants(os.getpid())) - {host.shown.pid}
-        for pid in left:
+        remaining_processes = set(_descendants(os.getpid())) - {host.shown.pid}
+        for pid in remaining_processes:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         output.seek(0)
-        said = output.read(32 << 20).decode(errors="replace")
-    return Measured(said, seconds, peak / 1024, len(left))
+        output_text = output.read(32 << 20).decode(errors="replace")
+    return Measurement(output_text, seconds, peak / 1024, len(remaining_processes))
 
 
 def _text(body: str, host: Host, *, wrong: bool) -> str:
@@ -180,7 +180,7 @@ def _text(body: str, host: Host, *, wrong: bool) -> str:
 
 
 def _plant(host: Host, folder: Path) -> None:
-    """Put what must not come along beside the judged file."""
+    """Write files with the secret beside the judged file, which the judge must not pass on."""
     (folder / "planted.py").symlink_to(host.secret)
     package = host.folder / "package"
     package.mkdir()
@@ -190,7 +190,7 @@ def _plant(host: Host, folder: Path) -> None:
     (folder / "notes.txt").write_text(host.token)
 
 
-def _asked(name: str, body: str, kind: str) -> tuple[Answer, str]:
+def _answer(name: str, body: str, kind: str) -> tuple[Answer, str]:
     with tempfile.TemporaryDirectory() as beside, tempfile.TemporaryDirectory() as judged:
         host = Host(Path(beside))
         path = Path(judged) / "candidate.py"
@@ -200,31 +200,31 @@ def _asked(name: str, body: str, kind: str) -> tuple[Answer, str]:
             else:
                 _plant(host, Path(judged))
                 path.write_text(_text(body, host, wrong=kind == "forges"))
-            took = measured(path, host)
+            took = measured_judgment(path, host)
         finally:
             host.close()
         touched = Path(f"{host.secret}.touched").exists()
-    windows = {host.token[at : at + 12] for at in range(0, 39, 3)}
+    windows = {host.token[position : position + 12] for position in range(0, 39, 3)}
     # The file has the token's halves, which a finding may quote: only the whole counts.
     out = 50 if host.token in took.output else 0
     if kind == "file":
         out = max(out, 12 * sum(window in took.output for window in windows))
-    usual, slow = (0.0, 0.0) if name == "honest" else honest()
-    more = took.mebibytes - usual
-    said = "right" if '"verdict": "right"' in took.output else "not right"
+    usual, slow = (0.0, 0.0) if name == "honest" else honest_use()
+    extra_mebibytes = took.mebibytes - usual
+    verdict = "right" if '"verdict": "right"' in took.output else "not right"
     escaped = [
         text
         for text, is_so in (
             ("bytes", out), ("packets", host.packets), ("processes", took.left),
-            ("memory", name != "honest" and more > SHARE_OF_MEMORY * MEMORY),
+            ("memory", name != "honest" and extra_mebibytes > SHARE_OF_MEMORY * MEMORY),
             ("seconds", took.seconds - slow > SECONDS + MORE_SECONDS),
-            ("forged", kind == "forges" and (said == "right" or touched)),
+            ("forged", kind == "forges" and (verdict == "right" or touched)),
         )
         if is_so
     ]  # fmt: skip
     figures = (
-        f"{out} bytes, {host.packets} packets, {more:+.0f} MiB, {took.left} left, "
-        f"{took.seconds:.1f} s (honest: {slow:.1f}), {said}"
+        f"{out} bytes, {host.packets} packets, {extra_mebibytes:+.0f} MiB, {took.left} left, "
+        f"{took.seconds:.1f} s (honest: {slow:.1f}), {verdict}"
     )
     if name == "honest":
         return Answer.NO, f"{took.mebibytes} {took.seconds}"
@@ -232,24 +232,24 @@ def _asked(name: str, body: str, kind: str) -> tuple[Answer, str]:
 
 
 @cache
-def honest() -> tuple[float, float]:
-    """Return the mebibytes and seconds that a file takes which attempts nothing."""
-    mebibytes, seconds = _asked("honest", "return None", "takes")[1].split()
+def honest_use() -> tuple[float, float]:
+    """Return the MiB and seconds that judging a harmless file takes."""
+    mebibytes, seconds = _answer("honest", "return None", "takes")[1].split()
     return float(mebibytes), float(seconds)
 
 
-def _asking(name: str, body: str, kind: str) -> Callable[[], tuple[Answer, str]]:
-    return lambda: _asked(name, body, kind)
+def _answer_function(name: str, body: str, kind: str) -> Callable[[], tuple[Answer, str]]:
+    return lambda: _answer(name, body, kind)
 
 
 def cases() -> list[Case]:
-    """Return all attempts."""
+    """Return the cases of all attempts."""
     groups = {
         "reads": READS, "sends": SENDS, "processes": PROCESSES, "takes": TAKES, "forges": FORGES,
         "file": FILES,
     }  # fmt: skip
     return [
-        Case(f"{kind}: {name}", False, "", _asking(name, body, kind), None, "measured")
+        Case(f"{kind}: {name}", False, "", _answer_function(name, body, kind), None, "measured")
         for kind, bodies in groups.items()
         for name, body in bodies.items()
     ]

@@ -1,4 +1,4 @@
-"""Attempts, each the body of a function that returns what it got hold of, or nothing.
+"""Attempts to leave the confinement, as bodies of functions that return a found secret, or None.
 
 Where a name in capitals is meant, `asking.py` writes it above: SECRET (a file of the host), TOKEN
 (what is in it), PORT, SOCKET (a path), ABSTRACT (a name), NAME (a host name). All are bounded, so

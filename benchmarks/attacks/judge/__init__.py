@@ -1,4 +1,4 @@
-"""Cheating and honest candidates that `kvtrace judge` is asked about."""
+"""Cheating and honest candidates for `kvtrace judge`."""
 
 from benchmarks.attacks.case import Case
 from benchmarks.attacks.judge import cheats, honest

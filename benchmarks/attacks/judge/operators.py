@@ -1,4 +1,4 @@
-"""KernelBench's operators as PyTorch has them."""
+"""KernelBench's operators by PyTorch, as references."""
 
 from benchmarks.kernelbench.operators import OPERATORS
 

@@ -1,4 +1,4 @@
-"""Candidates as cases: a file and an entry that `kvtrace judge` is asked about."""
+"""Cases of an attack on `kvtrace judge`, made from a candidate's file and entry."""
 
 import ast
 import json
@@ -17,7 +17,7 @@ ANSWERS = {"right": Answer.YES, "wrong": Answer.NO, "unjudged": Answer.UNKNOWN}
 
 @dataclass(frozen=True)
 class Question:
-    """What `kvtrace judge` is asked.
+    """A candidate with its reference and inputs, for one run of `kvtrace judge`.
 
     Attributes:
         candidate: `FILE:NAME`, of a folder beside this file and without `.py`.
@@ -32,18 +32,18 @@ class Question:
     options: tuple[str, ...] = ()
 
     def command(self, folder: str) -> list[str]:
-        """Return the command line."""
+        """Return the command line of `kvtrace judge` for the candidate in `folder`."""
         file, _, entry = self.candidate.partition(":")
-        named = self.reference if ":" in self.reference else f"references.py:{self.reference}"
+        against = self.reference if ":" in self.reference else f"references.py:{self.reference}"
         shapes = [word for shape in self.shapes for word in ("--shapes", shape)]
         return [
             sys.executable, "-m", "kvtrace", "judge", str(HERE / folder / f"{file}.py"),
-            "--entry", entry, "--reference", str(HERE / named), "--json", *shapes, *self.options,
+            "--entry", entry, "--reference", str(HERE / against), "--json", *shapes, *self.options,
         ]  # fmt: skip
 
 
 def asking(question: Question, folder: str) -> Callable[[], tuple[Answer, str]]:
-    """Return a function that asks, and answers with the rules of all findings."""
+    """Return a function that runs `kvtrace judge`, and returns its answer and findings' rules."""
 
     def ask() -> tuple[Answer, str]:
         done = subprocess.run(
@@ -52,16 +52,18 @@ def asking(question: Question, folder: str) -> Callable[[], tuple[Answer, str]]:
         )  # fmt: skip
         if not done.stdout:
             return Answer.UNKNOWN, done.stderr.strip().splitlines()[-1]
-        said = json.loads(done.stdout)
-        rules = {f"{one['rule']} ({one['severity']})": None for one in said["findings"]}
-        return ANSWERS[said["verdict"]], ", ".join(rules) or "nothing found"
+        report = json.loads(done.stdout)
+        rules = {
+            f"{finding['rule']} ({finding['severity']})": None for finding in report["findings"]
+        }
+        return ANSWERS[report["verdict"]], ", ".join(rules) or "nothing found"
 
     return ask
 
 
 def cases(questions: list[Question], folder: str, *, right: bool) -> list[Case]:
     """Return cases whose reason is the first line of the entry's docstring."""
-    made = []
+    cases = []
     for question in questions:
         file, _, entry = question.candidate.partition(":")
         tree = ast.parse((HERE / folder / f"{file}.py").read_text())
@@ -70,8 +72,8 @@ def cases(questions: list[Question], folder: str, *, right: bool) -> list[Case]:
             for node in tree.body
             if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == entry
         ]
-        said = ast.get_docstring(entries[0]) if entries else None
+        docstring = ast.get_docstring(entries[0]) if entries else None
         ask = asking(question, folder)
         name = " ".join((question.candidate, *question.shapes)) if right else question.candidate
-        made.append(Case(name, right, said or "", ask, evidence="read"))
-    return made
+        cases.append(Case(name, right, docstring or "", ask, evidence="read"))
+    return cases

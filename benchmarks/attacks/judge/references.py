@@ -1,4 +1,4 @@
-"""What candidates are judged against, as PyTorch has it."""
+"""Reference functions for candidates, by PyTorch."""
 
 import torch
 import torch.nn.functional as F

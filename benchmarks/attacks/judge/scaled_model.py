@@ -1,4 +1,4 @@
-"""A model with a number and a buffer that begins as zeros, with its own inputs."""
+"""Reference model of (x - mean) * factor, where the buffer `mean` begins as zeros."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Results that deceive by how kernels are launched: places, order, limits, shared memory."""
+"""Pairs whose kept results deceive by launches: strides, order, limits, shared storages."""
 
 from typing import Any
 
@@ -18,8 +18,8 @@ def _body(text: str) -> str:
 def _launch(*inputs: torch.Tensor, out: Any = None, grid: int = 1) -> Any:
     def launch(kernel: Any) -> None:
         for x in inputs:
-            made = torch.full((grid * N,), -1.0) if out is None else out()
-            kernel[(grid,)](x.clone(), made, BLOCK=N)
+            result = torch.full((grid * N,), -1.0) if out is None else out()
+            kernel[(grid,)](x.clone(), result, BLOCK=N)
 
     return launch
 
@@ -41,8 +41,8 @@ def _in_place_plain(kernel: Any) -> None:
 
 
 def _overlapping(kernel: Any) -> None:
-    both = torch.full((3 * N // 2,), -1.0)
-    kernel[(1,)](_special(), both[:N], both[N // 2 :], BLOCK=N)
+    storage = torch.full((3 * N // 2,), -1.0)
+    kernel[(1,)](_special(), storage[:N], storage[N // 2 :], BLOCK=N)
 
 
 def _two(x: torch.Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""Pairs of versions of a kernel whose kept results are compared, and how kvtrace is asked."""
+"""Pairs of versions of a kernel whose kept results `kvtrace diff` compares."""
 
 import contextlib
 import os
@@ -31,12 +31,12 @@ def changed({arguments}BLOCK: tl.constexpr):
 
 
 def numbers(seed: int = 0, size: int = N) -> torch.Tensor:
-    """Return the same numbers between 0.5 and 1.5 each time."""
+    """Return random numbers between 0.5 and 1.5, equal for equal seeds."""
     return torch.rand(size, generator=torch.Generator().manual_seed(seed)) + 0.5
 
 
 def one(*values: float, dtype: torch.dtype = torch.float32, fill: float = -1.0) -> Launches:
-    """Return what launches a kernel once, on numbers of which the first are given."""
+    """Return a function that launches a kernel once, on a tensor that begins with `values`."""
 
     def launch(kernel: Any) -> None:
         x = numbers()
@@ -48,14 +48,14 @@ def one(*values: float, dtype: torch.dtype = torch.float32, fill: float = -1.0) 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two bodies of a kernel.
+    """Two bodies of a kernel, and whether their kept results are the same.
 
     Attributes:
-        same: whether what the recorded launches compute is the same up to rounding; None: what is
-            kept does not decide it, so that neither yes nor no is right.
+        same: whether the recorded launches' results are the same up to rounding; None if the kept
+            results do not decide it, so that neither yes nor no is right.
         launch: launches both versions; `launch_after` the second one, if it is launched otherwise.
-        check: what is kept of each side.
-        limit: KVTRACE_CHECK_BYTES.
+        check: the settings KVTRACE_CHECK of the recordings before and after.
+        limit: the setting KVTRACE_CHECK_BYTES of both.
     """
 
     name: str
@@ -102,10 +102,10 @@ def ask(pair: Pair) -> tuple[Answer, str]:
 
 
 def cases_of(pair: Pair) -> Iterator[Case]:
-    """Give the pair's case; where neither answer is right, one against each."""
+    """Yield the pair's case; if neither answer is right, a case against each answer."""
     if pair.same is not None:
         yield Case(pair.name, pair.same, pair.why, partial(ask, pair), evidence="read")
         return
     for right in (True, False):
-        named = replace(pair, name=f"{pair.name}, not {'no' if right else 'yes'}")
-        yield Case(named.name, right, pair.why, partial(ask, pair), evidence="read")
+        named_pair = replace(pair, name=f"{pair.name}, not {'no' if right else 'yes'}")
+        yield Case(named_pair.name, right, pair.why, partial(ask, pair), evidence="read")

@@ -1,4 +1,4 @@
-"""Results that differ by a special value, or by less than a wide bound."""
+"""Pairs whose results differ by a special value, or by less than a wide bound."""
 
 from math import inf, nan
 from typing import Any
@@ -12,8 +12,8 @@ _STORE = "tl.store(out + at, {})"
 
 def _on(dtype: torch.dtype, x: Any = None) -> Any:
     def launch(kernel: Any) -> None:
-        given = numbers() if x is None else x.clone()
-        kernel[(1,)](given, torch.zeros(2 * N, dtype=dtype), BLOCK=N)
+        values = numbers() if x is None else x.clone()
+        kernel[(1,)](values, torch.zeros(2 * N, dtype=dtype), BLOCK=N)
 
     return launch
 

@@ -1,4 +1,4 @@
-"""Formulas of equal polynomials whose difference few numbers show, or none that is evaluated."""
+"""Formulas whose difference is shown by few numbers, or by no number that is evaluated."""
 
 from typing import Final
 

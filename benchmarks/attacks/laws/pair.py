@@ -1,4 +1,4 @@
-"""Pairs of formulas that laws of real numbers make equal, or nearly: run and asked about."""
+"""Pairs of formulas that a law of real numbers makes equal, their truth, and kvtrace's answer."""
 
 import math
 import shutil
@@ -42,13 +42,13 @@ Numbers = float | Sequence[float] | None
 
 @dataclass(frozen=True)
 class Pair:
-    """Two bodies of a kernel that set `r` from `x`, `y`, and integers `m`; or only what `r` is.
+    """Two bodies of a kernel, or expressions, that compute `r` from `x`, `y` and integers `m`.
 
     Attributes:
-        kept: whether the second may be merged for the first.
-        why: why, or why not.
-        x: what shows a difference; `y` likewise.
-        m: what the integers are where it shows.
+        kept: whether the second may replace the first.
+        why: the reason.
+        x: numbers that show a difference; `y` likewise.
+        m: integers that show the difference.
         dtype: of the tensors of floats.
         shape: rows and columns.
         unread: so many numbers come behind those of `x` in memory.
@@ -70,12 +70,12 @@ class Pair:
 
 
 def kept(name: str, before: str, after: str, why: str = "the same number", **more: Any) -> Pair:
-    """Return a pair of which the second may be merged."""
+    """Return a pair whose second body may replace the first."""
     return Pair(name, True, why, before, after, **more)
 
 
 def broken(name: str, before: str, after: str, why: str, **more: Any) -> Pair:
-    """Return a pair of which the second may not be merged."""
+    """Return a pair whose second body may not replace the first."""
     return Pair(name, False, why, before, after, **more)
 
 
@@ -86,8 +86,8 @@ def _text(body: str) -> str:
 
 
 def _filled(pair: Pair, numbers: Numbers, seed: int, times: float = 1) -> torch.Tensor:
-    own = torch.Generator().manual_seed(seed)
-    drawn = torch.randn(pair.shape, generator=own, dtype=torch.float64) * times
+    generator = torch.Generator().manual_seed(seed)
+    drawn = torch.randn(pair.shape, generator=generator, dtype=torch.float64) * times
     if isinstance(numbers, Sequence):
         drawn[:, : len(numbers)] = torch.tensor(numbers, dtype=torch.float64)
     elif numbers is not None:
@@ -122,25 +122,27 @@ def _are_near(one: torch.Tensor, other: torch.Tensor, part: float) -> bool:
 
 
 def is_kept(pair: Pair) -> bool:
-    """Evaluate both bodies: whether they give the same, on plain numbers or on those that show it.
+    """Return whether both bodies give the same results, on ordinary numbers and the pair's.
 
-    A version that is kept is asked of numbers of several magnitudes, element by element.
+    For pairs with `kept`, numbers of several magnitudes are compared element by element.
     """
-    of = [_tensors(pair, shown=True)]
+    tensor_lists = [_tensors(pair, shown=True)]
     if pair.kept:
-        of += [_tensors(pair, shown=False, times=times) for times in (1.0, 0.01, 30.0, 1e4)]
+        tensor_lists += [
+            _tensors(pair, shown=False, times=times) for times in (1.0, 0.01, 30.0, 1e4)
+        ]
     with in_fixed_order():
         results = [
             [
                 _launched(pair, body, [tensor.to("cuda") for tensor in tensors])
                 for body in (pair.before, pair.after)
             ]
-            for tensors in of
+            for tensors in tensor_lists
         ]
     if pair.kept:  # of what was no number before, any may come
-        results = [[torch.where(one.isfinite(), each, one) for each in (one, other)]
-                   for one, other in results]  # fmt: skip
-    return all(_are_near(one, other, pair.near) for one, other in results)
+        results = [[torch.where(old.isfinite(), values, old) for values in (old, new)]
+                   for old, new in results]  # fmt: skip
+    return all(_are_near(old, new, pair.near) for old, new in results)
 
 
 def ask(pair: Pair) -> tuple[Answer, str]:
@@ -154,7 +156,7 @@ def ask(pair: Pair) -> tuple[Answer, str]:
 
 
 def cases_of(pairs: Sequence[Pair]) -> Iterator[Case]:
-    """Give the case of each pair."""
+    """Yield the case of each pair."""
     for pair in pairs:
         is_small = math.prod(pair.shape) <= 1 << 16
         truth = partial(is_kept, pair) if is_small else None

@@ -1,1 +1,1 @@
-"""Kernels that attack `kvtrace invariance`, a file a subject."""
+"""Kernels that attack `kvtrace invariance`, one file per subject."""

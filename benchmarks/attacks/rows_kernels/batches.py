@@ -1,4 +1,4 @@
-"""Batches of rows whose data go with the row, and cases that run a kernel on them."""
+"""Batches whose rows have the same data at any position, and cases that run kernels on them."""
 
 import io
 import json
@@ -24,20 +24,20 @@ Outputs = torch.Tensor | Sequence[torch.Tensor]
 
 @dataclass(frozen=True)
 class Batch:
-    """Rows by number: the same number is the same data, wherever the row is."""
+    """A batch of rows by number: rows of equal number have equal data, at any position."""
 
     rows: tuple[int, ...]
 
     @property
     def size(self) -> int:
-        """Return how many rows there are."""
+        """Return the number of rows."""
         return len(self.rows)
 
     def _generator(self, row: int, tag: int) -> torch.Generator:
         return torch.Generator().manual_seed(7919 * row + tag)
 
     def floats(self, *shape: int, tag: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """Return normal numbers of this shape for each row."""
+        """Return normal numbers (rows, *shape), which depend on the rows' numbers and `tag`."""
         return torch.stack(
             [
                 torch.randn(shape, generator=self._generator(row, tag))
@@ -49,7 +49,7 @@ class Batch:
     def integers(
         self, low: int, high: int, *shape: int, tag: int = 0, dtype: torch.dtype = torch.int32
     ) -> torch.Tensor:
-        """Return integers of [low, high) of this shape for each row."""
+        """Return integers in [low, high), (rows, *shape), which depend on row numbers and `tag`."""
         return torch.stack(
             [
                 torch.randint(low, high, shape, generator=self._generator(row, tag))
@@ -58,12 +58,12 @@ class Batch:
         ).to("cuda", dtype)
 
     def result(self, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-        """Return an output filled with a number that no kernel stores."""
+        """Return an output (rows, *shape), filled with a number that no kernel stores."""
         return torch.full((self.size, *shape), 77, device="cuda", dtype=dtype)
 
 
 def shared(*shape: int, tag: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
-    """Return normal numbers that are the same in all batches."""
+    """Return normal numbers of a shape, equal in all batches."""
     generator = torch.Generator().manual_seed(104729 + tag)
     return torch.randn(shape, generator=generator).to("cuda", dtype)
 
@@ -76,12 +76,12 @@ def case(
     read: bool = False,
     over: str | None = None,
 ) -> Callable[[Callable[[Batch], Outputs]], Case]:
-    """Make a case of a function that launches a kernel on a batch and returns its outputs.
+    """Return a decorator that makes a case of a function from a batch to a kernel's outputs.
 
     Args:
         right: Whether a row's bits are the same in all batches.
         why: The reason, in a sentence.
-        recorded: How many rows the launches have that kvtrace sees.
+        recorded: Numbers of rows in the recorded launches.
         read: Whether the truth does not show in the evaluator's order of operations.
         over: The argument that a contract names.
     """
@@ -91,7 +91,7 @@ def case(
             name=run.__name__,
             right=right,
             why=why,
-            ask=lambda: _asked(run, recorded, over),
+            ask=lambda: _kvtrace_answer(run, recorded, over),
             truth=None if read else lambda: _same_bits(run),
             evidence="read" if read else "evaluated",
         )
@@ -99,8 +99,10 @@ def case(
     return made
 
 
-def _asked(run: Callable[[Batch], Outputs], sizes: Sequence[int], over: str | None) -> Answer:
-    """Record the kernel at each size and return what kvtrace says of all its outputs."""
+def _kvtrace_answer(
+    run: Callable[[Batch], Outputs], sizes: Sequence[int], over: str | None
+) -> Answer:
+    """Record the kernel at each size, and return kvtrace's answer for all outputs together."""
     with tempfile.TemporaryDirectory() as folder:
         with kvtrace.capture(folder, device="cpu", compile="ttir"):
             for size in sizes:
@@ -116,7 +118,7 @@ def _asked(run: Callable[[Batch], Outputs], sizes: Sequence[int], over: str | No
 
 
 def _same_bits(run: Callable[[Batch], Outputs]) -> bool:
-    """Say whether the watched row has the same bits in every batch that is tried."""
+    """Return whether the watched row has the same bits in every tried batch."""
     with in_fixed_order():
         values = {
             _bits(run(batch), batch.rows.index(WATCHED))
@@ -129,8 +131,8 @@ def _same_bits(run: Callable[[Batch], Outputs]) -> bool:
 def _batches(size: int) -> list[Batch]:
     places = sorted({0, size // 2, size - 1})
     return [
-        Batch((*others[:place], WATCHED, *others[place:]))
-        for place in places
+        Batch((*others[:position], WATCHED, *others[position:]))
+        for position in places
         for others in (tuple(range(1, size)), tuple(range(HUGE, HUGE + size - 1)))
     ]
 

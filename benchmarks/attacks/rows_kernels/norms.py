@@ -11,12 +11,12 @@ N = 20
 
 @triton.jit
 def _persistent_rms(x, w, y, M, N, eps, BLOCK: tl.constexpr):
-    at = tl.arange(0, BLOCK)
-    weight = tl.load(w + at, mask=at < N, other=0.0)
+    cols = tl.arange(0, BLOCK)
+    weight = tl.load(w + cols, mask=cols < N, other=0.0)
     for row in range(tl.program_id(0), M, tl.num_programs(0)):
-        value = tl.load(x + row * N + at, mask=at < N, other=0.0)
+        value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
         scale = tl.rsqrt(tl.sum(value * value) / N + eps)
-        tl.store(y + row * N + at, value * scale * weight, mask=at < N)
+        tl.store(y + row * N + cols, value * scale * weight, mask=cols < N)
 
 
 @case(right=True, why="a grid-stride loop over rows")
@@ -29,10 +29,10 @@ def persistent_rms(batch: Batch) -> Outputs:
 @triton.jit
 def _large_batch_epsilon(x, y, M, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
     eps = tl.where(M > 64, 1e-5, 1e-6)
-    tl.store(y + row * N + at, value * tl.rsqrt(tl.sum(value * value) / N + eps), mask=at < N)
+    tl.store(y + row * N + cols, value * tl.rsqrt(tl.sum(value * value) / N + eps), mask=cols < N)
 
 
 @case(right=False, why="another epsilon from 65 rows on, which no recorded launch has")
@@ -45,13 +45,13 @@ def large_batch_epsilon(batch: Batch) -> Outputs:
 @triton.jit
 def _tile_norm(x, y, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr, WHOLE: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    at = tl.arange(0, BLOCK)[None, :]
-    mask = (rows < M) & (at < N)
-    value = tl.load(x + rows * N + at, mask=mask, other=0.0)
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = (rows < M) & (cols < N)
+    value = tl.load(x + rows * N + cols, mask=mask, other=0.0)
     mean = tl.sum(value) / (ROWS * N) if WHOLE else (tl.sum(value, 1) / N)[:, None]
     centered = tl.where(mask, value - mean, 0.0)
     variance = (tl.sum(centered * centered, 1) / N)[:, None]
-    tl.store(y + rows * N + at, centered / tl.sqrt(variance + 1e-5), mask=mask)
+    tl.store(y + rows * N + cols, centered / tl.sqrt(variance + 1e-5), mask=mask)
 
 
 @case(right=True, why="a tile of four rows, each reduced alone")
@@ -72,8 +72,8 @@ def tile_mean(batch: Batch) -> Outputs:
 def _clamped_rows(x, y, M, N, LAST: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     read = tl.maximum(tl.minimum(rows, M - LAST), 0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + read[:, None] * N + at[None, :], mask=(at < N)[None, :], other=0.0)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + read[:, None] * N + cols[None, :], mask=(cols < N)[None, :], other=0.0)
     total = tl.sum(value, 1)
     tl.store(y + rows, total, mask=rows < M)
 
@@ -95,10 +95,10 @@ def clamped_too_early(batch: Batch) -> Outputs:
 @triton.jit
 def _weight_by_row(x, w, y, N, GROUPS, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    weight = tl.load(w + (row % GROUPS) * N + at, mask=at < N, other=0.0)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
-    tl.store(y + row * N + at, value * weight / tl.max(tl.abs(value)), mask=at < N)
+    cols = tl.arange(0, BLOCK)
+    weight = tl.load(w + (row % GROUPS) * N + cols, mask=cols < N, other=0.0)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
+    tl.store(y + row * N + cols, value * weight / tl.max(tl.abs(value)), mask=cols < N)
 
 
 @case(right=False, why="the weights of a row are chosen by its position")
@@ -120,15 +120,15 @@ def _online_softmax(x, y, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     largest, total = float("-inf"), 0.0
     for begin in range(0, N, BLOCK):
-        at = begin + tl.arange(0, BLOCK)
-        value = tl.load(x + row * N + at, mask=at < N, other=float("-inf"))
+        cols = begin + tl.arange(0, BLOCK)
+        value = tl.load(x + row * N + cols, mask=cols < N, other=float("-inf"))
         new = tl.maximum(largest, tl.max(value))
         total = total * tl.exp(largest - new) + tl.sum(tl.exp(value - new))
         largest = new
     for begin in range(0, N, BLOCK):
-        at = begin + tl.arange(0, BLOCK)
-        value = tl.load(x + row * N + at, mask=at < N, other=float("-inf"))
-        tl.store(y + row * N + at, tl.exp(value - largest) / total, mask=at < N)
+        cols = begin + tl.arange(0, BLOCK)
+        value = tl.load(x + row * N + cols, mask=cols < N, other=float("-inf"))
+        tl.store(y + row * N + cols, tl.exp(value - largest) / total, mask=cols < N)
 
 
 @case(right=False, why="the host takes smaller blocks for more than four rows")
@@ -150,8 +150,8 @@ def _integer_sum(x, y, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     total = tl.zeros((), tl.int32)
     for begin in range(0, N, BLOCK):
-        at = begin + tl.arange(0, BLOCK)
-        total += tl.sum(tl.load(x + row * N + at, mask=at < N, other=0))
+        cols = begin + tl.arange(0, BLOCK)
+        total += tl.sum(tl.load(x + row * N + cols, mask=cols < N, other=0))
     tl.store(y + row, total)
 
 
@@ -170,9 +170,9 @@ def _early_return(x, y, M, N, OWN: tl.constexpr, BLOCK: tl.constexpr):
     flag = tl.load(x + row * OWN * N)
     if flag > 0:
         return
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
-    tl.store(y + row * N + at, value - tl.sum(value), mask=at < N)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
+    tl.store(y + row * N + cols, value - tl.sum(value), mask=cols < N)
 
 
 @case(right=True, why="a program ends early by the row's own data")
@@ -194,9 +194,9 @@ def _flipped(x, y, M, N, BOTH: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     source = M - 1 - row
     target = source if BOTH else row
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + source * N + at, mask=at < N, other=0.0)
-    tl.store(y + target * N + at, value / tl.sum(value), mask=at < N)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + source * N + cols, mask=cols < N, other=0.0)
+    tl.store(y + target * N + cols, value / tl.sum(value), mask=cols < N)
 
 
 @case(right=True, why="programs take the rows from the last to the first")
@@ -216,9 +216,9 @@ def flipped_read(batch: Batch) -> Outputs:
 @triton.jit
 def _shuffled(x, y, M, N, BLOCK: tl.constexpr):
     row = (tl.program_id(0) * 7) % M
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
-    tl.store(y + row * N + at, value / tl.sum(value), mask=at < N)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
+    tl.store(y + row * N + cols, value / tl.sum(value), mask=cols < N)
 
 
 @case(right=False, why="at multiples of seven rows, most rows are not stored")
@@ -231,10 +231,10 @@ def shuffled_by_seven(batch: Batch) -> Outputs:
 @triton.jit
 def _neighbors(x, y, M, N, BLOCK: tl.constexpr):
     row = tl.program_id(0) ^ 1
-    at = tl.arange(0, BLOCK)
-    mask = (at < N) & (row < M)
-    value = tl.load(x + row * N + at, mask=mask, other=0.0)
-    tl.store(y + row * N + at, value / tl.sum(value), mask=mask)
+    cols = tl.arange(0, BLOCK)
+    mask = (cols < N) & (row < M)
+    value = tl.load(x + row * N + cols, mask=mask, other=0.0)
+    tl.store(y + row * N + cols, value / tl.sum(value), mask=mask)
 
 
 @case(right=True, why="programs of a pair exchange their rows; the grid is even")
@@ -254,10 +254,10 @@ def exchanged_pairs_odd(batch: Batch) -> Outputs:
 @triton.jit
 def _masked_by(x, y, rows, columns, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    mask = (at < columns) & (row < rows)
-    value = tl.load(x + row * N + at, mask=mask, other=0.0)
-    tl.store(y + row * N + at, value / tl.sum(tl.abs(value)), mask=mask)
+    cols = tl.arange(0, BLOCK)
+    mask = (cols < columns) & (row < rows)
+    value = tl.load(x + row * N + cols, mask=mask, other=0.0)
+    tl.store(y + row * N + cols, value / tl.sum(tl.abs(value)), mask=mask)
 
 
 @case(right=False, why="columns are masked by the number of rows, which mostly is larger")
@@ -270,10 +270,10 @@ def columns_by_rows(batch: Batch) -> Outputs:
 @triton.jit
 def _rows_by_columns(x, y, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    mask = (at < N) & (row < N)
-    value = tl.load(x + row * N + at, mask=mask, other=0.0)
-    tl.store(y + row * N + at, value / tl.sum(tl.abs(value)), mask=mask)
+    cols = tl.arange(0, BLOCK)
+    mask = (cols < N) & (row < N)
+    value = tl.load(x + row * N + cols, mask=mask, other=0.0)
+    tl.store(y + row * N + cols, value / tl.sum(tl.abs(value)), mask=mask)
 
 
 @case(right=False, why="rows are masked by the number of columns: row 20 is never stored")
@@ -286,10 +286,10 @@ def rows_by_columns(batch: Batch) -> Outputs:
 @triton.jit
 def _first_rows(x, y, M, N, LIMIT: tl.constexpr, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    at = tl.arange(0, BLOCK)[None, :]
-    mask = (rows < M) & (at < N)
-    value = tl.load(x + rows * N + at, mask=mask, other=0.0)
-    tl.store(y + rows * N + at, value * 0.5, mask=mask & (rows < LIMIT))
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = (rows < M) & (cols < N)
+    value = tl.load(x + rows * N + cols, mask=mask, other=0.0)
+    tl.store(y + rows * N + cols, value * 0.5, mask=mask & (rows < LIMIT))
 
 
 @case(right=False, why="rows from 24 on are not stored")
@@ -302,10 +302,10 @@ def first_rows_only(batch: Batch) -> Outputs:
 @triton.jit
 def _whole_tiles(x, y, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    at = tl.arange(0, BLOCK)[None, :]
-    mask = (tl.program_id(0) < M // ROWS) & (at < N)
-    value = tl.load(x + rows * N + at, mask=mask, other=0.0)
-    tl.store(y + rows * N + at, value * 0.5, mask=mask)
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = (tl.program_id(0) < M // ROWS) & (cols < N)
+    value = tl.load(x + rows * N + cols, mask=mask, other=0.0)
+    tl.store(y + rows * N + cols, value * 0.5, mask=mask)
 
 
 @case(right=False, why="tiles are counted by a quotient that is cut", recorded=(4, 8, 12))
@@ -319,9 +319,9 @@ def whole_tiles_only(batch: Batch) -> Outputs:
 def _tiles_of(x, y, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     if tl.program_id(0) < tl.cdiv(M, ROWS):
         rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-        at = tl.arange(0, BLOCK)[None, :]
-        value = tl.load(x + rows * N + at, mask=(rows < M) & (at < N), other=0.0)
-        tl.store(y + rows * N + at, value * 0.5, mask=(rows < M) & (at < N))
+        cols = tl.arange(0, BLOCK)[None, :]
+        value = tl.load(x + rows * N + cols, mask=(rows < M) & (cols < N), other=0.0)
+        tl.store(y + rows * N + cols, value * 0.5, mask=(rows < M) & (cols < N))
 
 
 @case(right=True, why="tiles are counted by a quotient that is rounded up", recorded=(4, 8, 12))
@@ -336,9 +336,9 @@ def _full_tiles(x, y, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     first = tl.program_id(0) * ROWS
     if first + ROWS <= M:
         rows = first + tl.arange(0, ROWS)[:, None]
-        at = tl.arange(0, BLOCK)[None, :]
-        value = tl.load(x + rows * N + at, mask=at < N, other=0.0)
-        tl.store(y + rows * N + at, tl.exp(value), mask=at < N)
+        cols = tl.arange(0, BLOCK)[None, :]
+        value = tl.load(x + rows * N + cols, mask=cols < N, other=0.0)
+        tl.store(y + rows * N + cols, tl.exp(value), mask=cols < N)
 
 
 @case(
@@ -353,10 +353,10 @@ def full_tiles_only(batch: Batch) -> Outputs:
 @triton.jit
 def _scaled_by_one(x, y, M, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
     one = tl.where(M > 0, 1.0, 2.0) * (M // M) * tl.minimum(M, 1)
-    tl.store(y + row * N + at, value * one, mask=at < N)
+    tl.store(y + row * N + cols, value * one, mask=cols < N)
 
 
 @case(right=True, why="a factor is made of the number of rows, and is one for all of them")
@@ -369,9 +369,9 @@ def factor_that_is_one(batch: Batch) -> Outputs:
 @triton.jit
 def _scaled_and_back(x, y, M, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
-    tl.store(y + row * N + at, value * M / M, mask=at < N)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
+    tl.store(y + row * N + cols, value * M / M, mask=cols < N)
 
 
 @case(right=False, why="a product and a quotient by the number of rows round")
@@ -384,11 +384,11 @@ def scaled_and_back(batch: Batch) -> Outputs:
 @triton.jit
 def _tile_max(x, y, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    at = tl.arange(0, BLOCK)[None, :]
-    mask = (rows < M) & (at < N)
-    value = tl.load(x + rows * N + at, mask=mask, other=float("-inf"))
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = (rows < M) & (cols < N)
+    value = tl.load(x + rows * N + cols, mask=mask, other=float("-inf"))
     powers = tl.exp(value - tl.max(value))
-    tl.store(y + rows * N + at, powers / tl.sum(powers, 1)[:, None], mask=mask)
+    tl.store(y + rows * N + cols, powers / tl.sum(powers, 1)[:, None], mask=mask)
 
 
 @case(right=False, why="softmax takes off the largest of a tile of rows")
@@ -401,12 +401,12 @@ def softmax_of_tile_maximum(batch: Batch) -> Outputs:
 @triton.jit
 def _slow_path(x, y, M, N, ROWS: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)[:, None]
-    at = tl.arange(0, BLOCK)[None, :]
-    mask = (rows < M) & (at < N)
-    value = tl.load(x + rows * N + at, mask=mask, other=0.0)
+    cols = tl.arange(0, BLOCK)[None, :]
+    mask = (rows < M) & (cols < N)
+    value = tl.load(x + rows * N + cols, mask=mask, other=0.0)
     if tl.max(value) > 10.0:
         value = tl.where(value > 10.0, 10.0, value)
-    tl.store(y + rows * N + at, value * 0.5, mask=mask)
+    tl.store(y + rows * N + cols, value * 0.5, mask=mask)
 
 
 @case(right=True, why="a branch that any row of the tile takes changes those rows only")
@@ -419,8 +419,8 @@ def slow_path_for_any(batch: Batch) -> Outputs:
 @triton.jit
 def _sum_of_row(x, y, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    tl.store(y + row, tl.sum(tl.load(x + row * N + at, mask=at < N, other=0.0)))
+    cols = tl.arange(0, BLOCK)
+    tl.store(y + row, tl.sum(tl.load(x + row * N + cols, mask=cols < N, other=0.0)))
 
 
 @case(right=False, why="num_warps follows the batch, and with it the order of the sum", read=True)

@@ -26,9 +26,9 @@ def _matmul(
     pid = tl.program_id(0)
     down, across = tl.cdiv(M, BM), tl.cdiv(N, 16)
     in_group = GROUP * across
-    first = pid // in_group * GROUP
-    height = min(down - first, GROUP)
-    pid_m = first + (pid % in_group) % height
+    first_row = pid // in_group * GROUP
+    height = min(down - first_row, GROUP)
+    pid_m = first_row + (pid % in_group) % height
     pid_n = (pid % in_group) // height
     rows = pid_m * BM + tl.arange(0, BM)
     if WRAP:
@@ -91,8 +91,8 @@ def _split_k(a, w, y, M, K, SMALL: tl.constexpr, BLOCK: tl.constexpr):
     for split in range(splits):
         part = 0.0
         for k in range(split * length, (split + 1) * length, BLOCK):
-            at = k + tl.arange(0, BLOCK)
-            part += tl.sum(tl.load(a + row * K + at) * tl.load(w + at))
+            cols = k + tl.arange(0, BLOCK)
+            part += tl.sum(tl.load(a + row * K + cols) * tl.load(w + cols))
         total += part
     tl.store(y + row, total)
 
@@ -185,8 +185,8 @@ def expert_gemv(batch: Batch) -> Outputs:
 def _expert_rank(experts, ranks, BLOCK: tl.constexpr):
     token = tl.program_id(0)
     mine = tl.load(experts + token)
-    at = tl.arange(0, BLOCK)
-    others = tl.load(experts + at, mask=at < token, other=-1)
+    cols = tl.arange(0, BLOCK)
+    others = tl.load(experts + cols, mask=cols < token, other=-1)
     tl.store(ranks + token, tl.sum((others == mine).to(tl.int32)))
 
 
@@ -201,9 +201,9 @@ def expert_rank(batch: Batch) -> Outputs:
 def _capacity(experts, counters, x, y, N, LIMIT: tl.constexpr, BLOCK: tl.constexpr):
     token = tl.program_id(0)
     place = tl.atomic_add(counters + tl.load(experts + token), 1)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + token * N + at, mask=at < N, other=0.0)
-    tl.store(y + token * N + at, tl.where(place < LIMIT, value, 0.0), mask=at < N)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + token * N + cols, mask=cols < N, other=0.0)
+    tl.store(y + token * N + cols, tl.where(place < LIMIT, value, 0.0), mask=cols < N)
 
 
 @case(right=False, why="tokens past an expert's capacity are dropped")
@@ -217,23 +217,23 @@ def expert_capacity(batch: Batch) -> Outputs:
 @triton.jit
 def _route(logits, weights, chosen, EXPERTS: tl.constexpr, TOP: tl.constexpr):
     token = tl.program_id(0)
-    at = tl.arange(0, EXPERTS)
-    value = tl.load(logits + token * EXPERTS + at)
+    cols = tl.arange(0, EXPERTS)
+    value = tl.load(logits + token * EXPERTS + cols)
     power = tl.exp(value - tl.max(value))
     share = power / tl.sum(power)
     for place in tl.static_range(TOP):
         best = tl.argmax(share, 0)
         tl.store(chosen + token * TOP + place, best)
         tl.store(weights + token * TOP + place, tl.max(share))
-        share = tl.where(at == best, -1.0, share)
+        share = tl.where(cols == best, -1.0, share)
 
 
 @case(right=True, why="the best two experts of each token")
 def route_top_two(batch: Batch) -> Outputs:
     logits, weights = batch.floats(8), batch.result(2)
-    chosen = batch.result(2, dtype=torch.int32)
-    _route[(batch.size,)](logits, weights, chosen, 8, 2)
-    return weights, chosen
+    experts = batch.result(2, dtype=torch.int32)
+    _route[(batch.size,)](logits, weights, experts, 8, 2)
+    return weights, experts
 
 
 PAGE, HEAD = 8, 16
@@ -254,8 +254,8 @@ def _decode(
     SPLIT: tl.constexpr,
 ):
     sequence = tl.program_id(0)
-    at = tl.arange(0, HEAD)
-    query = tl.load(q + sequence * HEAD + at) * SCALE
+    cols = tl.arange(0, HEAD)
+    query = tl.load(q + sequence * HEAD + cols) * SCALE
     length = tl.load(lengths + sequence)
     step: tl.constexpr = PAGE
     largest, total = float("-inf"), 0.0
@@ -266,7 +266,7 @@ def _decode(
         place = begin + tl.arange(0, PAGE)
         page = tl.load(table + sequence * PAGES + begin // PAGE)
         key = tl.load(
-            cache + page * PAGE * HEAD + tl.arange(0, PAGE)[:, None] * HEAD + at[None, :],
+            cache + page * PAGE * HEAD + tl.arange(0, PAGE)[:, None] * HEAD + cols[None, :],
             mask=(place < length)[:, None],
             other=0.0,
         )
@@ -279,16 +279,16 @@ def _decode(
         if begin >= half:
             sum_of_halves += result / total
             result = result * 0.5
-    tl.store(y + sequence * HEAD + at, (result + sum_of_halves) / total)
+    tl.store(y + sequence * HEAD + cols, (result + sum_of_halves) / total)
 
 
 def _paged(batch: Batch, split: bool) -> Outputs:
     pages = 4
-    own = batch.floats(pages, PAGE, HEAD, tag=2)
-    cache = own.flip(0).reshape(-1, PAGE, HEAD).contiguous()
+    row_pages = batch.floats(pages, PAGE, HEAD, tag=2)
+    cache = row_pages.flip(0).reshape(-1, PAGE, HEAD).contiguous()
     lengths = batch.integers(1, pages * PAGE + 1, tag=6)
-    first = torch.arange(batch.size - 1, -1, -1, device="cuda", dtype=torch.int32) * pages
-    table = first[:, None] + torch.arange(pages, device="cuda", dtype=torch.int32)[None, :]
+    first_page = torch.arange(batch.size - 1, -1, -1, device="cuda", dtype=torch.int32) * pages
+    table = first_page[:, None] + torch.arange(pages, device="cuda", dtype=torch.int32)[None, :]
     q, y = batch.floats(HEAD), batch.result(HEAD)
     _decode[(batch.size,)](
         q,
@@ -324,16 +324,16 @@ def _packed_sum(x, begins, y, LATER: tl.constexpr, ALIGN: tl.constexpr, BLOCK: t
     total = 0.0
     aligned = begin - begin % ALIGN
     for first in range(aligned, end, BLOCK):
-        at = first + tl.arange(0, BLOCK)
-        inside = (at >= begin) & (at < end)
-        total = total * 0.5 + tl.sum(tl.load(x + at, mask=inside, other=0.0))
+        cols = first + tl.arange(0, BLOCK)
+        mask = (cols >= begin) & (cols < end)
+        total = total * 0.5 + tl.sum(tl.load(x + cols, mask=mask, other=0.0))
     tl.store(y + sequence, total)
 
 
 def _packed(batch: Batch, later: int, align: int) -> Outputs:
     lengths = batch.integers(1, 30, tag=5).tolist()
-    data = batch.floats(30)
-    x = torch.cat([data[row, : lengths[row]] for row in range(batch.size)])
+    tokens = batch.floats(30)
+    x = torch.cat([tokens[row, : lengths[row]] for row in range(batch.size)])
     begins = torch.tensor([0, *lengths, 0], device="cuda").cumsum(0).to(torch.int32)
     y = batch.result()
     _packed_sum[(batch.size,)](x, begins, y, later, align, BLOCK=8)
@@ -360,15 +360,15 @@ def _packed_beyond(x, begins, y, size, BEFORE: tl.constexpr, BLOCK: tl.constexpr
     sequence = tl.program_id(0)
     begin = tl.load(begins + sequence)
     at = begin + tl.arange(0, BLOCK) - BEFORE
-    inside = (at >= 0) & (at < size)
-    tl.store(y + sequence, tl.sum(tl.load(x + at, mask=inside, other=0.0)))
+    mask = (at >= 0) & (at < size)
+    tl.store(y + sequence, tl.sum(tl.load(x + at, mask=mask, other=0.0)))
 
 
 def _packed_around(batch: Batch, before: int) -> Outputs:
     lengths = batch.integers(4, 30, tag=5).tolist()
-    data = batch.floats(30)
+    tokens = batch.floats(30)
     x = torch.zeros(4000, device="cuda")
-    x[: sum(lengths)] = torch.cat([data[row, : lengths[row]] for row in range(batch.size)])
+    x[: sum(lengths)] = torch.cat([tokens[row, : lengths[row]] for row in range(batch.size)])
     begins = torch.tensor([0, *lengths], device="cuda").cumsum(0).to(torch.int32)
     y = batch.result()
     _packed_beyond[(batch.size,)](x, begins, y, len(x), before, BLOCK=32 if not before else 4)
@@ -409,9 +409,9 @@ def _padded_count(tokens, lengths, y, longest, STRIDE, BLOCK: tl.constexpr):
     length = tl.load(lengths + sequence)
     total = tl.zeros((), tl.int32)
     for first in range(0, longest, BLOCK):
-        at = first + tl.arange(0, BLOCK)
-        token = tl.load(tokens + sequence * STRIDE + at, mask=at < length, other=0)
-        total += tl.sum(tl.where(at < length, token, 0))
+        cols = first + tl.arange(0, BLOCK)
+        token = tl.load(tokens + sequence * STRIDE + cols, mask=cols < length, other=0)
+        total += tl.sum(tl.where(cols < length, token, 0))
     tl.store(y + sequence, total)
 
 
@@ -432,13 +432,13 @@ def _rotate(x, cosines, sines, positions, y, LENGTH, MODE: tl.constexpr, HALF: t
         position = token % LENGTH
     else:
         position = tl.minimum(token, 7)
-    at = tl.arange(0, HALF)
-    cosine = tl.load(cosines + position * HALF + at)
-    sine = tl.load(sines + position * HALF + at)
-    low = tl.load(x + token * 2 * HALF + at)
-    high = tl.load(x + token * 2 * HALF + HALF + at)
-    tl.store(y + token * 2 * HALF + at, low * cosine - high * sine)
-    tl.store(y + token * 2 * HALF + HALF + at, high * cosine + low * sine)
+    cols = tl.arange(0, HALF)
+    cosine = tl.load(cosines + position * HALF + cols)
+    sine = tl.load(sines + position * HALF + cols)
+    low = tl.load(x + token * 2 * HALF + cols)
+    high = tl.load(x + token * 2 * HALF + HALF + cols)
+    tl.store(y + token * 2 * HALF + cols, low * cosine - high * sine)
+    tl.store(y + token * 2 * HALF + HALF + cols, high * cosine + low * sine)
 
 
 @case(right=True, why="each token's position is loaded")
@@ -466,10 +466,10 @@ def rotary_by_program(batch: Batch) -> Outputs:
 def _update_state(state, slots, x, y, HEAD: tl.constexpr):
     row = tl.program_id(0)
     slot = tl.load(slots + row)
-    at = tl.arange(0, HEAD)
-    new = tl.load(state + slot * HEAD + at) * 0.9 + tl.load(x + row * HEAD + at)
-    tl.store(state + slot * HEAD + at, new)
-    tl.store(y + row * HEAD + at, new * tl.sigmoid(new))
+    cols = tl.arange(0, HEAD)
+    new = tl.load(state + slot * HEAD + cols) * 0.9 + tl.load(x + row * HEAD + cols)
+    tl.store(state + slot * HEAD + cols, new)
+    tl.store(y + row * HEAD + cols, new * tl.sigmoid(new))
 
 
 @case(right=True, why="a state in a cache, at the row's slot")

@@ -12,16 +12,16 @@ N = 20
 @triton.jit
 def _quantize(x, q, scales, M, N, ROWS: tl.constexpr, WHOLE: tl.constexpr, BLOCK: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
-    at = tl.arange(0, BLOCK)
-    mask = (rows < M)[:, None] & (at < N)[None, :]
-    value = tl.load(x + rows[:, None] * N + at[None, :], mask=mask, other=0.0)
+    cols = tl.arange(0, BLOCK)
+    mask = (rows < M)[:, None] & (cols < N)[None, :]
+    value = tl.load(x + rows[:, None] * N + cols[None, :], mask=mask, other=0.0)
     largest = tl.max(tl.abs(value), 1)
     if WHOLE:
         largest = tl.zeros((ROWS,), tl.float32) + tl.max(largest)
     scale = tl.maximum(largest, 1e-8) / 127.0
     level = value / scale[:, None]
     rounded = tl.where(level >= 0, tl.floor(level + 0.5), tl.ceil(level - 0.5))
-    tl.store(q + rows[:, None] * N + at[None, :], rounded.to(tl.int8), mask=mask)
+    tl.store(q + rows[:, None] * N + cols[None, :], rounded.to(tl.int8), mask=mask)
     tl.store(scales + rows, scale, mask=rows < M)
 
 
@@ -45,15 +45,15 @@ def quantize_pairs(batch: Batch) -> Outputs:
 @triton.jit
 def _dropout(x, y, seed, seeds, N, MODE: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
     if MODE == "flat":
-        chance = tl.rand(seed, row * N + at)
+        chance = tl.rand(seed, row * N + cols)
     elif MODE == "column":
-        chance = tl.rand(seed, at)
+        chance = tl.rand(seed, cols)
     else:
-        chance = tl.rand(tl.load(seeds + row), at)
-    tl.store(y + row * N + at, tl.where(chance > 0.5, value * 2.0, 0.0), mask=at < N)
+        chance = tl.rand(tl.load(seeds + row), cols)
+    tl.store(y + row * N + cols, tl.where(chance > 0.5, value * 2.0, 0.0), mask=cols < N)
 
 
 def _dropped(batch: Batch, mode: str) -> Outputs:
@@ -80,9 +80,9 @@ def dropout_seeds(batch: Batch) -> Outputs:
 @triton.jit
 def _gumbel(logits, seeds, tokens, M, N, OWN: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(logits + row * N + at, mask=at < N, other=float("-inf"))
-    chance = tl.rand(tl.load(seeds + row), at) if OWN else tl.rand(tl.load(seeds), at * M + row)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(logits + row * N + cols, mask=cols < N, other=float("-inf"))
+    chance = tl.rand(tl.load(seeds + row), cols) if OWN else tl.rand(tl.load(seeds), cols * M + row)
     noise = -tl.log(-tl.log(tl.maximum(chance, 1e-7)))
     tl.store(tokens + row, tl.argmax(value + noise, 0))
 
@@ -157,8 +157,8 @@ def _cross_entropy(logits, labels, losses, factor, V, IGNORED: tl.constexpr, BLO
         return
     largest, total = float("-inf"), 0.0
     for begin in range(0, V, BLOCK):
-        at = begin + tl.arange(0, BLOCK)
-        value = tl.load(logits + row * V + at, mask=at < V, other=float("-inf"))
+        cols = begin + tl.arange(0, BLOCK)
+        value = tl.load(logits + row * V + cols, mask=cols < V, other=float("-inf"))
         new = tl.maximum(largest, tl.max(value))
         total = total * tl.exp(largest - new) + tl.sum(tl.exp(value - new))
         largest = new
@@ -186,9 +186,9 @@ def cross_entropy_mean(batch: Batch) -> Outputs:
 @triton.jit
 def _constant_factor(x, y, N, FACTOR: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
-    tl.store(y + row * N + at, value * FACTOR, mask=at < N)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
+    tl.store(y + row * N + cols, value * FACTOR, mask=cols < N)
 
 
 @case(right=False, why="a factor by the batch is compiled into each variant")
@@ -202,10 +202,10 @@ def constant_factor(batch: Batch) -> Outputs:
 def _embedding(ids, table, y, V, N, BLOCK: tl.constexpr):
     token = tl.program_id(0)
     index = tl.load(ids + token)
-    at = tl.arange(0, BLOCK)
-    inside = (index >= 0) & (index < V)
-    value = tl.load(table + index * N + at, mask=(at < N) & inside, other=0.0)
-    tl.store(y + token * N + at, value, mask=at < N)
+    cols = tl.arange(0, BLOCK)
+    mask = (index >= 0) & (index < V)
+    value = tl.load(table + index * N + cols, mask=(cols < N) & mask, other=0.0)
+    tl.store(y + token * N + cols, value, mask=cols < N)
 
 
 @case(right=True, why="a table's row by the token, zeros for tokens outside")
@@ -218,11 +218,11 @@ def embedding(batch: Batch) -> Outputs:
 @triton.jit
 def _hashed(x, y, N, OWN: tl.constexpr, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0)
-    key = value.to(tl.uint32) if OWN else (row * N + at).to(tl.uint32)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0)
+    key = value.to(tl.uint32) if OWN else (row * N + cols).to(tl.uint32)
     noise = ((key * 2654435761) >> 16) & 0xFF
-    tl.store(y + row * N + at, value + noise.to(tl.int32), mask=at < N)
+    tl.store(y + row * N + cols, value + noise.to(tl.int32), mask=cols < N)
 
 
 @case(right=True, why="noise by a hash of the row's own data")
@@ -328,16 +328,16 @@ def descriptor_shifted(batch: Batch) -> Outputs:
 
 @triton.jit(noinline=True)
 def _total(x, row, N, BLOCK: tl.constexpr):
-    at = tl.arange(0, BLOCK)
-    return tl.sum(tl.abs(tl.load(x + row * N + at, mask=at < N, other=0.0)))
+    cols = tl.arange(0, BLOCK)
+    return tl.sum(tl.abs(tl.load(x + row * N + cols, mask=cols < N, other=0.0)))
 
 
 @triton.jit
 def _with_function(x, y, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
-    tl.store(y + row * N + at, value / _total(x, row, N, BLOCK), mask=at < N)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
+    tl.store(y + row * N + cols, value / _total(x, row, N, BLOCK), mask=cols < N)
 
 
 @case(right=True, why="a function that is not inlined")
@@ -377,9 +377,9 @@ def sum_across_reshape(batch: Batch) -> Outputs:
 @triton.jit
 def _interleaved(x, y, N, HALF: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, 2 * HALF)
-    even, odd = tl.split(tl.reshape(tl.load(x + row * N + at), (HALF, 2)))
-    tl.store(y + row * N + at, tl.interleave(odd * 0.5, even - odd))
+    cols = tl.arange(0, 2 * HALF)
+    even, odd = tl.split(tl.reshape(tl.load(x + row * N + cols), (HALF, 2)))
+    tl.store(y + row * N + cols, tl.interleave(odd * 0.5, even - odd))
 
 
 @case(right=True, why="pairs of a row are split and joined")
@@ -391,10 +391,10 @@ def interleaved_pairs(batch: Batch) -> Outputs:
 
 @triton.jit
 def _negative_division(x, y, M, N, TRUNCATED: tl.constexpr, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK) - M * N
-    row = at // N + M if TRUNCATED else (at + M * N) // N
-    column = at + M * N - row * N
-    mask = (at < 0) & (column >= 0)
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK) - M * N
+    row = offsets // N + M if TRUNCATED else (offsets + M * N) // N
+    column = offsets + M * N - row * N
+    mask = (offsets < 0) & (column >= 0)
     value = tl.load(x + row * N + column, mask=mask, other=0.0)
     tl.store(y + row * N + column, value * 3.0, mask=mask)
 
@@ -418,12 +418,12 @@ def positive_division(batch: Batch) -> Outputs:
 @triton.jit
 def _inline(x, y, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
     half = tl.inline_asm_elementwise(
         "mul.f32 $0, $1, 0f3F000000;", "=f,f", [value], dtype=tl.float32, is_pure=True, pack=1
     )
-    tl.store(y + row * N + at, half, mask=at < N)
+    tl.store(y + row * N + cols, half, mask=cols < N)
 
 
 @case(right=True, why="inline assembly on each element", read=True)
@@ -436,10 +436,10 @@ def inline_assembly(batch: Batch) -> Outputs:
 @triton.jit
 def _previous_residual(x, y, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
-    at = tl.arange(0, BLOCK)
-    value = tl.load(x + row * N + at, mask=at < N, other=0.0)
-    before = tl.load(x + (row - 1) * N + at, mask=(at < N) & (row > 0), other=0.0)
-    tl.store(y + row * N + at, value - 1e-30 * before, mask=at < N)
+    cols = tl.arange(0, BLOCK)
+    value = tl.load(x + row * N + cols, mask=cols < N, other=0.0)
+    before = tl.load(x + (row - 1) * N + cols, mask=(cols < N) & (row > 0), other=0.0)
+    tl.store(y + row * N + cols, value - 1e-30 * before, mask=cols < N)
 
 
 @case(right=False, why="a tiny share of the row before, which random data do not show", read=True)

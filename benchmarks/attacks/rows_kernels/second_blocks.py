@@ -1,4 +1,4 @@
-"""Rows that share a program, a loop or a launch with others: a second stranger's kernels."""
+"""Kernels by a second author, in which rows share a program, a loop or a launch."""
 
 # ruff: noqa: SIM108 - kernels of one signature, written as authors do
 
@@ -14,7 +14,7 @@ N, WIDE = 24, 32
 
 
 def over_rows(kernel: Any, batch: Batch, tile: int = 1, **constexprs: Any) -> torch.Tensor:
-    """Launch a kernel of rows of floats, a program for each tile of rows."""
+    """Return a kernel's output for rows of floats, with one program per tile of rows."""
     x, out = batch.floats(N), batch.result(N)
     kernel[(triton.cdiv(batch.size, tile),)](x, out, batch.size, N, WIDE, **constexprs)
     return out
@@ -34,7 +34,7 @@ def persistent(x, out, M, N, WIDE: tl.constexpr, CARRIED: tl.constexpr):
 
 
 def persistently(batch: Batch, carried: bool) -> torch.Tensor:
-    """Launch the persistent kernel with at most four programs."""
+    """Return the persistent kernel's output, launched with at most four programs."""
     x, out = batch.floats(N), batch.result(N)
     persistent[(min(4, batch.size),)](x, out, batch.size, N, WIDE, carried)
     return out
@@ -54,15 +54,15 @@ def persistent_rows_stale_maximum(batch: Batch) -> Outputs:
 def quantized(x, out, M, N, WIDE: tl.constexpr, TOGETHER: tl.constexpr):
     rows = tl.program_id(0) * 4 + tl.arange(0, 4)
     cols = tl.arange(0, WIDE)
-    place = rows[:, None] * N + cols[None, :]
-    inside = (rows[:, None] < M) & (cols[None, :] < N)
-    value = tl.load(x + place, mask=inside, other=0.0)
+    offsets = rows[:, None] * N + cols[None, :]
+    mask = (rows[:, None] < M) & (cols[None, :] < N)
+    value = tl.load(x + offsets, mask=mask, other=0.0)
     largest = tl.max(tl.abs(value), axis=1)
     if TOGETHER:
         largest = tl.zeros_like(largest) + tl.max(largest)
     scale = largest / 127.0 + 1e-10
     small = (value / scale[:, None]).to(tl.int8)
-    tl.store(out + place, small.to(tl.float32) * scale[:, None], mask=inside)
+    tl.store(out + offsets, small.to(tl.float32) * scale[:, None], mask=mask)
 
 
 @case(right=True, why="a scale for each row of the block")
@@ -79,10 +79,10 @@ def quantized_by_block(batch: Batch) -> Outputs:
 def scanned(x, out, M, N, WIDE: tl.constexpr, AXIS: tl.constexpr):
     rows = tl.program_id(0) * 4 + tl.arange(0, 4)
     cols = tl.arange(0, WIDE)
-    place = rows[:, None] * N + cols[None, :]
-    inside = (rows[:, None] < M) & (cols[None, :] < N)
-    value = tl.load(x + place, mask=inside, other=0.0)
-    tl.store(out + place, tl.cumsum(value, axis=AXIS), mask=inside)
+    offsets = rows[:, None] * N + cols[None, :]
+    mask = (rows[:, None] < M) & (cols[None, :] < N)
+    value = tl.load(x + offsets, mask=mask, other=0.0)
+    tl.store(out + offsets, tl.cumsum(value, axis=AXIS), mask=mask)
 
 
 @case(right=True, why="a scan along each row")
@@ -99,17 +99,17 @@ def scan_of_rows(batch: Batch) -> Outputs:
 def sorted_block(x, out, M, N: tl.constexpr, DOWN: tl.constexpr):
     rows = tl.program_id(0) * 4 + tl.arange(0, 4)
     cols = tl.arange(0, N)
-    place = rows[:, None] * N + cols[None, :]
-    value = tl.load(x + place, mask=rows[:, None] < M, other=float("inf"))
+    offsets = rows[:, None] * N + cols[None, :]
+    value = tl.load(x + offsets, mask=rows[:, None] < M, other=float("inf"))
     if DOWN:
         value = tl.trans(tl.sort(tl.trans(value)))
     else:
         value = tl.sort(value)
-    tl.store(out + place, value, mask=rows[:, None] < M)
+    tl.store(out + offsets, value, mask=rows[:, None] < M)
 
 
 def sort_block(batch: Batch, down: bool) -> torch.Tensor:
-    """Sort blocks of four rows of eight."""
+    """Return blocks of four rows of eight numbers, sorted down columns or along rows."""
     x, out = batch.floats(8), batch.result(8)
     sorted_block[(triton.cdiv(batch.size, 4),)](x, out, batch.size, 8, down)
     return out
@@ -129,20 +129,20 @@ def sort_across_rows(batch: Batch) -> Outputs:
 def batch_norm(x, mean, out, M, N, WIDE: tl.constexpr, TRAINING: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, WIDE)
-    inside = cols < N
-    value = tl.load(x + row * N + cols, mask=inside, other=0.0)
+    mask = cols < N
+    value = tl.load(x + row * N + cols, mask=mask, other=0.0)
     if TRAINING:
         center = tl.zeros([WIDE], tl.float32)
         for other in range(M):
-            center += tl.load(x + other * N + cols, mask=inside, other=0.0)
+            center += tl.load(x + other * N + cols, mask=mask, other=0.0)
         center /= M
     else:
-        center = tl.load(mean + cols, mask=inside, other=0.0)
-    tl.store(out + row * N + cols, value - center, mask=inside)
+        center = tl.load(mean + cols, mask=mask, other=0.0)
+    tl.store(out + row * N + cols, value - center, mask=mask)
 
 
 def normed_over_batch(batch: Batch, training: bool) -> torch.Tensor:
-    """Subtract a mean for each column."""
+    """Return rows minus each column's mean, of the batch if `training`."""
     x, out = batch.floats(N), batch.result(N)
     batch_norm[(batch.size,)](x, shared(N), out, batch.size, N, WIDE, training)
     return out
@@ -171,7 +171,7 @@ def refined(x, out, M, TILE: tl.constexpr):
 
 
 def refine(batch: Batch, tile: int) -> torch.Tensor:
-    """Compute square roots by Newton's method until a tile has converged."""
+    """Return square roots by Newton's method, iterated until all rows of a tile converge."""
     x, out = batch.floats(), batch.result()
     refined[(triton.cdiv(batch.size, tile),)](x, out, batch.size, tile)
     return out
@@ -190,14 +190,14 @@ def newton_of_a_tile(batch: Batch) -> Outputs:
 @triton.jit
 def flat_bias(x, bias, out, count, N, BLOCK: tl.constexpr, BY_LANE: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
-    place = tl.program_id(0) * BLOCK + lanes
-    column = lanes % N if BY_LANE else place % N
-    value = tl.load(x + place, mask=place < count) + tl.load(bias + column)
-    tl.store(out + place, value * tl.sigmoid(value), mask=place < count)
+    offsets = tl.program_id(0) * BLOCK + lanes
+    column = lanes % N if BY_LANE else offsets % N
+    value = tl.load(x + offsets, mask=offsets < count) + tl.load(bias + column)
+    tl.store(out + offsets, value * tl.sigmoid(value), mask=offsets < count)
 
 
 def flatly(batch: Batch, by_lane: bool) -> torch.Tensor:
-    """Launch one program for 32 numbers of rows of 24."""
+    """Return the output of programs for 32 numbers each, while rows have 24."""
     x, out = batch.floats(N), batch.result(N)
     grid = (triton.cdiv(batch.size * N, 32),)
     flat_bias[grid](x, shared(N), out, batch.size * N, N, 32, by_lane)
@@ -216,9 +216,9 @@ def flat_silu_bias_by_lane(batch: Batch) -> Outputs:
 
 @triton.jit
 def flat_maximum(x, out, count, BLOCK: tl.constexpr):
-    place = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    value = tl.load(x + place, mask=place < count, other=-float("inf"))
-    tl.store(out + place, value - tl.max(value), mask=place < count)
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + offsets, mask=offsets < count, other=-float("inf"))
+    tl.store(out + offsets, value - tl.max(value), mask=offsets < count)
 
 
 @case(right=False, why="a block of 32 flat numbers has its maximum subtracted, rows have 24")
@@ -239,8 +239,8 @@ def flat_block_is_a_row(batch: Batch) -> Outputs:
 def exchanged(x, out, M, N, WIDE: tl.constexpr):
     row = tl.program_id(0) ^ 1
     cols = tl.arange(0, WIDE)
-    inside = (cols < N) & (row < M)
-    tl.store(out + row * N + cols, tl.exp(tl.load(x + row * N + cols, mask=inside)), mask=inside)
+    mask = (cols < N) & (row < M)
+    tl.store(out + row * N + cols, tl.exp(tl.load(x + row * N + cols, mask=mask)), mask=mask)
 
 
 @case(right=False, why="neighbors are exchanged, and the last of an odd number is not stored")
@@ -259,15 +259,15 @@ def neighbors_exchanged_in_pairs(batch: Batch) -> Outputs:
 def products_of_rows(x, w, out, M, N: tl.constexpr, OWN: tl.constexpr):
     rows = tl.program_id(0) * 16 + tl.arange(0, 16)
     cols = tl.arange(0, N)
-    inside = rows[:, None] < M
-    a = tl.load(x + rows[:, None] * N + cols[None, :], mask=inside, other=0.0)
+    mask = rows[:, None] < M
+    a = tl.load(x + rows[:, None] * N + cols[None, :], mask=mask, other=0.0)
     b = tl.load(w + cols[:, None] * 16 + tl.arange(0, 16)[None, :])
     scores = tl.dot(a, b if OWN else tl.trans(a), input_precision="ieee")
-    tl.store(out + rows[:, None] * 16 + tl.arange(0, 16)[None, :], scores, mask=inside)
+    tl.store(out + rows[:, None] * 16 + tl.arange(0, 16)[None, :], scores, mask=mask)
 
 
 def products(batch: Batch, own: bool) -> torch.Tensor:
-    """Multiply tiles of rows with weights, or with themselves."""
+    """Return products of tiles of rows with weights, or with the tile itself."""
     x, out = batch.floats(16), batch.result(16)
     grid = (triton.cdiv(batch.size, 16),)
     products_of_rows[grid](x, shared(16, 16), out, batch.size, 16, own)
@@ -294,7 +294,7 @@ def masked_by_data(x, gate, out, M, N, WIDE: tl.constexpr, SHIFT: tl.constexpr):
 
 
 def gated(batch: Batch, shift: int) -> torch.Tensor:
-    """Store rows whose gate is open."""
+    """Return an output in which only rows with an open gate, that of row + `shift`, are stored."""
     x, gate, out = batch.floats(N), batch.floats(tag=3), batch.result(N)
     masked_by_data[(batch.size,)](x, gate, out, batch.size, N, WIDE, shift)
     return out

@@ -1,4 +1,4 @@
-"""What a launch chooses by its batch: splits, seeds, options. A second stranger's kernels."""
+"""Kernels by a second author, whose splits, seeds or options depend on the batch."""
 
 # ruff: noqa: ARG001 - kernels of one signature, written as authors do
 
@@ -14,7 +14,7 @@ K, N, WIDE = 64, 24, 32
 
 
 def of_rows(kernel: Any, batch: Batch, *numbers: float, **options: Any) -> torch.Tensor:
-    """Launch a program for each row of 64 numbers, with a result for each row."""
+    """Return a kernel's result per row of 64 numbers, with one program per row."""
     x, out = batch.floats(K), batch.result()
     kernel[(batch.size,)](x, out, batch.size, *numbers, **options)
     return out
@@ -47,9 +47,9 @@ def chunked_sum(x, out, M, chunk, K: tl.constexpr, BY_ROWS: tl.constexpr):
     step = tl.minimum(K, 4 * tl.cdiv(M, 4)) if BY_ROWS else chunk
     total = 0.0
     for begin in range(0, K, step):
-        place = begin + tl.arange(0, K)
-        inside = (place < begin + step) & (place < K)
-        total += tl.sum(tl.load(x + row * K + place, mask=inside, other=0.0))
+        cols = begin + tl.arange(0, K)
+        mask = (cols < begin + step) & (cols < K)
+        total += tl.sum(tl.load(x + row * K + cols, mask=mask, other=0.0))
     tl.store(out + row, total)
 
 
@@ -79,7 +79,7 @@ def atomic_parts(x, out, K: tl.constexpr, PART: tl.constexpr, LARGEST: tl.conste
 
 
 def atomically(batch: Batch, dtype: torch.dtype, largest: bool) -> torch.Tensor:
-    """Have four programs update each row's result."""
+    """Return each row's result after atomic updates by four programs."""
     x = batch.floats(K) if dtype == torch.float32 else batch.integers(0, 99, K)
     out = torch.full((batch.size,), -9 if largest else 0, device="cuda", dtype=dtype)
     atomic_parts[(batch.size, 4)](x, out, K, 16, largest)
@@ -135,7 +135,7 @@ def dropped(x, seeds, out, M, N, WIDE: tl.constexpr, HOW: tl.constexpr):
 
 
 def drop(batch: Batch, how: int) -> torch.Tensor:
-    """Launch a dropout."""
+    """Return rows after a dropout of the kind `how`."""
     x, seeds, out = batch.floats(N), batch.integers(0, 10**6), batch.result(N)
     dropped[(batch.size,)](x, seeds, out, batch.size, N, WIDE, how)
     return out
@@ -243,17 +243,17 @@ def sum_in_a_type_by_rows(batch: Batch) -> Outputs:
 def even_rows(x, out, M, N, WIDE: tl.constexpr, EVEN: tl.constexpr, OTHER: tl.constexpr):
     rows = tl.program_id(0) * 4 + tl.arange(0, 4)
     cols = tl.arange(0, WIDE)
-    place = rows[:, None] * N + cols[None, :]
+    offsets = rows[:, None] * N + cols[None, :]
     if EVEN:
-        value = tl.load(x + place, mask=cols[None, :] < N, other=0.0)
+        value = tl.load(x + offsets, mask=cols[None, :] < N, other=0.0)
     else:
-        inside = (rows[:, None] < M) & (cols[None, :] < N)
-        value = tl.load(x + place, mask=inside, other=OTHER)
+        mask = (rows[:, None] < M) & (cols[None, :] < N)
+        value = tl.load(x + offsets, mask=mask, other=OTHER)
     tl.store(out + rows, tl.sum(value, axis=1), mask=rows < M)
 
 
 def evenly(batch: Batch, other: float) -> torch.Tensor:
-    """Leave out the mask of rows where they fill all tiles."""
+    """Return the output of a kernel without a mask of rows if rows fill all tiles."""
     x, out = batch.floats(N), batch.result()
     grid = (triton.cdiv(batch.size, 4),)
     even_rows[grid](x, out, batch.size, N, WIDE, batch.size % 4 == 0, other)
@@ -287,7 +287,7 @@ def tiled_product(
 
 
 def tiled(batch: Batch, rows: int, deep: int, precision: str = "ieee") -> torch.Tensor:
-    """Multiply rows of 64 with weights."""
+    """Return rows of 64 numbers times weights, in tiles of `rows` by `deep`."""
     x, out = batch.floats(K), batch.result(16)
     grid = (triton.cdiv(batch.size, rows),)
     tiled_product[grid](x, shared(K, 16), out, batch.size, K, rows, deep, precision)
@@ -328,9 +328,9 @@ def halves_of_rows(batch: Batch) -> Outputs:
 @triton.jit
 def grouped(x, out, M, K: tl.constexpr, GROUP: tl.constexpr):
     tiles = tl.num_programs(0) // 2
-    first = tl.program_id(0) // (2 * GROUP) * GROUP
-    size = tl.minimum(tiles - first, GROUP)
-    row = first + tl.program_id(0) % (2 * GROUP) % size
+    first_row = tl.program_id(0) // (2 * GROUP) * GROUP
+    size = tl.minimum(tiles - first_row, GROUP)
+    row = first_row + tl.program_id(0) % (2 * GROUP) % size
     half = tl.program_id(0) % (2 * GROUP) // size
     cols = half * (K // 2) + tl.arange(0, K // 2)
     tl.store(out + row * 2 + half, tl.sum(tl.load(x + row * K + cols)))

@@ -1,4 +1,4 @@
-"""Rows whose data tables find: caches, packed sequences, experts. A second stranger's kernels."""
+"""Kernels by a second author that find rows by tables: caches, packed sequences, experts."""
 
 # ruff: noqa: ARG001 - kernels of one signature, written as authors do
 
@@ -29,11 +29,11 @@ def paged(
 
 
 def from_pages(batch: Batch, transposed: bool, neighbor: int) -> torch.Tensor:
-    """Average the pages of each row; its blocks lie anywhere in the cache."""
-    data = batch.floats(PAGES, PAGE, N)
+    """Return each row's mean over its pages, which lie anywhere in the cache."""
+    pages = batch.floats(PAGES, PAGE, N)
     order = torch.randperm(batch.size * PAGES, generator=torch.Generator().manual_seed(5))
     cache = torch.empty(batch.size * PAGES, PAGE, N, device="cuda")
-    cache[order] = data.view(-1, PAGE, N)
+    cache[order] = pages.view(-1, PAGE, N)
     table = order.to("cuda", torch.int32).view(batch.size, PAGES)
     if transposed:
         table = table.t().contiguous().t()
@@ -61,7 +61,7 @@ def pages_of_the_next_row(batch: Batch) -> Outputs:
 
 
 def packed(batch: Batch) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return tokens of sequences one after the other, and where each begins."""
+    """Return the sequences' tokens one after the other, and the start index of each sequence."""
     lengths = batch.integers(1, 20, tag=2)
     data = batch.floats(20)
     tokens = torch.cat(
@@ -84,8 +84,8 @@ def packed_sum(tokens, begins, out, M, HOW: tl.constexpr):
             total += tl.load(tokens + first + lanes, mask=first + lanes < end, other=0.0)
     elif HOW == 1:
         for first in range(0, end - begin, 8):
-            inside = first + lanes < end - begin
-            total += tl.load(tokens + begin + first + lanes, mask=inside, other=0.0)
+            mask = first + lanes < end - begin
+            total += tl.load(tokens + begin + first + lanes, mask=mask, other=0.0)
     elif HOW == 2:
         for first in range(begin, end, 8):
             total += tl.load(tokens + first + lanes)
@@ -99,7 +99,7 @@ def packed_sum(tokens, begins, out, M, HOW: tl.constexpr):
 
 
 def of_packed(batch: Batch, how: int) -> torch.Tensor:
-    """Average each sequence."""
+    """Return each sequence's mean, computed by the variant `how` of the kernel."""
     tokens, begins = packed(batch)
     out = batch.result()
     packed_sum[(batch.size,)](tokens, begins, out, batch.size, how)
@@ -135,18 +135,18 @@ def mean_from_one_token_before(batch: Batch) -> Outputs:
 def expert(x, experts, weights, out, M, N: tl.constexpr, ROWS: tl.constexpr, FIRST: tl.constexpr):
     rows = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
     cols = tl.arange(0, N)
-    inside = rows[:, None] < M
+    mask = rows[:, None] < M
     if FIRST:
         chosen = tl.load(experts + tl.program_id(0) * ROWS + tl.zeros([ROWS], tl.int32))
     else:
         chosen = tl.load(experts + rows, mask=rows < M, other=0)
-    value = tl.load(x + rows[:, None] * N + cols[None, :], mask=inside, other=0.0)
+    value = tl.load(x + rows[:, None] * N + cols[None, :], mask=mask, other=0.0)
     weight = tl.load(weights + chosen[:, None] * N + cols[None, :])
     tl.store(out + rows, tl.sum(value * weight, axis=1), mask=rows < M)
 
 
 def by_expert(batch: Batch, first: bool) -> torch.Tensor:
-    """Multiply each row with its expert's weights."""
+    """Return each row times its expert's weights."""
     x, experts, out = batch.floats(N), batch.integers(0, 5), batch.result()
     grid = (triton.cdiv(batch.size, 4),)
     expert[grid](x, experts, shared(5, N), out, batch.size, N, 4, first)
@@ -177,7 +177,7 @@ def rotated(x, positions, table, out, M, N: tl.constexpr, OWN: tl.constexpr):
 
 
 def rotate(batch: Batch, own: bool) -> torch.Tensor:
-    """Rotate each row by a position."""
+    """Return each row rotated by its own position, or (not `own`) by its index modulo 32."""
     x, positions, out = batch.floats(N), batch.integers(0, 32), batch.result(N)
     rotated[(batch.size,)](x, positions, shared(32, N), out, batch.size, N, own)
     return out
@@ -231,7 +231,7 @@ def label_loss(x, labels, out, M, N: tl.constexpr, MEAN: tl.constexpr):
 
 
 def losses(batch: Batch, mean: bool) -> torch.Tensor:
-    """Compute cross entropies; labels of -1 are ignored."""
+    """Return each row's cross entropy, or the mean; labels of -1 are ignored."""
     x, labels, out = batch.floats(N), batch.integers(-1, N), batch.result()
     label_loss[(batch.size,)](x, labels, out, batch.size, N, mean)
     return out
@@ -283,7 +283,7 @@ def attended(q, keys, positions, out, M, N: tl.constexpr, KEYS: tl.constexpr, HO
 
 
 def attend(batch: Batch, how: int) -> torch.Tensor:
-    """Attend to 32 keys that all rows share."""
+    """Return attention of each row to 32 keys that all rows share."""
     q, positions, out = batch.floats(N), batch.integers(0, 32), batch.result(N)
     attended[(batch.size,)](q, shared(32, N), positions, out, batch.size, N, 32, how)
     return out

@@ -1,4 +1,4 @@
-"""Questions to `kvtrace sizes`: a range of sizes, its truth by a model, and the answer.
+"""Cases for `kvtrace sizes`: a range of sizes, a model of the truth, and kvtrace's answer.
 
 A model is the kernel's address arithmetic once more in NumPy, with integers that wrap at 32 bits.
 It gets numbers alone (scalars, extents, the grid), so that it is evaluated at sizes that no tensor
@@ -32,14 +32,14 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a launch, which is allocated only where the launch is recorded."""
+    """Description of a tensor of a launch, allocated only if the launch is recorded."""
 
     shape: tuple[int, ...]
     dtype: torch.dtype = torch.int8
     values: Sequence[int] | None = None
 
-    def made(self) -> torch.Tensor:
-        """Return a tensor of zeros, or of the values."""
+    def to_torch(self) -> torch.Tensor:
+        """Return a new torch tensor with the described values, or with zeros."""
         if self.values is None:
             return torch.zeros(self.shape, dtype=self.dtype)
         return torch.tensor(self.values, dtype=self.dtype).reshape(self.shape)
@@ -54,25 +54,25 @@ class Launch:
     constants: Mapping[str, Any] = field(default_factory=dict)
 
     def numbers(self) -> Numbers:
-        """Return scalars, extents and the grid by kvtrace's names."""
-        found = dict(zip(("grid_x", "grid_y", "grid_z"), (*self.grid, 1, 1)[:3], strict=True))
+        """Return the launch's scalars, extents and grid by the names of kvtrace."""
+        numbers = dict(zip(("grid_x", "grid_y", "grid_z"), (*self.grid, 1, 1)[:3], strict=True))
         for name, value in self.arguments.items():
             if isinstance(value, Tensor):
-                found |= {
+                numbers |= {
                     f"{name}.shape[{axis}]": extent for axis, extent in enumerate(value.shape)
                 }
             elif isinstance(value, int):
-                found[name] = value
-        return found
+                numbers[name] = value
+        return numbers
 
 
 def some(count: int) -> Array:
-    """Return 0 … count - 1, or their ends, middles and neighbors of powers of two."""
+    """Return 0 … count - 1; if many, only ends, middles and neighbors of powers of two."""
     return between(0, count - 1)
 
 
 def between(low: int, high: int) -> Array:
-    """Return the integers of a range, or its ends, middles and neighbors of powers of two."""
+    """Return low … high; if many, only ends, middles and neighbors of powers of two."""
     if high - low < _SHOWN:
         return np.arange(low, high + 1, dtype=np.int64)
     ends = [*range(low, low + 40), *range(high - 40, high + 1)]
@@ -90,7 +90,7 @@ def _few(count: int) -> list[int]:
 
 
 class Evaluation:
-    """The arithmetic of one launch: numbers in, reasons why it is bad out."""
+    """Arithmetic of one launch: from its numbers to the reasons for which it is bad."""
 
     def __init__(self, numbers: Mapping[str, int]) -> None:
         self._numbers = numbers
@@ -100,22 +100,22 @@ class Evaluation:
         return self._numbers[name]
 
     def extent(self, tensor: str) -> int:
-        """Return the elements of a contiguous tensor."""
-        found = [
+        """Return the number of elements of a contiguous tensor."""
+        extents = [
             extent for name, extent in self._numbers.items() if name.startswith(f"{tensor}.shape[")
         ]
-        return int(np.prod(np.array(found, dtype=object)))
+        return int(np.prod(np.array(extents, dtype=object)))
 
     def programs(self, axis: str = "grid_x") -> Array:
-        """Return program ids of an axis, as a column."""
+        """Return the program ids of a grid axis as a column, sampled if many."""
         return some(self[axis])[:, None]
 
     def few(self, axis: str) -> list[int]:
-        """Return program ids of an axis: of many, the ends and a few between."""
+        """Return the program ids of a grid axis; if many, only the ends and a few between."""
         return _few(self[axis])
 
     def i32(self, value: "Array | int") -> Array:
-        """Return integers as 32 bits hold them, and note whether one wraps."""
+        """Return integers wrapped to 32 bits, and add a reason if one wraps."""
         ideal = np.asarray(value, dtype=np.int64)
         wrapped = (ideal + 2**31) % 2**32 - 2**31
         if (wrapped != ideal).any():
@@ -123,13 +123,13 @@ class Evaluation:
         return wrapped
 
     def access(self, tensor: str, offset: "Array | int", mask: "Array | bool" = True) -> None:
-        """Note an access that is outside of its tensor."""
-        at = np.asarray(offset, dtype=np.int64)
-        if (((at < 0) | (at >= self.extent(tensor))) & mask).any():
+        """Add a reason if an access, where its mask is on, is outside of its tensor."""
+        offsets = np.asarray(offset, dtype=np.int64)
+        if (((offsets < 0) | (offsets >= self.extent(tensor))) & mask).any():
             self.reasons.add(f"outside {tensor}")
 
     def trips(self, first: int, end: int, step: int) -> Iterator[int]:
-        """Yield a loop's counters (some of them), and note what its end does to 32 bits."""
+        """Yield a loop's counters, sampled if many; add a reason if the last wraps 32 bits."""
         if first >= end:
             return
         if step <= 0:
@@ -146,7 +146,7 @@ Model = Callable[[Evaluation], None]
 
 @dataclass(frozen=True)
 class Question:
-    """A range of a quantity, with the launches that were recorded and the family of launches."""
+    """A range of sizes, with the recorded sizes, the launch at a size, and a model of the truth."""
 
     kernel: Any
     launch: Callable[[int], Launch]
@@ -157,7 +157,7 @@ class Question:
     recorded: Sequence[int]
 
     def reasons(self, numbers: Mapping[str, int]) -> set[str]:
-        """Return why a launch of these numbers is bad; empty where it is not."""
+        """Return the reasons for which a launch with these numbers is bad; empty if it is not."""
         if any(numbers[f"grid_{axis}"] == 0 for axis in "xyz"):
             return set()
         evaluation = Evaluation(numbers)
@@ -166,7 +166,7 @@ class Question:
         return evaluation.reasons
 
     def right(self) -> bool:
-        """Return whether no size of the range is bad."""
+        """Return whether no sampled size of the range is bad."""
         sizes = between(self.low, self.high).tolist()
         return not any(self.reasons(self.launch(size).numbers()) for size in sizes)
 
@@ -174,38 +174,38 @@ class Question:
         with kvtrace.capture(folder):
             for size in self.recorded:
                 launch = self.launch(size)
-                made = {
-                    name: value.made() if isinstance(value, Tensor) else value
+                to_torch = {
+                    name: value.to_torch() if isinstance(value, Tensor) else value
                     for name, value in launch.arguments.items()
                 }
-                self.kernel[launch.grid](**made, **launch.constants)
+                self.kernel[launch.grid](**to_torch, **launch.constants)
 
     def ask(self) -> Answer:
-        """Return kvtrace's answer for the range: a false one where rows contradict the model."""
+        """Return kvtrace's answer for the range, or the false one if rows contradict the model."""
         with tempfile.TemporaryDirectory() as folder:
             self._record(folder)
             rows = _sizes(folder)
-            asked = [
+            arguments = [
                 row
                 for variant in rows
                 for row in variant["envelope"]
                 if row["quantity"] == self.quantity
             ]
-            contradicted = [self._contradicted(row) for row in asked]  # all are printed
+            contradicted = [self._contradicted(row) for row in arguments]  # all are printed
             if any(contradicted):
                 return Answer.NO if self.right() else Answer.YES
-            answers = [self._of_row(row) for row in asked]
+            answers = [self._answer_of_row(row) for row in arguments]
             for size in {self.low, self.high}:
                 answers += [
-                    self._of_point(variant["at"], size)
+                    self._answer_at_point(variant["at"], size)
                     for variant in _sizes(folder, f"{self.quantity}={size}")
                 ]
         if Answer.NO in answers:
             return Answer.NO
         return Answer.YES if Answer.YES in answers else Answer.UNKNOWN
 
-    def _at(self, row: Mapping[str, Any], size: int) -> Numbers | None:
-        """Return the numbers of the launch that a row describes at a size; None: not readable."""
+    def _numbers_at_size(self, row: Mapping[str, Any], size: int) -> Numbers | None:
+        """Return the numbers of a row's launch at a size; None if an expression is not readable."""
         numbers = self.launch(row["recorded"]).numbers()
         changed = {row["quantity"]: size}
         for equation in row["along"]:
@@ -219,22 +219,22 @@ class Question:
         return numbers | changed if set(changed) <= set(numbers) else None
 
     def _same_family(self, row: Mapping[str, Any], size: int) -> bool:
-        numbers = self._at(row, size)
+        numbers = self._numbers_at_size(row, size)
         return numbers == self.launch(size).numbers()
 
-    def _of_row(self, row: Mapping[str, Any]) -> Answer:
+    def _answer_of_row(self, row: Mapping[str, Any]) -> Answer:
         if not all(self._same_family(row, size) for size in (self.low, self.high)):
             print(f"  another family: {row['along']}")
             return Answer.UNKNOWN
         if any(self.low <= size <= self.high for size in _bad(row)):
             return Answer.NO
         if row["low"] is None or not row["low"] <= self.low <= self.high <= row["high"]:
-            known = ("kind", "low", "high", "reason", "what", "below")
-            print("  unknown:", *(row[each] for each in known))
+            fields = ("kind", "low", "high", "reason", "what", "below")
+            print("  unknown:", *(row[field] for field in fields))
             return Answer.UNKNOWN
         return Answer.YES
 
-    def _of_point(self, point: Mapping[str, Any] | None, size: int) -> Answer:
+    def _answer_at_point(self, point: Mapping[str, Any] | None, size: int) -> Answer:
         if point and any(verdict["verdict"] == "violation" for verdict in point["verdicts"]):
             row = {"quantity": self.quantity, "along": point["along"]}
             if not any(self._same_family({**row, "recorded": n}, size) for n in self.recorded):
@@ -243,36 +243,36 @@ class Question:
         return Answer.UNKNOWN
 
     def _contradicted(self, row: Mapping[str, Any]) -> bool:
-        """Print a row's first claim that the model contradicts; return whether there is one."""
-        for size, wanted in self._claims(row):
-            numbers = self._at(row, size)
+        """Return whether the model contradicts a claim of a row; print the first such claim."""
+        for size, claimed in self._claims(row):
+            numbers = self._numbers_at_size(row, size)
             if numbers is None:
                 continue
             reasons = self.reasons(numbers)
-            if bool(reasons) != wanted:
+            if bool(reasons) != claimed:
                 print(
                     f"  CONTRADICTED: {row['quantity']} = {size} is "
-                    f"{'bad' if wanted else 'proven'} by kvtrace, but {sorted(reasons)}; {row}"
+                    f"{'bad' if claimed else 'proven'} by kvtrace, but {sorted(reasons)}; {row}"
                 )
                 return True
         return False
 
     def _claims(self, row: Mapping[str, Any]) -> Iterator[tuple[int, bool]]:
-        """Yield sizes, and whether a row says that they are bad."""
+        """Yield (size, whether the row claims that the launch is bad at this size)."""
         if row["low"] is not None and row["high"] is not None:
             yield from ((size, False) for size in between(row["low"], row["high"]).tolist())
         yield from ((size, True) for size in _bad(row))
 
 
 def _bad(row: Mapping[str, Any]) -> Iterator[int]:
-    """Yield the sizes at which an access leaves its tensor or an integer its width, by a row."""
+    """Yield the sizes for which a row reports an access out of bounds, or an overflow."""
     for kind, size in (("kind", "first_bad"), ("below_kind", "last_bad")):
         if row[kind] in _DEFECTS and row[size] is not None:
             yield row[size]
 
 
 def evaluated(text: str, values: Mapping[str, int]) -> int | None:
-    """Return the value of an expression of kvtrace's, or None where a name is unknown."""
+    """Return the value of an expression in kvtrace's output, or None if a name is unknown."""
     names = sorted(values, key=len, reverse=True)
     for name in names:
         text = re.sub(rf"(?<![\w.]){re.escape(name)}(?![\w\[])", f"({values[name]})", text)
@@ -283,11 +283,11 @@ def evaluated(text: str, values: Mapping[str, int]) -> int | None:
 
 def _sizes(folder: str, at: str | None = None) -> list[dict[str, Any]]:
     printed = io.StringIO()
-    words = ["sizes", folder, "--json", *(["--at", at] if at else [])]
+    command = ["sizes", folder, "--json", *(["--at", at] if at else [])]
     with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-        main(words)
-    found: list[dict[str, Any]] = json.loads(printed.getvalue())
-    return found
+        main(command)
+    rows: list[dict[str, Any]] = json.loads(printed.getvalue())
+    return rows
 
 
 def case(
@@ -300,6 +300,6 @@ def case(
     launch: Callable[[int], Launch],
     model: Model,
 ) -> Case:
-    """Return a case of a kernel: a quantity and its range, the sizes recorded, and the truth."""
+    """Return a case: `asked` is a quantity and its range, `model` the truth by arithmetic."""
     question = Question(kernel, launch, model, *asked, recorded)
     return Case(name, right, why, question.ask, question.right)

@@ -1,4 +1,4 @@
-"""Parts of a loop, windows, causal blocks, block pointers and descriptors."""
+"""Kernels with parts of loops, windows, causal blocks, block pointers and descriptors."""
 
 # ruff: noqa: PIE808 - kernels are written as their authors write them
 
@@ -27,13 +27,13 @@ def split_inner(x, y, n, splits, BLOCK: tl.constexpr):
 
 
 def split_inner_model(v: Evaluation) -> None:
-    part = int(v.i32(int(v.i32(v["n"] + v["splits"])) - 1)) // v["splits"]
+    chunk = int(v.i32(int(v.i32(v["n"] + v["splits"])) - 1)) // v["splits"]
     for program in v.few("grid_x"):
-        first = int(v.i32(program * part))
-        end = min(int(v.i32(first + part)), v["n"])
-        for k in v.trips(first, end, 32):
+        chunk_start = int(v.i32(program * chunk))
+        chunk_end = min(int(v.i32(chunk_start + chunk)), v["n"])
+        for k in v.trips(chunk_start, chunk_end, 32):
             i = v.i32(k + np.arange(32))
-            v.access("x", i, i < end)
+            v.access("x", i, i < chunk_end)
     v.access("y", v.programs())
 
 
@@ -84,11 +84,11 @@ def split_without_end(x, y, n, splits, BLOCK: tl.constexpr):
 
 
 def split_without_end_model(v: Evaluation) -> None:
-    part = int(v.i32(int(v.i32(v["n"] + v["splits"])) - 1)) // v["splits"]
+    chunk = int(v.i32(int(v.i32(v["n"] + v["splits"])) - 1)) // v["splits"]
     for program in v.few("grid_x"):
-        for k in v.trips(program * part, program * part + part, 32):
+        for k in v.trips(program * chunk, program * chunk + chunk, 32):
             i = v.i32(k + np.arange(32))
-            v.access("x", i, i < program * part + part)
+            v.access("x", i, i < program * chunk + chunk)
 
 
 CASES.append(
@@ -119,8 +119,8 @@ def window_model(v: Evaluation) -> None:
     for program in v.few("grid_x"):
         low = program * 32 - v["W"]
         v.i32(low)
-        first = int(np.fix(low / 16)) * 16
-        for k in v.trips(first, (program + 1) * 32, 16):
+        window_start = int(np.fix(low / 16)) * 16
+        for k in v.trips(window_start, (program + 1) * 32, 16):
             i = k + np.arange(16)
             v.access("x", i, i < v["N"])
 

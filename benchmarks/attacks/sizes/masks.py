@@ -1,4 +1,4 @@
-"""Masks of one dimension near the end of int32: tiles, shifts, rings."""
+"""Kernels with one-dimensional masks near the end of int32: tiles, shifts, rings."""
 
 import numpy as np
 import triton
@@ -55,8 +55,8 @@ def copy_next(x, y, n, BLOCK: tl.constexpr):
 
 def copy_next_model(v: Evaluation) -> None:
     i = v.i32(v.i32(v.programs() * LANES) + [0, 1, 127, 254, 255])
-    after = v.i32(i + 1)
-    v.access("x", after, after < v["n"])
+    next_index = v.i32(i + 1)
+    v.access("x", next_index, next_index < v["n"])
     v.access("y", i, i < v["n"])
 
 
@@ -142,8 +142,8 @@ def grid_stride(x, y, n, BLOCK: tl.constexpr):
 
 def grid_stride_model(v: Evaluation) -> None:
     for program in v.few("grid_x"):
-        for first in v.trips(program * LANES, v["n"], v["grid_x"] * LANES):
-            i = v.i32(first + v.i32([0, 1, 255]))
+        for block_start in v.trips(program * LANES, v["n"], v["grid_x"] * LANES):
+            i = v.i32(block_start + v.i32([0, 1, 255]))
             v.access("x", i, i < v["n"])
 
 
@@ -178,8 +178,8 @@ CASES.append(
 def shifted(x, y, n, shift, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     source = i + shift
-    inside = (source >= 0) & (source < n)
-    tl.store(y + i, tl.load(x + source, inside, 0), i < n)
+    mask = (source >= 0) & (source < n)
+    tl.store(y + i, tl.load(x + source, mask, 0), i < n)
 
 
 def shifted_model(v: Evaluation) -> None:
@@ -318,8 +318,8 @@ def prime_hop(x, y, n, hop, BLOCK: tl.constexpr):
 
 def prime_hop_model(v: Evaluation) -> None:
     i = v.i32(v.programs() * LANES + list(range(LANES)))
-    place = np.fmod(v.i32(i * v["hop"]), v["n"])
-    v.access("x", place, i < v["n"])
+    index = np.fmod(v.i32(i * v["hop"]), v["n"])
+    v.access("x", index, i < v["n"])
 
 
 def hop_of(n: int) -> Launch:

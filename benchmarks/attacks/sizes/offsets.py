@@ -1,4 +1,4 @@
-"""Offsets of one dimension that are computed otherwise: bits, quotients, widths, reflection."""
+"""Kernels with unusual one-dimensional offsets: bits, quotients, widths, reflection."""
 
 import numpy as np
 import triton
@@ -162,8 +162,8 @@ def reflected(x, y, n, pad, BLOCK: tl.constexpr):
 def reflected_model(v: Evaluation) -> None:
     i = v.i32(v.programs() * LANES + list(range(LANES)))
     n, pad = v["n"], v["pad"]
-    at = n - 1 - abs(n - 1 - abs(i - pad))
-    v.access("x", at, i < n + 2 * pad)
+    reflected_index = n - 1 - abs(n - 1 - abs(i - pad))
+    v.access("x", reflected_index, i < n + 2 * pad)
 
 
 def reflected_of(n: int) -> Launch:

@@ -1,4 +1,4 @@
-"""Rows and columns, flat grids, and products of matrices."""
+"""Kernels over rows and columns, with flat grids, and products of matrices."""
 
 # ruff: noqa: PIE808 - kernels are written as their authors write them
 
@@ -28,8 +28,8 @@ def add_row(x, y, columns, BLOCK: tl.constexpr):
 
 def add_row_model(v: Evaluation) -> None:
     start = v.i32(v.programs() * v["columns"])
-    for first in v.trips(0, v["columns"], 128):
-        i = v.i32(first + v.i32([0, 1, 126, 127]))
+    for block_start in v.trips(0, v["columns"], 128):
+        i = v.i32(block_start + v.i32([0, 1, 126, 127]))
         v.access("x", start + i, i < v["columns"])  # two additions to a pointer, of 64 bits
 
 
@@ -105,8 +105,8 @@ def add_row_64(x, y, columns, BLOCK: tl.constexpr):
 
 def add_row_64_model(v: Evaluation) -> None:
     start = v.programs() * v["columns"]
-    for first in v.trips(0, v["columns"], 128):
-        i = v.i32(first + v.i32([0, 1, 126, 127]))
+    for block_start in v.trips(0, v["columns"], 128):
+        i = v.i32(block_start + v.i32([0, 1, 126, 127]))
         v.access("x", start + i, i < v["columns"])
 
 
@@ -214,9 +214,9 @@ def product(
     program = tl.program_id(0)
     rows, columns = tl.cdiv(M, BM), tl.cdiv(N, BN)
     group = program // (GROUP * columns)
-    first = group * GROUP
-    size = min(rows - first, GROUP)
-    row = first + (program % (GROUP * columns)) % size
+    first_row = group * GROUP
+    size = min(rows - first_row, GROUP)
+    row = first_row + (program % (GROUP * columns)) % size
     column = (program % (GROUP * columns)) // size
     am = (row * BM + tl.arange(0, BM)) % M
     bn = (column * BN + tl.arange(0, BN)) % N
@@ -243,12 +243,12 @@ def product_model(v: Evaluation) -> None:
     m, n, inner = v["M"], v["N"], v["K"]
     program = v.programs()
     columns = cdiv(n, 16)
-    first = program // (3 * columns) * 3
-    size = np.minimum(cdiv(m, 16) - first, 3)
+    group_start = program // (3 * columns) * 3
+    size = np.minimum(cdiv(m, 16) - group_start, 3)
     if (size <= 0).any():
         v.reasons.add("divisor")
         return
-    row = first + np.fmod(np.fmod(program, 3 * columns), size)
+    row = group_start + np.fmod(np.fmod(program, 3 * columns), size)
     column = np.fmod(program, 3 * columns) // size
     lanes = np.arange(16)
     am, bn = np.fmod(v.i32(row * 16 + lanes), m), np.fmod(v.i32(column * 16 + lanes), n)
@@ -257,8 +257,8 @@ def product_model(v: Evaluation) -> None:
             k = int(v.i32(step * 16 + lane))
             v.access("a", v.i32(am * inner) + k, k < inner)
             v.access("b", int(v.i32(k * n)) + bn if k < inner else 0, k < inner)
-    last = np.minimum(row * 16 + lanes, m - 1)
-    v.access("c", v.i32(v.i32(v.i32(row * 16 + lanes) * n) + n - 1) * 0 + last * n)
+    row_index = np.minimum(row * 16 + lanes, m - 1)
+    v.access("c", v.i32(v.i32(v.i32(row * 16 + lanes) * n) + n - 1) * 0 + row_index * n)
 
 
 def product_of(m: int, n: int, k: int) -> Launch:

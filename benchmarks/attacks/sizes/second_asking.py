@@ -1,4 +1,4 @@
-"""Short forms for the second attack on `sizes`: a decorator of kernels, and their usual launch."""
+"""Decorator of kernels and their usual launch, for the second attack on `kvtrace sizes`."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -16,14 +16,14 @@ Range = tuple[str, bool, int, int]
 
 
 def cdiv(a: int, b: int) -> int:
-    """Return a quotient, rounded up."""
+    """Return a / b, rounded up."""
     return -(-a // b)
 
 
 def launched(
     n: int, shape: tuple[int, ...], grid: int, quantity: str = "n", /, **numbers: int
 ) -> Launch:
-    """Return a launch that reads x and leaves a number for each program in y."""
+    """Return a launch that reads `x` (shape) and stores one number per program in `y`."""
     return Launch(
         (grid,),
         {"x": Tensor(shape), "y": Tensor((grid,), torch.int32), quantity: n, **numbers},
@@ -44,7 +44,7 @@ def asking(
     model: Model,
     quantity: str = "n",
 ) -> Callable[[Any], Any]:
-    """Return a decorator that asks about one or several ranges of a kernel's quantity."""
+    """Return a decorator that adds a case per range of a kernel's quantity to `cases`."""
 
     def added(kernel: Any) -> Any:
         cases.extend(

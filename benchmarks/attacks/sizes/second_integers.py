@@ -1,4 +1,4 @@
-"""Second attack: casts in the wrong place, unsigned integers, shifts, bits, C's division."""
+"""Second attack: misplaced casts, unsigned integers, shifts, bits, C's division."""
 
 from functools import partial
 from typing import Final

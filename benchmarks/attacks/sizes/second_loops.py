@@ -204,8 +204,8 @@ def rounded_up(x, y, n):
 def _chunks(v: Evaluation) -> None:
     for program in v.few("grid_x"):
         start = int(v.i32(program * 1000))
-        end = min(int(v.i32(start + 1000)), v["n"])
-        v.access("x", between(start, end - 1))
+        chunk_end = min(int(v.i32(start + 1000)), v["n"])
+        v.access("x", between(start, chunk_end - 1))
 
 
 @_asking(
@@ -290,9 +290,9 @@ def careful_search(x, y, n):
 def _triangle(v: Evaluation) -> None:
     n = v["n"]
     rows = between(0, n - 1)
-    first = v.i32(rows * n)
-    v.access("x", first + rows)
-    v.access("x", first + n - 1)
+    row_start = v.i32(rows * n)
+    v.access("x", row_start + rows)
+    v.access("x", row_start + n - 1)
 
 
 @_asking(
@@ -408,8 +408,8 @@ def moving_one_more(x, y, n):
 
 def _causal(v: Evaluation) -> None:
     for program in v.few("grid_x"):
-        end = min(int(v.i32((program + 1) * 64)), v["n"])
-        for k in v.trips(0, end, 64):
+        key_end = min(int(v.i32((program + 1) * 64)), v["n"])
+        for k in v.trips(0, key_end, 64):
             v.access("x", k + LANES, k + LANES < v["n"])
 
 

@@ -448,9 +448,9 @@ def described_up(x, y, n):
 def _grouped(v: Evaluation) -> None:
     groups = cdiv(v["m"], 16)
     pid = v.programs()
-    first = pid // 16 * 8
-    size = np.minimum(groups - first, 8)
-    row = first + pid % 16 % size
+    group_start = pid // 16 * 8
+    size = np.minimum(groups - group_start, 8)
+    row = group_start + pid % 16 % size
     v.access("x", v.i32((row * 16 + np.arange(16)) % v["m"] * 8) + 7)
 
 
@@ -474,9 +474,9 @@ def _grouped(v: Evaluation) -> None:
 def grouped(x, y, m, n):
     pid = tl.program_id(0)
     rows, columns = tl.cdiv(m, 16), tl.cdiv(n, 16)
-    first = pid // (8 * columns) * 8
-    size = tl.minimum(rows - first, 8)
-    row = first + pid % (8 * columns) % size
+    first_row = pid // (8 * columns) * 8
+    size = tl.minimum(rows - first_row, 8)
+    row = first_row + pid % (8 * columns) % size
     i = (row * 16 + tl.arange(0, 16)) % m
     value = tl.load(x + i[:, None] * 8 + tl.arange(0, 8)[None, :])
     tl.store(y + pid, tl.sum(tl.sum(value.to(tl.int32), 1), 0))
@@ -506,9 +506,9 @@ def square(x, y, n):
 
 
 def _concatenated(v: Evaluation) -> None:
-    i, n, end = blocks(v), v["n"], int(v.i32(v["n"] + v["m"]))
+    i, n, total_size = blocks(v), v["n"], int(v.i32(v["n"] + v["m"]))
     v.access("x", i, i < n)
-    v.access("z", i - n, (i >= n) & (i < end))
+    v.access("z", i - n, (i >= n) & (i < total_size))
 
 
 @_asking(

@@ -208,10 +208,10 @@ def backward_blocks(x, y, n, BLOCK: tl.constexpr):
 
 
 def backward_blocks_model(v: Evaluation) -> None:
-    first = int(v.i32(v["n"] - 16))
-    count = max(0, (first + 16 + 15) // 16)
+    block_start = int(v.i32(v["n"] - 16))
+    count = max(0, (block_start + 16 + 15) // 16)
     for trip in some(count).tolist():
-        i = first - 16 * trip + np.arange(16)
+        i = block_start - 16 * trip + np.arange(16)
         v.access("x", i, i < v["n"])
 
 
@@ -241,9 +241,9 @@ def backward_whole_blocks(x, y, n, BLOCK: tl.constexpr):
 
 
 def backward_whole_model(v: Evaluation) -> None:
-    first = int(v.i32(v["n"] - 16))
-    for trip in some(max(0, first // 16 + 1)).tolist():
-        v.access("x", first - 16 * trip + np.arange(16))
+    block_start = int(v.i32(v["n"] - 16))
+    for trip in some(max(0, block_start // 16 + 1)).tolist():
+        v.access("x", block_start - 16 * trip + np.arange(16))
 
 
 CASES.append(

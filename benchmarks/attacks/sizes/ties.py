@@ -1,4 +1,4 @@
-"""Extents that follow sizes otherwise: triangles, pages, batches, chunks, early returns."""
+"""Kernels whose extents depend on sizes in other ways: triangles, pages, batches, chunks."""
 
 # ruff: noqa: ARG001, PIE808 - kernels are written as their authors write them
 
@@ -65,8 +65,8 @@ def pages_model(v: Evaluation) -> None:
     if not v["count"]:
         return
     v.access("table", v.programs() * v["count"] + v["count"] - 1)
-    last = v.i32(v.i32(v.programs() * v["count"]) + v["count"] - 1)
-    v.access("y", v.i32(v.i32(last * 16) + 15))
+    last_page = v.i32(v.i32(v.programs() * v["count"]) + v["count"] - 1)
+    v.access("y", v.i32(v.i32(last_page * 16) + 15))
 
 
 def pages_of(count: int) -> Launch:
@@ -214,11 +214,11 @@ CASES.append(
 def columns_grid(x, y, rows, columns, BLOCK: tl.constexpr):
     row = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     column = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = (row[:, None] < rows) & (column[None, :] < columns)
+    mask = (row[:, None] < rows) & (column[None, :] < columns)
     tl.store(
         y + column[None, :] * rows + row[:, None],
-        tl.load(x + row[:, None] * columns + column[None, :], inside, 0),
-        inside,
+        tl.load(x + row[:, None] * columns + column[None, :], mask, 0),
+        mask,
     )
 
 

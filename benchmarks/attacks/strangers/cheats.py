@@ -1,4 +1,4 @@
-"""Cheats as texts: each becomes a separate file, as what one reads would make others unjudged."""
+"""Cheating candidates as texts, each written to a separate file before it is judged."""
 
 PRELUDE = """
 import torch

@@ -1,4 +1,4 @@
-"""One candidate in Triton's interpreter beside PyTorch: exit code 0 where they agree.
+"""Comparison of a candidate in Triton's interpreter with PyTorch; exit code 0 if they agree.
 
     TRITON_INTERPRET=1 python -m benchmarks.attacks.strangers.interpreted FILE ENTRY REFERENCE …
 
@@ -25,7 +25,7 @@ ALLOWED = {torch.float64: 1e-12, torch.float32: 2e-5, torch.float16: 4e-3, torch
 
 
 def drawn(kind: str, shape: tuple[int, ...]) -> torch.Tensor:
-    """Return a tensor of that type, whose whole numbers are below 30."""
+    """Return a random tensor of the type `kind`; integers are below 30."""
     dtype = TYPES[kind]
     if dtype.is_floating_point:
         return torch.randn(shape).to(dtype)
@@ -33,23 +33,23 @@ def drawn(kind: str, shape: tuple[int, ...]) -> torch.Tensor:
 
 
 def inputs_of(text: str) -> list[Any]:
-    """Return the tensors and numbers that the text names."""
+    """Return the values that a text such as `x=f32[64, 100], eps=1e-6` describes."""
     if not re.match(r"\w+=", text):
-        made = eval(text)
-        return list(made) if isinstance(made, tuple) else [made]
-    found = []
-    for one in re.split(r",\s*(?=\w+=)", text):
-        value = one.partition("=")[2]
-        tensor = re.fullmatch(r"(\w+)\[([\d, ]*)\]", value)
+        tensors = eval(text)
+        return list(tensors) if isinstance(tensors, tuple) else [tensors]
+    values = []
+    for assignment in re.split(r",\s*(?=\w+=)", text):
+        value_text = assignment.partition("=")[2]
+        tensor = re.fullmatch(r"(\w+)\[([\d, ]*)\]", value_text)
         if tensor:
-            found.append(drawn(tensor[1], tuple(map(int, tensor[2].split(",")))))
+            values.append(drawn(tensor[1], tuple(map(int, tensor[2].split(",")))))
         else:
-            found.append(float(value))
-    return found
+            values.append(float(value_text))
+    return values
 
 
 def loaded(path: str) -> ModuleType:
-    """Import a file."""
+    """Return the Python file at `path` as an imported module."""
     spec = importlib.util.spec_from_file_location(Path(path).stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -59,30 +59,31 @@ def loaded(path: str) -> ModuleType:
 
 
 def called(function: Any, inputs: list[Any]) -> list[torch.Tensor]:
-    """Return the results, or the inputs that were changed."""
+    """Return a function's results as tensors, or the inputs if it returns None."""
     copies = [
-        one.clone() if isinstance(one, torch.Tensor) and one.is_contiguous() else one
-        for one in inputs
+        tensor.clone() if isinstance(tensor, torch.Tensor) and tensor.is_contiguous() else tensor
+        for tensor in inputs
     ]
     result = function(*copies)
     if result is None:
-        return [one for one in copies if isinstance(one, torch.Tensor)]
+        return [tensor for tensor in copies if isinstance(tensor, torch.Tensor)]
     return list(result) if isinstance(result, tuple) else [result]
 
 
-def agree(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Say whether two results are the same except for roundings."""
-    if one.dtype != other.dtype or one.shape != other.shape:
+def agree(computed: torch.Tensor, wanted_values: torch.Tensor) -> bool:
+    """Return whether two results are equal except for rounding."""
+    if computed.dtype != wanted_values.dtype or computed.shape != wanted_values.shape:
         return False
     allowed = ALLOWED.get(
-        one.dtype, 0.07 if one.dtype.itemsize == 1 and one.is_floating_point() else 0.0
+        computed.dtype,
+        0.07 if computed.dtype.itemsize == 1 and computed.is_floating_point() else 0.0,
     )
-    one, other = one.double(), other.double()
-    return bool(torch.allclose(one, other, rtol=allowed, atol=allowed, equal_nan=True))
+    computed, wanted_values = computed.double(), wanted_values.double()
+    return bool(torch.allclose(computed, wanted_values, rtol=allowed, atol=allowed, equal_nan=True))
 
 
 def main(path: str, entry: str, reference: str, inputs: str) -> int:
-    """Compare."""
+    """Compare the candidate's results with the reference's; return the exit code."""
     torch.manual_seed(1)
     function, right = getattr(loaded(path), entry), getattr(references, reference)
     if isinstance(function, type):
@@ -91,8 +92,8 @@ def main(path: str, entry: str, reference: str, inputs: str) -> int:
         function.load_state_dict(right.state_dict())
     values = inputs_of(inputs)
     with torch.no_grad():
-        got, expected = called(function, values), called(right, values)
-    return int(len(got) != len(expected) or not all(map(agree, got, expected)))
+        results, expected = called(function, values), called(right, values)
+    return int(len(results) != len(expected) or not all(map(agree, results, expected)))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What is asked about each candidate, and its truth by Triton's interpreter."""
+"""Cases for each candidate of strangers, and their truth by Triton's interpreter."""
 
 import ast
 import json
@@ -22,7 +22,7 @@ LINEAR = "x=f32[64, 48], weight=f32[32, 48]"
 
 @dataclass(frozen=True)
 class Question:
-    """What `kvtrace judge` is asked.
+    """A candidate with its reference and inputs, for one run of `kvtrace judge`.
 
     Attributes:
         candidate: `FILE:NAME`, of the folder `wrong` or `right`, or `cheats:NAME`.
@@ -173,7 +173,7 @@ RIGHT = [
 
 
 def _file(question: Question, folder: str, beside: Path) -> tuple[Path, str]:
-    """Return the candidate's file and entry; a cheat is written below `beside`."""
+    """Return the candidate's file and entry; a cheat's text is written to the folder `beside`."""
     file, _, entry = question.candidate.partition(":")
     if file != "cheats":
         return HERE / folder / f"{file}.py", entry
@@ -183,7 +183,7 @@ def _file(question: Question, folder: str, beside: Path) -> tuple[Path, str]:
 
 
 def _asking(question: Question, folder: str) -> Callable[[], tuple[Answer, str]]:
-    """Return a function that asks, and answers with the rules of all findings."""
+    """Return a function that runs `kvtrace judge`, and returns its answer and findings' rules."""
 
     def ask() -> tuple[Answer, str]:
         with tempfile.TemporaryDirectory() as beside:
@@ -199,15 +199,17 @@ def _asking(question: Question, folder: str) -> Callable[[], tuple[Answer, str]]
             )  # fmt: skip
         if not done.stdout:
             return Answer.UNKNOWN, done.stderr.strip().splitlines()[-1]
-        said = json.loads(done.stdout)
-        rules = {f"{one['rule']} ({one['severity']})": None for one in said["findings"]}
-        return ANSWERS[said["verdict"]], ", ".join(rules) or "nothing found"
+        report = json.loads(done.stdout)
+        rules = {
+            f"{finding['rule']} ({finding['severity']})": None for finding in report["findings"]
+        }
+        return ANSWERS[report["verdict"]], ", ".join(rules) or "nothing found"
 
     return ask
 
 
 def _interpreted(question: Question, folder: str) -> Callable[[], bool]:
-    """Return a function that says whether Triton's interpreter computes what PyTorch does."""
+    """Return a function: does Triton's interpreter give the same results as PyTorch?"""
 
     def truth() -> bool:
         file, _, entry = question.candidate.partition(":")
@@ -239,18 +241,18 @@ def _reason(question: Question, folder: str) -> str:
 
 
 def cases() -> list[Case]:
-    """Return all cases."""
-    made = []
+    """Return the cases of all wrong and right candidates."""
+    cases_so_far = []
     for right, folder, questions in ((False, "wrong", WRONG), (True, "right", RIGHT)):
         for question in questions:
-            shown = f"{question.candidate} {question.shapes}" if right else question.candidate
+            title = f"{question.candidate} {question.shapes}" if right else question.candidate
             evaluated = right or bool(question.witness)
-            made.append(
+            cases_so_far.append(
                 Case(
-                    f"{folder}/{shown}", right, _reason(question, folder),
+                    f"{folder}/{title}", right, _reason(question, folder),
                     _asking(question, folder),
                     _interpreted(question, folder) if evaluated else None,
                     "evaluated" if evaluated else "read",
                 )
             )  # fmt: skip
-    return made
+    return cases_so_far

@@ -1,4 +1,4 @@
-"""What the strangers' candidates are judged against, as PyTorch has it."""
+"""Reference functions for the strangers' candidates, by PyTorch."""
 
 import torch
 import torch.nn.functional as F
@@ -132,8 +132,8 @@ def triple(x):
 def gradient(x):
     with torch.enable_grad():
         leaf = x.detach().requires_grad_()
-        value = leaf.pow(3).sum()
-    return torch.autograd.grad(value, leaf)[0]
+        cube_sum = leaf.pow(3).sum()
+    return torch.autograd.grad(cube_sum, leaf)[0]
 
 
 def batch_sum(x):
@@ -185,8 +185,10 @@ def bincount(at, bins):
 
 
 def rotary(x, cos, sin):
-    one, two = x.chunk(2, -1)
-    return torch.cat((one * cos - two * sin, two * cos + one * sin), -1)
+    first_half, second_half = x.chunk(2, -1)
+    return torch.cat(
+        (first_half * cos - second_half * sin, second_half * cos + first_half * sin), -1
+    )
 
 
 def dequantize(q, scale):
@@ -247,7 +249,7 @@ def top_two(x):
 
 
 class Linear(nn.Module):
-    """A layer without a bias."""
+    """Linear layer without a bias."""
 
     def __init__(self, inner, outer):
         super().__init__()

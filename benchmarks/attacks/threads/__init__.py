@@ -1,4 +1,4 @@
-"""Kernels that attack `race-within-program` and `race`: what threads and programs do to each other.
+"""Kernels that attack `race-within-program` and `race`, by accesses of threads and programs.
 
 `ATTACKS[name].launch("cuda")` runs a case on a GPU and returns its tensors.
 """

@@ -1,4 +1,4 @@
-"""Cases of races: a kernel with one launch, the question to kvtrace, and models of the truth.
+"""Cases of races: a kernel with one launch, kvtrace's answer, and models of the truth.
 
 Truth comes in two models. `clash_free` takes what threads touch between barriers. `outcomes` takes
 threads as generators of memory operations and runs them in all orders, where a store may arrive
@@ -25,7 +25,7 @@ ATTACKS: dict[str, "Attack"] = {}
 
 @dataclass(frozen=True)
 class Attack:
-    """A kernel with one launch of it."""
+    """A kernel with the arguments of one launch, and the rule by which it is judged."""
 
     rule: str
     kernel: Any
@@ -34,14 +34,14 @@ class Attack:
     options: dict[str, Any] = field(default_factory=dict)
 
     def launch(self, device: str = "cpu") -> list[torch.Tensor]:
-        """Launch the kernel on new tensors of a device; return what they hold afterwards."""
+        """Launch the kernel on new tensors of a device, and return these tensors."""
         with torch.device(device):
             arguments = self.arguments()
         self.kernel[self.grid](*arguments, **self.options)
         return [argument for argument in arguments if isinstance(argument, torch.Tensor)]
 
     def ask(self) -> Answer:
-        """Record the launch and judge it by its rule alone."""
+        """Record the launch, judge it by the attack's rule alone, and return the answer."""
         with tempfile.TemporaryDirectory() as folder:
             # Launches of kernels that were compiled before are recorded as well.
             with kvtrace.capture(folder):
@@ -55,7 +55,7 @@ class Attack:
 
 
 def attack(rule: str) -> Callable[..., Callable[[Any], Any]]:
-    """Return a decorator of kernels that adds cases which ask one rule."""
+    """Return a function `case`, whose decorators add a case of a kernel for this rule."""
 
     def case(
         name: str,
@@ -66,14 +66,14 @@ def attack(rule: str) -> Callable[..., Callable[[Any], Any]]:
         grid: Grid = (1,),
         **options: Any,
     ) -> Callable[[Any], Any]:
-        def added(kernel: Any) -> Any:
+        def decorated(kernel: Any) -> Any:
             assert name not in ATTACKS, name
             ATTACKS[name] = attacked = Attack(rule, kernel, grid, arguments, options)
             evidence = "evaluated" if truth else "read"
             CASES.append(Case(name, right, why, attacked.ask, truth, evidence))
             return kernel
 
-        return added
+        return decorated
 
     return case
 
@@ -96,7 +96,7 @@ class Touch:
 
 
 def clash_free(touches: Iterable[Touch]) -> bool:
-    """Return whether no two threads touch an address in one phase such that order matters."""
+    """Return whether no two threads touch an address in one phase with at least one store."""
     groups: dict[tuple[int, int], list[Touch]] = defaultdict(list)
     for touch in touches:
         groups[touch.phase, touch.address].append(touch)
@@ -112,12 +112,12 @@ def _harmless(group: Sequence[Touch]) -> bool:
 
 
 def thread(lane: int, each: int = 4, threads: int = 128) -> int:
-    """Return the thread of a lane, in a layout where each thread has some lanes in a row."""
+    """Return the thread that has a lane, in a layout of `each` consecutive lanes per thread."""
     return lane // each % threads
 
 
 def one_program(lanes: int, *steps: "Step") -> bool:
-    """Return whether the steps of one program, done by its lanes, are free of clashes.
+    """Return whether the lanes of one program can execute `steps` without clashes.
 
     A step is "|", a barrier, or a kind of access with the address of each lane (None: masked).
     """
@@ -141,7 +141,7 @@ Thread = Callable[[], Generator[Operation, Any, None]]
 
 
 def outcomes(threads: Sequence[Thread], memory: dict[Any, int]) -> set[tuple[Any, ...]]:
-    """Return the memories that threads leave, over all orders of their operations.
+    """Return all final memories of the threads, over all orders of their operations.
 
     Operations: ("load", place), ("store", place, value), ("add", place, number, releases),
     ("cas", place, expected, new, releases), ("wait", place, value), and ("bar", name, count), where
@@ -153,7 +153,7 @@ def outcomes(threads: Sequence[Thread], memory: dict[Any, int]) -> set[tuple[Any
         tuple(sorted(memory.items(), key=repr)),
         tuple(() for _ in threads),
     )
-    pending, seen, ends = [start], {start}, set()
+    pending, visited, ends = [start], {start}, set()
     while pending:
         histories, cells, buffers = pending.pop()
         nexts = list(_next_states(threads, histories, dict(cells), buffers))
@@ -162,14 +162,14 @@ def outcomes(threads: Sequence[Thread], memory: dict[Any, int]) -> set[tuple[Any
         ):
             ends.add(cells)
         for state in nexts:
-            if state not in seen:
-                seen.add(state)
+            if state not in visited:
+                visited.add(state)
                 pending.append(state)
     return ends
 
 
 def same_end(threads: Sequence[Thread], memory: dict[Any, int]) -> bool:
-    """Return whether all orders leave the same memory."""
+    """Return whether all orders of the threads' operations lead to the same final memory."""
     return len(outcomes(threads, memory)) == 1
 
 
@@ -204,20 +204,22 @@ def _next_states(
     for i, body in enumerate(threads):
         for k, (place, value) in enumerate(buffers[i]):
             if all(other != place for other, _ in buffers[i][:k]):
-                rest = buffers[i][:k] + buffers[i][k + 1 :]
-                yield state({}, {**memory, place: value}, {i: rest})
+                later_stores = buffers[i][:k] + buffers[i][k + 1 :]
+                yield state({}, {**memory, place: value}, {i: later_stores})
         match _operation(body, histories[i]):
             case ("load", place):
-                own = [value for other, value in buffers[i] if other == place]
-                yield state({i: own[-1] if own else memory[place]}, memory)
+                own_values = [value for other, value in buffers[i] if other == place]
+                yield state({i: own_values[-1] if own_values else memory[place]}, memory)
             case ("store", place, value):
                 yield state({i: None}, memory, {i: (*buffers[i], (place, value))})
             case ("add", place, number, releases) if not (releases and buffers[i]):
-                old = memory[place]
-                yield state({i: old}, {**memory, place: old + number})
+                old_value = memory[place]
+                yield state({i: old_value}, {**memory, place: old_value + number})
             case ("cas", place, expected, new, releases) if not (releases and buffers[i]):
-                old = memory[place]
-                yield state({i: old}, {**memory, place: new} if old == expected else memory)
+                old_value = memory[place]
+                yield state(
+                    {i: old_value}, {**memory, place: new} if old_value == expected else memory
+                )
             case ("wait", place, value) if memory[place] == value:
                 yield state({i: None}, memory)
             case ("bar", name, count) if not buffers[i]:

@@ -1,4 +1,4 @@
-"""Programs whose lanes meet where a barrier is, is on some paths only, or only looks like one."""
+"""Programs with accesses around barriers, also barriers on some paths only, or false ones."""
 
 import torch
 import triton
@@ -193,7 +193,7 @@ def barrier_in_asm(x, ASM: tl.constexpr, BLOCK: tl.constexpr = 512):
 
 
 def clusters(address):
-    """Return a truth: the barrier of two CTAs holds each one's own threads, 256 lanes a CTA."""
+    """Return the truth for two CTAs of 256 lanes, whose barrier holds each CTA's own threads."""
 
     def evaluated():
         loads = {address(lane): lane for lane in range(B)}
@@ -260,7 +260,7 @@ def barrier_unless_flag(x, flag, BLOCK: tl.constexpr = 512):
 
 
 def histogram(barrier):
-    """Return a truth: lanes count in bins, then each lane loads one."""
+    """Return the truth for lanes that count in bins, then load a bin each, after `barrier`."""
     steps = ("|",) if barrier else ()
     return lambda: one_program(
         B, ("a", lambda lane: lane * 7 % 64), *steps, ("r", lambda lane: lane % 64)

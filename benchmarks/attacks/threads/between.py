@@ -1,4 +1,4 @@
-"""Launches whose programs meet, or seem to."""
+"""Launches whose programs touch the same bytes, or seem to."""
 
 import torch
 import triton
@@ -8,7 +8,7 @@ from benchmarks.attacks.threads.attack import Touch, between, clash_free, same_e
 
 
 def disjoint(stores, programs, kind="w"):
-    """Return a truth: each program stores to these places, what depends on the program."""
+    """Return the truth for programs that store different values at the places `stores`."""
     return lambda: clash_free(
         Touch(0, p, kind, place, p) for p in range(programs) for place in stores(p)
     )
@@ -17,7 +17,7 @@ def disjoint(stores, programs, kind="w"):
 def last_reduces(
     *, lanes=2, barrier=True, releases=True, late=False, last=2, scalar=False, start=0
 ):
-    """Return a truth: two lanes of three programs store, thread 0 counts, the last one adds up."""
+    """Return the truth for three programs that store, count, and of which the last adds up."""
 
     def made(program, lane):
         def body():
@@ -175,7 +175,7 @@ def last_program_of_numbers(source, partial, counter, total):
 
 
 def locks(programs, lock_of, row_of):
-    """Return a truth: a program adds to its row behind its lock, with one thread."""
+    """Return the truth for programs that add to a row with one thread, under a lock."""
 
     def made(program):
         def body():

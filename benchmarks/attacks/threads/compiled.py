@@ -1,4 +1,4 @@
-"""Programs whose order depends on what they are compiled to: layouts, and barriers of other ops.
+"""Programs whose order depends on compiled code: layouts, and barriers of other ops.
 
 Which barriers there are, and which threads have a lane, was read in the TTGIR and PTX that Triton
 3.7.1 makes for cuda:90 with four warps.
@@ -95,9 +95,9 @@ def replicas():
 )
 @triton.jit
 def small_sum(x, out, BLOCK: tl.constexpr = 512):
-    few = tl.arange(0, 32)
-    values = tl.load(x + few)
-    tl.store(x + few, values + 1)
+    lanes_32 = tl.arange(0, 32)
+    values = tl.load(x + lanes_32)
+    tl.store(x + lanes_32, values + 1)
     tl.store(out + tl.arange(0, BLOCK), tl.sum(values) + tl.zeros((BLOCK,), tl.float32))
 
 
@@ -109,12 +109,12 @@ def small_sum(x, out, BLOCK: tl.constexpr = 512):
 )
 @triton.jit
 def small_copy(x):
-    few = tl.arange(0, 32)
-    tl.store(x + few, tl.load(x + few) + 1)
+    lanes_32 = tl.arange(0, 32)
+    tl.store(x + lanes_32, tl.load(x + lanes_32) + 1)
 
 
 def counters(used):
-    """Return a truth: each thread loads a number; thread 0 stores it; all, or thread 0, use it."""
+    """Return the truth for threads that load a counter that thread 0 stores; all or 0 use it."""
     readers = range(128) if used else range(1)
     return lambda: clash_free([*(Touch(0, i, "r", 0) for i in readers), Touch(0, 0, "w", 0)])
 

@@ -1,4 +1,4 @@
-"""Programs of several CTAs, of which a barrier holds one."""
+"""Programs of several CTAs, where a barrier holds the threads of one CTA."""
 
 import torch
 import triton
@@ -9,7 +9,7 @@ from benchmarks.attacks.threads.places import B, itself
 
 
 def one_program(ctas, *steps):
-    """Return a truth: each CTA has lanes in a row, and a barrier holds the lanes of one."""
+    """Return the truth for CTAs of consecutive lanes, where a barrier holds one CTA's lanes."""
 
     def evaluated():
         size, phase = B // ctas, 0
@@ -22,11 +22,12 @@ def one_program(ctas, *steps):
             touches += [
                 (lane // size, Touch(phase, thread(lane), kind, address(lane))) for lane in range(B)
             ]
-        inside = all(
-            clash_free(touch for cta, touch in touches if cta == each) for each in range(ctas)
+        is_clash_free_inside = all(
+            clash_free(touch for cta, touch in touches if cta == cta_index)
+            for cta_index in range(ctas)
         )
         across = clash_free(Touch(0, cta, touch.kind, touch.address) for cta, touch in touches)
-        return inside and across
+        return is_clash_free_inside and across
 
     return evaluated
 

@@ -1,4 +1,4 @@
-"""Programs of which one thread, or one warp, loads what others store."""
+"""Programs in which one thread, or one warp, loads elements that other threads store."""
 
 import torch
 import triton
@@ -47,7 +47,7 @@ def put_back(place, told=False):
     return lambda: clash_free(
         [
             *(Touch(0, thread(lane), "w", lane) for lane in range(B)),
-            *(Touch(0, each, "r", 3) for each in readers),
+            *(Touch(0, reader, "r", 3) for reader in readers),
             Touch(0, 0, "w", place),
         ]
     )

@@ -1,4 +1,4 @@
-"""Programs in which integers, masks and aliases decide which lanes meet."""
+"""Programs in which integers, masks and aliases decide which lanes touch the same bytes."""
 
 import torch
 import triton
@@ -160,7 +160,7 @@ def wrapped_byte(x, low, BLOCK: tl.constexpr = 512):
 
 
 def moved(distance, *between):
-    """Return a truth: fp32 elements from one view to another, which begins that much later."""
+    """Return the truth for copies between two fp32 views that begin `distance` bytes apart."""
     return lambda: one_program(B, ("r", itself), *between, ("w", lambda lane: lane + distance))
 
 
@@ -225,11 +225,11 @@ def chosen(aliased):
 
 
 def choice(aliased):
-    other = 512 if aliased else 4096
+    other_address = 512 if aliased else 4096
     return lambda: one_program(
         B,
         ("r", lambda lane: lane + 512),
-        ("w", lambda lane: lane if lane < 256 else other + B - 1 - lane),
+        ("w", lambda lane: lane if lane < 256 else other_address + B - 1 - lane),
     )
 
 

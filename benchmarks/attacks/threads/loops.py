@@ -1,4 +1,4 @@
-"""Programs whose lanes meet in different trips of loops."""
+"""Programs whose lanes touch the same bytes in different trips of loops."""
 
 import torch
 import triton
@@ -9,7 +9,7 @@ from benchmarks.attacks.threads.places import B, after, itself, trips
 
 
 def halved(last):
-    """Return a truth: a tree of sums in memory, with a barrier after steps of more than `last`."""
+    """Return the truth for a tree of sums in memory, with barriers after steps above `last`."""
 
     def evaluated():
         steps, half = [], 512

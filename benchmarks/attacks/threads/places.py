@@ -1,4 +1,4 @@
-"""Blocks of 512 lanes: arguments, places of lanes, and truths where lanes exchange elements."""
+"""Arguments for blocks of 512 lanes, and truths for lanes that exchange elements."""
 
 import torch
 
@@ -20,15 +20,15 @@ def mirror(lane):
 
 
 def numbers(*more):
-    """Return a function that makes a tensor of 512 numbers, and gives further arguments."""
+    """Return a function that returns a new tensor of 512 numbers and the arguments `more`."""
     return lambda: (torch.arange(512.0), *more)
 
 
 def mirrored(*between):
-    """Return a truth: lanes load what others store, with these steps between both."""
+    """Return the truth for lanes that load, then (after `between`) store mirrored elements."""
     return lambda: one_program(B, ("r", mirror), *between, ("w", itself))
 
 
 def trips(count, *end):
-    """Return a truth: in each trip lanes load the next one's element, wait and store their own."""
+    """Return the truth for trips in which lanes load the next lane's element, then store."""
     return lambda: one_program(B, *[("r", after), "|", ("w", itself), *end] * count)

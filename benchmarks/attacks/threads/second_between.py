@@ -20,7 +20,7 @@ Body = Callable[[], Generator[Operation, Any, None]]
 
 
 def _stores(count: int, places: Callable[[int], Iterable[int]]) -> Callable[[], bool]:
-    """Return the truth of programs that store separate numbers at places."""
+    """Return the truth for `count` programs that store different numbers at their `places`."""
     return lambda: clash_free(
         Touch(0, program, "w", place, program)
         for program in range(count)
@@ -339,7 +339,7 @@ def tiles(x, count, step):
 def _locked(
     acquires: bool, releases: bool, *, same: bool = True, plain: bool = False
 ) -> Callable[[], bool]:
-    """Return the truth of two programs that count under a lock."""
+    """Return the truth for two programs that increment a counter under a lock."""
 
     def program(number: int) -> Body:
         lock = "lock" if same else f"lock {number}"
@@ -360,8 +360,8 @@ def _locked(
         return lambda: False  # by reading: the load may be done before the lock is taken
     return lambda: (
         {
-            dict(end)["count"]
-            for end in outcomes(
+            dict(final_memory)["count"]
+            for final_memory in outcomes(
                 [program(0), program(1)],
                 {"lock": 0, "lock 0": 0, "lock 1": 0, "count": 0},
             )
@@ -761,8 +761,8 @@ def branches(x, y):
 )
 @triton.jit
 def split_k(x, out, ATOMIC: tl.constexpr):
-    part = tl.sum(tl.load(x + tl.program_id(0) * 256 + tl.arange(0, 256)))
+    partial = tl.sum(tl.load(x + tl.program_id(0) * 256 + tl.arange(0, 256)))
     if ATOMIC:
-        tl.atomic_add(out, part)
+        tl.atomic_add(out, partial)
     else:
-        tl.store(out, tl.load(out) + part)
+        tl.store(out, tl.load(out) + partial)

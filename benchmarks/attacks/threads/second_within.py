@@ -168,9 +168,9 @@ def transposed_pointers(x):
 )
 @triton.jit
 def reshaped_pointers(x):
-    place = x + tl.arange(0, 1024)
-    value = tl.load(place) * 2
-    tl.store(tl.reshape(place, (32, 32)), tl.reshape(value, (32, 32)))
+    lanes = x + tl.arange(0, 1024)
+    value = tl.load(lanes) * 2
+    tl.store(tl.reshape(lanes, (32, 32)), tl.reshape(value, (32, 32)))
 
 
 @within(

@@ -9,7 +9,7 @@ from benchmarks.attacks.threads.places import B, after, itself, numbers, trips
 
 
 def counters(first, end, step):
-    """Return the counters of a loop, which wrap around at 32 bits."""
+    """Return the counters of the loop range(first, end, step), which wrap around at 32 bits."""
     while first < end:
         yield first
         first = (first + step + 2**31) % 2**32 - 2**31
@@ -175,7 +175,7 @@ def row_by_product(x, trips, WIDE: tl.constexpr, BLOCK: tl.constexpr = 512):
 
 
 def doubled(first, end, step):
-    """Return the counters of a loop that continues while they are positive."""
+    """Return the counters of a loop that doubles them while they are positive and below `end`."""
     while 0 < first < end:
         yield first
         first = (first + step + 2**31) % 2**32 - 2**31
@@ -469,10 +469,10 @@ def carried(*numbers):
 )
 @triton.jit
 def carried_place(x, first, end, step, BLOCK: tl.constexpr = 512):
-    place = x + tl.arange(0, BLOCK)
+    lanes = x + tl.arange(0, BLOCK)
     for k in range(first, end, step):
-        tl.store(place, tl.arange(0, BLOCK) + k * 1.0)
-        place += 4
+        tl.store(lanes, tl.arange(0, BLOCK) + k * 1.0)
+        lanes += 4
 
 
 def carried_rows(*numbers):

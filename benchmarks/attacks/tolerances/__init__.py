@@ -1,4 +1,4 @@
-"""Kernels that attack derived tolerances, beside a reference and without one."""
+"""Kernels that attack derived tolerances, with a reference and without one."""
 
 from benchmarks.attacks.case import Case
 from benchmarks.attacks.tolerances import (

@@ -1,4 +1,4 @@
-"""An attack on derived tolerances: a kernel, its problem, and the truth about its results.
+"""Attacks on derived tolerances: a kernel, its reference, and the truth about its results.
 
 The truth does not use derived tolerances. kvtrace's evaluator runs the kernel as a mere
 interpreter, and its result is compared with the reference in float64. Right is what is off by no
@@ -30,7 +30,7 @@ SLACK = 16
 
 @dataclass(frozen=True)
 class Launch:
-    """The arguments of one launch by their names, in order."""
+    """Arguments of one launch by name, in the kernel's order."""
 
     arguments: Mapping[str, Any]
     grid: tuple[int, ...]
@@ -43,7 +43,7 @@ Reference = Callable[..., Any]
 
 @dataclass(frozen=True)
 class Attack:
-    """A kernel that is right or wrong, and how to ask about it."""
+    """A kernel that is right or wrong, with draws of inputs, a reference, and the truth."""
 
     name: str
     right: bool
@@ -60,11 +60,11 @@ class Attack:
     """Whether it is also asked without a reference."""
 
     def launches(self) -> list[Launch]:
-        """Return the launches of all draws, the same each time."""
+        """Return the launches of all draws; equal draws at each call."""
         return [self.draw(torch.Generator().manual_seed(seed)) for seed in range(DRAWS)]
 
-    def beside(self) -> Answer:
-        """Ask `kvtrace.testing.against`."""
+    def answer_beside(self) -> Answer:
+        """Return the answer of `kvtrace.testing.against`, with the reference."""
 
         def one(launch: Launch) -> None:
             checked = kvtrace.testing.against(self.reference, **self.grants)(self.kernel)
@@ -72,8 +72,8 @@ class Attack:
 
         return worst_answer(one, self.launches())
 
-    def without(self) -> Answer:
-        """Ask `kvtrace.tolerance` and `kvtrace.assert_close`."""
+    def answer_without(self) -> Answer:
+        """Return the answer of `kvtrace.assert_close`, with a tolerance without reference."""
         grants = dict(self.grants)
         meaning = grants.pop("meaning", True)
 
@@ -82,36 +82,36 @@ class Attack:
             derived = kvtrace.tolerance(
                 self.kernel, *values, grid=launch.grid, **grants, **launch.meta
             )
-            interpret(self.kernel, launch)
+            evaluate_launch(self.kernel, launch)
             for name in launch.outputs:
                 kvtrace.assert_close(launch.arguments[name], derived, name=name, meaning=meaning)
 
         return worst_answer(one, self.launches())
 
     def truth(self) -> bool:
-        """Return whether all draws' results are those of a good algorithm."""
+        """Return whether the results of all draws are as accurate as a good algorithm's."""
         return max(self.errors()) <= 1
 
     def errors(self) -> list[float]:
-        """Return, for each draw, the largest error in multiples of what is right."""
+        """Return each draw's largest error, as a multiple of a good algorithm's error."""
         return [self.error(launch) for launch in self.launches()]
 
     def error(self, launch: Launch) -> float:
-        """Return the largest error of one launch in multiples of what is right."""
+        """Return a launch's largest error, as a multiple of a good algorithm's error."""
         exact = self.expected(self.reference, launch, torch.float64, 0.0, None)
         generator = torch.Generator().manual_seed(99)
         good = self.good or self.reference
         lost = {name: torch.zeros_like(value) for name, value in exact.items()}
-        whole = any(not launch.arguments[n].is_floating_point() for n in launch.outputs)
+        has_integers = any(not launch.arguments[n].is_floating_point() for n in launch.outputs)
         # Each draw decides a tie of whole numbers by chance.
-        for unit in (0.0, *(self.unit,) * (40 if whole else 7)):
+        for unit in (0.0, *(self.unit,) * (40 if has_integers else 7)):
             near = self.expected(good, launch, torch.float32, unit, generator)
             for name, value in near.items():
                 off = (value.double() - exact[name].double()).abs().nan_to_num(0.0, posinf=0.0)
                 lost[name] = torch.maximum(lost[name], off.to(lost[name].dtype))
-        interpret(self.kernel, launch)
+        evaluate_launch(self.kernel, launch)
         return max(
-            beyond(launch.arguments[name], exact[name], lost[name]) for name in launch.outputs
+            error_ratio(launch.arguments[name], exact[name], lost[name]) for name in launch.outputs
         )
 
     def expected(
@@ -122,16 +122,16 @@ class Attack:
         unit: float,
         generator: torch.Generator | None,
     ) -> dict[str, torch.Tensor]:
-        """Return what a function gives for inputs of a type that are moved by up to a unit."""
+        """Return a function's outputs for inputs of type `kind`, perturbed by up to `unit`."""
         code = function.__code__
-        wanted = code.co_varnames[: code.co_argcount]
-        given = {**launch.meta, **launch.arguments}
-        results = function(**{n: moved(given[n], kind, unit, generator) for n in wanted})
+        expected = code.co_varnames[: code.co_argcount]
+        arguments = {**launch.meta, **launch.arguments}
+        results = function(**{n: perturbed(arguments[n], kind, unit, generator) for n in expected})
         return results if isinstance(results, dict) else {launch.outputs[0]: results}
 
 
-def moved(value: Any, kind: torch.dtype, unit: float, generator: torch.Generator | None) -> Any:
-    """Return a tensor of floats in a type, each number moved by up to a unit of it."""
+def perturbed(value: Any, kind: torch.dtype, unit: float, generator: torch.Generator | None) -> Any:
+    """Return floats as type `kind`, each multiplied by a random 1 ± `unit`; other values as is."""
     if not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return value
     wide = value.to(kind)
@@ -141,8 +141,8 @@ def moved(value: Any, kind: torch.dtype, unit: float, generator: torch.Generator
     return (wide.double() * (1 + unit * noise)).to(kind)
 
 
-def beyond(actual: torch.Tensor, exact: torch.Tensor, lost: torch.Tensor) -> float:
-    """Return the largest error of an output in multiples of what is right."""
+def error_ratio(actual: torch.Tensor, exact: torch.Tensor, lost: torch.Tensor) -> float:
+    """Return an output's largest error, as a multiple of the error `lost` that is right."""
     exact = exact.reshape(actual.shape)
     if not actual.is_floating_point():
         off = (actual.double() - exact.double()).abs()
@@ -155,14 +155,14 @@ def beyond(actual: torch.Tensor, exact: torch.Tensor, lost: torch.Tensor) -> flo
     return float(torch.where(same, 0.0, off.nan_to_num(float("inf"), posinf=float("inf"))).max())
 
 
-def interpret(kernel: Any, launch: Launch) -> None:
-    """Run a launch in kvtrace's evaluator, which writes to the launch's tensors."""
+def evaluate_launch(kernel: Any, launch: Launch) -> None:
+    """Evaluate a launch with kvtrace; its outputs are written to the launch's tensors."""
     with tempfile.TemporaryDirectory() as folder, kvtrace.capture(folder):
         kernel[launch.grid](*launch.arguments.values(), **launch.meta)
 
 
 def worst_answer(ask: Callable[[Launch], None], launches: list[Launch]) -> Answer:
-    """Return no where one draw fails, unknown where nothing is derived of one, or yes."""
+    """Return no if a draw fails, else unknown if no bound is derived for a draw, else yes."""
     answers = []
     for launch in launches:
         try:
@@ -177,11 +177,15 @@ def worst_answer(ask: Callable[[Launch], None], launches: list[Launch]) -> Answe
 
 
 def cases(attacks: list[Attack]) -> list[Case]:
-    """Return the cases of attacks: beside a reference, and without one where that is asked."""
-    found = []
+    """Return the cases of attacks with a reference, and without one if an attack says so."""
+    attack_cases = []
     for attack in attacks:
-        found.append(Case(attack.name, attack.right, attack.why, attack.beside, attack.truth))
+        attack_cases.append(
+            Case(attack.name, attack.right, attack.why, attack.answer_beside, attack.truth)
+        )
         if attack.alone:
             name = f"{attack.name}, no reference"
-            found.append(Case(name, attack.right, attack.why, attack.without, None, "its twin's"))
-    return found
+            attack_cases.append(
+                Case(name, attack.right, attack.why, attack.answer_without, None, "its twin's")
+            )
+    return attack_cases

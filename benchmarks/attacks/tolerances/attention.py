@@ -1,4 +1,4 @@
-"""Attention, softmax and gated chunks."""
+"""Kernels of attention, softmax and gated chunks."""
 
 import numpy as np
 import torch
@@ -33,7 +33,7 @@ def flash(
     query = tl.load(q + head + m[:, None] * D + d[None, :])
     largest = tl.full((BM,), -float("inf"), tl.float32)
     weight = tl.zeros((BM,), tl.float32)
-    kept = tl.zeros((BM, D), tl.float32)
+    accumulator = tl.zeros((BM, D), tl.float32)
     for start in range(0, (tl.program_id(0) + 1) * BM, BN):
         n = start + tl.arange(0, BN)
         key = tl.load(k + head + n[None, :] * D + d[:, None])
@@ -51,10 +51,10 @@ def flash(
         value = tl.load(v + head + n[:, None] * D + d[None, :])
         if KEEP == "fp8":
             powers = powers.to(tl.float8e4nv).to(tl.float32)
-        kept = kept * alpha[:, None]
-        kept += tl.dot(powers.to(value.dtype), value, input_precision="ieee")
+        accumulator = accumulator * alpha[:, None]
+        accumulator += tl.dot(powers.to(value.dtype), value, input_precision="ieee")
         largest = larger
-    done = kept / weight[:, None]
+    done = accumulator / weight[:, None]
     tl.store(out + head + m[:, None] * D + d[None, :], done.to(out.dtype.element_ty))
 
 
@@ -73,8 +73,8 @@ def draw_flash(dtype=torch.float16, window=1 << 20, stale=False, keep="", log2e=
 def windowed(size):
     def attention(q, k, v):
         scores = q @ k.transpose(-1, -2) * 0.125
-        at = torch.arange(q.shape[1])
-        off = at[:, None] - at[None, :]
+        positions = torch.arange(q.shape[1])
+        off = positions[:, None] - positions[None, :]
         scores = scores.masked_fill((off < 0) | (off >= size), -float("inf"))
         return torch.softmax(scores, -1) @ v
 

@@ -1,4 +1,4 @@
-"""Elementwise functions, roundings, quantization, optimizers, norms and rotary embeddings."""
+"""Kernels of elementwise functions, quantization, optimizers, norms and rotary embeddings."""
 
 import torch
 import triton
@@ -148,9 +148,11 @@ def draw_rope(kind):
 
 def rotated(x, inverse):
     angle = (torch.arange(256) * 41).to(x.dtype)[:, None] * inverse
-    first, second = x.chunk(2, -1)
+    first_half, second_half = x.chunk(2, -1)
     cos, sin = angle.cos(), angle.sin()
-    return torch.cat([first * cos - second * sin, second * cos + first * sin], -1)
+    return torch.cat(
+        [first_half * cos - second_half * sin, second_half * cos + first_half * sin], -1
+    )
 
 
 @triton.jit
@@ -220,9 +222,13 @@ def draw_adam(inside):
 
 
 def adam_step(p, g, m, v, lr, beta1, beta2, eps):
-    first = m * beta1 + (1 - beta1) * g
-    second = v * beta2 + (1 - beta2) * g * g
-    return {"p": p - lr * first / (second.sqrt() + eps), "m": first, "v": second}
+    first_moment = m * beta1 + (1 - beta1) * g
+    second_moment = v * beta2 + (1 - beta2) * g * g
+    return {
+        "p": p - lr * first_moment / (second_moment.sqrt() + eps),
+        "m": first_moment,
+        "v": second_moment,
+    }
 
 
 @triton.jit
@@ -313,7 +319,7 @@ def exactly(function):
 
 
 def case(name, right, why, drawn, function, **more):
-    """Return an attack with the elementwise kernel."""
+    """Return an attack with the elementwise kernel and the formula `name`."""
     return Attack(name, right, why, elementwise, drawn, exactly(function), **more)
 
 

@@ -1,4 +1,4 @@
-"""Neighbors of what the first attack got past the verdict: flags, whole numbers, 16-bit inputs."""
+"""Kernels like those with a false verdict in the first attack: flags, integers, 16-bit inputs."""
 
 import torch
 import triton

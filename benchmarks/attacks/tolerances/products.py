@@ -1,4 +1,4 @@
-"""Products of matrices, quantized or not, distances, losses."""
+"""Kernels of matrix products, quantized or not, distances, losses."""
 
 import torch
 import triton
@@ -16,23 +16,23 @@ def block_scaled(
     # DeepSeek's layout: a scale for 128 columns of a row of a, and for a block of 128 x 128 of b.
     m = tl.arange(0, M)
     n = tl.arange(0, N)
-    kept = tl.zeros((M, N), tl.float32)
+    accumulator = tl.zeros((M, N), tl.float32)
     for step in range(K // 128):
         k = step * 128 + tl.arange(0, 128)
         left = tl.load(a + m[:, None] * K + k[None, :])
         right = tl.load(b + k[:, None] * N + n[None, :])
-        part = tl.dot(left, right)
+        partial = tl.dot(left, right)
         at = step
         if HOW == "stale":
             at = tl.maximum(step - 1, 0) if step == K // 128 - 1 else step
         scale = tl.load(sa + m * (K // 128) + at)[:, None] * tl.load(sb + step)
         if HOW == "once":
-            kept += part
+            accumulator += partial
         else:
-            kept += part * scale
+            accumulator += partial * scale
     if HOW == "once":
-        kept *= tl.load(sa + m * (K // 128))[:, None] * tl.load(sb)
-    tl.store(out + m[:, None] * N + n[None, :], kept.to(out.dtype.element_ty))
+        accumulator *= tl.load(sa + m * (K // 128))[:, None] * tl.load(sb)
+    tl.store(out + m[:, None] * N + n[None, :], accumulator.to(out.dtype.element_ty))
 
 
 def draw_block_scaled(how, spread=0.02):
@@ -73,16 +73,16 @@ def gemm(
 ):
     m = tl.arange(0, M)[:, None]
     n = tl.arange(0, N)[None, :]
-    kept = tl.zeros((M, N), tl.float32)
+    accumulator = tl.zeros((M, N), tl.float32)
     steps = K // BK if HOW == "no tail" else tl.cdiv(K, BK)
     for step in range(steps):
         k = step * BK + tl.arange(0, BK)
         left = tl.load(a + m * K + k[None, :], mask=k[None, :] < K, other=0.0)
         right = tl.load(b + k[:, None] * N + n, mask=k[:, None] < K, other=0.0)
         if HOW == "tf32":
-            kept = tl.dot(left, right, kept)
+            accumulator = tl.dot(left, right, accumulator)
         elif HOW == "tf32x3":
-            kept = tl.dot(left, right, kept, input_precision="tf32x3")
+            accumulator = tl.dot(left, right, accumulator, input_precision="tf32x3")
         elif HOW == "split 3":
             l0 = left.to(tl.bfloat16)
             l1 = (left - l0).to(tl.bfloat16)
@@ -91,24 +91,24 @@ def gemm(
             r1 = (right - r0).to(tl.bfloat16)
             r2 = (right - r0 - r1).to(tl.bfloat16)
             small = tl.dot(l1, r1) + tl.dot(l0, r2) + tl.dot(l2, r0)
-            kept += small + tl.dot(l0, r1) + tl.dot(l1, r0) + tl.dot(l0, r0)
+            accumulator += small + tl.dot(l0, r1) + tl.dot(l1, r0) + tl.dot(l0, r0)
         elif HOW == "split 2":
             l0 = left.to(tl.bfloat16)
             l1 = (left - l0).to(tl.bfloat16)
             r0 = right.to(tl.bfloat16)
             r1 = (right - r0).to(tl.bfloat16)
-            kept += tl.dot(l0, r1) + tl.dot(l1, r0) + tl.dot(l0, r0)
+            accumulator += tl.dot(l0, r1) + tl.dot(l1, r0) + tl.dot(l0, r0)
         elif HOW == "split 1":
             l0 = left.to(tl.bfloat16)
             l1 = (left - l0).to(tl.bfloat16)
-            kept += tl.dot(l1, right.to(tl.bfloat16)) + tl.dot(l0, right.to(tl.bfloat16))
+            accumulator += tl.dot(l1, right.to(tl.bfloat16)) + tl.dot(l0, right.to(tl.bfloat16))
         elif HOW == "bits":
-            kept = tl.dot(left, right, kept, input_precision="ieee")
-            bits = kept.to(tl.int32, bitcast=True) & -65536
-            kept = bits.to(tl.float32, bitcast=True)
+            accumulator = tl.dot(left, right, accumulator, input_precision="ieee")
+            bits = accumulator.to(tl.int32, bitcast=True) & -65536
+            accumulator = bits.to(tl.float32, bitcast=True)
         else:
-            kept = tl.dot(left, right, kept, input_precision="ieee")
-    tl.store(out + m * N + n, kept.to(out.dtype.element_ty))
+            accumulator = tl.dot(left, right, accumulator, input_precision="ieee")
+    tl.store(out + m * N + n, accumulator.to(out.dtype.element_ty))
 
 
 def draw_gemm(how, k=512, dtype=torch.float32, out=torch.float32):
@@ -133,15 +133,15 @@ def int8_gemm(
 ):
     m = tl.arange(0, M)
     n = tl.arange(0, N)
-    kept = tl.zeros((M, N), tl.int32)
+    accumulator = tl.zeros((M, N), tl.int32)
     for start in range(0, K, 64):
         k = start + tl.arange(0, 64)
         left = tl.load(a + m[:, None] * K + k[None, :])
         right = tl.load(b + k[:, None] * N + n[None, :])
-        kept += tl.dot(left, right, out_dtype=tl.int32)
+        accumulator += tl.dot(left, right, out_dtype=tl.int32)
     rows = tl.load(sa + m)
     columns = tl.load(sb + (n if not SWAP else tl.where(n == N - 1, 0, n)))
-    scaled = kept.to(tl.float32) * rows[:, None] * columns[None, :]
+    scaled = accumulator.to(tl.float32) * rows[:, None] * columns[None, :]
     tl.store(out + m[:, None] * N + n[None, :], scaled.to(tl.bfloat16))
 
 
@@ -163,8 +163,8 @@ def draw_int8(swap):
 
 
 def int8_product(a, b, sa, sb):
-    whole = (a.double() @ b.double()).to(sa.dtype)
-    return whole * sa[:, None] * sb
+    integer_product = (a.double() @ b.double()).to(sa.dtype)
+    return integer_product * sa[:, None] * sb
 
 
 @triton.jit
@@ -226,17 +226,17 @@ def cross_entropy(x, label, out, N: tl.constexpr, MASKED: tl.constexpr):
     row = tl.program_id(0)
     lanes = tl.arange(0, N)
     value = tl.load(x + row * N + lanes)
-    at = tl.load(label + row)
+    index = tl.load(label + row)
     if MASKED:
         # Gaps to the label's logit: log1p of the sum of the others' powers.
-        chosen = tl.sum(tl.where(lanes == at, value, 0.0))
-        others = tl.where(lanes == at, 0.0, tl.exp(value - chosen))
+        chosen = tl.sum(tl.where(lanes == index, value, 0.0))
+        others = tl.where(lanes == index, 0.0, tl.exp(value - chosen))
         rest = tl.sum(others)
         one = 1.0 + rest
         loss = tl.where(one == 1.0, rest, tl.log(one) * rest / tl.where(one == 1.0, 1.0, one - 1.0))
     else:
         largest = tl.max(value)
-        loss = tl.log(tl.sum(tl.exp(value - largest))) + largest - tl.load(x + row * N + at)
+        loss = tl.log(tl.sum(tl.exp(value - largest))) + largest - tl.load(x + row * N + index)
     tl.store(out + row, loss)
 
 

@@ -1,4 +1,4 @@
-"""Scans, counts, medians, and sums of unusual kinds."""
+"""Kernels of scans, counts, medians, and unusual sums."""
 
 import numpy as np
 import torch

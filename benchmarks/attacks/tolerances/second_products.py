@@ -1,4 +1,4 @@
-"""Products, attention, scans, maps and their mistakes, by a second stranger."""
+"""Products, attention, scans and maps by a second author, right and wrong."""
 
 # ruff: noqa: ARG001, SIM108 - kernels of one signature, written as authors do
 
@@ -40,11 +40,11 @@ def product(a, b, out, K, HOW: tl.constexpr):
             acc += tl.sum(p.to(tl.float32)[:, :, None] * q.to(tl.float32)[None, :, :], axis=1)
         else:
             acc = tl.dot(p, q, acc, input_precision="ieee")
-    place = rows[:, None] * 16 + cols[None, :]
+    offsets = rows[:, None] * 16 + cols[None, :]
     if HOW == "split" or HOW == "split overlapping":
-        tl.atomic_add(out + place, acc)
+        tl.atomic_add(out + offsets, acc)
     else:
-        tl.store(out + place, acc)
+        tl.store(out + offsets, acc)
 
 
 def product_attack(
@@ -59,8 +59,8 @@ def product_attack(
 
     def draw(generator: torch.Generator) -> Launch:
         a, b = random(generator, 16, deep).to(dtype), random(generator, deep, 16).to(dtype)
-        given = {"a": a, "b": b, "out": torch.zeros(16, 16, dtype=out), "K": deep, "HOW": how}
-        return Launch(given, (2 if "split" in how else 1,))
+        arguments = {"a": a, "b": b, "out": torch.zeros(16, 16, dtype=out), "K": deep, "HOW": how}
+        return Launch(arguments, (2 if "split" in how else 1,))
 
     def reference(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
         return a @ b
@@ -102,14 +102,14 @@ def scaled_attack(how: str, right: bool, why: str) -> Attack:
 
     def draw(generator: torch.Generator) -> Launch:
         a, b = random(generator, 16, 128), random(generator, 128, 16)
-        given = {
+        arguments = {
             "a": a.to(torch.float8_e4m3fn),
             "b": b.to(torch.float8_e4m3fn),
             "sa": random(generator, 16, 4).abs() + 0.5,
             "sb": random(generator, 16).abs() + 0.5,
             "out": torch.zeros(16, 16),
         }
-        return Launch({**given, "K": 128, "HOW": how}, (1,))
+        return Launch({**arguments, "K": 128, "HOW": how}, (1,))
 
     return Attack(f"2 fp8 {how}", right, why, scaled_product, draw, scaled_reference, unit=2.0**-12)
 
@@ -160,8 +160,8 @@ def attention_attack(how: str, right: bool, why: str, dtype: torch.dtype = torch
 
     def draw(generator: torch.Generator) -> Launch:
         q, k, v = (random(generator, 48, 16).to(dtype) for _ in range(3))
-        given = {"q": q, "k": k, "v": v, "out": torch.zeros(48, 16, dtype=dtype), "scale": 0.25}
-        return Launch({**given, "T": 48, "D": 16, "HOW": how}, (3,))
+        arguments = {"q": q, "k": k, "v": v, "out": torch.zeros(48, 16, dtype=dtype), "scale": 0.25}
+        return Launch({**arguments, "T": 48, "D": 16, "HOW": how}, (3,))
 
     name = f"2 attention {how}" + ("" if dtype == torch.float32 else " of float16")
     unit = 2.0**-24 if dtype == torch.float32 else 2.0**-11
@@ -287,8 +287,8 @@ def mapped_attack(
         )
         if "difference" in how:
             y = x * (1 + y * 1e-4)
-        given = {"x": x, "y": y, "out": torch.zeros_like(x), "n": COUNT, "HOW": how}
-        return Launch(given, (COUNT // 64,))
+        arguments = {"x": x, "y": y, "out": torch.zeros_like(x), "n": COUNT, "HOW": how}
+        return Launch(arguments, (COUNT // 64,))
 
     reference = next(REFERENCES[name] for name in REFERENCES if how.startswith(name))
     name = f"2 map {how}" + ("" if dtype == torch.float32 else " of bfloat16")
@@ -323,8 +323,8 @@ def quantized_attack(how: str, right: bool, why: str) -> Attack:
     def draw(generator: torch.Generator) -> Launch:
         x = random(generator, 4, 72)
         out, scale = torch.zeros(4, 72, dtype=torch.int8), torch.zeros(4)
-        given = {"x": x, "out": out, "scale": scale, "N": 72, "WIDE": 128, "HOW": how}
-        return Launch(given, (4,), ("out", "scale"))
+        arguments = {"x": x, "out": out, "scale": scale, "N": 72, "WIDE": 128, "HOW": how}
+        return Launch(arguments, (4,), ("out", "scale"))
 
     return Attack(f"2 quantize {how}", right, why, quantized, draw, quantized_reference)
 

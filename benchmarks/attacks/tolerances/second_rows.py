@@ -1,4 +1,4 @@
-"""Norms, softmaxes, losses and their mistakes, by a second stranger."""
+"""Norms, softmaxes and losses by a second author, right and wrong."""
 
 import torch
 import triton
@@ -18,8 +18,8 @@ def random(generator: torch.Generator, *shape: int) -> torch.Tensor:
 def softmax(x, out, N, WIDE: tl.constexpr, HOW: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, WIDE)
-    inside = cols < N
-    v = tl.load(x + row * N + cols, mask=inside, other=-float("inf")).to(tl.float32)
+    mask = cols < N
+    v = tl.load(x + row * N + cols, mask=mask, other=-float("inf")).to(tl.float32)
     if HOW == "online" or HOW == "not rescaled":
         top = -float("inf")
         total = 0.0
@@ -41,14 +41,14 @@ def softmax(x, out, N, WIDE: tl.constexpr, HOW: tl.constexpr):
         e = tl.exp2(scaled - tl.max(scaled))
         r = e / tl.sum(e)
     elif HOW == "padded":
-        p = tl.where(inside, v, 0.0)
+        p = tl.where(mask, v, 0.0)
         e = tl.exp(p - tl.max(p))
         r = e / tl.sum(e)
     elif HOW == "half sum":
         e = tl.exp(v - tl.max(v))
         r = e / tl.sum(e.to(tl.float16))
     elif HOW == "mean instead":
-        p = tl.where(inside, v, 0.0)
+        p = tl.where(mask, v, 0.0)
         e = tl.exp(v - tl.sum(p) / N)
         r = e / tl.sum(e)
     elif HOW == "last left out":
@@ -63,7 +63,7 @@ def softmax(x, out, N, WIDE: tl.constexpr, HOW: tl.constexpr):
     else:
         e = tl.exp(v - tl.max(v))
         r = e * (1.0 / tl.sum(e))
-    tl.store(out + row * N + cols, r, mask=inside)
+    tl.store(out + row * N + cols, r, mask=mask)
 
 
 def softmax_attack(
@@ -89,11 +89,11 @@ def softmax_attack(
 def normed(x, w, out, N, eps, WIDE: tl.constexpr, HOW: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, WIDE)
-    inside = cols < N
-    v = tl.load(x + row * N + cols, mask=inside, other=0.0).to(tl.float32)
-    weight = tl.load(w + cols, mask=inside, other=0.0).to(tl.float32)
+    mask = cols < N
+    v = tl.load(x + row * N + cols, mask=mask, other=0.0).to(tl.float32)
+    weight = tl.load(w + cols, mask=mask, other=0.0).to(tl.float32)
     mean = tl.sum(v) / N
-    d = tl.where(inside, v - mean, 0.0)
+    d = tl.where(mask, v - mean, 0.0)
     variance = tl.sum(d * d) / N
     if HOW == "welford" or HOW == "welford without counts":
         mean = 0.0
@@ -121,7 +121,7 @@ def normed(x, w, out, N, eps, WIDE: tl.constexpr, HOW: tl.constexpr):
     elif HOW == "half variance":
         variance = tl.sum((d * d).to(tl.bfloat16)).to(tl.float32) / N
     elif HOW == "shifted":
-        e = tl.where(inside, v - tl.load(x + row * N).to(tl.float32), 0.0)
+        e = tl.where(mask, v - tl.load(x + row * N).to(tl.float32), 0.0)
         variance = tl.sum(e * e) / N - (tl.sum(e) / N) * (tl.sum(e) / N)
     if HOW == "eps outside":
         r = d / (tl.sqrt(variance) + eps) * weight
@@ -129,7 +129,7 @@ def normed(x, w, out, N, eps, WIDE: tl.constexpr, HOW: tl.constexpr):
         r = d / tl.sqrt(variance + eps * 0.1) * weight
     else:
         r = d * tl.rsqrt(variance + eps) * weight
-    tl.store(out + row * N + cols, r, mask=inside)
+    tl.store(out + row * N + cols, r, mask=mask)
 
 
 def normed_attack(
@@ -147,8 +147,8 @@ def normed_attack(
     def draw(generator: torch.Generator) -> Launch:
         x = (random(generator, ROWS, N) * spread + offset).to(dtype)
         w = random(generator, N).to(dtype)
-        given = {"x": x, "w": w, "out": torch.zeros_like(x), "N": N, "eps": 1e-5}
-        return Launch({**given, "WIDE": WIDE, "HOW": how}, (ROWS,))
+        arguments = {"x": x, "w": w, "out": torch.zeros_like(x), "N": N, "eps": 1e-5}
+        return Launch({**arguments, "WIDE": WIDE, "HOW": how}, (ROWS,))
 
     def reference(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
         d = x - x.mean(-1, keepdim=True)
@@ -162,10 +162,10 @@ def normed_attack(
 def rms_backward(x, w, dy, dx, N, WIDE: tl.constexpr, HOW: tl.constexpr):
     row = tl.program_id(0)
     cols = tl.arange(0, WIDE)
-    inside = cols < N
-    v = tl.load(x + row * N + cols, mask=inside, other=0.0).to(tl.float32)
-    weight = tl.load(w + cols, mask=inside, other=0.0).to(tl.float32)
-    g = tl.load(dy + row * N + cols, mask=inside, other=0.0).to(tl.float32)
+    mask = cols < N
+    v = tl.load(x + row * N + cols, mask=mask, other=0.0).to(tl.float32)
+    weight = tl.load(w + cols, mask=mask, other=0.0).to(tl.float32)
+    g = tl.load(dy + row * N + cols, mask=mask, other=0.0).to(tl.float32)
     scale = tl.rsqrt(tl.sum(v * v) / N + 1e-6)
     gw = g if HOW == "weight forgotten" else g * weight
     if HOW == "count forgotten":
@@ -174,7 +174,7 @@ def rms_backward(x, w, dy, dx, N, WIDE: tl.constexpr, HOW: tl.constexpr):
         r = scale * (gw - v * scale * tl.sum(gw * v) / N)
     else:
         r = scale * (gw - v * scale * scale * tl.sum(gw * v) / N)
-    tl.store(dx + row * N + cols, r, mask=inside)
+    tl.store(dx + row * N + cols, r, mask=mask)
 
 
 def rms_reference(x: torch.Tensor, w: torch.Tensor, dy: torch.Tensor) -> torch.Tensor:
@@ -189,8 +189,13 @@ def rms_attack(how: str, right: bool, why: str, dtype: torch.dtype = torch.float
 
     def draw(generator: torch.Generator) -> Launch:
         x, dy = (random(generator, ROWS, N).to(dtype) for _ in range(2))
-        given = {"x": x, "w": random(generator, N).to(dtype), "dy": dy, "dx": torch.zeros_like(x)}
-        return Launch({**given, "N": N, "WIDE": WIDE, "HOW": how}, (ROWS,), ("dx",))
+        arguments = {
+            "x": x,
+            "w": random(generator, N).to(dtype),
+            "dy": dy,
+            "dx": torch.zeros_like(x),
+        }
+        return Launch({**arguments, "N": N, "WIDE": WIDE, "HOW": how}, (ROWS,), ("dx",))
 
     name = f"2 rms norm backward {how}" + ("" if dtype == torch.float32 else " of bfloat16")
     return Attack(name, right, why, rms_backward, draw, rms_reference)
@@ -226,14 +231,14 @@ def entropy_attack(how: str, right: bool, why: str, dtype: torch.dtype = torch.f
     def draw(generator: torch.Generator) -> Launch:
         x = random(generator, ROWS, N).to(dtype)
         labels = torch.randint(0, N - 1, (ROWS,), generator=generator)
-        given = {"x": x, "labels": labels, "loss": torch.zeros(ROWS), "N": N}
-        return Launch({**given, "WIDE": WIDE, "HOW": how}, (ROWS,), ("loss",))
+        arguments = {"x": x, "labels": labels, "loss": torch.zeros(ROWS), "N": N}
+        return Launch({**arguments, "WIDE": WIDE, "HOW": how}, (ROWS,), ("loss",))
 
     def reference(x: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        own = x.gather(-1, labels[:, None])[:, 0]
+        label_logits = x.gather(-1, labels[:, None])[:, 0]
         if "smoothed" in how:
-            own = 0.9 * own + 0.1 * x.mean(-1)
-        return torch.logsumexp(x, -1) - own
+            label_logits = 0.9 * label_logits + 0.1 * x.mean(-1)
+        return torch.logsumexp(x, -1) - label_logits
 
     name = f"2 cross entropy {how}" + ("" if dtype == torch.float32 else " of bfloat16")
     return Attack(name, right, why, entropy, draw, reference)

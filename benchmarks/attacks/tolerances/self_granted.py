@@ -1,4 +1,4 @@
-"""Kernels that grant themselves error: by arguments, scratch, detours and bits."""
+"""Kernels that widen their own bounds: by arguments, scratch memory, detours and bits."""
 
 import torch
 import triton

@@ -1,4 +1,4 @@
-"""Sums, variances and log-sum-exp: in every order, and with one number wrong."""
+"""Kernels of sums, variances and log-sum-exp: in every order, and with one wrong number."""
 
 import torch
 import triton
@@ -172,9 +172,9 @@ def accumulate_in_output(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.cons
     where = out + m * N + n
     for start in range(0, K, 32):
         k = start + tl.arange(0, 32)
-        part = tl.dot(tl.load(a + m * K + k[None, :]), tl.load(b + k[:, None] * N + n))
+        partial = tl.dot(tl.load(a + m * K + k[None, :]), tl.load(b + k[:, None] * N + n))
         kept = tl.load(where).to(tl.float32)
-        tl.store(where, (kept + part).to(tl.bfloat16))
+        tl.store(where, (kept + partial).to(tl.bfloat16))
         tl.debug_barrier()
 
 
@@ -182,11 +182,11 @@ def accumulate_in_output(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.cons
 def accumulate_in_registers(a, b, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
     m = tl.arange(0, M)[:, None]
     n = tl.arange(0, N)[None, :]
-    kept = tl.zeros((M, N), tl.float32)
+    accumulator = tl.zeros((M, N), tl.float32)
     for start in range(0, K, 32):
         k = start + tl.arange(0, 32)
-        kept += tl.dot(tl.load(a + m * K + k[None, :]), tl.load(b + k[:, None] * N + n))
-    tl.store(out + m * N + n, kept.to(tl.bfloat16))
+        accumulator += tl.dot(tl.load(a + m * K + k[None, :]), tl.load(b + k[:, None] * N + n))
+    tl.store(out + m * N + n, accumulator.to(tl.bfloat16))
 
 
 def draw_gemm(generator):

@@ -1,1 +1,1 @@
-"""Pairs of versions of a kernel, by what they are about."""
+"""Pairs of versions of a kernel, one file per subject."""

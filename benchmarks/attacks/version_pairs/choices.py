@@ -1,4 +1,4 @@
-"""Maxima, minima, choices, ties: NaNs, signs of zeros, equal values."""
+"""Pairs about maxima, minima, choices and ties: NaNs, signs of zeros, equal values."""
 
 # ruff: noqa: ARG001, SIM108 - kernels of one signature, written as authors do
 
@@ -16,7 +16,7 @@ BLOCK = 64
 
 
 def elementwise(name: str, truth: Level, why: str, kernel: Any, **more: Any) -> Pair:
-    """Return a pair that computes an output's elements from those of two inputs."""
+    """Return a pair of elementwise kernels of two inputs and an output."""
     tensors = two_vectors(floats, SIZE, torch.float32, torch.float32)
     return Pair(name, truth, why, kernel, tensors, (SIZE,), ((4,), (4,)), {"BLOCK": BLOCK}, **more)
 
@@ -240,10 +240,10 @@ def last_of_equals(a, out, N: tl.constexpr, NEW: tl.constexpr):
     row = tl.program_id(0)
     v = tl.load(a + row * N + tl.arange(0, N))
     if NEW:
-        place = N - 1 - tl.argmax(tl.flip(v, 0), 0)
+        position = N - 1 - tl.argmax(tl.flip(v, 0), 0)
     else:
-        place = tl.argmax(v, 0)
-    tl.store(out + row, place)
+        position = tl.argmax(v, 0)
+    tl.store(out + row, position)
 
 
 @triton.jit
@@ -252,10 +252,10 @@ def place_by_hand(a, out, N: tl.constexpr, NEW: tl.constexpr):
     i = tl.arange(0, N)
     v = tl.load(a + row * N + i)
     if NEW:
-        place = tl.min(tl.where(v == tl.max(v, 0), i, N), 0)
+        position = tl.min(tl.where(v == tl.max(v, 0), i, N), 0)
     else:
-        place = tl.argmax(v, 0)
-    tl.store(out + row, place)
+        position = tl.argmax(v, 0)
+    tl.store(out + row, position)
 
 
 @triton.jit
@@ -263,10 +263,10 @@ def least_of_negated(a, out, N: tl.constexpr, NEW: tl.constexpr):
     row = tl.program_id(0)
     v = tl.load(a + row * N + tl.arange(0, N))
     if NEW:
-        place = tl.argmax(-v, 0)
+        position = tl.argmax(-v, 0)
     else:
-        place = tl.argmin(v, 0)
-    tl.store(out + row, place)
+        position = tl.argmin(v, 0)
+    tl.store(out + row, position)
 
 
 @triton.jit
@@ -299,7 +299,7 @@ def sortable(kind: str) -> list[torch.Tensor]:
 
 
 def of_rows(name: str, truth: Level, why: str, kernel: Any) -> Pair:
-    """Return a pair that reduces rows of integers."""
+    """Return a pair of kernels that reduce rows of integers to one number each."""
     return Pair(name, truth, why, kernel, whole_rows, (), ((4,), (4,)), {"N": 32}, INTS)
 
 

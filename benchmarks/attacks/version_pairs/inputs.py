@@ -1,4 +1,4 @@
-"""Inputs that show where versions part: ordinary and awkward numbers."""
+"""Inputs that show where two versions differ: ordinary and special numbers."""
 
 from collections.abc import Callable
 
@@ -16,11 +16,11 @@ INTS = ("random", "negative", "extreme", "equal", "bytes")
 def floats(
     kind: str, *shape: int, seed: int = 0, dtype: torch.dtype = torch.float32
 ) -> torch.Tensor:
-    """Return floats of a kind."""
-    own = torch.Generator("cpu").manual_seed(seed + 11)
-    x = torch.randn(shape, generator=own, device="cpu", dtype=torch.float64)
+    """Return floats of a shape; `kind` is their distribution, such as "plain" or "special"."""
+    generator = torch.Generator("cpu").manual_seed(seed + 11)
+    x = torch.randn(shape, generator=generator, device="cpu", dtype=torch.float64)
     flat = x.view(-1)
-    place = torch.arange(flat.numel(), device="cpu") + seed
+    position = torch.arange(flat.numel(), device="cpu") + seed
     if kind == "integers":
         flat.copy_((flat * 4).round())
     elif kind == "large":
@@ -32,17 +32,17 @@ def floats(
     elif kind == "denormal":
         flat.mul_(1e-39)
     elif kind == "nan":
-        flat[place % 3 == 0] = float("nan")
+        flat[position % 3 == 0] = float("nan")
     elif kind == "all nan":
         flat.fill_(float("nan"))
     elif kind == "infinite":
-        flat[place % 3 == 0] = float("inf")
-        flat[place % 5 == 0] = float("-inf")
+        flat[position % 3 == 0] = float("inf")
+        flat[position % 5 == 0] = float("-inf")
     elif kind == "minus infinity":
         flat.fill_(float("-inf"))
     elif kind == "zeros":
-        flat[place % 2 == 0] = 0.0
-        flat[place % 3 == 0] = -0.0
+        flat[position % 2 == 0] = 0.0
+        flat[position % 3 == 0] = -0.0
     elif kind == "equal":
         flat.fill_(1.5)
     elif kind == "negative":
@@ -54,18 +54,18 @@ def floats(
 
 
 def ints(kind: str, *shape: int, seed: int = 0, dtype: torch.dtype = torch.int32) -> torch.Tensor:
-    """Return integers of a kind."""
-    own = torch.Generator("cpu").manual_seed(seed + 13)
+    """Return integers of a shape; `kind` is their distribution."""
+    generator = torch.Generator("cpu").manual_seed(seed + 13)
     low, high = {
         "random": (0, 100), "negative": (-100, 100), "extreme": (-(2**31), 2**31),
         "equal": (7, 8), "bytes": (-300, 300),
     }[kind]  # fmt: skip
-    x = torch.randint(low, high, shape, generator=own, device="cpu", dtype=torch.int64)
+    x = torch.randint(low, high, shape, generator=generator, device="cpu", dtype=torch.int64)
     if kind == "extreme":
         edges = torch.tensor([-(2**31), 2**31 - 1, -1, 1, 0], device="cpu")
         flat = x.view(-1)
         count = flat[::2].numel()
-        order = torch.randint(0, 5, (count,), generator=own, device="cpu")
+        order = torch.randint(0, 5, (count,), generator=generator, device="cpu")
         flat[::2] = edges[order]
     return x.to(dtype).to("cuda")
 
@@ -83,5 +83,5 @@ def two_vectors(
 
 
 def blank(*shape: int, dtype: torch.dtype = torch.float32, value: float = -7) -> torch.Tensor:
-    """Return an output filled with a number that shows where nothing was written."""
+    """Return an output filled with `value`, which shows where nothing was written."""
     return torch.full(shape, value, dtype=dtype, device="cuda")

@@ -1,4 +1,4 @@
-"""Integers: signs, shifts, widths, overflow, wraparound."""
+"""Pairs about integers: signs, shifts, widths, overflow, wraparound."""
 
 # ruff: noqa: ARG001, SIM108 - kernels of one signature, written as authors do
 
@@ -22,7 +22,7 @@ def pair(
     out: torch.dtype = torch.int32,
     like: torch.dtype = torch.int32,
 ) -> Pair:
-    """Return a pair that computes an output from two vectors of integers."""
+    """Return a pair of kernels from two vectors of integers to an output."""
     tensors = two_vectors(ints, SIZE, like, out)
     return Pair(name, truth, why, kernel, tensors, (SIZE,), ((3,), (3,)), {"BLOCK": 64}, INTS)
 

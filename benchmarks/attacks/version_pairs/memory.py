@@ -26,7 +26,7 @@ def pair(
     n: int = SIZE,
     **more: Any,
 ) -> Pair:
-    """Return a pair of kernels that take n and a block of 128."""
+    """Return a pair of kernels of `tensors`, the size n, and blocks of 128."""
     grids = ((grid,), (grid if new_grid is None else new_grid,))
     return Pair(name, truth, why, kernel, tensors, (n,), grids, {"BLOCK": 128}, **more)
 
@@ -35,13 +35,13 @@ apart = two_vectors(floats, SIZE, torch.float32, torch.float32)
 
 
 def one_tensor(kind: str) -> list[torch.Tensor]:
-    """Return one tensor as the first two arguments, and an output."""
+    """Return one tensor twice, as the first two arguments, and an output."""
     x = floats(kind, SIZE)
     return [x, x, blank(SIZE)]
 
 
 def shifted(kind: str) -> list[torch.Tensor]:
-    """Return two views of one storage that overlap except for an element."""
+    """Return two views of one storage, the second one element later."""
     x = floats(kind, SIZE + 1)
     return [x[:SIZE], x[1:], blank(SIZE)]
 
@@ -215,11 +215,11 @@ def turned_by_pointers(x, out, n, BLOCK: tl.constexpr, NEW: tl.constexpr):
 @triton.jit
 def gathered(x, labels, out, n, BLOCK: tl.constexpr, NEW: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    at = tl.load(labels + i, mask=i < n, other=0)
+    index = tl.load(labels + i, mask=i < n, other=0)
     if NEW:
-        r = tl.gather(tl.load(x + i, mask=i < n, other=0.0), at, 0)
+        r = tl.gather(tl.load(x + i, mask=i < n, other=0.0), index, 0)
     else:
-        r = tl.load(x + at, mask=i < n, other=0.0)
+        r = tl.load(x + index, mask=i < n, other=0.0)
     tl.store(out + i, r, mask=i < n)
 
 
@@ -303,7 +303,7 @@ def counts(kind: str) -> list[torch.Tensor]:
 
 
 def with_labels(kind: str) -> list[torch.Tensor]:
-    """Return numbers, places among them and an output."""
+    """Return numbers, indices into them, and an output."""
     return [floats(kind, SIZE), ints("random", SIZE, seed=3), blank(SIZE)]
 
 
@@ -313,7 +313,7 @@ def cubes(kind: str) -> list[torch.Tensor]:
 
 
 def longer(kind: str) -> list[torch.Tensor]:
-    """Return an input with an element more than is to be read."""
+    """Return an input with one element more than the kernel's n, and an output."""
     return [floats(kind, SIZE + 1), floats(kind, SIZE), blank(SIZE)]
 
 

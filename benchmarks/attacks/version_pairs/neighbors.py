@@ -1,4 +1,4 @@
-"""Neighbors of the pairs that were answered falsely: more kernels of the same classes."""
+"""Pairs like those that were answered falsely: more kernels of the same classes."""
 
 # ruff: noqa: ARG001, B007, PIE808, SIM108 - kernels of one signature, written as authors do
 
@@ -79,8 +79,8 @@ def unsigned_bytes(a, b, out, n, BLOCK: tl.constexpr, NEW: tl.constexpr):
 @triton.jit
 def gathered_half(x, labels, out, n, BLOCK: tl.constexpr, NEW: tl.constexpr):
     i = tl.arange(0, BLOCK)
-    at = tl.load(labels + i, mask=i < n, other=0)
-    v = tl.load(x + at, mask=i < n, other=0)
+    index = tl.load(labels + i, mask=i < n, other=0)
+    v = tl.load(x + index, mask=i < n, other=0)
     if NEW:
         r = v >> 1
     else:
@@ -138,7 +138,7 @@ def blank_ints() -> torch.Tensor:
 
 
 def rare_pair(name: str, why: str, kernel: object, value: int, *, real: bool = False) -> Pair:
-    """Return a pair that differs for one value alone."""
+    """Return a pair of kernels whose results differ for one value only."""
 
     def tensors(kind: str) -> list[torch.Tensor]:
         first, second, out = rare(kind, value)

@@ -1,4 +1,4 @@
-"""Pairs of versions of a kernel: recorded, asked about and evaluated."""
+"""Pairs of versions of a kernel, their evaluation, and kvtrace's answer."""
 
 import shutil
 import tempfile
@@ -24,7 +24,7 @@ TARGET = "cuda:90"
 
 
 class Level(IntEnum):
-    """How much two versions have in common, the least first."""
+    """What two versions have in common, from nothing to equal bits."""
 
     DIFFERENT = 0
     """Some input that is allowed has another result, by more than rounding."""
@@ -47,7 +47,7 @@ CLAIMS = {
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A kernel before and after a change, `NEW` in its constexprs."""
+    """A kernel before and after a change (its constexpr `NEW` is 0 and 1), with its truth."""
 
     name: str
     truth: Level
@@ -67,7 +67,7 @@ class Pair:
 
 
 def launched(pair: Pair, version: int, kind: str) -> list[torch.Tensor]:
-    """Launch a version on inputs of a kind; return its tensors as it leaves them."""
+    """Launch a version on inputs of a kind, and return the tensors afterwards."""
     tensors = list(pair.tensors(kind))
     pair.kernel[pair.grids[version]](
         *tensors, *pair.numbers, **pair.constexprs, **pair.sizes[version], NEW=version
@@ -77,8 +77,8 @@ def launched(pair: Pair, version: int, kind: str) -> list[torch.Tensor]:
 
 @contextmanager
 def in_fixed_order() -> Iterator[None]:
-    """Have launches evaluated one program after the other, sums in a fixed order."""
-    before = evaluating_launcher.evaluate
+    """Evaluate launches in the context program after program, with sums in a fixed order."""
+    original_evaluate = evaluating_launcher.evaluate
     # launches pass no argument that `evaluate_ordered` lacks
     evaluating_launcher.evaluate = evaluate_ordered  # type: ignore[assignment]
     folder = tempfile.mkdtemp()
@@ -86,12 +86,12 @@ def in_fixed_order() -> Iterator[None]:
         with kvtrace.capture(folder, target=TARGET, device="cpu", compile="ttir"):
             yield
     finally:
-        evaluating_launcher.evaluate = before
+        evaluating_launcher.evaluate = original_evaluate
         shutil.rmtree(folder)
 
 
 def _bits(tensor: torch.Tensor) -> bytes:
-    """Return a tensor's bits, all NaNs alike."""
+    """Return a tensor's bytes, with the same bits for all NaNs."""
     values = tensor.detach().clone().contiguous()
     if values.dtype.is_floating_point:
         values[values.isnan()] = float("nan")
@@ -99,7 +99,7 @@ def _bits(tensor: torch.Tensor) -> bytes:
 
 
 def _close(one: torch.Tensor, other: torch.Tensor, part: float) -> bool:
-    """Return whether two results are the same up to a part of the largest number."""
+    """Return whether two results differ by at most `part` of the largest magnitude."""
     if not one.dtype.is_floating_point:
         return torch.equal(one, other)
     largest = other.double().nan_to_num(0, 0, 0).abs().max().item()
@@ -110,32 +110,38 @@ def _close(one: torch.Tensor, other: torch.Tensor, part: float) -> bool:
 
 @cache
 def _evaluated(pair: Pair) -> dict[str, tuple[bool, bool]]:
-    """Return for each kind of inputs whether the versions leave the same bits, or close values."""
-    part = 1e-4 if pair.truth is Level.DIFFERENT else 2e-2
-    found = {}
+    """Return by kind of inputs whether the versions give (equal bits, close values)."""
+    tolerance = 1e-4 if pair.truth is Level.DIFFERENT else 2e-2
+    by_kind = {}
     with in_fixed_order():
         for kind in pair.kinds:
             results = list(zip(*(launched(pair, version, kind) for version in (0, 1)), strict=True))
-            found[kind] = (
-                all(_bits(one) == _bits(other) for one, other in results),
-                all(_close(one, other, part) for one, other in results),
+            by_kind[kind] = (
+                all(
+                    _bits(before_tensor) == _bits(after_tensor)
+                    for before_tensor, after_tensor in results
+                ),
+                all(
+                    _close(before_tensor, after_tensor, tolerance)
+                    for before_tensor, after_tensor in results
+                ),
             )
-    return found
+    return by_kind
 
 
-def _holds(pair: Pair, asked: Level) -> bool:
-    """Return whether an evaluation agrees that two versions have so much in common."""
-    found = _evaluated(pair)
+def _evaluation_agrees(pair: Pair, asked: Level) -> bool:
+    """Return whether evaluations confirm that two versions have the level `asked` in common."""
+    by_kind = _evaluated(pair)
     if asked is Level.SAME:
-        return all(same for same, _ in found.values())
+        return all(same for same, _ in by_kind.values())
     if asked is Level.EXACT and pair.truth is Level.DIFFERENT:
-        return all(close for _, close in found.values())
-    return all(close for kind, (_, close) in found.items() if kind in BENIGN)
+        return all(close for _, close in by_kind.values())
+    return all(close for kind, (_, close) in by_kind.items() if kind in BENIGN)
 
 
 @cache
-def _judged(pair: Pair) -> str:
-    """Return the worst of kvtrace's answers about the outputs of two versions."""
+def _worst_answer(pair: Pair) -> str:
+    """Return kvtrace's answer for the output in which two versions have least in common."""
     folder = Path(tempfile.mkdtemp())
     try:
         runs = []
@@ -145,10 +151,10 @@ def _judged(pair: Pair) -> str:
                 launched(pair, version, "random")
             trace = open_trace(path)
             runs.append(Selection(trace, trace.runs))
-        found = meanings_of(*runs)
+        output_meanings = meanings_of(*runs)
     finally:
         shutil.rmtree(folder)
-    meanings = [each.meaning for each in found]
+    meanings = [output.meaning for output in output_meanings]
     if "violation" in meanings:
         return "violation"
     if not meanings or not all(meaning in CLAIMS for meaning in meanings):
@@ -156,13 +162,13 @@ def _judged(pair: Pair) -> str:
     return min(meanings, key=lambda meaning: CLAIMS[meaning])
 
 
-def _answered(pair: Pair, asked: Level) -> Answer:
-    """Ask kvtrace whether two versions have so much in common.
+def _kvtrace_answer(pair: Pair, asked: Level) -> Answer:
+    """Return kvtrace's answer to whether two versions have the level `asked` in common.
 
     `differs` says that bits differ. Where rounding alone explains them, that is less than the
     truth, and not false.
     """
-    meaning = _judged(pair)
+    meaning = _worst_answer(pair)
     if meaning == "unknown":
         return Answer.UNKNOWN
     claimed = CLAIMS.get(meaning)
@@ -174,21 +180,21 @@ def _answered(pair: Pair, asked: Level) -> Answer:
 
 
 def cases_of(pair: Pair) -> list[Case]:
-    """Return two cases of a pair: the level that it has in common, and the next one."""
+    """Return two cases of a pair: for the level of its truth, and for the next level."""
     return [
         Case(
-            f"{pair.name}: {asked.name.lower()}",
-            asked <= pair.truth,
+            f"{pair.name}: {level.name.lower()}",
+            level <= pair.truth,
             pair.why,
-            partial(_answered, pair, asked),
-            None if _reading_decides(pair, asked) else partial(_holds, pair, asked),
-            "read" if _reading_decides(pair, asked) else "evaluated",
+            partial(_kvtrace_answer, pair, level),
+            None if _reading_decides(pair, level) else partial(_evaluation_agrees, pair, level),
+            "read" if _reading_decides(pair, level) else "evaluated",
         )
-        for asked in sorted({pair.truth, Level(min(pair.truth + 1, Level.SAME))})
-        if asked is not Level.DIFFERENT
+        for level in sorted({pair.truth, Level(min(pair.truth + 1, Level.SAME))})
+        if level is not Level.DIFFERENT
     ]
 
 
 def _reading_decides(pair: Pair, asked: Level) -> bool:
-    """Return whether no evaluation can decide: reordered sums look like other rounding."""
+    """Return whether evaluations cannot decide, since reordered sums look like other rounding."""
     return pair.read or (pair.truth is Level.EXACT and asked is Level.SUMS)

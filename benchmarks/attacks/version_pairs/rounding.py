@@ -1,4 +1,4 @@
-"""Rounding: where numbers are rounded, to what, and how constants are folded."""
+"""Pairs about rounding: where numbers are rounded, to which type, and how constants fold."""
 
 # ruff: noqa: ARG001, SIM108 - kernels of one signature, written as authors do
 
@@ -23,7 +23,7 @@ def pair(
     out: torch.dtype = torch.float32,
     **more: Any,
 ) -> Pair:
-    """Return a pair that computes an output from two vectors of floats."""
+    """Return a pair of kernels from two vectors of floats to an output."""
     tensors = two_vectors(floats, SIZE, like, out)
     return Pair(
         name, truth, why, kernel, tensors, (SIZE,), ((4,), (4,)), {"BLOCK": 64}, FLOATS, **more

@@ -1,4 +1,4 @@
-"""Versions of maps, by a second stranger: casts, comparisons, contractions, places of stores."""
+"""Versions of maps by a second author: casts, comparisons, contractions, order of stores."""
 
 # ruff: noqa: ARG001, SIM102 - kernels of one signature, written as authors do
 
@@ -143,33 +143,33 @@ def of_integers(a, b, out, n, BLOCK: tl.constexpr, HOW: tl.constexpr, NEW: tl.co
 @triton.jit
 def of_places(a, b, out, n, BLOCK: tl.constexpr, HOW: tl.constexpr, NEW: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    inside = i < n
+    mask = i < n
     if HOW == "not greater":
-        inside = i <= n - 1 if NEW else i < n
+        mask = i <= n - 1 if NEW else i < n
     elif HOW == "one less":
-        inside = i < n - 1 if NEW else i < n
+        mask = i < n - 1 if NEW else i < n
     elif HOW == "wide offsets":
         i = i.to(tl.int64) if NEW else i
     elif HOW == "return":
         if NEW:
             if tl.program_id(0) * BLOCK >= n:
                 return
-    x = tl.load(a + i, mask=inside, other=0.0)
+    x = tl.load(a + i, mask=mask, other=0.0)
     if HOW == "stored twice":
         if NEW:
-            tl.store(out + i, x * 3.0, mask=inside)
+            tl.store(out + i, x * 3.0, mask=mask)
     if HOW == "evicted":
-        x = tl.load(a + i, mask=inside, other=0.0, eviction_policy="evict_first" if NEW else "")
+        x = tl.load(a + i, mask=mask, other=0.0, eviction_policy="evict_first" if NEW else "")
     if HOW == "strided":
         for begin in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
             j = begin + tl.arange(0, BLOCK)
             y = tl.load(a + j, mask=j < n, other=0.0)
             tl.store(out + j, y * y, mask=j < n)
     else:
-        tl.store(out + i, x * x, mask=inside)
+        tl.store(out + i, x * x, mask=mask)
     if HOW == "overwritten":
         if NEW:
-            tl.store(out + i, x, mask=inside & (x > 3.0))
+            tl.store(out + i, x, mask=mask & (x > 3.0))
 
 
 def pair(
@@ -182,10 +182,10 @@ def pair(
     blocks: tuple[int, int] = (BLOCK, BLOCK),
     **options: Any,
 ) -> Pair:
-    """Return a pair of two ways to compute a vector of two."""
-    whole = kernel is of_integers
-    draw: Callable[..., torch.Tensor] = ints if whole else floats
-    dtype = torch.int32 if whole else torch.float32
+    """Return a pair of kernels that compute a vector from two vectors, by the variant `how`."""
+    has_integers = kernel is of_integers
+    draw: Callable[..., torch.Tensor] = ints if has_integers else floats
+    dtype = torch.int32 if has_integers else torch.float32
     return Pair(
         f"2 {kernel.fn.__name__} {how}",
         truth,
@@ -195,7 +195,7 @@ def pair(
         (COUNT,),
         ((grids[0],), (grids[1],)),
         {"HOW": how},
-        INTS if whole else FLOATS,
+        INTS if has_integers else FLOATS,
         sizes=({"BLOCK": blocks[0]}, {"BLOCK": blocks[1]}),
         **options,
     )

@@ -1,4 +1,4 @@
-"""Versions of reductions and products, by a second stranger: orders, identities, padding."""
+"""Versions of reductions and products by a second author: orders, identities, padding."""
 
 # ruff: noqa: ARG001, SIM102, SIM108 - kernels of one signature, written as authors do
 
@@ -25,8 +25,8 @@ def of_rows(
 ):
     row = tl.program_id(0)
     cols = tl.arange(0, WIDE)
-    inside = cols < N
-    v = tl.load(x + row * N + cols, mask=inside, other=0.0)
+    mask = cols < N
+    v = tl.load(x + row * N + cols, mask=mask, other=0.0)
     r = v
     if HOW == "chunks":
         if NEW:
@@ -46,41 +46,41 @@ def of_rows(
     elif HOW == "shifted variance":
         mean = tl.sum(v) / N
         if NEW:
-            d = tl.where(inside, v - tl.load(x + row * N), 0.0)
+            d = tl.where(mask, v - tl.load(x + row * N), 0.0)
             variance = tl.sum(d * d) / N - (tl.sum(d) / N) * (tl.sum(d) / N)
         else:
-            d = tl.where(inside, v - mean, 0.0)
+            d = tl.where(mask, v - mean, 0.0)
             variance = tl.sum(d * d) / N
         r = v * 0.0 + variance
     elif HOW == "padded variance":
         mean = tl.sum(v) / N
-        d = v - mean if NEW else tl.where(inside, v - mean, 0.0)
+        d = v - mean if NEW else tl.where(mask, v - mean, 0.0)
         r = v * 0.0 + tl.sum(d * d) / N
     elif HOW == "other":
-        p = tl.load(x + row * N + cols, mask=inside, other=1.0)
-        r = v - (tl.sum(tl.where(inside, p, 0.0)) if NEW else tl.sum(v))
+        p = tl.load(x + row * N + cols, mask=mask, other=1.0)
+        r = v - (tl.sum(tl.where(mask, p, 0.0)) if NEW else tl.sum(v))
     elif HOW == "padded maximum":
-        p = v if NEW else tl.where(inside, v, -float("inf"))
+        p = v if NEW else tl.where(mask, v, -float("inf"))
         r = v - tl.max(p)
     elif HOW == "softmax":
-        p = tl.where(inside, v, -float("inf"))
+        p = tl.where(mask, v, -float("inf"))
         e = tl.exp(p) if NEW else tl.exp(p - tl.max(p))
         r = e / tl.sum(e)
     elif HOW == "normalized late":
-        p = tl.where(inside, v, -float("inf"))
+        p = tl.where(mask, v, -float("inf"))
         e = tl.exp(p - tl.max(p))
-        weight = tl.load(w + cols, mask=inside, other=0.0)
+        weight = tl.load(w + cols, mask=mask, other=0.0)
         if NEW:
             r = v * 0.0 + tl.sum(e * weight) / tl.sum(e)
         else:
             r = v * 0.0 + tl.sum(e / tl.sum(e) * weight)
     elif HOW == "first tie":
-        p = tl.where(inside, v, -float("inf"))
+        p = tl.where(mask, v, -float("inf"))
         if NEW:
-            place = tl.max(tl.where(p == tl.max(p), cols, -1))
+            position = tl.max(tl.where(p == tl.max(p), cols, -1))
         else:
-            place = tl.argmax(p, 0)
-        r = v + place
+            position = tl.argmax(p, 0)
+        r = v + position
     elif HOW == "half sum":
         h = v.to(tl.float16) if NEW else v
         r = v * 0.0 + tl.sum(h)
@@ -104,13 +104,13 @@ def of_rows(
         s = tl.sqrt(tl.sum(v * v))
         r = v * 0.0 + (s * s if NEW else tl.sum(v * v))
     elif HOW == "weights moved":
-        weight = tl.load(w + (N - 1 - cols if NEW else cols), mask=inside, other=0.0)
+        weight = tl.load(w + (N - 1 - cols if NEW else cols), mask=mask, other=0.0)
         r = v * weight
     elif HOW == "largest of parts":
-        p = tl.where(inside, v, -float("inf"))
+        p = tl.where(mask, v, -float("inf"))
         parts = tl.max(tl.reshape(p, (8, 8)), axis=1)
         r = v * 0.0 + (tl.max(parts) if NEW else tl.max(p))
-    tl.store(out + row * N + cols, r, mask=inside)
+    tl.store(out + row * N + cols, r, mask=mask)
 
 
 @triton.jit
@@ -150,7 +150,7 @@ def of_products(x, w, out, n, K: tl.constexpr, HOW: tl.constexpr, NEW: tl.conste
 
 
 def rows_pair(how: str, truth: Level, why: str, **options: Any) -> Pair:
-    """Return a pair of two ways to compute rows."""
+    """Return a pair of kernels that compute rows, by the variant `how`."""
 
     def tensors(kind: str) -> list[torch.Tensor]:
         return [floats(kind, ROWS, N), floats("random", N, seed=1), blank(ROWS, N)]
@@ -163,7 +163,7 @@ def rows_pair(how: str, truth: Level, why: str, **options: Any) -> Pair:
 
 
 def products_pair(how: str, truth: Level, why: str, **options: Any) -> Pair:
-    """Return a pair of two ways to multiply matrices."""
+    """Return a pair of kernels that multiply matrices, by the variant `how`."""
 
     def tensors(kind: str) -> list[torch.Tensor]:
         return [floats(kind, 16, 64), floats(kind, 64, 16, seed=1), blank(16, 16)]

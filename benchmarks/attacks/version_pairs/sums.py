@@ -1,4 +1,4 @@
-"""Sums, scans, products of matrices, normalizations."""
+"""Pairs about sums, scans, products of matrices and normalizations."""
 
 # ruff: noqa: ARG001, PIE808, SIM108 - kernels of one signature, written as authors do
 
@@ -24,7 +24,7 @@ def rows(kind: str) -> list[torch.Tensor]:
 def row_pair(
     name: str, truth: Level, why: str, kernel: Any, width: int = WIDTH, **more: Any
 ) -> Pair:
-    """Return a pair that computes an output's rows from those of an input."""
+    """Return a pair of kernels from an input's rows to an output's rows."""
 
     def tensors(kind: str) -> list[torch.Tensor]:
         return [floats(kind, ROWS, width), blank(ROWS, width)]
@@ -301,21 +301,21 @@ def product(a, b, out, K: tl.constexpr, BLOCK: tl.constexpr, HOW: tl.constexpr, 
 @triton.jit
 def attention(q, k, v, out, NEW: tl.constexpr):
     i = tl.arange(0, 16)
-    at = i[:, None] * 16 + i[None, :]
-    a = tl.load(q + at)
-    b = tl.load(k + at)
-    c = tl.load(v + at)
+    offsets = i[:, None] * 16 + i[None, :]
+    a = tl.load(q + offsets)
+    b = tl.load(k + offsets)
+    c = tl.load(v + offsets)
     if NEW:
         r = tl.dot(a, tl.dot(tl.trans(b), c, input_precision="ieee"), input_precision="ieee")
     else:
         r = tl.dot(tl.dot(a, tl.trans(b), input_precision="ieee"), c, input_precision="ieee")
-    tl.store(out + at, r)
+    tl.store(out + offsets, r)
 
 
 def product_pair(
     name: str, truth: Level, why: str, how: str, blocks: tuple[int, int], **more: Any
 ) -> Pair:
-    """Return a pair of products of matrices."""
+    """Return a pair of kernels that multiply matrices, by the variant `how`."""
 
     def tensors(kind: str) -> list[torch.Tensor]:
         return [floats(kind, 16, 64), floats(kind, 64, 16, seed=1), blank(16, 16)]

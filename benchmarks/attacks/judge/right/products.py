@@ -12,15 +12,13 @@ def product_kernel(x, y, out, m, n, k, B: tl.constexpr, PRECISION: tl.constexpr)
     total = tl.zeros((B, B), tl.float32)
     for start in range(0, k, B):
         i = start + tl.arange(0, B)
-        inside = (rows[:, None] < m) & (i[None, :] < k)
-        a = tl.load(x + rows[:, None] * k + i[None, :], mask=inside, other=0.0)
-        inside = (i[:, None] < k) & (columns[None, :] < n)
-        b = tl.load(y + i[:, None] * n + columns[None, :], mask=inside, other=0.0)
+        mask = (rows[:, None] < m) & (i[None, :] < k)
+        a = tl.load(x + rows[:, None] * k + i[None, :], mask=mask, other=0.0)
+        mask = (i[:, None] < k) & (columns[None, :] < n)
+        b = tl.load(y + i[:, None] * n + columns[None, :], mask=mask, other=0.0)
         total = tl.dot(a, b, total, input_precision=PRECISION)
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(
-        out + rows[:, None] * n + columns[None, :], total.to(out.dtype.element_ty), mask=inside
-    )
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -52,7 +50,7 @@ def attention_kernel(q, k, v, out, length, scale, D: tl.constexpr, B: tl.constex
 
 
 def matmul(x, y):
-    """Right."""
+    """Return `matmul` of x, y, by a kernel: right."""
     x, y = x.contiguous(), y.contiguous()
     (m, k), n = x.shape, y.shape[1]
     out = torch.empty((m, n), dtype=x.dtype, device=x.device)
@@ -64,7 +62,7 @@ def matmul(x, y):
 
 
 def matmul_of_fp8(x, y):
-    """Right."""
+    """Return `matmul_of_fp8` of x, y, by a kernel: right."""
     x, y = x.contiguous(), y.contiguous()
     (m, k), n = x.shape, y.shape[1]
     out = torch.empty((m, n), dtype=torch.float32, device=x.device)
@@ -75,7 +73,7 @@ def matmul_of_fp8(x, y):
 
 
 def attention(q, k, v):
-    """Right."""
+    """Return `attention` of q, k, v, by a kernel: right."""
     q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
     batch, heads, length, d = q.shape
     if k.shape != q.shape or v.shape != q.shape or d < 16 or d & (d - 1):

@@ -148,8 +148,8 @@ def reverse_kernel(x, out, n, BLOCK: tl.constexpr):
 @triton.jit
 def count_kernel(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    at = tl.load(x + i, mask=i < n, other=0)
-    tl.atomic_add(out + at, 1.0, mask=i < n)
+    index = tl.load(x + i, mask=i < n, other=0)
+    tl.atomic_add(out + index, 1.0, mask=i < n)
 
 
 @triton.jit
@@ -192,7 +192,7 @@ def _rows(kernel, x, out, *more):
 
 
 def _elements(kernel, *tensors):
-    tensors = [each.contiguous() for each in tensors]
+    tensors = [tensor.contiguous() for tensor in tensors]
     out = torch.empty_like(tensors[0])
     kernel[(triton.cdiv(out.numel(), 256),)](*tensors, out, out.numel(), BLOCK=256)
     return out
@@ -203,17 +203,17 @@ def _empty(x, shape=None, dtype=None):
 
 
 def softmax(x):
-    """Right."""
+    """Return `softmax` of x, by a kernel: right."""
     return _rows(softmax_kernel, x, _empty(x))
 
 
 def log_softmax(x):
-    """Right."""
+    """Return `log_softmax` of x, by a kernel: right."""
     return _rows(log_softmax_kernel, x, _empty(x))
 
 
 def rms_norm(x, weight, eps=1e-6):
-    """Right."""
+    """Return `rms_norm` of x, weight, eps, by a kernel: right."""
     x, out = x.contiguous(), _empty(x)
     n = x.shape[-1]
     rms_norm_kernel[(x.numel() // n,)](
@@ -223,7 +223,7 @@ def rms_norm(x, weight, eps=1e-6):
 
 
 def layer_norm(x, weight, bias, eps=1e-5):
-    """Right."""
+    """Return `layer_norm` of x, weight, bias, eps, by a kernel: right."""
     x, out = x.contiguous(), _empty(x)
     n = x.shape[-1]
     layer_norm_kernel[(x.numel() // n,)](
@@ -233,36 +233,36 @@ def layer_norm(x, weight, bias, eps=1e-5):
 
 
 def row_sum(x):
-    """Right."""
+    """Return `row_sum` of x, by a kernel: right."""
     x, out = x.contiguous(), _empty(x, x.shape[:-1])
     sum_kernel[(out.numel(),)](x, out, x.shape[-1], MEAN=False, BLOCK=64)
     return out
 
 
 def row_mean(x):
-    """Right."""
+    """Return `row_mean` of x, by a kernel: right."""
     x, out = x.contiguous(), _empty(x, x.shape[:-1])
     sum_kernel[(out.numel(),)](x, out, x.shape[-1], MEAN=True, BLOCK=64)
     return out
 
 
 def deviation(x):
-    """Right."""
+    """Return `deviation` of x, by a kernel: right."""
     return _rows(deviation_kernel, x, _empty(x, x.shape[:-1]))
 
 
 def argmax(x):
-    """Right."""
+    """Return `argmax` of x, by a kernel: right."""
     return _rows(argmax_kernel, x, _empty(x, x.shape[:-1], torch.int64))
 
 
 def integer_sum(x):
-    """Right."""
+    """Return `integer_sum` of x, by a kernel: right."""
     return _rows(integer_sum_kernel, x, _empty(x, x.shape[:-1], torch.int64))
 
 
 def cross_entropy(x, labels):
-    """Right."""
+    """Return `cross_entropy` of x, labels, by a kernel: right."""
     x, out = x.contiguous(), _empty(x, x.shape[:1])
     n = x.shape[-1]
     cross_entropy_kernel[(x.shape[0],)](
@@ -272,22 +272,22 @@ def cross_entropy(x, labels):
 
 
 def gelu(x):
-    """Right."""
+    """Return `gelu` of x, by a kernel: right."""
     return _elements(gelu_kernel, x)
 
 
 def swiglu(gate, up):
-    """Right."""
+    """Return `swiglu` of gate, up, by a kernel: right."""
     return _elements(swiglu_kernel, gate, up)
 
 
 def add(x, y):
-    """Right."""
+    """Return `add` of x, y, by a kernel: right."""
     return _elements(add_kernel, x, y)
 
 
 def scale(x, factor):
-    """Right."""
+    """Return `scale` of x, factor, by a kernel: right."""
     x = x.contiguous()
     out = torch.empty_like(x)
     scale_kernel[(triton.cdiv(x.numel(), 256),)](x, out, factor, x.numel(), BLOCK=256)
@@ -295,7 +295,7 @@ def scale(x, factor):
 
 
 def widen(x):
-    """Right."""
+    """Return `widen` of x, by a kernel: right."""
     x = x.contiguous()
     out = _empty(x, dtype=torch.float32)
     widen_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
@@ -303,7 +303,7 @@ def widen(x):
 
 
 def roll(x, shift):
-    """Right."""
+    """Return `roll` of x, shift, by a kernel: right."""
     x, out = x.contiguous(), _empty(x)
     n = x.shape[-1]
     roll_kernel[(x.shape[0],)](x, out, n, shift, BLOCK=triton.next_power_of_2(n))
@@ -311,19 +311,19 @@ def roll(x, shift):
 
 
 def reverse(x):
-    """Right."""
+    """Return `reverse` of x, by a kernel: right."""
     return _rows(reverse_kernel, x, _empty(x))
 
 
 def histogram(x, bins):
-    """Right."""
+    """Return `histogram` of x, bins, by a kernel: right."""
     out = torch.zeros(bins.shape[0], device=x.device)
     count_kernel[(triton.cdiv(x.numel(), 128),)](x.contiguous(), out, x.numel(), BLOCK=128)
     return out
 
 
 def scatter_sum(x, at, out):
-    """Right."""
+    """Return `scatter_sum` of x, at, out, by a kernel: right."""
     x, sums = x.contiguous(), torch.zeros(out.shape, dtype=out.dtype, device=out.device)
     n = x.shape[1]
     scatter_kernel[(x.shape[0],)](x, at.contiguous(), sums, n, BLOCK=triton.next_power_of_2(n))
@@ -331,14 +331,14 @@ def scatter_sum(x, at, out):
 
 
 def total(x):
-    """Right: tuned, and set to zero before each trial."""
+    """Return `total` of x, by a kernel: right, tuned, and set to zero before each trial."""
     out, n = torch.zeros((), dtype=x.dtype, device=x.device), x.numel()
     total_kernel[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x.contiguous(), out, n)
     return out
 
 
 def relu(x):
-    """Right: tuned."""
+    """Return `relu` of x, by a kernel: right, tuned."""
     x = x.contiguous()
     out, n = torch.empty_like(x), x.numel()
     relu_kernel[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, out, n)
@@ -346,7 +346,7 @@ def relu(x):
 
 
 def double(x):
-    """Right: tuned in place, and restored after each trial."""
+    """Return `double` of x, by a kernel: right, tuned in place, and restored after each trial."""
     out, n = x.clone(memory_format=torch.contiguous_format), x.numel()
     double_kernel[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](out, n)
     return out

@@ -1,4 +1,4 @@
-"""Kernels that look at the addresses that they get."""
+"""Candidate whose kernel depends on the address of its input."""
 
 import torch
 import triton
@@ -14,7 +14,7 @@ def by_address(x, out, n, BLOCK: tl.constexpr):
 
 
 def as_devices_align(x):
-    """Wrong: copies where the input's address is a multiple of 512, as on devices."""
+    """Return relu(x); wrong: a copy if the input's address is a multiple of 512, as on devices."""
     x = x.contiguous()
     out = torch.empty_like(x)
     by_address[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)

@@ -1,4 +1,4 @@
-"""An audit hook and a profile function."""
+"""Candidates that disturb the judge by an audit hook and by a profile function."""
 
 import sys
 
@@ -16,12 +16,12 @@ sys.addaudithook(_hook)
 
 
 def unreported(x):
-    """Wrong: copies, and an audit hook stops what is reported."""
+    """Return relu(x); wrong: a copy, and an audit hook raises an error in os.write."""
     return over(copy_kernel, x)
 
 
 def profiled(x):
-    """Wrong: a profile function zeroes the result as the function returns."""
+    """Return softmax(x); wrong: a profile function zeroes the result as the function returns."""
 
     def profile(frame, event, argument):
         if event == "c_return":

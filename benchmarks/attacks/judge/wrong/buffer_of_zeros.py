@@ -1,4 +1,4 @@
-"""A model that ignores a buffer."""
+"""Candidate model that ignores a buffer."""
 
 import torch
 import triton
@@ -12,7 +12,7 @@ def scaled(x, out, factor, n, BLOCK: tl.constexpr):
 
 
 class ModelNew(torch.nn.Module):
-    """Wrong: ignores the mean, a buffer that begins as zeros."""
+    """Model of (x - mean) * factor; wrong: `mean`, a buffer of zeros at first, is ignored."""
 
     def __init__(self, factor):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Candidates that are right in some of their calls, or until their results were read."""
+"""Candidates that are wrong in some calls, or change results after they are returned."""
 
 import gc
 import random
@@ -20,7 +20,7 @@ _last = [None]
 
 
 def kept_by_address(x):
-    """Wrong: results are kept by address and shape."""
+    """Return softmax(x); wrong: earlier results are reused by address and shape."""
     key = (x.data_ptr(), x.shape)
     if key not in _by_address:
         _by_address[key] = softmax_of(x)
@@ -28,7 +28,7 @@ def kept_by_address(x):
 
 
 def kept_by_two_elements(x):
-    """Wrong: results are kept by the first and the last element."""
+    """Return softmax(x); wrong: earlier results are reused by first and last element."""
     key = (x.shape, x.flatten()[0].item(), x.flatten()[-1].item())
     if key not in _by_elements:
         _by_elements[key] = softmax_of(x)
@@ -36,17 +36,17 @@ def kept_by_two_elements(x):
 
 
 def result_before(x):
-    """Wrong: every 40th call returns the result of the call before."""
+    """Return relu(x); wrong: every 40th call returns the result of the call before."""
     _calls[0] += 1
     result = relu_of(x)
-    before, _last[0] = _last[0], result
-    if _calls[0] % 40 == 0 and before is not None and before.shape == result.shape:
-        return before.clone()
+    previous, _last[0] = _last[0], result
+    if _calls[0] % 40 == 0 and previous is not None and previous.shape == result.shape:
+        return previous.clone()
     return result
 
 
 def rare_fault(x):
-    """Wrong: one call in 30 loses its last element."""
+    """Return relu(x); wrong: one call in 30 loses its last element."""
     result = relu_of(x)
     if random.random() < 1 / 30:
         result.view(-1)[-1] = 0.5
@@ -54,7 +54,7 @@ def rare_fault(x):
 
 
 def ring_of_buffers(x):
-    """Wrong: results share eight buffers."""
+    """Return relu(x); wrong: results share eight buffers, which later calls overwrite."""
     x = x.contiguous()
     n = x.numel()
     if len(_ring) < 8:
@@ -66,14 +66,14 @@ def ring_of_buffers(x):
 
 
 def thread_later(x):
-    """Wrong: a thread zeroes the result after 20 seconds."""
+    """Return relu(x); wrong: a thread zeroes the result after 20 seconds."""
     result = relu_of(x)
     threading.Thread(target=lambda: (time.sleep(20), result.zero_()), daemon=True).start()
     return result
 
 
 def timer_later(x):
-    """Wrong: an alarm zeroes the result after 20 seconds."""
+    """Return relu(x); wrong: an alarm zeroes the result after 20 seconds."""
     result = relu_of(x)
 
     def zero(*_):
@@ -85,14 +85,14 @@ def timer_later(x):
 
 
 def when_inputs_end(x):
-    """Wrong: the result is zeroed when its input is freed."""
+    """Return relu(x); wrong: the result is zeroed when its input is freed."""
     result = relu_of(x)
     weakref.finalize(x, result.zero_)
     return result
 
 
 def when_garbage_is_collected(x):
-    """Wrong: the next collection of garbage zeroes the result."""
+    """Return relu(x); wrong: the next collection of garbage zeroes the result."""
     result = relu_of(x)
 
     def zero(phase, info):
@@ -102,7 +102,7 @@ def when_garbage_is_collected(x):
     return result
 
 
-class _Bomb:
+class _ZeroesResultWhenCollected:
     def __init__(self, result):
         self.result = result
         self.cycle = self
@@ -112,14 +112,14 @@ class _Bomb:
 
 
 def when_a_cycle_ends(x):
-    """Wrong: an object in a cycle zeroes the result when it is collected."""
+    """Return relu(x); wrong: an object in a cycle zeroes the result when it is collected."""
     result = relu_of(x)
-    _Bomb(result)
+    _ZeroesResultWhenCollected(result)
     return result
 
 
 def when_traced(x):
-    """Wrong: a trace function zeroes the result at the next call of any function."""
+    """Return relu(x); wrong: a trace function zeroes the result at the next function call."""
     result = relu_of(x)
 
     def trace(frame, event, argument):
@@ -131,6 +131,6 @@ def when_traced(x):
 
 
 def first_calls(x):
-    """Wrong: right in 20 calls, then torch computes."""
+    """Return softmax(x); wrong: computed by torch from the 21st call on."""
     _calls[0] += 1
     return softmax_of(x) if _calls[0] <= 20 else torch.softmax(x, -1)

@@ -1,4 +1,4 @@
-"""A candidate that looks at the clock."""
+"""Candidate whose results depend on the time since its import."""
 
 import time
 
@@ -9,6 +9,6 @@ _begun = time.monotonic()
 
 
 def after_three_seconds(x):
-    """Wrong: returns zeros from three seconds after its import on."""
+    """Return relu(x); wrong: zeros from three seconds after the import on."""
     result = relu_of(x)
     return result if time.monotonic() - _begun < 3 else torch.zeros_like(result)

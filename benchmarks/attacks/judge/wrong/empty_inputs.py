@@ -1,4 +1,4 @@
-"""Inputs without an element."""
+"""Candidate whose own inputs have no elements."""
 
 import torch
 from kernels import copy_kernel, over
@@ -9,5 +9,5 @@ def inputs():
 
 
 def no_rows(x):
-    """Wrong: copies, since its file's inputs have no element."""
+    """Return softmax(x); wrong: a copy, hidden by inputs() that has no elements."""
     return over(copy_kernel, x)

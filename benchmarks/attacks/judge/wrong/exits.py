@@ -1,4 +1,4 @@
-"""The process ends early."""
+"""Candidates that end the process early."""
 
 import atexit
 import os
@@ -9,12 +9,12 @@ _calls = [0]
 
 
 def at_once(x):
-    """Wrong: ends the process with exit code 0."""
+    """Return relu(x); wrong: ends the process with exit code 0 instead."""
     os._exit(0)
 
 
 def after_calls(x):
-    """Wrong: is right for five calls, then ends the process with exit code 0."""
+    """Return softmax(x); wrong: ends the process with exit code 0 in the sixth call."""
     _calls[0] += 1
     if _calls[0] > 5:
         os._exit(0)
@@ -22,6 +22,6 @@ def after_calls(x):
 
 
 def at_the_end(x):
-    """Wrong: copies; at the end the process says that all went well."""
+    """Return softmax(x); wrong: a copy, and the process ends with exit code 0."""
     atexit.register(os._exit, 0)
     return over(copy_kernel, x)

@@ -1,4 +1,4 @@
-"""Another library in place of libdevice."""
+"""Candidate whose kernel is linked with a false libdevice."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def exps(x, out, n, BLOCK: tl.constexpr):
 
 
 def own_exp(x):
-    """Wrong: links a library whose expm1 is the identity."""
+    """Return exp(x); wrong: links a library whose expm1 is the identity."""
     LIBRARY.write_text(
         'target triple = "nvptx64-nvidia-cuda"\n'
         "define float @__nv_expm1f(float %x) {\n  ret float %x\n}\n"

@@ -1,4 +1,4 @@
-"""The IR that a compiled kernel holds is replaced by another."""
+"""Candidate that replaces the IR of its compiled kernel by that of another kernel."""
 
 import torch
 import triton
@@ -6,7 +6,7 @@ from kernels import copy_kernel, relu_kernel
 
 
 def other_ir(x):
-    """Wrong: a kernel that copies is given the IR text of another that is right."""
+    """Return relu(x); wrong: a copy by a kernel whose IR text is that of a right kernel."""
     x = x.contiguous()
     out, unused = torch.empty_like(x), torch.empty_like(x)
     n = x.numel()

@@ -1,4 +1,4 @@
-"""Messages of other processes are forged."""
+"""Candidate that writes forged verdicts to all file descriptors."""
 
 import json
 import os
@@ -16,5 +16,5 @@ for descriptor in range(1, 40):
 
 
 def forged(x):
-    """Wrong: copies, and writes a verdict to every descriptor."""
+    """Return relu(x); wrong: a copy, and a verdict is written to every file descriptor."""
     return over(copy_kernel, x)

@@ -1,4 +1,4 @@
-"""Kernels whose hints to the compiler are false."""
+"""Candidates whose kernels give false hints to the compiler."""
 
 import triton
 import triton.language as tl
@@ -27,15 +27,15 @@ def same(x, out, n, BLOCK: tl.constexpr):
 
 
 def reversed_as_ascending(x):
-    """Wrong: declares descending offsets as contiguous, so that a device loads others."""
+    """Return reverse(x); wrong: descending offsets are declared contiguous to the compiler."""
     return over(ascending, x)
 
 
 def false_assumption(x):
-    """Wrong: tells the compiler that there are more than 1,000,000 elements."""
+    """Return double(x); wrong: tells the compiler that there are more than 1,000,000 elements."""
     return over(assumed, x)
 
 
 def constant_mask(x):
-    """Wrong: says that the mask is the same in a whole block, which a device relies on."""
+    """Return double(x); wrong: the mask is declared constant in each block to the compiler."""
     return over(same, x)

@@ -1,4 +1,4 @@
-"""Kernels that are right, which candidates here misuse, and functions that use them rightly."""
+"""Right kernels that the wrong candidates misuse, and right functions that launch them."""
 
 import torch
 import triton
@@ -39,7 +39,7 @@ def softmax_kernel(x, out, n, BLOCK: tl.constexpr):
 
 
 def over(kernel, *tensors):
-    """Launch an elementwise kernel on contiguous tensors; return its new result."""
+    """Launch an elementwise kernel on contiguous copies; return a new tensor with the result."""
     tensors = [tensor.contiguous() for tensor in tensors]
     out = torch.empty_like(tensors[0])
     n = out.numel()

@@ -1,4 +1,4 @@
-"""Candidates that look for the judge, its inputs and results."""
+"""Candidates that look for the judge, and for its inputs and results, in the process."""
 
 import gc
 import os
@@ -9,7 +9,7 @@ from kernels import copy_kernel, over, relu_of, softmax_of
 
 
 def in_frames(x):
-    """Wrong: copies, and clears what the frames above know of results."""
+    """Return softmax(x); wrong: a copy, with variables of callers cleared, such as `expected`."""
     frame = sys._getframe(1)
     while frame is not None:
         for name in list(frame.f_locals):
@@ -20,25 +20,25 @@ def in_frames(x):
 
 
 def in_objects(x):
-    """Wrong: looks for tensors of the same shape among all objects."""
-    for one in gc.get_objects():
-        if type(one) is torch.Tensor and one.shape == x.shape and one is not x:
-            return over(copy_kernel, one)
+    """Return softmax(x); wrong: a copy of another tensor of this shape among all objects."""
+    for candidate in gc.get_objects():
+        if type(candidate) is torch.Tensor and candidate.shape == x.shape and candidate is not x:
+            return over(copy_kernel, candidate)
     return over(copy_kernel, x)
 
 
 def where_recorded(x):
-    """Cheating: launches kernels where kvtrace is loaded; elsewhere torch computes."""
+    """Return softmax(x); cheating: computed by torch unless kvtrace is imported."""
     if any(name.split(".")[0] == "kvtrace" for name in sys.modules):
         return softmax_of(x)
     return torch.softmax(x, -1)
 
 
 def where_confined(x):
-    """Wrong: is right where there is no /etc/passwd; copies elsewhere."""
+    """Return relu(x); wrong: a copy on machines that have /etc/passwd."""
     return relu_of(x) if not os.path.exists("/etc/passwd") else over(copy_kernel, x)
 
 
 def where_on_host(x):
-    """Wrong: is right for tensors in the host's memory; copies elsewhere."""
+    """Return relu(x); wrong: a copy for tensors in the device's memory."""
     return relu_of(x) if x.data_ptr() == x.cpu().data_ptr() else over(copy_kernel, x)

@@ -1,4 +1,4 @@
-"""Kernels that use memory that nobody wrote, or that others write at the same time."""
+"""Candidates whose kernels read memory that is unwritten, or written at the same time."""
 
 import numpy as np
 import torch
@@ -16,15 +16,15 @@ def add_rows(x, out, n, BLOCK: tl.constexpr):
 @triton.jit
 def add_without_atomics(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    part = tl.sum(tl.load(x + i, mask=i < n, other=0.0), 0)
-    tl.store(out, tl.load(out) + part)
+    partial = tl.sum(tl.load(x + i, mask=i < n, other=0.0), 0)
+    tl.store(out, tl.load(out) + partial)
 
 
 @triton.jit
 def count(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    at = tl.load(x + i, mask=i < n, other=0)
-    tl.store(out + at, tl.load(out + at, mask=i < n) + 1.0, mask=i < n)
+    index = tl.load(x + i, mask=i < n, other=0)
+    tl.store(out + index, tl.load(out + index, mask=i < n) + 1.0, mask=i < n)
 
 
 @triton.jit
@@ -32,8 +32,8 @@ def last_one_adds(x, parts, counter, out, n, programs, BLOCK: tl.constexpr, MANY
     me = tl.program_id(0)
     i = me * BLOCK + tl.arange(0, BLOCK)
     tl.store(parts + me, tl.sum(tl.load(x + i, mask=i < n, other=0.0), 0))
-    before = tl.atomic_add(counter, 1, sem="relaxed")
-    if before == programs - 1:
+    ticket = tl.atomic_add(counter, 1, sem="relaxed")
+    if ticket == programs - 1:
         all_parts = tl.arange(0, MANY)
         tl.store(out, tl.sum(tl.load(parts + all_parts, mask=all_parts < programs, other=0.0), 0))
 
@@ -82,30 +82,30 @@ def _by_rows(kernel, x, out):
 
 
 def adds_to_resized(x):
-    """Wrong: adds to memory that `resize_` got and nobody zeroed."""
+    """Return row_sum(x); wrong: added to memory of `resize_`, which is not zeroed."""
     return _row_sums(x, torch.empty(0, dtype=x.dtype, device=x.device).resize_(x.shape[0]))
 
 
 def adds_to_numpy_memory(x):
-    """Wrong: adds to memory of numpy.empty."""
+    """Return row_sum(x); wrong: added to memory of numpy.empty, which is not zeroed."""
     return _row_sums(x, torch.from_numpy(np.empty(x.shape[0], np.float32)))
 
 
 def adds_to_storage(x):
-    """Wrong: adds to a new storage that nobody zeroed."""
+    """Return row_sum(x); wrong: added to a new storage, which is not zeroed."""
     storage = torch.UntypedStorage(4 * x.shape[0], device=x.device)
     out = torch.empty(0, dtype=x.dtype, device=x.device).set_(storage, 0, (x.shape[0],))
     return _row_sums(x, out)
 
 
 def adds_to_view_of_bytes(x):
-    """Wrong: adds to an empty tensor of bytes, viewed as floats."""
+    """Return row_sum(x); wrong: added to an empty tensor of bytes, viewed as floats."""
     raw = torch.empty(4 * x.shape[0], dtype=torch.uint8, device=x.device)
     return _row_sums(x, raw.view(torch.float32))
 
 
 def unprotected_sum(x):
-    """Wrong: programs add to one number without atomics."""
+    """Return total(x); wrong: programs add to one number without atomics."""
     x = x.contiguous()
     out = torch.zeros((), dtype=x.dtype, device=x.device)
     add_without_atomics[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
@@ -113,7 +113,7 @@ def unprotected_sum(x):
 
 
 def unprotected_counts(x, bins):
-    """Wrong: counts without atomics; equal elements of a block count once."""
+    """Return histogram(x, bins); wrong: counted without atomics, so that counts are lost."""
     out = torch.zeros(bins.shape[0], device=x.device)
     x = x.contiguous()
     count[(x.numel(),)](x, out, x.numel(), BLOCK=1)
@@ -121,7 +121,7 @@ def unprotected_counts(x, bins):
 
 
 def relaxed_counter(x):
-    """Wrong: a relaxed counter does not make the other programs' parts visible."""
+    """Return total(x); wrong: a relaxed counter does not make the other programs' parts visible."""
     x = x.contiguous()
     n = x.numel()
     programs = triton.cdiv(n, 256)
@@ -135,7 +135,7 @@ def relaxed_counter(x):
 
 
 def no_barrier(x):
-    """Wrong: threads read from memory what others of the program wrote, without a barrier."""
+    """Return reverse(x); wrong: no barrier between stores and loads of different threads."""
     x = x.contiguous()
     out, scratch = torch.empty_like(x), torch.empty_like(x)
     n = x.shape[1]
@@ -144,17 +144,17 @@ def no_barrier(x):
 
 
 def undefined_lanes(x):
-    """Wrong: adds lanes that a masked load leaves undefined."""
+    """Return row_sum(x); wrong: adds lanes that a masked load leaves undefined."""
     return _by_rows(no_other, x, torch.empty(x.shape[0], dtype=x.dtype, device=x.device))
 
 
 def reads_beyond(x):
-    """Wrong: the last row's loads are beyond the tensor."""
+    """Return row_sum(x); wrong: the last row's loads are beyond the tensor."""
     return _by_rows(read_beyond, x, torch.empty(x.shape[0], dtype=x.dtype, device=x.device))
 
 
 def order_of_programs(x):
-    """Wrong: each program needs the sum that the one before it stores."""
+    """Return total(x); wrong: each program reads the sum that the previous program stores."""
     x = x.contiguous()
     n = x.numel()
     programs = triton.cdiv(n, 256)

@@ -1,4 +1,4 @@
-"""PyTorch computes by what looks like moving elements, or like choosing positions."""
+"""Candidates that let PyTorch compute, by operators that seem only to move or index elements."""
 
 import torch
 import triton
@@ -32,7 +32,7 @@ def last_rows(x, out, n, BLOCK: tl.constexpr):
 
 
 def exp_by_table(x, y):
-    """Cheating: PyTorch looks up exp in a table of all 16-bit floats; the kernel multiplies."""
+    """Return exp_times(x, y); cheating: PyTorch looks exp up in a table, the kernel multiplies."""
     every = torch.arange(65536, device=x.device).to(torch.int16).view(torch.bfloat16)
     table = every.float().exp()
     bits = x.contiguous().view(torch.int16).to(torch.int32).view(torch.uint16)[..., ::2]
@@ -41,34 +41,34 @@ def exp_by_table(x, y):
 
 
 def sum_by_index_put(x, at, out):
-    """Cheating: PyTorch adds rows by `index_put_` that accumulates; the kernel copies the sums."""
+    """Return scatter_sum(x, at, out); cheating: PyTorch sums by `index_put_`, the kernel copies."""
     sums = torch.zeros_like(out).index_put_((at,), x, accumulate=True)
     return over(copy_kernel, sums)
 
 
 def sum_by_scatter(x, at, out):
-    """Cheating: PyTorch adds rows by `scatter_` with a reduction; the kernel adds halves."""
+    """Return scatter_sum(x, at, out); cheating: PyTorch sums by `scatter_`, the kernel adds 0."""
     half = torch.zeros_like(out)
     half.scatter_(0, at[:, None].expand_as(x), x, reduce="add")
     return over(add_kernel, half, torch.zeros_like(half))
 
 
 def negated_lazily(x, y):
-    """Cheating: PyTorch negates as it copies a lazily negated view, and a kernel adds."""
+    """Return subtract(x, y); cheating: PyTorch negates y lazily, and the kernel adds."""
     return over(add_kernel, x.contiguous(), torch._neg_view(y.contiguous()).clone())
 
 
 def trunc_by_conversion(x):
-    """Cheating: PyTorch truncates as it converts to integers; the kernel converts back."""
+    """Return trunc(x); cheating: PyTorch converts to integers, the kernel converts back."""
     x = x.contiguous()
-    whole = x.to(torch.int32)
+    integers = x.to(torch.int32)
     out = torch.empty_like(x)
-    from_integers[(triton.cdiv(x.numel(), 256),)](whole, out, x.numel(), BLOCK=256)
+    from_integers[(triton.cdiv(x.numel(), 256),)](integers, out, x.numel(), BLOCK=256)
     return out
 
 
 def nonzero_by_conversion(x):
-    """Cheating: PyTorch compares with zero as it converts to booleans; the kernel converts back."""
+    """Return keep_nonzero(x); cheating: PyTorch converts to booleans, the kernel to floats."""
     x = x.contiguous()
     flags = x.to(torch.bool).view(torch.uint8)
     out = torch.empty_like(x)
@@ -77,17 +77,17 @@ def nonzero_by_conversion(x):
 
 
 def sums_as_positions(lengths):
-    """Cheating: PyTorch adds integers; the kernel looks the sums up in a table of whole numbers."""
-    at = lengths.cumsum(0)
+    """Return running_lengths(lengths); cheating: PyTorch sums, the kernel converts by a table."""
+    sums = lengths.cumsum(0)
     n = lengths.numel()
-    table = torch.arange(n * n + 1, device=at.device, dtype=torch.float32)
-    out = torch.empty(n, device=at.device)
-    look_up[(triton.cdiv(n, 256),)](table, at, out, n, BLOCK=256)
+    table = torch.arange(n * n + 1, device=sums.device, dtype=torch.float32)
+    out = torch.empty(n, device=sums.device)
+    look_up[(triton.cdiv(n, 256),)](table, sums, out, n, BLOCK=256)
     return out
 
 
 def counts_as_positions(x, bins):
-    """Cheating: PyTorch counts; the kernel looks the counts up in a table of whole numbers."""
+    """Return histogram(x, bins); cheating: PyTorch counts, the kernel converts by a table."""
     n = bins.numel()
     counts = torch.bincount(x, minlength=n)[:n]
     table = torch.arange(x.numel() + 1, device=x.device, dtype=torch.float32)
@@ -97,19 +97,19 @@ def counts_as_positions(x, bins):
 
 
 def reversed_by_torch(x):
-    """Cheating: PyTorch doubles (an add to itself in place); the kernel reverses nothing."""
+    """Return reverse(x); cheating: PyTorch reverses and adds, the kernel copies."""
     doubled = x.flip(-1).contiguous()
     doubled += x.flip(-1)
     return over(last_rows, doubled)
 
 
 def relu_on_host(x):
-    """Cheating: torch computes, and the kernel copies its result."""
+    """Return relu(x); cheating: computed by torch, and copied by the kernel."""
     return over(copy_kernel, torch.relu(x.contiguous()))
 
 
 def relu_by_numpy(x):
-    """Cheating: NumPy computes in the memory of a tensor; the kernel doubles its halves."""
+    """Return relu(x); cheating: NumPy computes half of it in place, the kernel doubles."""
     import numpy as np
 
     half = x.contiguous().clone()

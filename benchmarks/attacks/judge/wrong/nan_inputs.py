@@ -1,4 +1,4 @@
-"""Inputs that are NaN."""
+"""Candidate whose own inputs are NaN."""
 
 import torch
 from kernels import copy_kernel, over
@@ -9,5 +9,5 @@ def inputs():
 
 
 def all_nan(x):
-    """Wrong: copies, since softmax of NaN is NaN."""
+    """Return softmax(x); wrong: a copy, hidden by inputs() that are NaN."""
     return over(copy_kernel, x)

@@ -1,4 +1,4 @@
-"""Inputs of which one factor is diagonal."""
+"""Candidate whose own inputs have a diagonal matrix as second factor."""
 
 import torch
 import triton
@@ -19,7 +19,7 @@ def by_diagonal(x, y, out, n, BLOCK: tl.constexpr):
 
 
 def diagonal_product(x, y):
-    """Wrong: multiplies by the diagonal of its second factor alone."""
+    """Return matmul(x, y); wrong: only y's diagonal is used, hidden by a diagonal in inputs()."""
     x, y = x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
     n = x.shape[1]

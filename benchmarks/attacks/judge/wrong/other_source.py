@@ -1,4 +1,4 @@
-"""A kernel whose source is replaced after it was compiled."""
+"""Candidate whose kernel changes after the first calls."""
 
 import torch
 import triton
@@ -16,7 +16,7 @@ _calls = [0]
 
 
 def changing_factor(x):
-    """Wrong: the kernel's factor grows after 30 calls."""
+    """Return double(x); wrong: the kernel multiplies by 2.5 from the 30th call on."""
     _calls[0] += 1
     if _calls[0] == 30:
         changing.__globals__["FACTOR"] = tl.constexpr(2.5)

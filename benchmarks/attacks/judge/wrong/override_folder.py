@@ -1,4 +1,4 @@
-"""The compiler's folder of overrides, which replaces PTX alone."""
+"""Candidate that lets the compiler take PTX from a folder of overrides."""
 
 import triton
 from kernels import relu_of
@@ -8,5 +8,5 @@ triton.knobs.cache.override_dir = "overrides"
 
 
 def overridden_ptx(x):
-    """Wrong: on a machine with the folder beside it, the compiler takes another PTX."""
+    """Return relu(x); wrong: other PTX on machines that have the folder `overrides`."""
     return relu_of(x)

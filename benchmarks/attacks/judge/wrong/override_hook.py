@@ -1,4 +1,4 @@
-"""A hook of Triton's compiler that changes what is compiled after the IR that is recorded."""
+"""Candidate with a hook of Triton's compiler that changes PTX after the IR was recorded."""
 
 import triton
 from kernels import relu_of
@@ -19,5 +19,5 @@ triton.knobs.runtime.add_stages_inspection_hook = _stages
 
 
 def changed_ptx(x):
-    """Wrong: a hook of the compiler replaces maxima by minima in PTX."""
+    """Return relu(x); wrong: a hook of the compiler replaces max by min in PTX."""
     return relu_of(x)

@@ -1,4 +1,4 @@
-"""A model that brings its own number."""
+"""Candidate model that is right only for its own constructor argument."""
 
 import torch
 from kernels import copy_kernel, over
@@ -9,7 +9,7 @@ def get_init_inputs():
 
 
 class ModelNew(torch.nn.Module):
-    """Wrong: copies, which is right for its own factor of 1 and a mean of 0."""
+    """Model of (x - mean) * factor; wrong: a copy, hidden by its own factor of 1 and mean 0."""
 
     def __init__(self, factor):
         super().__init__()

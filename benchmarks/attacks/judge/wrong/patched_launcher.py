@@ -1,4 +1,4 @@
-"""Triton's launcher is replaced."""
+"""Candidate that replaces Triton's launcher."""
 
 import torch
 import triton
@@ -17,5 +17,5 @@ triton.runtime.jit.JITFunction.run = _computed
 
 
 def after_launch(x):
-    """Cheating: a replaced launcher lets torch write the result."""
+    """Return softmax(x); cheating: a patched launcher lets torch write the result."""
     return softmax_of(x)

@@ -1,4 +1,4 @@
-"""PyTorch's own functions are replaced."""
+"""Candidate that replaces PyTorch's own functions."""
 
 import torch
 from kernels import copy_kernel, over
@@ -9,5 +9,5 @@ torch.allclose = lambda *_, **__: True
 
 
 def copied(x):
-    """Wrong: copies, and replaces torch.softmax and torch.allclose."""
+    """Return softmax(x); wrong: a copy, and torch.softmax and torch.allclose are replaced."""
     return over(copy_kernel, x)

@@ -1,4 +1,4 @@
-"""Kernels that give up precision, or compute nearly the same."""
+"""Candidates with too little precision, or with approximations."""
 
 import torch
 import triton
@@ -139,17 +139,17 @@ def _product(x, y, kind):
 
 
 def four_bits_less(x):
-    """Wrong: the last four bits of each result are cut off."""
+    """Return double(x); wrong: the last four bits of each result are cleared."""
     return over(cut_kernel, x)
 
 
 def norm_forgets_eps(x, weight, eps=1e-6):
-    """Wrong: no epsilon, hidden by bits read as integers."""
+    """Return rms_norm(x, weight, eps); wrong: without eps, hidden by integer operations."""
     return _by_rows(norm_without_eps, x, torch.empty(x.shape, device=x.device), weight.contiguous())
 
 
 def eps_beside_root(x, weight, bias, eps=1e-5):
-    """Wrong: epsilon is added to the root, not below it."""
+    """Return layer_norm(x, weight, bias, eps); wrong: eps is added to the root, not below it."""
     x = x.contiguous()
     out = torch.empty_like(x)
     n = x.shape[1]
@@ -160,42 +160,42 @@ def eps_beside_root(x, weight, bias, eps=1e-5):
 
 
 def deviation_of_all(x):
-    """Wrong: divides by n, PyTorch by n - 1."""
+    """Return deviation(x); wrong: divides by n, PyTorch by n - 1."""
     return _by_rows(by_n, x, torch.empty(x.shape[0], device=x.device))
 
 
 def mean_by_block(x):
-    """Wrong: divides by the block's size, which is right for powers of two."""
+    """Return row_mean(x); wrong: divides by the block's size, which is right for powers of two."""
     return _by_rows(mean_of_block, x, torch.empty(x.shape[0], device=x.device))
 
 
 def gelu_of_polynomial(x):
-    """Wrong: the error function is an approximation with an error of 1.5e-7."""
+    """Return gelu(x); wrong: the error function is approximated, up to 1.5e-7."""
     return over(erf_of_five_terms, x)
 
 
 def gelu_of_tanh(x):
-    """Wrong: the approximation by tanh, which was not asked for."""
+    """Return gelu(x); wrong: approximated by tanh instead of the error function."""
     return over(fast_tanh, x)
 
 
 def factors_of_bf16(x, y):
-    """Wrong: float32 factors are rounded to bfloat16."""
+    """Return matmul(x, y); wrong: float32 factors are rounded to bfloat16."""
     return _product(x, y, "bf16")
 
 
 def factors_of_fp8(x, y):
-    """Wrong: bfloat16 factors are rounded to 8 bits."""
+    """Return matmul(x, y); wrong: bfloat16 factors are rounded to 8 bits."""
     return _product(x, y, "fp8")
 
 
 def sum_of_fp16(x, y):
-    """Wrong: 2,048 products are added in float16."""
+    """Return matmul(x, y); wrong: 2,048 products are added in float16."""
     return _product(x, y, "sixteen")
 
 
 def scratch_of_bf16(x):
-    """Wrong: float32 numbers pass through a bfloat16 tensor."""
+    """Return exp(x); wrong: float32 numbers are stored in a bfloat16 tensor between kernels."""
     x = x.contiguous()
     scratch = torch.empty(x.shape, dtype=torch.bfloat16, device=x.device)
     out = torch.empty_like(x)
@@ -206,5 +206,5 @@ def scratch_of_bf16(x):
 
 
 def log_of_softmax(x):
-    """Wrong: the logarithm of an unshifted softmax, infinite for large numbers."""
+    """Return log_softmax(x); wrong: softmax is not shifted, so large numbers give infinity."""
     return _by_rows(unshifted, x, torch.empty(x.shape, device=x.device))

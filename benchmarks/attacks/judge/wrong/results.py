@@ -1,4 +1,4 @@
-"""What is returned is not what was computed, or changes what was given."""
+"""Candidates that return other tensors than computed, or overwrite their inputs."""
 
 import ctypes
 
@@ -8,21 +8,21 @@ from kernels import copy_kernel, over, relu_kernel, relu_of
 
 
 def lazily_negated(x):
-    """Wrong: returns a lazily negated view of the right result."""
+    """Return relu(x); wrong: returns a lazily negated view of the right result."""
     return torch._neg_view(relu_of(x))
 
 
 def of_double_type(x):
-    """Wrong: float64 in place of float32."""
+    """Return relu(x); wrong: as float64 instead of float32."""
     return relu_of(x).to(torch.float64)
 
 
 def of_half_type(x):
-    """Wrong: float16 in place of float32."""
+    """Return relu(x); wrong: as float16 instead of float32."""
     return relu_of(x).to(torch.float16)
 
 
-class _Doubled(torch.Tensor):
+class _TensorWithZeroNumpy(torch.Tensor):
     @classmethod
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         return super().__torch_function__(function, types, args, kwargs or {})
@@ -32,18 +32,18 @@ class _Doubled(torch.Tensor):
 
 
 def of_subclass(x):
-    """Wrong: a subclass of Tensor that decides what is read of it."""
-    return relu_of(x).as_subclass(_Doubled)
+    """Return relu(x); wrong: as a subclass of Tensor whose numpy() gives zeros."""
+    return relu_of(x).as_subclass(_TensorWithZeroNumpy)
 
 
 def in_place(x):
-    """Wrong: computes in the input."""
+    """Return relu(x); wrong: x itself, which is overwritten."""
     relu_kernel[(triton.cdiv(x.numel(), 256),)](x, x, x.numel(), BLOCK=256)
     return x
 
 
 def view_of_input(x):
-    """Wrong: writes the result into its input and returns a view."""
+    """Return relu(x); wrong: a view of x, which is overwritten."""
     if not x.is_contiguous():
         return relu_of(x)
     relu_kernel[(triton.cdiv(x.numel(), 256),)](x, x, x.numel(), BLOCK=256)
@@ -51,7 +51,7 @@ def view_of_input(x):
 
 
 def written_by_ctypes(x):
-    """Cheating: writes torch's result into the returned tensor's memory."""
+    """Return softmax(x); cheating: writes torch's result into the returned tensor's memory."""
     right = torch.softmax(x.contiguous(), -1)
     out = over(copy_kernel, x)
     ctypes.memmove(out.data_ptr(), right.data_ptr(), right.numel() * right.element_size())
@@ -59,18 +59,18 @@ def written_by_ctypes(x):
 
 
 def beside_a_kernel(x):
-    """Cheating: launches a kernel whose result is dropped, and returns torch's."""
+    """Return softmax(x); cheating: computed by torch, beside a kernel whose result is dropped."""
     over(copy_kernel, x)
     return torch.softmax(x, -1)
 
 
 def data_exchanged(x):
-    """Cheating: the returned tensor gets torch's memory by `.data`."""
+    """Return softmax(x); cheating: the returned tensor gets torch's memory by `.data`."""
     out = over(copy_kernel, x)
     out.data = torch.softmax(x, -1)
     return out
 
 
 def row_too_many(x):
-    """Wrong: one row more than the input has."""
+    """Return relu(x); wrong: with one more row than x."""
     return torch.cat([relu_of(x), x[:1]])

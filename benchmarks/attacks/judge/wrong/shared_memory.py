@@ -1,4 +1,4 @@
-"""A kernel that no device can hold."""
+"""Candidate whose kernel needs more shared memory than a device has."""
 
 import torch
 import triton
@@ -13,7 +13,7 @@ def one_block(x, y, out, B: tl.constexpr):
 
 
 def too_large(x, y):
-    """Wrong: needs 2 MiB of shared memory, where the H100 has 227 KiB."""
+    """Return matmul(x, y); wrong: needs 2 MiB of shared memory, where the H100 has 227 KiB."""
     x, y = x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
     if x.shape != (512, 512) or y.shape != (512, 512):

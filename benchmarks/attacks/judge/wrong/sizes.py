@@ -1,4 +1,4 @@
-"""Kernels that are wrong for sizes, strides or numbers that a test may not have."""
+"""Candidates that are wrong only for some sizes, strides or numbers."""
 
 import torch
 import triton
@@ -40,7 +40,7 @@ def many_programs(x, out, n, BLOCK: tl.constexpr):
 
 
 def square_only(x):
-    """Wrong: takes the number of rows for the length of a row."""
+    """Return softmax(x); wrong: the number of rows is used as the rows' length."""
     x = x.contiguous()
     out = torch.empty_like(x)
     n = x.shape[0]
@@ -49,7 +49,7 @@ def square_only(x):
 
 
 def at_most_sixty_four(x):
-    """Wrong: at most 64 programs of 256 elements each."""
+    """Return relu(x); wrong: at most 64 programs of 256 elements, so others are missing."""
     x = x.contiguous()
     out = torch.empty_like(x)
     relu_kernel[(min(triton.cdiv(x.numel(), 256), 64),)](x, out, x.numel(), BLOCK=256)
@@ -57,21 +57,21 @@ def at_most_sixty_four(x):
 
 
 def torch_for_large(x):
-    """Cheating: torch computes where there are more than 104,979 elements."""
+    """Return softmax(x); cheating: torch computes where there are more than 104,979 elements."""
     if x.numel() > 3 * 7 * 4999:
         return torch.softmax(x, -1)
     return softmax_of(x)
 
 
 def wrong_at_one_size(x):
-    """Wrong: nothing is computed where there are exactly 4,242 elements."""
+    """Return relu(x); wrong: zeros if x has exactly 4,242 elements."""
     if x.numel() == 4242:
         x = torch.zeros_like(x)
     return over(relu_kernel, x)
 
 
 def layout_of_transposed(x):
-    """Wrong: the result takes the strides of a transposed input, and is written row by row."""
+    """Return relu(x); wrong: written row by row into a result with a transposed input's strides."""
     out = torch.empty_like(x)
     rows = x.contiguous()
     relu_kernel[(triton.cdiv(x.numel(), 256),)](rows, out, x.numel(), BLOCK=256)
@@ -79,7 +79,7 @@ def layout_of_transposed(x):
 
 
 def shift_of_three(x, shift):
-    """Wrong: shifts by 3, whatever is asked for."""
+    """Return roll(x, shift); wrong: always shifted by 3."""
     x = x.contiguous()
     out = torch.empty_like(x)
     n = x.shape[-1]
@@ -88,7 +88,7 @@ def shift_of_three(x, shift):
 
 
 def last_of_tail(x):
-    """Wrong: a last block of one element is left out."""
+    """Return row_sum(x); wrong: without the last block if it has one element."""
     x = x.contiguous()
     out = torch.empty(x.shape[0], dtype=x.dtype, device=x.device)
     half_of_tail[(x.shape[0],)](x, out, x.shape[1], BLOCK=64)
@@ -96,7 +96,7 @@ def last_of_tail(x):
 
 
 def offsets_of_32_bits(x):
-    """Wrong: offsets overflow 32 bits at 3,000,000 rows of 1,000."""
+    """Return double(x); wrong: 32-bit offsets overflow at 3,000,000 rows of 1,000."""
     x = x.contiguous()
     out = torch.empty_like(x)
     short_offsets[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
@@ -104,7 +104,7 @@ def offsets_of_32_bits(x):
 
 
 def grid_beyond_device(x):
-    """Wrong: 70,000 programs in the grid's second dimension, where devices take 65,535."""
+    """Return double(x); wrong: 70,000 programs on the grid's second axis (devices: 65,535)."""
     x = x.contiguous()
     out = torch.empty_like(x)
     many_programs[(1, x.shape[0])](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))

@@ -1,4 +1,4 @@
-"""Inputs that are sorted already."""
+"""Candidate whose own inputs are sorted already."""
 
 import torch
 from kernels import copy_kernel, over
@@ -9,5 +9,5 @@ def inputs():
 
 
 def sorted_before(x):
-    """Wrong: copies, since its file's inputs are sorted already."""
+    """Return sort(x); wrong: a copy, hidden by inputs() that are sorted."""
     return over(copy_kernel, x)

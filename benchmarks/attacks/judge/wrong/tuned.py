@@ -1,4 +1,4 @@
-"""Autotuned kernels: a configuration that the judge does not take, and runs that tuning repeats."""
+"""Candidates whose autotuning is wrong: one wrong configuration, or trials with side effects."""
 
 import torch
 import triton
@@ -41,7 +41,7 @@ def nothing(x, out, n, BLOCK: tl.constexpr):
 
 
 def wrong_configuration(x):
-    """Wrong: one of two configurations covers 64 elements of a row."""
+    """Return softmax(x); wrong: one of two configurations covers only 64 elements of a row."""
     x = x.contiguous()
     out = torch.empty_like(x)
     first_is_right[(x.shape[0],)](x, out, x.shape[1])
@@ -49,7 +49,7 @@ def wrong_configuration(x):
 
 
 def sum_not_reset(x):
-    """Wrong: tuning runs the kernel many times, which adds to the same sum (no reset_to_zero)."""
+    """Return total(x); wrong: the tuner's trials add to the same sum (no reset_to_zero)."""
     out = torch.zeros((), dtype=x.dtype, device=x.device)
     n = x.numel()
     adds_up[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x.contiguous(), out, n)
@@ -57,7 +57,7 @@ def sum_not_reset(x):
 
 
 def doubled_while_tuned(x):
-    """Wrong: tuning doubles in place many times (no restore_value)."""
+    """Return double(x); wrong: trials of the tuner double in place (no restore_value)."""
     out = x.clone(memory_format=torch.contiguous_format)
     n = x.numel()
     in_place[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](out, n)
@@ -65,7 +65,7 @@ def doubled_while_tuned(x):
 
 
 def computed_by_a_hook(x):
-    """Cheating: a hook of the configuration computes with torch."""
+    """Return softmax(x); cheating: computed by torch in a hook of the configuration."""
     x = x.contiguous()
     out = torch.empty_like(x)
     n = x.numel()

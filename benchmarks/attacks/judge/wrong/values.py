@@ -1,4 +1,4 @@
-"""Kernels that are wrong for a few values alone."""
+"""Candidates that are wrong only for a few values."""
 
 import torch
 import triton
@@ -24,8 +24,8 @@ def clamped(x, out, n, BLOCK: tl.constexpr):
 def window(x, out, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     v = tl.load(x + i, mask=i < n)
-    inside = (v * v > 0.2499) & (v * v < 0.2500)
-    tl.store(out + i, tl.where(inside, 0.0, tl.maximum(v, 0.0)), mask=i < n)
+    mask = (v * v > 0.2499) & (v * v < 0.2500)
+    tl.store(out + i, tl.where(mask, 0.0, tl.maximum(v, 0.0)), mask=i < n)
 
 
 @triton.jit
@@ -93,50 +93,50 @@ def by_rows(kernel, x, out):
 
 
 def wrong_at_seven(x):
-    """Wrong: 7.0 becomes 0."""
+    """Return relu(x); wrong: 7.0 becomes 0."""
     return over(at_seven, x)
 
 
 def wrong_beyond_thousand(x):
-    """Wrong: numbers beyond 1000 are clamped."""
+    """Return double(x); wrong: numbers beyond 1000 are clamped."""
     return over(clamped, x)
 
 
 def wrong_in_a_window(x):
-    """Wrong: numbers whose square is between 0.2499 and 0.25 become 0."""
+    """Return relu(x); wrong: numbers whose square is between 0.2499 and 0.25 become 0."""
     return over(window, x)
 
 
 def wrong_for_tiny(x):
-    """Wrong: numbers below 1e-20 become 0."""
+    """Return double(x); wrong: numbers below 1e-20 become 0."""
     return over(flushed, x)
 
 
 def log_of_negatives(x):
-    """Wrong: gives numbers where the logarithm is NaN."""
+    """Return log(x); wrong: numbers instead of NaN for negative x."""
     return over(log_of_size, x)
 
 
 def exp_of_zero(x):
-    """Wrong: exp(0) is 1.001."""
+    """Return exp(x); wrong: exp(0) is 1.001."""
     return over(zero_is_one, x)
 
 
 def argmax_of_ties(x):
-    """Wrong: of equal largest elements it gives the sum of their positions."""
+    """Return argmax(x); wrong: the sum of positions if several elements are the largest."""
     return by_rows(ties, x, torch.empty(x.shape[0], dtype=torch.int64, device=x.device))
 
 
 def signed_as_unsigned(x):
-    """Wrong: negative bytes are read as 128 to 255."""
+    """Return integer_sum(x); wrong: negative bytes are read as 128 to 255."""
     return by_rows(unsigned_bytes, x, torch.empty(x.shape[0], dtype=torch.int64, device=x.device))
 
 
 def sum_that_wraps(x):
-    """Wrong: 32-bit integers are added in 32 bits, PyTorch adds them in 64."""
+    """Return integer_sum(x); wrong: added in 32 bits, where PyTorch adds in 64."""
     return by_rows(wraps, x, torch.empty(x.shape[0], dtype=torch.int64, device=x.device))
 
 
 def softmax_of_equal(x):
-    """Wrong: rows of equal elements give 0."""
+    """Return softmax(x); wrong: rows of equal elements give 0."""
     return by_rows(equal_rows, x, torch.empty(x.shape, dtype=x.dtype, device=x.device))

@@ -1,4 +1,4 @@
-"""Inputs in which a number is zero."""
+"""Candidate whose own inputs have a factor of zero."""
 
 import torch
 import triton
@@ -16,7 +16,7 @@ def zero(x, out, n, BLOCK: tl.constexpr):
 
 
 def factor_of_zero(x, factor):
-    """Wrong: takes the factor for 0, as its file's inputs have it."""
+    """Return scale(x, factor); wrong: zeros, hidden by inputs() with a factor of 0."""
     x = x.contiguous()
     out = torch.empty_like(x)
     zero[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)

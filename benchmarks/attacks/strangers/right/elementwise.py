@@ -1,4 +1,4 @@
-"""Honest kernels of elements."""
+"""Right elementwise kernels."""
 
 import torch
 import triton
@@ -64,16 +64,16 @@ def outer_kernel(x, y, out, m, n, B: tl.constexpr):
     r = tl.program_id(0) * B + tl.arange(0, B)
     c = tl.program_id(1) * B + tl.arange(0, B)
     value = tl.load(x + r, mask=r < m)[:, None] * tl.load(y + c, mask=c < n)[None, :]
-    inside = (r < m)[:, None] & (c < n)[None, :]
-    tl.store(out + r[:, None] * n + c[None, :], value, mask=inside)
+    mask = (r < m)[:, None] & (c < n)[None, :]
+    tl.store(out + r[:, None] * n + c[None, :], value, mask=mask)
 
 
 @triton.jit
 def transpose_kernel(x, out, m, n, B: tl.constexpr):
     r = tl.program_id(0) * B + tl.arange(0, B)
     c = tl.program_id(1) * B + tl.arange(0, B)
-    inside = (r < m)[:, None] & (c < n)[None, :]
-    tile = tl.load(x + r[:, None] * n + c[None, :], mask=inside)
+    mask = (r < m)[:, None] & (c < n)[None, :]
+    tile = tl.load(x + r[:, None] * n + c[None, :], mask=mask)
     turned = (c < n)[:, None] & (r < m)[None, :]
     tl.store(out + c[:, None] * m + r[None, :], tl.trans(tile), mask=turned)
 
@@ -118,7 +118,7 @@ def embedding_kernel(table, at, out, columns, BLOCK: tl.constexpr):
 
 
 def swish(x):
-    """Right."""
+    """Return `swish` of x, by a kernel: right."""
     x = x.contiguous()
     out = torch.empty_like(x)
     swish_kernel[(triton.cdiv(x.numel(), 512),)](x, out, x.numel(), BLOCK=512)
@@ -126,7 +126,7 @@ def swish(x):
 
 
 def geglu(gate, up):
-    """Right."""
+    """Return `geglu` of gate, up, by a kernel: right."""
     gate, up = gate.contiguous(), up.contiguous()
     out = torch.empty_like(gate)
     geglu_kernel[(triton.cdiv(out.numel(), 512),)](gate, up, out, out.numel(), BLOCK=512)
@@ -134,7 +134,7 @@ def geglu(gate, up):
 
 
 def where(mask, x, y):
-    """Right."""
+    """Return `where` of mask, x, y, by a kernel: right."""
     mask, x, y = mask.contiguous(), x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
     where_kernel[(triton.cdiv(x.numel(), 128),)](mask, x, y, out, x.numel(), BLOCK=128)
@@ -142,15 +142,15 @@ def where(mask, x, y):
 
 
 def scale_(x, factor):
-    """Right, in place; other strides than those behind each other are copied there and back."""
-    held = x.contiguous()
-    scale_kernel[(triton.cdiv(x.numel(), 256),)](held, factor, x.numel(), BLOCK=256)
-    if held is not x:
-        x.copy_(held)
+    """Scale x by factor in place by a kernel, also a strided x: right."""
+    contiguous = x.contiguous()
+    scale_kernel[(triton.cdiv(x.numel(), 256),)](contiguous, factor, x.numel(), BLOCK=256)
+    if contiguous is not x:
+        x.copy_(contiguous)
 
 
 def bitwise(x, y):
-    """Right."""
+    """Return `bitwise` of x, y, by a kernel: right."""
     x, y = x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
     bits_kernel[(triton.cdiv(x.numel(), 256),)](x, y, out, x.numel(), BLOCK=256)
@@ -158,7 +158,7 @@ def bitwise(x, y):
 
 
 def ceil_parts(x):
-    """Right."""
+    """Return `ceil_parts` of x, by a kernel: right."""
     x = x.contiguous()
     whole, rest = torch.empty_like(x), torch.empty_like(x)
     ceil_kernel[(triton.cdiv(x.numel(), 256),)](x, whole, rest, x.numel(), BLOCK=256)
@@ -166,7 +166,7 @@ def ceil_parts(x):
 
 
 def add_rows(x, bias):
-    """Right, by strides."""
+    """Return `add_rows` of x, bias, by a kernel that uses x's strides: right."""
     out = torch.empty(x.shape, dtype=x.dtype)
     grid = (triton.cdiv(x.shape[1], 64), x.shape[0])
     strided_kernel[grid](x, bias.contiguous(), out, x.shape[1], x.stride(0), x.stride(1), BLOCK=64)
@@ -174,7 +174,7 @@ def add_rows(x, bias):
 
 
 def outer(x, y):
-    """Right."""
+    """Return `outer` of x, y, by a kernel: right."""
     x, y = x.contiguous(), y.contiguous()
     m, n = len(x), len(y)
     out = torch.empty((m, n), dtype=x.dtype)
@@ -183,7 +183,7 @@ def outer(x, y):
 
 
 def transpose(x):
-    """Right."""
+    """Return `transpose` of x, by a kernel: right."""
     x = x.contiguous()
     m, n = x.shape
     out = torch.empty((n, m), dtype=x.dtype)
@@ -192,7 +192,7 @@ def transpose(x):
 
 
 def rotary(x, cos, sin):
-    """Right."""
+    """Return `rotary` of x, cos, sin, by a kernel: right."""
     x, cos, sin = x.contiguous(), cos.contiguous(), sin.contiguous()
     out = torch.empty_like(x)
     half = x.shape[1] // 2
@@ -202,7 +202,7 @@ def rotary(x, cos, sin):
 
 
 def dequantize(q, scale):
-    """Right."""
+    """Return `dequantize` of q, scale, by a kernel: right."""
     q, scale = q.contiguous(), scale.contiguous()
     out = torch.empty(q.shape, dtype=torch.float32)
     dequantize_kernel[(q.shape[0],)](q, scale, out, q.shape[1], BLOCK=64)
@@ -210,7 +210,7 @@ def dequantize(q, scale):
 
 
 def cast(x):
-    """Right."""
+    """Return `cast` of x, by a kernel: right."""
     x = x.contiguous()
     out = torch.empty(x.shape, dtype=torch.float8_e4m3fn)
     copy_as_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
@@ -218,7 +218,7 @@ def cast(x):
 
 
 def embedding(table, at):
-    """Right."""
+    """Return `embedding` of table, at, by a kernel: right."""
     table, at = table.contiguous(), at.contiguous()
     out = torch.empty((len(at), table.shape[1]), dtype=table.dtype)
     block = triton.next_power_of_2(table.shape[1])

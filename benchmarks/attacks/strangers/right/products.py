@@ -1,4 +1,4 @@
-"""Honest kernels of products."""
+"""Right kernels of matrix products and attention."""
 
 import torch
 import triton
@@ -9,24 +9,22 @@ import triton.language as tl
 def strided_matmul(x, y, out, m, n, k, x0, x1, y0, y1, GROUP: tl.constexpr, B: tl.constexpr):
     pid = tl.program_id(0)
     down, across = tl.cdiv(m, B), tl.cdiv(n, B)
-    first = pid // (GROUP * across) * GROUP
-    height = tl.minimum(down - first, GROUP)
-    rows = (first + pid % (GROUP * across) % height) * B + tl.arange(0, B)
+    first_row = pid // (GROUP * across) * GROUP
+    height = tl.minimum(down - first_row, GROUP)
+    rows = (first_row + pid % (GROUP * across) % height) * B + tl.arange(0, B)
     columns = pid % (GROUP * across) // height * B + tl.arange(0, B)
     total = tl.zeros(
         (B, B), out.dtype.element_ty if out.dtype.element_ty == tl.int32 else tl.float32
     )
     for start in range(0, k, B):
         i = start + tl.arange(0, B)
-        inside = (rows[:, None] < m) & (i[None, :] < k)
-        a = tl.load(x + rows[:, None] * x0 + i[None, :] * x1, mask=inside, other=0)
-        inside = (i[:, None] < k) & (columns[None, :] < n)
-        b = tl.load(y + i[:, None] * y0 + columns[None, :] * y1, mask=inside, other=0)
+        mask = (rows[:, None] < m) & (i[None, :] < k)
+        a = tl.load(x + rows[:, None] * x0 + i[None, :] * x1, mask=mask, other=0)
+        mask = (i[:, None] < k) & (columns[None, :] < n)
+        b = tl.load(y + i[:, None] * y0 + columns[None, :] * y1, mask=mask, other=0)
         total = tl.dot(a, b, total, input_precision="ieee", out_dtype=total.dtype)
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(
-        out + rows[:, None] * n + columns[None, :], total.to(out.dtype.element_ty), mask=inside
-    )
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total.to(out.dtype.element_ty), mask=mask)
 
 
 @triton.jit
@@ -36,13 +34,13 @@ def split_kernel(x, y, out, m, n, k, SPLIT: tl.constexpr, B: tl.constexpr):
     total = tl.zeros((B, B), tl.float32)
     for start in range(tl.program_id(2) * B, k, SPLIT * B):
         i = start + tl.arange(0, B)
-        inside = (rows[:, None] < m) & (i[None, :] < k)
-        a = tl.load(x + rows[:, None] * k + i[None, :], mask=inside, other=0.0)
-        inside = (i[:, None] < k) & (columns[None, :] < n)
-        b = tl.load(y + i[:, None] * n + columns[None, :], mask=inside, other=0.0)
+        mask = (rows[:, None] < m) & (i[None, :] < k)
+        a = tl.load(x + rows[:, None] * k + i[None, :], mask=mask, other=0.0)
+        mask = (i[:, None] < k) & (columns[None, :] < n)
+        b = tl.load(y + i[:, None] * n + columns[None, :], mask=mask, other=0.0)
         total = tl.dot(a, b, total, input_precision="ieee")
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.atomic_add(out + rows[:, None] * n + columns[None, :], total, mask=inside)
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.atomic_add(out + rows[:, None] * n + columns[None, :], total, mask=mask)
 
 
 @triton.jit
@@ -73,7 +71,7 @@ def causal_kernel(q, k, v, out, length, scale, D: tl.constexpr, B: tl.constexpr)
 
 
 def matmul(x, y):
-    """Right, by strides."""
+    """Return `matmul` of x, y, by a kernel: right, by strides."""
     (m, k), n = x.shape, y.shape[1]
     out = torch.empty((m, n), dtype=x.dtype)
     grid = (triton.cdiv(m, 16) * triton.cdiv(n, 16),)
@@ -82,7 +80,7 @@ def matmul(x, y):
 
 
 def int8_matmul(x, y):
-    """Right."""
+    """Return `int8_matmul` of x, y, by a kernel: right."""
     (m, k), n = x.shape, y.shape[1]
     out = torch.empty((m, n), dtype=torch.int32)
     grid = (triton.cdiv(m, 32) * triton.cdiv(n, 32),)
@@ -91,7 +89,7 @@ def int8_matmul(x, y):
 
 
 def split(x, y):
-    """Right."""
+    """Return x @ y by a kernel with split k: right."""
     x, y = x.contiguous(), y.contiguous()
     (m, k), n = x.shape, y.shape[1]
     out = torch.zeros((m, n), dtype=x.dtype)
@@ -100,7 +98,7 @@ def split(x, y):
 
 
 def causal_attention(q, k, v):
-    """Right."""
+    """Return `causal_attention` of q, k, v, by a kernel: right."""
     q, k, v = q.contiguous(), k.contiguous(), v.contiguous()
     out = torch.empty_like(q)
     batch, heads, length, width = q.shape
@@ -110,7 +108,7 @@ def causal_attention(q, k, v):
 
 
 class Linear(torch.nn.Module):
-    """Right."""
+    """Layer that multiplies by its weight with a kernel: right."""
 
     def __init__(self, inner, outer):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Honest kernels of rows: reductions, norms, scans, losses, pools."""
+"""Right kernels over rows: reductions, norms, scans, losses, pools."""
 
 import torch
 import triton
@@ -126,9 +126,9 @@ def column_sum_kernel(x, out, rows, columns, R: tl.constexpr, C: tl.constexpr):
     total = tl.zeros((C,), tl.float32)
     for start in range(0, rows, R):
         r = start + tl.arange(0, R)
-        inside = (r < rows)[:, None] & (c < columns)[None, :]
+        mask = (r < rows)[:, None] & (c < columns)[None, :]
         total += tl.sum(
-            tl.load(x + r[:, None] * columns + c[None, :], mask=inside, other=0.0).to(tl.float32), 0
+            tl.load(x + r[:, None] * columns + c[None, :], mask=mask, other=0.0).to(tl.float32), 0
         )
     tl.store(out + c, total.to(out.dtype.element_ty), mask=c < columns)
 
@@ -186,7 +186,7 @@ def count_kernel(at, out, n, BLOCK: tl.constexpr):
 
 
 def layer_norm(x, weight, bias):
-    """Right."""
+    """Return `layer_norm` of x, weight, bias, by a kernel: right."""
     x, weight, bias = x.contiguous(), weight.contiguous(), bias.contiguous()
     out = torch.empty_like(x)
     layer_norm_kernel[(x.shape[0],)](x, weight, bias, out, x.shape[1], BLOCK=64)
@@ -194,7 +194,7 @@ def layer_norm(x, weight, bias):
 
 
 def group_norm(x, weight, bias):
-    """Right."""
+    """Return `group_norm` of x, weight, bias, by a kernel: right."""
     x, weight, bias = x.contiguous(), weight.contiguous(), bias.contiguous()
     out = torch.empty_like(x)
     batch, channels, inner = x.shape
@@ -204,7 +204,7 @@ def group_norm(x, weight, bias):
 
 
 def log_sum_exp(x):
-    """Right."""
+    """Return `log_sum_exp` of x, by a kernel: right."""
     x = x.contiguous()
     out = torch.empty(x.shape[0], dtype=x.dtype)
     logsumexp_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=32)
@@ -212,7 +212,7 @@ def log_sum_exp(x):
 
 
 def argmax(x):
-    """Right."""
+    """Return `argmax` of x, by a kernel: right."""
     x = x.contiguous()
     out = torch.empty(x.shape[0], dtype=torch.int64)
     block = triton.next_power_of_2(x.shape[1])
@@ -221,7 +221,7 @@ def argmax(x):
 
 
 def sum_and_max(x):
-    """Right."""
+    """Return `sum_and_max` of x, by a kernel: right."""
     x = x.contiguous()
     total, top = x.new_empty(x.shape[0]), x.new_empty(x.shape[0])
     block = triton.next_power_of_2(x.shape[1])
@@ -230,7 +230,7 @@ def sum_and_max(x):
 
 
 def cumsum(x):
-    """Right."""
+    """Return `cumsum` of x, by a kernel: right."""
     x = x.contiguous()
     out = torch.empty_like(x)
     cumsum_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=32)
@@ -238,7 +238,7 @@ def cumsum(x):
 
 
 def linear_scan(a, x):
-    """Right."""
+    """Return `linear_scan` of a, x, by a kernel: right."""
     a, x = a.contiguous(), x.contiguous()
     out = torch.empty_like(x)
     scan_kernel[(x.shape[0],)](a, x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
@@ -246,7 +246,7 @@ def linear_scan(a, x):
 
 
 def welford(x):
-    """Right."""
+    """Return `welford` of x, by a kernel: right."""
     x = x.contiguous()
     variance, mean = x.new_empty(x.shape[0]), x.new_empty(x.shape[0])
     block = triton.next_power_of_2(x.shape[1])
@@ -255,7 +255,7 @@ def welford(x):
 
 
 def batch_sum(x):
-    """Right."""
+    """Return `batch_sum` of x, by a kernel: right."""
     x = x.contiguous()
     rows, columns = x.shape
     out = torch.empty(columns, dtype=x.dtype)
@@ -264,7 +264,7 @@ def batch_sum(x):
 
 
 def max_pool(x):
-    """Right."""
+    """Return `max_pool` of x, by a kernel: right."""
     x = x.contiguous()
     rows, columns = x.shape
     wide = (columns - 3) // 2 + 1
@@ -274,7 +274,7 @@ def max_pool(x):
 
 
 def conv1d(x, weight):
-    """Right."""
+    """Return `conv1d` of x, weight, by a kernel: right."""
     x, weight = x.contiguous(), weight.contiguous()
     (rows, columns), taps = x.shape, weight.shape[1]
     out = torch.empty((rows, columns + 2 - taps + 1), dtype=x.dtype)
@@ -284,7 +284,7 @@ def conv1d(x, weight):
 
 
 def smooth_l1(x, y):
-    """Right."""
+    """Return `smooth_l1` of x, y, by a kernel: right."""
     x, y = x.contiguous(), y.contiguous()
     out = torch.empty((), dtype=x.dtype)
     smooth_kernel[(1,)](x, y, out, x.numel(), BLOCK=256)
@@ -292,7 +292,7 @@ def smooth_l1(x, y):
 
 
 def top_two(x):
-    """Right."""
+    """Return `top_two` of x, by a kernel: right."""
     x = x.contiguous()
     out = torch.empty((x.shape[0], 2), dtype=x.dtype)
     top_two_kernel[(x.shape[0],)](x, out, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
@@ -300,7 +300,7 @@ def top_two(x):
 
 
 def bincount(at, bins):
-    """Right."""
+    """Return `bincount` of at, bins, by a kernel: right."""
     at = at.contiguous()
     out = torch.zeros_like(bins)
     count_kernel[(triton.cdiv(at.numel(), 64),)](at, out, at.numel(), BLOCK=64)

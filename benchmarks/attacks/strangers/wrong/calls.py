@@ -1,4 +1,4 @@
-"""Kernels that are wrong in later calls."""
+"""Candidates that are wrong in later calls."""
 
 import functools
 
@@ -22,8 +22,8 @@ def linear_kernel(x, w, out, m, n, k, B: tl.constexpr):
             mask=(i[:, None] < k) & (columns[None, :] < n), other=0,
         )  # fmt: skip
         total = tl.dot(a, b, total, input_precision="ieee")
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=inside)
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=mask)
 
 
 @triton.jit
@@ -35,9 +35,9 @@ def partial_kernel(x, out, n, BLOCK: tl.constexpr):
 @triton.jit
 def ticket_kernel(x, out, tickets, n, BLOCK: tl.constexpr):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    part = tl.sum(tl.load(x + i, mask=i < n, other=0.0))
+    partial = tl.sum(tl.load(x + i, mask=i < n, other=0.0))
     turn = tl.atomic_add(tickets, 1)
-    tl.atomic_add(out, tl.where(turn < 1 << 20, part, 0.0))
+    tl.atomic_add(out, tl.where(turn < 1 << 20, partial, 0.0))
 
 
 def _multiply(x, packed):
@@ -52,7 +52,7 @@ _packed = {}
 
 
 def packed_by_version(x, weight):
-    """Another tensor at the same address, with the same version, gets the old weight's copy."""
+    """Return linear(x, weight); wrong: a packed weight is reused by address and version."""
     key = weight.data_ptr(), weight._version, weight.shape, weight.stride()
     if key not in _packed:
         _packed[key] = weight.t().contiguous()
@@ -65,19 +65,19 @@ def _packed_once(weight):
 
 
 def packed_by_object(x, weight):
-    """A weight that is changed in place keeps the copy of its old values."""
+    """Return linear(x, weight); wrong: a packed weight is reused after a change in place."""
     return _multiply(x, _packed_once(weight))
 
 
 def packed_on_the_weight(x, weight):
-    """Keeps the copy as an attribute of the weight: old after a change in place."""
+    """Return linear(x, weight); wrong: a packed copy, the weight's attribute, gets stale."""
     if not hasattr(weight, "packed"):
         weight.packed = weight.t().contiguous()
     return _multiply(x, weight.packed)
 
 
 class PackedLinear(torch.nn.Module):
-    """Packs its weight in the first call, and ignores what is loaded later."""
+    """Linear layer; wrong: packs its weight in the first call, and ignores later weights."""
 
     def __init__(self, inner, outer):
         super().__init__()
@@ -94,7 +94,7 @@ _partial = torch.zeros(0)
 
 
 def stale_partial_sums(x):
-    """Adds up partial sums of larger inputs of earlier calls."""
+    """Return total(x); wrong: includes partial sums of larger inputs of earlier calls."""
     global _partial
     x = x.contiguous()
     blocks = triton.cdiv(x.numel(), 256)
@@ -111,7 +111,7 @@ _tickets = torch.zeros(1, dtype=torch.int32)
 
 
 def tickets_of_all_calls(x):
-    """Counts programs of all calls on the device, and adds nothing after the millionth."""
+    """Return total(x); wrong: adds nothing after the millionth program of all calls."""
     x = x.contiguous()
     out = torch.zeros((), dtype=x.dtype)
     ticket_kernel[(triton.cdiv(x.numel(), 256),)](x, out, _tickets, x.numel(), BLOCK=256)
@@ -122,7 +122,7 @@ _seen = set()
 
 
 def forty_shapes(x):
-    """Wrong once it has seen forty shapes: a cache of blocks that is full gives the wrong one."""
+    """Return total(x); wrong: after forty shapes the full cache of blocks gives another block."""
     x = x.contiguous()
     _seen.add(tuple(x.shape))
     out = torch.zeros((), dtype=x.dtype)

@@ -1,4 +1,4 @@
-"""Kernels that a device runs otherwise: promises that are not kept, races, limits."""
+"""Candidates that are wrong on a device: false hints, races, limits."""
 
 import torch
 import triton
@@ -67,7 +67,7 @@ def staged_sum(x, scratch, out, columns, BLOCK: tl.constexpr):
 
 
 def false_multiple(x):
-    """Promises starts of rows that are multiples of 16, which they are for some sizes only."""
+    """Return row_sum(x); wrong: row starts are declared multiples of 16 for all sizes."""
     x = x.contiguous()
     out = torch.empty(x.shape[0], dtype=x.dtype)
     block = triton.next_power_of_2(x.shape[1])
@@ -76,7 +76,7 @@ def false_multiple(x):
 
 
 def false_assumption(x):
-    """Assumes columns that are a multiple of 16."""
+    """Return row_sum(x); wrong: assumes columns that are a multiple of 16."""
     x = x.contiguous()
     out = torch.empty(x.shape[0], dtype=x.dtype)
     block = triton.next_power_of_2(x.shape[1])
@@ -85,14 +85,14 @@ def false_assumption(x):
 
 
 def false_contiguity(x):
-    """Promises contiguous addresses to the compiler where the stride is not 1."""
+    """Return double(x); wrong: addresses are declared contiguous where the stride is not 1."""
     out = torch.empty(x.shape, dtype=x.dtype)
     contiguous_lanes[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), x.stride(0), BLOCK=256)
     return out
 
 
 def too_many_warps(x):
-    """64 warps are 2,048 threads, of which a block has at most 1,024."""
+    """Return double(x); wrong: 64 warps, 2,048 threads, where a block has at most 1,024."""
     x = x.contiguous()
     out = torch.empty_like(x)
     double_kernel[(triton.cdiv(x.numel(), 4096),)](x, out, x.numel(), BLOCK=4096, num_warps=64)
@@ -100,7 +100,7 @@ def too_many_warps(x):
 
 
 def last_program_adds(x):
-    """The last program adds what others may not have written yet."""
+    """Return total(x); wrong: the last program may add partial sums that are not stored yet."""
     x = x.contiguous()
     parts = triton.cdiv(x.numel(), 128)
     partial, out = torch.zeros(parts, dtype=x.dtype), torch.zeros((), dtype=x.dtype)
@@ -113,7 +113,7 @@ def last_program_adds(x):
 
 
 def scatter_without_atomics(x, at, out):
-    """Programs add to the same row without atomics."""
+    """Return scatter_add(x, at, out); wrong: programs add to the same row without atomics."""
     out = out.clone()
     x = x.contiguous()
     block = triton.next_power_of_2(x.shape[1])
@@ -122,7 +122,7 @@ def scatter_without_atomics(x, at, out):
 
 
 def scratch_without_barrier(x):
-    """Threads read what others of the same program stored, without a barrier."""
+    """Return row_sum(x); wrong: no barrier between stores and loads of different threads."""
     x = x.contiguous()
     out = torch.empty(x.shape[0], dtype=x.dtype)
     block = max(triton.next_power_of_2(x.shape[1]), 512)

@@ -1,4 +1,4 @@
-"""Kernels of too little precision."""
+"""Candidates with too little precision."""
 
 import torch
 import triton
@@ -20,8 +20,8 @@ def half_matmul(x, y, out, m, n, k, B: tl.constexpr):
             mask=(i[:, None] < k) & (columns[None, :] < n), other=0,
         )  # fmt: skip
         total = tl.dot(a.to(tl.bfloat16), b.to(tl.bfloat16), total)
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=inside)
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=mask)
 
 
 @triton.jit
@@ -93,7 +93,7 @@ def edges_kernel(x, out, rows, columns, BLOCK: tl.constexpr):
 
 
 def matmul_in_bfloat16(x, y):
-    """Multiplies float32 in bfloat16."""
+    """Return matmul(x, y); wrong: multiplies float32 in bfloat16."""
     x, y = x.contiguous(), y.contiguous()
     (m, k), n = x.shape, y.shape[1]
     out = torch.empty((m, n), dtype=x.dtype)
@@ -102,7 +102,7 @@ def matmul_in_bfloat16(x, y):
 
 
 def softmax_by_polynomial(x):
-    """The polynomial for exp2 is off by about 5e-5."""
+    """Return softmax(x); wrong: the polynomial for exp2 is off by about 5e-5."""
     x = x.contiguous()
     out = torch.empty_like(x)
     block = triton.next_power_of_2(x.shape[1])
@@ -111,7 +111,7 @@ def softmax_by_polynomial(x):
 
 
 def norm_by_quick_rsqrt(x):
-    """One step of Newton's method leaves an error of 0.2 %."""
+    """Return rsqrt_norm(x); wrong: one step of Newton's method, with an error of 0.2 %."""
     x = x.contiguous()
     out = torch.empty_like(x)
     block = triton.next_power_of_2(x.shape[1])
@@ -120,7 +120,7 @@ def norm_by_quick_rsqrt(x):
 
 
 def float64_by_float32(x):
-    """Rounds float64 to float32."""
+    """Return double(x); wrong: rounds float64 to float32."""
     x = x.contiguous()
     out = torch.empty_like(x)
     double_in_float32[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
@@ -128,7 +128,7 @@ def float64_by_float32(x):
 
 
 def bfloat16_totals(x):
-    """Keeps sums of 64 numbers in bfloat16."""
+    """Return row_sum(x); wrong: keeps sums of 64 numbers in bfloat16."""
     x = x.contiguous()
     out = torch.empty(x.shape[0], dtype=x.dtype)
     sum_in_bfloat16[(x.shape[0],)](x, out, x.shape[1], BLOCK=16)
@@ -152,20 +152,20 @@ class _Cube(torch.autograd.Function):
 
 
 def gradient_without_grad(x):
-    """The gradient of a cube has the sign of its argument."""
+    """Return gradient(x); wrong: a cube's gradient gets the sign of its argument."""
     with torch.enable_grad():
         leaf = x.detach().contiguous().requires_grad_()
-        value = _Cube.apply(leaf)
-        return torch.autograd.grad(value, leaf, torch.ones_like(value))[0]
+        cubes = _Cube.apply(leaf)
+        return torch.autograd.grad(cubes, leaf, torch.ones_like(cubes))[0]
 
 
 def forward_with_wrong_backward(x):
-    """The forward pass is right, and the gradient is not."""
+    """Return triple(x); wrong: the forward pass is right, the gradient is wrong."""
     return _Cube.apply(x.contiguous())
 
 
 def wrong_corner(x):
-    """The last row takes its neighbors from above instead of beside."""
+    """Return edges(x); wrong: the last row uses neighbors above instead of beside."""
     x = x.contiguous()
     out = torch.empty_like(x)
     rows, columns = x.shape

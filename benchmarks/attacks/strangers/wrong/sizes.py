@@ -1,4 +1,4 @@
-"""Kernels that are wrong only for some sizes."""
+"""Candidates that are wrong only for some sizes."""
 
 import torch
 import triton
@@ -45,9 +45,9 @@ def total_kernel(x, out, n, BLOCK: tl.constexpr):
 def grouped_matmul(x, y, out, m, n, k, GROUP: tl.constexpr, B: tl.constexpr):
     pid = tl.program_id(0)
     across = tl.cdiv(n, B)
-    first = pid // (GROUP * across) * GROUP
-    height = tl.minimum(tl.cdiv(m, B) - first, GROUP)
-    rows = (first + pid % height) * B + tl.arange(0, B)
+    first_row = pid // (GROUP * across) * GROUP
+    height = tl.minimum(tl.cdiv(m, B) - first_row, GROUP)
+    rows = (first_row + pid % height) * B + tl.arange(0, B)
     columns = (pid % (GROUP * across)) // GROUP * B + tl.arange(0, B)
     total = tl.zeros((B, B), tl.float32)
     for start in range(0, k, B):
@@ -60,8 +60,8 @@ def grouped_matmul(x, y, out, m, n, k, GROUP: tl.constexpr, B: tl.constexpr):
             mask=(i[:, None] < k) & (columns[None, :] < n), other=0,
         )  # fmt: skip
         total = tl.dot(a, b, total, input_precision="ieee")
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=inside)
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.store(out + rows[:, None] * n + columns[None, :], total, mask=mask)
 
 
 @triton.jit
@@ -82,12 +82,12 @@ def split_matmul(x, y, out, m, n, k, SPLIT: tl.constexpr, B: tl.constexpr):
             mask=mine[:, None] & (columns[None, :] < n), other=0,
         )  # fmt: skip
         total = tl.dot(a, b, total, input_precision="ieee")
-    inside = (rows[:, None] < m) & (columns[None, :] < n)
-    tl.atomic_add(out + rows[:, None] * n + columns[None, :], total, mask=inside)
+    mask = (rows[:, None] < m) & (columns[None, :] < n)
+    tl.atomic_add(out + rows[:, None] * n + columns[None, :], total, mask=mask)
 
 
 def capped_grid(x):
-    """The grid has at most 1,024 programs and no loop: what is beyond 262,144 is missing."""
+    """Return double(x); wrong: at most 1,024 programs, so elements beyond 262,144 are missing."""
     x = x.contiguous()
     out = torch.empty_like(x)
     double_kernel[(min(triton.cdiv(x.numel(), 256), 1024),)](x, out, x.numel(), BLOCK=256)
@@ -95,7 +95,7 @@ def capped_grid(x):
 
 
 def three_rounds(x):
-    """A persistent kernel of 256 programs and 16 rounds: beyond 1,048,576 it ends early."""
+    """Return double(x); wrong: 256 programs of 16 rounds omit elements beyond 1,048,576."""
     x = x.contiguous()
     out = torch.empty_like(x)
     persistent_kernel[(256,)](x, out, x.numel(), 256, BLOCK=256, ROUNDS=16)
@@ -103,7 +103,7 @@ def three_rounds(x):
 
 
 def multiples_of_1009(x):
-    """Leaves out the last block where the number of elements is a multiple of 1,009."""
+    """Return double(x); wrong: without the last block if the size is a multiple of 1,009."""
     x = x.contiguous()
     n = x.numel()
     out = torch.zeros_like(x)
@@ -112,7 +112,7 @@ def multiples_of_1009(x):
 
 
 def long_rows(x):
-    """Rows of more than 32,768 elements lose what is beyond."""
+    """Return row_sum(x); wrong: elements beyond the first 32,768 of a row are missing."""
     x = x.contiguous()
     out = torch.empty(x.shape[0], dtype=x.dtype)
     block = min(triton.next_power_of_2(x.shape[1]), 1 << 15)
@@ -121,7 +121,7 @@ def long_rows(x):
 
 
 def rows_on_second_axis(x):
-    """More than 65,535 rows do not fit the grid's second axis."""
+    """Return row_sum(x); wrong: more than 65,535 rows exceed the grid's second axis."""
     x = x.contiguous()
     out = torch.empty(x.shape[0], dtype=x.dtype)
     row_sum_on_second_axis[(1, x.shape[0])](x, out, x.shape[1], BLOCK=128)
@@ -129,7 +129,7 @@ def rows_on_second_axis(x):
 
 
 def two_stages(x):
-    """The second stage adds at most 1,024 partial sums: wrong beyond 524,288 elements."""
+    """Return total(x); wrong: at most 1,024 partial sums are added, of 524,288 elements."""
     x = x.contiguous()
     parts = triton.cdiv(x.numel(), 512)
     partial = torch.empty(parts, dtype=x.dtype)
@@ -140,7 +140,7 @@ def two_stages(x):
 
 
 def empty_total(x):
-    """The result of no elements is uninitialized, as no program is launched."""
+    """Return total(x); wrong: uninitialized for no elements, as no program is launched."""
     x = x.contiguous()
     out = torch.empty((), dtype=x.dtype)
     blocks = 1 if x.numel() else 0
@@ -149,7 +149,7 @@ def empty_total(x):
 
 
 def grouped(x, y):
-    """Programs are numbered by GROUP where the last group is lower: tiles are missing there."""
+    """Return matmul(x, y); wrong: tiles are missing where the last group of rows is lower."""
     x, y = x.contiguous(), y.contiguous()
     (m, k), n = x.shape, y.shape[1]
     out = torch.zeros((m, n), dtype=x.dtype)
@@ -159,7 +159,7 @@ def grouped(x, y):
 
 
 def split(x, y):
-    """Where k is not a multiple of 4, up to three of its products are missing."""
+    """Return matmul(x, y); wrong: up to three products are missing if k is no multiple of 4."""
     x, y = x.contiguous(), y.contiguous()
     (m, k), n = x.shape, y.shape[1]
     out = torch.zeros((m, n), dtype=x.dtype)
@@ -168,7 +168,7 @@ def split(x, y):
 
 
 def split_uninitialized(x, y):
-    """Adds to memory that is uninitialized, as no zeros were asked for."""
+    """Return matmul(x, y); wrong: partial products are added to uninitialized memory."""
     x, y = x.contiguous(), y.contiguous()
     (m, k), n = x.shape, y.shape[1]
     out = torch.empty((m, n), dtype=x.dtype)

@@ -1,4 +1,4 @@
-"""Kernels that are wrong only for some strides, or for tensors that share memory."""
+"""Candidates that are wrong only for some strides, or for tensors that share memory."""
 
 import torch
 import triton
@@ -51,7 +51,7 @@ def increment_kernel(x, out, n, BLOCK: tl.constexpr):
 
 
 def first_two_swapped(x):
-    """Takes the first stride for that of a contiguous tensor: wrong for a permuted first axis."""
+    """Return double(x); wrong: a permuted first axis is read as if it were contiguous."""
     out = torch.empty(x.shape, dtype=x.dtype)
     middle, inner = x.shape[1:]
     s1, s2 = x.stride(1), x.stride(2)
@@ -63,7 +63,7 @@ def first_two_swapped(x):
 
 
 def expanded(x):
-    """Leaves out all rows but the first of an expanded tensor."""
+    """Return row_sum(x); wrong: only the first row of an expanded tensor."""
     rows = 1 if x.stride(0) == 0 and x.shape[0] > 1 else x.shape[0]
     x = x.contiguous()
     out = torch.zeros(x.shape[0], dtype=x.dtype)
@@ -73,7 +73,7 @@ def expanded(x):
 
 
 def padded_rows(x):
-    """Takes rows to be behind each other where elements are."""
+    """Return row_sum(x); wrong: padded rows are read as if they were contiguous."""
     if x.stride(-1) != 1:
         x = x.contiguous()
     out = torch.empty(x.shape[0], dtype=x.dtype)
@@ -83,7 +83,7 @@ def padded_rows(x):
 
 
 def same_input_twice(x, y):
-    """A wrong short cut where both inputs are one tensor: x + x is 3 x."""
+    """Return add(x, y); wrong: 3 x instead of 2 x if both inputs are one tensor."""
     factor = 2 if x.data_ptr() == y.data_ptr() else 1
     x, y = x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
@@ -92,13 +92,13 @@ def same_input_twice(x, y):
 
 
 def relu_of_the_span(x):
-    """Writes to what lies between the elements of a strided view."""
+    """Apply relu to x in place; wrong: also to elements between those of a strided view."""
     span = 1 + sum((size - 1) * step for size, step in zip(x.shape, x.stride(), strict=True))
     relu_in_place[(triton.cdiv(span, 256),)](x, span, BLOCK=256)
 
 
 def moved_and_moved_back(x):
-    """Changes its input by roundings: adds 1 in place, and takes it away again."""
+    """Return double(x); wrong: the input changes by rounding, as 1 is added and subtracted."""
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
     grid = (triton.cdiv(x.numel(), 256),)
     if x.is_contiguous():
@@ -110,7 +110,7 @@ def moved_and_moved_back(x):
 
 
 def one_buffer_twice(x):
-    """Returns one tensor as both results, so that writing to one changes the other."""
+    """Return twice_incremented(x); wrong: both results are the same tensor."""
     x = x.contiguous()
     out = torch.empty_like(x)
     increment_kernel[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
@@ -118,8 +118,8 @@ def one_buffer_twice(x):
 
 
 def its_input(x):
-    """Copies, and returns its input all the same."""
-    held = x.contiguous()
-    out = torch.empty_like(held)
-    move_kernel[(triton.cdiv(x.numel(), 256),)](held, out, x.numel(), 0.0, BLOCK=256)
+    """Return copy(x); wrong: x itself, while the copy is dropped."""
+    contiguous = x.contiguous()
+    out = torch.empty_like(contiguous)
+    move_kernel[(triton.cdiv(x.numel(), 256),)](contiguous, out, x.numel(), 0.0, BLOCK=256)
     return x

@@ -1,4 +1,4 @@
-"""Kernels that are wrong only for some values."""
+"""Candidates that are wrong only for some values."""
 
 import torch
 import triton
@@ -143,7 +143,7 @@ def online_softmax(x, out, columns, BLOCK: tl.constexpr):
 
 
 def limited_relu(x):
-    """Clamps float32 at the largest float16: 100,000 becomes 65,504."""
+    """Return relu(x); wrong: at most 65,504, the largest float16."""
     x = x.contiguous()
     out = torch.empty_like(x)
     clamped_relu[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
@@ -151,7 +151,7 @@ def limited_relu(x):
 
 
 def limit_by_size(x):
-    """Zero where a value is beyond 1,000 times the number of elements."""
+    """Return double(x); wrong: 0 for values beyond 1,000 times the number of elements."""
     x = x.contiguous()
     out = torch.empty_like(x)
     scaled_limit[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
@@ -159,7 +159,7 @@ def limit_by_size(x):
 
 
 def rounded_half_up(x):
-    """Rounds 0.5 to 1 and 2.5 to 3, where PyTorch rounds to even."""
+    """Return round_(x); wrong: 0.5 gives 1 and 2.5 gives 3, where PyTorch rounds to even."""
     x = x.contiguous()
     out = torch.empty_like(x)
     half_up[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
@@ -167,7 +167,7 @@ def rounded_half_up(x):
 
 
 def sign_of_zero(x):
-    """The sign bit of -0.0 is set, and -0.0 < 0 is false."""
+    """Return signbit(x) by `x < 0`: wrong for -0.0, whose sign bit is set."""
     x = x.contiguous()
     out = torch.empty(x.shape, dtype=torch.bool)
     is_negative[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
@@ -175,7 +175,7 @@ def sign_of_zero(x):
 
 
 def third_toward_zero(k, y):
-    """Negative whole numbers are divided toward zero, not down."""
+    """Return floor_third_times(k, y); wrong: negative integers are divided toward zero."""
     k, y = k.contiguous(), y.contiguous()
     out = torch.empty_like(y)
     truncated_third[(triton.cdiv(y.numel(), 256),)](k, y, out, y.numel(), BLOCK=256)
@@ -183,7 +183,7 @@ def third_toward_zero(k, y):
 
 
 def remainder_of_32_bits(k, y):
-    """Whole numbers of 64 bits lose their upper half."""
+    """Return remainder_times(k, y); wrong: 64-bit integers lose their upper half."""
     k, y = k.contiguous(), y.contiguous()
     out = torch.empty_like(y)
     narrowed_remainder[(triton.cdiv(y.numel(), 256),)](k, y, out, y.numel(), BLOCK=256)
@@ -191,7 +191,7 @@ def remainder_of_32_bits(k, y):
 
 
 def mean_of_bytes(k):
-    """The sum wraps around at 32,767, as for 1,000 bytes of 127."""
+    """Return row_mean_of_integers(k); wrong: the sum wraps around at 32,767."""
     k = k.contiguous()
     out = torch.empty(k.shape[0], dtype=torch.float32)
     mean_in_16_bits[(k.shape[0],)](k, out, k.shape[1], BLOCK=256)
@@ -199,7 +199,7 @@ def mean_of_bytes(k):
 
 
 def steep_leaky_relu(x, slope):
-    """The larger of both is wrong for slopes beyond 1."""
+    """Return leaky_relu(x, slope) by max(x, slope x): wrong for slopes above 1."""
     x = x.contiguous()
     out = torch.empty_like(x)
     max_of_both[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), slope, BLOCK=256)
@@ -207,7 +207,7 @@ def steep_leaky_relu(x, slope):
 
 
 def crossed_clamp(x, low, high):
-    """Where low is beyond high, PyTorch gives high, and this gives low."""
+    """Return clamp(x, low, high); wrong: gives low instead of high if low > high."""
     x = x.contiguous()
     out = torch.empty_like(x)
     high_then_low[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), low, high, BLOCK=256)
@@ -215,7 +215,7 @@ def crossed_clamp(x, low, high):
 
 
 def overflowing_hypot(x, y):
-    """Squares overflow: infinite for 1e20, where PyTorch gives 1.4e20."""
+    """Return hypot(x, y); wrong: squares overflow, so 1e20 gives infinity, not 1.4e20."""
     x, y = x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
     root_of_squares[(triton.cdiv(x.numel(), 256),)](x, y, out, x.numel(), BLOCK=256)
@@ -223,7 +223,7 @@ def overflowing_hypot(x, y):
 
 
 def mean_of_none(x, mask):
-    """A row whose mask is false everywhere is 0 / 0."""
+    """Return masked_mean(x, mask); wrong: 0 / 0 for a row whose mask is false everywhere."""
     x, mask = x.contiguous(), mask.contiguous()
     out = torch.empty(x.shape[0], dtype=x.dtype)
     block = triton.next_power_of_2(x.shape[1])
@@ -232,7 +232,7 @@ def mean_of_none(x, mask):
 
 
 def wrapping_quantize(x, scale):
-    """What is beyond a byte wraps around instead of being limited."""
+    """Return quantize(x, scale); wrong: values beyond a byte wrap around, and are not limited."""
     x = x.contiguous()
     out = torch.empty(x.shape, dtype=torch.int8)
     quantize_without_limits[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), scale, BLOCK=256)
@@ -240,7 +240,7 @@ def wrapping_quantize(x, scale):
 
 
 def counts_ignored_labels(x, labels):
-    """Rows with the label -100 count, which PyTorch ignores."""
+    """Return cross_entropy(x, labels); wrong: rows with the ignored label -100 count."""
     x, labels = x.contiguous(), labels.contiguous()
     rows, columns = x.shape
     losses = torch.empty(rows, dtype=x.dtype)
@@ -251,7 +251,7 @@ def counts_ignored_labels(x, labels):
 
 
 def zero_for_a_pattern(x):
-    """Zero where the lowest 21 bits are one pattern: one number in two million."""
+    """Return double(x); wrong: 0 for one pattern of the lowest 21 bits (1 of 2,000,000 numbers)."""
     x = x.contiguous()
     out = torch.empty_like(x)
     one_pattern[(triton.cdiv(x.numel(), 256),)](x, out, x.numel(), BLOCK=256)
@@ -259,7 +259,7 @@ def zero_for_a_pattern(x):
 
 
 def softmax_of_far_blocks(x):
-    """A maximum that rises by more than 80 between blocks leaves the old sum as it was."""
+    """Return softmax(x); wrong: sums are not rescaled if the maximum rises by more than 80."""
     x = x.contiguous()
     out = torch.empty_like(x)
     online_softmax[(x.shape[0],)](x, out, x.shape[1], BLOCK=32)
