@@ -23,7 +23,7 @@ from kvtrace.ir.ops import ELEMENTWISE
 from kvtrace.ir.types import IntegerType, TensorType, Type
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes
-from kvtrace.verdicts.replaying import Limit, program_at, untouched
+from kvtrace.verdicts.replaying import Limit, program_at, read_only_arguments
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -278,7 +278,7 @@ def with_contents(
     as in tensors that are large.
     """
     made_up: dict[int, Storage] = {}
-    copies = untouched(tuple(arguments))
+    copies = read_only_arguments(tuple(arguments))
     room = _PATTERN_BYTES
     for argument in copies:
         if not isinstance(argument, TensorArgument) or argument.storage.data is not None:

@@ -27,7 +27,7 @@ from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.feeding import feeding, feeding_values
 from kvtrace.verdicts.ideal import followed
-from kvtrace.verdicts.ideal_seen import Seen, Shown
+from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
@@ -111,7 +111,7 @@ class _Replays:
         self._bound = bound
         self._seen: dict[int, Seen] = {}
 
-    def shown(self, use: Use, program: int) -> Shown | None:
+    def shown(self, use: Use, program: int) -> VisibleWrap | None:
         """Run a program (linear id); return a wrap that changes a use's number, or None."""
         if program not in self._seen:
             self._seen[program] = replayed(self._bound.call, program)
@@ -160,10 +160,10 @@ def _given(bound: BoundCall, use: Use) -> Given:
 
 def _decided(bound: BoundCall, use: Use, given: Given) -> Decision:
     """Return the cached decision that wraps change no use; mostly because all numbers fit."""
-    decision = bound.of_uses.get(use)
+    decision = bound.use_decisions.get(use)
     if decision is None:
         decision = follows(use.fits, given) or bound.prove(use.right, given)
-        bound.of_uses[use] = decision
+        bound.use_decisions[use] = decision
     return decision
 
 
@@ -267,7 +267,7 @@ def _unknown(
 
 
 def _violation(
-    bound: BoundCall, shown: Shown, method: str, solver_ns: int | None = None
+    bound: BoundCall, shown: VisibleWrap, method: str, solver_ns: int | None = None
 ) -> Verdict:
     module = bound.call.module
     op = module.ops[shown.origin]

@@ -16,7 +16,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.conflicts import lane_conflict
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.replaying import untouched
+from kvtrace.verdicts.replaying import read_only_arguments
 from tests.kernels.catalog import CASES
 from tests.kernels.launching import to_tensor
 from tests.support.thorough import usually
@@ -173,7 +173,7 @@ def check(one, budget=None):
     found = judge(one, [RULE], budget)
     seen = Stores()
     try:
-        evaluate(one.module, untouched(one.arguments), one.grid, instrument=seen)
+        evaluate(one.module, read_only_arguments(one.arguments), one.grid, instrument=seen)
     except KvtraceError:
         return Counter()
     for verdict in found:

@@ -13,7 +13,7 @@ from kvtrace.evaluate import Observer, evaluate
 from kvtrace.ir import parse
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.replaying import untouched
+from kvtrace.verdicts.replaying import read_only_arguments
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.rules.overflow import wraps
 from tests.support.compile_ttir import compile_generic
@@ -165,7 +165,7 @@ class Touches(Observer):
 
 def touched(module, of_call):
     seen = Touches()
-    arguments = untouched(of_call.arguments, "none")
+    arguments = read_only_arguments(of_call.arguments, "none")
     try:
         evaluate(module, arguments, of_call.grid, observers=[seen], planned=False)
     except OverflowError:  # byte offsets past 64 bits: nothing that 32 bits could have given
