@@ -22,7 +22,7 @@ from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.rules.table import RULES, Rule
 from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent
@@ -264,7 +264,7 @@ def _by_rule(file: str, bound: SizedCall) -> bool:
 
 
 def _of_races(call: Call) -> Iterator[Claim]:
-    if parts_of(call.module).unseen is not None:
+    if roles_of(call.module).unseen is not None:
         main = call.module.main.op
         yield Claim("rule", ("race",), main, "whether programs race", lambda _: False)
         return

@@ -157,8 +157,8 @@ def test_proofs_need_no_solver_where_strides_keep_lanes_apart(monkeypatch):
     def refused(*_args, **_more):
         raise AssertionError("digits do not decide it")
 
-    monkeypatch.setattr(search, "searched", refused)
-    monkeypatch.setattr(lane_conflict, "searched", refused)
+    monkeypatch.setattr(search, "search_pair", refused)
+    monkeypatch.setattr(lane_conflict, "search_pair", refused)
     one = call(doubled, (1,), x=tensor(32), out=tensor(16), n=16, KIND="", BLOCK=16)
 
     verdict = only(lane_conflict.judge(BoundCall(one)))
