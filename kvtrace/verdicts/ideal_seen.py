@@ -41,7 +41,7 @@ class Seen:
     """The observations of one evaluation.
 
     Attributes:
-        shown: by the index of the op that wrapped, where the wrap first showed for certain.
+        visible_wraps: by the index of the op that wrapped, where the wrap first showed for certain.
         wrapped_ops: indices of the ops that wrapped, whether or not the wrap showed.
         reached: by the index of an op, the ops whose wraps changed its numbers.
         hidden: indices of the ops whose wraps may have been missed: contents were not recorded, or
@@ -51,7 +51,7 @@ class Seen:
 
     def __init__(self, deciding: Collection[int]) -> None:
         """`deciding`: indices of the ops whose integers decide something."""
-        self.shown: dict[int, VisibleWrap] = {}
+        self.visible_wraps: dict[int, VisibleWrap] = {}
         self.wrapped_ops: set[int] = set()
         self.reached: dict[int, set[int]] = {}
         self.hidden: set[int] = set()
@@ -119,7 +119,7 @@ class Seen:
         )
         may_overflow = (step <= 0) | (end - 1 > signed_range(bits)[1] - step)
         for row in np.flatnonzero((first < end) & may_overflow):
-            if op.index in self.shown:
+            if op.index in self.visible_wraps:
                 return
             loop_bounds = (
                 int(first[row]),
@@ -130,7 +130,7 @@ class Seen:
                 counter_range = next(counter_ranges(*loop_bounds, bits))
                 next_count = counter_range[-1] + loop_bounds[2]
                 self.wrapped_ops.add(op.index)
-                self.shown[op.index] = VisibleWrap(
+                self.visible_wraps[op.index] = VisibleWrap(
                     op.index, op, "loop", program_at(int(scope.linear[row]), scope.launch.grid),
                     len(counter_range) - 1, (), next_count, wrapped(next_count, bits),
                 )  # fmt: skip
@@ -162,13 +162,13 @@ class Seen:
         """Record that a wrap is visible at `op`, unless its origin was recorded before."""
         wrap_order = {op: number for number, op in enumerate(self._wraps)}
         origin = min(wrapped_number.origins, key=lambda op: wrap_order.get(op, len(wrap_order)))
-        if origin in self.shown:
+        if origin in self.visible_wraps:
             return
         number, *lane = position
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
         program = int(scope.linear[number])
         ideal, plain = self._numbers(origin, program)
-        self.shown[origin] = VisibleWrap(
+        self.visible_wraps[origin] = VisibleWrap(
             origin, op, purpose, program_at(program, scope.launch.grid), int(trips[number]),
             tuple(lane), ideal, plain,
         )  # fmt: skip

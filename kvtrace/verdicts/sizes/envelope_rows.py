@@ -274,7 +274,7 @@ def is_wrap_confirmed(call: Call | None, use: Use, program: int) -> bool:
         return True
     seen, failure = followed(call, (program,), _MOST_LANES)
     op = use.arithmetic.op.index
-    return failure is not None or not seen.shown.keys().isdisjoint(
+    return failure is not None or not seen.visible_wraps.keys().isdisjoint(
         seen.reached.get(op, set()) | {op}
     )
 
