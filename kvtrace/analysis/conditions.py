@@ -289,7 +289,7 @@ def _conditions_of(call: Call) -> KernelConditions:
 
 
 def _add(variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, object]]) -> None:
-    from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judged
+    from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judge_others
     from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 
     comparisons = compared_accesses(call)
@@ -303,7 +303,7 @@ def _add(variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, 
         variant.inside += 1
         return
     call_text = invocation(call.kernel, call.grid, arguments) or call.kernel
-    outside = _outside(call, run.run_id, call_text, comparisons, judged(call, comparisons))
+    outside = _outside(call, run.run_id, call_text, comparisons, judge_others(call, comparisons))
     variant.others.append(outside)
     if outside.verdict == "violation":
         variant.bad.append((numbers_of(call), outside.message))

@@ -53,8 +53,8 @@ def stored_index(op: Op, module: Module) -> Value | None:
     value = op.operand("value")
     if (integer_bits(value.type) or 0) < 16:
         return None
-    feeding_indices = feeding_values((value,), module)
-    ops = [op_ for op_ in module.ops if op_.index in feeding_indices]
+    feeders = feeding_values((value,), module)
+    ops = [op_ for op_ in module.ops if op_.index in feeders]
     loops = [op_ for op_ in ops if op_.name in LOOPS]
     if loops and all(
         _is_counted_and_loads(loop, ops) for loop in loops

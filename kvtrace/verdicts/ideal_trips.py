@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 
 def are_ideal(bound: BoundCall, values: Iterable[Value]) -> bool:
     """Return whether no integer op or loop counter that feeds the values may wrap around."""
-    feeding_indices = feeding_values_and_trips(values, bound.call.module)
+    feeders = feeding_values_and_trips(values, bound.call.module)
     arithmetic = bound.summary.arithmetic
     return not any(
-        arithmetic_.op.index in feeding_indices and bound.wraps(arithmetic_)
-        for arithmetic_ in arithmetic
+        arithmetic_.op.index in feeders and bound.wraps(arithmetic_) for arithmetic_ in arithmetic
     )
 
 

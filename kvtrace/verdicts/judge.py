@@ -94,12 +94,12 @@ class Judgment:
         """Return a violation of bounds with its address's overflow as reason; others unchanged."""
         if verdict.verdict != "violation" or verdict.rule not in ("out-of-bounds", "out-of-view"):
             return verdict
-        feeding_indices = feeding(verdict.op, self.call.module)
+        feeders = feeding(verdict.op, self.call.module)
         for candidate in verdicts:
             if (
                 candidate.rule == "overflow"
                 and candidate.verdict == "violation"
-                and candidate.op.index in feeding_indices
+                and candidate.op.index in feeders
             ):
                 reason = f"{candidate.expression} wraps around"
                 message = f"{verdict.message}, as {reason}"

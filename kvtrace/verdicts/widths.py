@@ -461,9 +461,9 @@ class _UseSearch:
                 if operand.id not in visited_ids:
                     visited_ids.add(operand.id)
                     pending.append(operand)
-        feeding_indices = feeding_values((value,), self._summary.module)
+        feeders = feeding_values((value,), self._summary.module)
         return next(
-            (self._arithmetic[op] for op in sorted(feeding_indices) if op in self._arithmetic), None
+            (self._arithmetic[op] for op in sorted(feeders) if op in self._arithmetic), None
         )
 
 

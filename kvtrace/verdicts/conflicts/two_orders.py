@@ -270,10 +270,10 @@ def _lost_update(
 def _contents_for(bound: BoundCall) -> Any:
     """Return a function that makes up contents for a tensor without recorded contents."""
     module = bound.call.module
-    feeding_indices = frozenset[int]().union(
+    feeders = frozenset[int]().union(
         *(feeding(op, module) for op in module.ops if op.name in MEMORY)
     )
-    deciding_loads = {op.index for op in module.ops if op.name in READING} & feeding_indices
+    deciding_loads = {op.index for op in module.ops if op.name in READING} & feeders
     storages = {
         argument.storage
         for access in bound.summary.accesses

@@ -91,7 +91,7 @@ def test_what_a_scalar_gives_is_no_quantity_of_its_own():
 
     found = at_size(relations, {"h.shape[1]": 9})
 
-    assert found.reason == "h.shape[1] was cdiv(size, 32): it grows with that"
+    assert found.reason == "h.shape[1] was cdiv(size, 32): it grows with that number"
     along = at_size(relations, {"size": 1000}).along
     assert {"grid_x = cdiv(size, 32)", "h.shape[1] = (size + 31) // 32"} <= set(along)
 
