@@ -19,7 +19,7 @@ from kvtrace.schema.layout import ORDER
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Trace
 from kvtrace.verdicts.pipeline.rule import (
-    NOTHING_GOES_ON,
+    NO_ASYNCHRONOUS_OPS,
     RULE,
     OrderVerdict,
     judge_order,
@@ -79,7 +79,7 @@ def _verdicts(
             asynchronous[digest] = text, triton_of(same[0], run.versions)
             continue
         lost = undecided("the trace has lost its kernel's TTGIR")
-        yield same[0], lost if content is None else NOTHING_GOES_ON
+        yield same[0], lost if content is None else NO_ASYNCHRONOUS_OPS
     generic = generic_ttgirs(list(asynchronous.values()))
     for digest, module in zip(asynchronous, generic, strict=True):
         same = by_text[digest]

@@ -351,7 +351,7 @@ def test_memory_of_a_buffer_in_use_is_not_proven_reusable(body):
     module = small(body)
     found = judge_order(module, "small", [])
     assert found.verdict == "unknown"
-    assert found.reason.startswith("ttg.local_alloc may get memory that tt")
+    assert found.reason.startswith("ttg.local_alloc may be given memory that tt")
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ class LanePairs(Pairs):
         compiled = self._bound.call.compiled
         if compiled is None or compiled.barriers is None or not _common_loops(left, right):
             return True
-        return all(compiled.barriers.ends(sharer.access.op) for sharer in (left, right))
+        return all(compiled.barriers.is_synchronous(sharer.access.op) for sharer in (left, right))
 
     def _find_meeting(
         self,

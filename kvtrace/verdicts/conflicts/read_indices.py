@@ -100,7 +100,10 @@ class ReadIndices:
         if not self._contents.is_about(atoms):
             return False
         atoms = atoms.union(*(condition.atoms() for condition in (*left[2], *right[2])))
-        deciding_symbols, constants = self._contents.deciding(atoms), self._contents.settled(atoms)
+        deciding_symbols, constants = (
+            self._contents.selecting_symbols(atoms),
+            self._contents.settled(atoms),
+        )
         left, right = _substituted(left, constants), _substituted(right, constants)
         conditions = [*left[2], *right[2]]
         left, right = _inside_storage(left, nbytes), _inside_storage(right, nbytes)
@@ -144,7 +147,7 @@ class ReadIndices:
     def _split(self, deciding: frozenset[Symbol], side: Copy) -> _SplitAccess | None:
         """Return a side's address as a multiple of one loaded number plus a rest, else None."""
         gathering = Gathering(self._contents.values, deciding)
-        filters, given = gathering.parted(side[2])
+        filters, given = gathering.split_conditions(side[2])
         address = gathering(side[0])
         form = address.affine()
         read_symbols = [] if form is None else [s for s in gathering.sums if s in form[1]]
