@@ -81,7 +81,7 @@ class CompiledBarriers:
         return False if second.index in self._certain_followers.get(first.index, ()) else None
 
     def _separates_at(self, first: Op, middle: Op, second: Op) -> bool:
-        """Return whether a barrier lies between the first and the middle op, or middle and second."""
+        """Return whether a barrier lies on every path to, or from, the middle op."""
         if self._followers is None or middle.index not in self._followers:
             return False
         if (

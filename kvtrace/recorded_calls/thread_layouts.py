@@ -32,7 +32,7 @@ class BlockedLayout:
     vector_bytes: int = VECTOR_BYTES
 
     def digits(self, axis: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the digits of the thread in its warp and of the warp in the index along an axis.
+        """Return the digits of the thread in its warp, and of the warp, in an axis's index.
 
         Each digit is a pair (divisor, modulus) to apply to the index.
         """

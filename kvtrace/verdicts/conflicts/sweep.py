@@ -208,7 +208,7 @@ class Sweep(Observer):
         for step in range(width // cells.cell):
             index = cells.cell_indices(first_cells + step)
             if self._stored_cells() > MOST_CELLS:
-                self.failure = f"it shares more than {MOST_CELLS:,} cell_indices in memory"
+                self.failure = f"programs share more than {MOST_CELLS:,} cells of memory"
                 return
             program_ranges.grow(cells.count())
             # Programs ascend: if several share a cell, the last assignment wins: the largest

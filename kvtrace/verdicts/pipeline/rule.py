@@ -117,7 +117,7 @@ def _occurs_in_any(fault: Fault, module: Module, calls: Iterable[Call]) -> bool 
 
 def _violation(fault: Fault, *, confirmed: bool) -> OrderVerdict:
     evidence = (
-        "an evaluation of the TTGIR occurs_in it" if confirmed else "no evaluation could show it"
+        "an evaluation of the TTGIR shows it" if confirmed else "no evaluation could show it"
     )
     return OrderVerdict(
         "violation",

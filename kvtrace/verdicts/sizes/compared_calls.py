@@ -1,4 +1,4 @@
-"""Comparison of recorded calls with their kernel's conditions; other accesses are judge_others.
+"""Comparison of recorded calls with their kernel's conditions; other accesses are judged.
 
 If a call's numbers satisfy the condition of an access, the access is inside, by the condition's
 proof. All other accesses (the numbers violate it, or there is no condition) are judge_others by the
