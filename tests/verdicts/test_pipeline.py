@@ -9,7 +9,7 @@ from kvtrace.ir import parse
 from kvtrace.ir.constants import constant_of
 from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.faults import Unexplored
-from kvtrace.verdicts.pipeline.replay import shows
+from kvtrace.verdicts.pipeline.replay import occurs_in
 from kvtrace.verdicts.pipeline.rule import judge_order
 from tests.kernels.staged import (
     AMPERE,
@@ -420,7 +420,7 @@ def test_a_fault_that_no_evaluation_shows_is_not_reported():
     """)
     fault = explore(module).fault
     assert fault.kind == "reads early"
-    assert shows(fault, module, call_of(module)) is False
+    assert occurs_in(fault, module, call_of(module)) is False
 
     found = judge_order(module, "small", [call_of(module)])
 

@@ -159,7 +159,7 @@ def test_a_sweep_gives_up_after_too_many_cells(module, monkeypatch):
     sweep = Sweep(module, shared_storage(module), page=1)
     sweep.access(access(store, 1, 4, [0, 4, 8, 12], [0, 0, 1, 1]))
 
-    assert "more than 3 places" in sweep.failure
+    assert "more than 3 cells" in sweep.failure
 
 
 def test_atomics_of_a_grid_barrier_acquire_and_release():
