@@ -58,7 +58,7 @@ def test_loops_in_loops_and_stores_are_proven(name, flat):
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
-def test_a_fault_of_tritons_is_found(stages):
+def test_a_pipeline_fault_that_triton_makes_is_found(stages):
     """Of a tile that a product and registers read, Hopper's pipeline has a buffer too few."""
     text = summed(compile_generic, num_stages=stages)
     found = verdict(text)
@@ -390,7 +390,7 @@ def test_an_endless_counter_is_given_up():
         explore(small(body))
 
 
-def test_copies_that_nothing_waits_for_are_given_up():
+def test_too_many_copies_without_a_wait_are_not_explored():
     body = """
         %last = "scf.for"(%zero, %n, %one, %zero) ({
         ^bb1(%i: i32, %at: i32):

@@ -200,7 +200,7 @@ def mutants(one):
 EACH = usually(3, thorough=1)
 
 
-def test_the_catalog_and_its_mutants(say):
+def test_verdicts_on_the_catalog_and_its_mutants_agree_with_brute_force(say):
     answers, calls = Counter(), 0
     for case in list({id(case.kernel): case for case in CASES}.values())[::EACH]:
         arguments = {

@@ -52,7 +52,7 @@ def test_a_product_past_32_bits_has_a_witness_and_its_numbers():
     assert verdict.arg == "x"
 
 
-def test_a_grid_that_does_not_get_there_is_proven_whatever_its_size():
+def test_an_access_that_no_program_reaches_is_proven_for_any_grid():
     assert set(answers(big(32_767))) == {"proven"}
     assert set(answers(big(10))) == {"proven"}
 
@@ -77,7 +77,7 @@ def through_a_call(x, out, stride, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + _place(tl.program_id(0), stride) + lanes))
 
 
-def test_uses_of_what_a_function_gives_are_followed_by_evaluation_or_said_to_be_open():
+def test_uses_of_a_functions_result_are_evaluated_or_unknown():
     x, out = tensor(10_000), tensor(64)
     small = call(through_a_call, (9,), x=x, out=out, stride=100, BLOCK=64)
     large = call(through_a_call, (9,), x=x, out=out, stride=2**30, BLOCK=64)
@@ -99,7 +99,7 @@ def searched(x, wanted, out, n):
     tl.store(out + low, 1)
 
 
-def test_what_no_formula_follows_is_evaluated_with_the_recorded_contents():
+def test_untracked_values_are_evaluated_with_the_recorded_contents():
     x = tensor(100, dtype="i32", data=np.arange(100, dtype=np.int32))
     known = call(searched, (1,), x=x, wanted=60, out=tensor(101), n=100)
     unknown = call(searched, (1,), x=tensor(100, dtype="i32"), wanted=60, out=tensor(101), n=100)
@@ -275,7 +275,7 @@ def never(x, pages, out, stride, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + (lanes + 1_000_000), mask=far + lanes < 0, other=0))
 
 
-def test_nothing_is_unreached_for_what_wrapped_numbers_rule_out():
+def test_an_access_is_not_unreached_if_only_ideal_integers_exclude_it():
     held = tensor(1, dtype="i32", data=np.array([8_192], np.int32))
     made = call(never, (1,), x=tensor(100), pages=held, out=tensor(64), stride=262_144, BLOCK=64)
 

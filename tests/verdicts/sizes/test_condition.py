@@ -300,7 +300,7 @@ def test_calls_inside_never_leave_their_tensors(drawn, say):
 
 
 @pytest.mark.sweep
-def test_few_calls_that_stay_are_outside(drawn):
+def test_few_calls_inside_their_tensors_violate_the_condition(drawn):
     total = sum(drawn.values(), Counter())
 
     assert total["outside, stays"] <= 0.02 * (total["inside"] + total["outside, stays"])
@@ -314,7 +314,7 @@ def test_every_kernel_that_is_drawn_has_calls_on_both_sides(drawn):
 
 
 @pytest.mark.sweep
-def test_the_corpus_of_defects_with_one_number_changed(say):
+def test_verdicts_on_defects_with_one_changed_number_agree_with_brute_force(say):
     each = usually(30, thorough=5)
     calls = [one for sample in CORPUS if sample.programs <= 64 for _, one in mutants(sample.call())]
     counts = counted(calls[::each])
@@ -337,7 +337,7 @@ def test_the_condition_of_vector_addition_is_the_lesser_of_size_and_grid():
     assert assumptions(one) == {"n >= 0"}
 
 
-def test_softmax_asks_for_the_columns_or_the_block_whichever_is_less():
+def test_the_condition_of_softmax_is_the_smaller_of_columns_and_block():
     one = call(
         kernels.softmax, (9,), x=tensor(9, 99), result=tensor(9, 99), x_stride=99,
         result_stride=99, columns=99, BLOCK=128,
@@ -365,7 +365,7 @@ def test_reach_conditions_compare_the_size_with_grid_and_block():
     assert all(each.reaches for each in compared_accesses(one))
 
 
-def test_a_product_of_matrices_asks_for_the_last_row_and_column():
+def test_the_condition_of_a_matrix_product_covers_the_last_row_and_column():
     grid, arguments = draw_matmul(random.Random(1))
     one = call(kernels.matmul, grid, **{**arguments, "a_inner": 2, "b_column": 3})
 
@@ -376,7 +376,7 @@ def test_a_product_of_matrices_asks_for_the_last_row_and_column():
     ]
 
 
-def test_a_loop_over_blocks_asks_for_what_its_mask_leaves():
+def test_the_condition_of_a_loop_over_blocks_follows_from_its_mask():
     grid, arguments = draw_rows(random.Random(1))
 
     load, store = told(call(kernels.row_sums, grid, **{**arguments, "stride": 41}))
