@@ -276,7 +276,7 @@ class LanePairs(Pairs):
     # -- orders --------------------------------------------------------------------------------
 
     def _separate_trips(self, left: Sharer, right: Sharer) -> tuple[Symbol, ...]:
-        """Return the trips of common loops that may differ between the two accesses."""
+        """Return the trip symbols of common loops whose trips may differ between accesses."""
         return tuple(loop.trip for loop in _common_loops(left, right) if self._may_repeat(loop))
 
     def _may_repeat(self, loop: Loop) -> bool:

@@ -68,7 +68,7 @@ class ProgramPairs(Pairs):
         super().__init__(bound)
         self._arguments = bound.call.arguments
         self._actors = two_programs(bound.call.grid)
-        self._parts = roles_of(bound.call.module)
+        self._roles = roles_of(bound.call.module)
         self.sharers = sharers_of(bound)
         self._exclusion = Exclusion(bound.call.module, self.sharers, releases_of(bound))
 
@@ -81,13 +81,13 @@ class ProgramPairs(Pairs):
 
     def outcome(self, left: Sharer, right: Sharer) -> NoConflict | ConfirmedConflict | Undecided:
         """Return whether two programs race by these accesses, after a replay if formulas say so."""
-        if self._parts.unseen is not None:  # it may order programs
-            return Undecided(f"the kernel has {self._parts.unseen}", evaluating=False)
+        if self._roles.unseen is not None:  # it may order programs
+            return Undecided(f"the kernel has {self._roles.unseen}", evaluating=False)
         result = self.judged(left, right)
         if not isinstance(result, SuspectedConflict):
             return result
         bound, solver_ns = self._bound, result.solver_ns
-        if self._parts.synchronizes:
+        if self._roles.synchronizes:
             unrecorded_names = self._unrecorded_atomics()
             reason = (
                 f"{_ORDERED}, by {unrecorded(unrecorded_names)}" if unrecorded_names else _ORDERED

@@ -70,7 +70,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         """Prepare a sweep of the grid in ascending order of the programs."""
         super().__init__(bound, pairs, undecided, ops)
         self._open_pairs = undecided.pairs
-        self._parts = roles_of(bound.call.module)
+        self._roles = roles_of(bound.call.module)
         self._sweep = Sweep(bound.call.module, bound.call.arguments)
 
     def access(self, access: Evaluated) -> None:
@@ -107,7 +107,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             return Undecided(self._sweep.doubt or "whether the accesses happen depends on data")
         ops, programs = (meeting.first, meeting.second), meeting.programs
         byte, order = meeting.byte, ordered.order
-        if self._parts.synchronizes:
+        if self._roles.synchronizes:
             if self._ordering.doubt is not None:
                 return Undecided(self._ordering.doubt)
             first_index, second_index = sorted(op_.index for op_ in ops)
@@ -130,7 +130,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         if witness is None:
             return Undecided("two programs accessed the same byte, but not in the replay")
         missed = (
-            releases_of(self._bound).unordering_release(*ops) if self._parts.synchronizes else None
+            releases_of(self._bound).unordering_release(*ops) if self._roles.synchronizes else None
         )
         return ConfirmedConflict(witness, "evaluated", unordering_release=missed)
 
@@ -161,7 +161,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         If there are any, every written value may depend on them, and so may all loads from
         written storages.
         """
-        roles = self._parts.by_op.items()
+        roles = self._roles.by_op.items()
         sources = {
             index
             for index, role in roles

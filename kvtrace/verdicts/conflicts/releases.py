@@ -63,7 +63,7 @@ class Releases:
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
-        self._parts = roles_of(bound.call.module).by_op
+        self._roles = roles_of(bound.call.module).by_op
         self._accesses: dict[int, Access] = {}
         for access in bound.summary.accesses:
             self._accesses.setdefault(access.op.index, access)
@@ -89,7 +89,7 @@ class Releases:
             if any(op.index in unordered_ops for op in ops_)
         )
         index = next(indices, None)
-        return None if index is None else self._parts[index].op
+        return None if index is None else self._roles[index].op
 
     def order(self, access: Op, release: Op) -> bool | None:
         """Return whether a release orders every access of its program by an op; None: unknown."""
@@ -118,17 +118,17 @@ class Releases:
             self._barriers.order.paths(acquire, part.op)
             and self._barriers.separate(acquire, part.op) is False
             and not self._is_scalar(part.op)
-            for part in self._parts.values()
+            for part in self._roles.values()
         )
 
     def _gaps(self, *answers: bool | None) -> Gaps:
         """Return the ops for which `order` gives one of `answers` (False: sure, None: unknown)."""
-        releases = [part.op for part in self._parts.values() if part.releases]
-        acquires = [part.op for part in self._parts.values() if part.acquires]
+        releases = [part.op for part in self._roles.values() if part.releases]
+        acquires = [part.op for part in self._roles.values() if part.acquires]
         unordered = {
             release.index: frozenset(
                 index
-                for index, part in self._parts.items()
+                for index, part in self._roles.items()
                 if any(self.order(part.op, release) is answer for answer in answers)
             )
             for release in releases

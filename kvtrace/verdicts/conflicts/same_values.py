@@ -183,7 +183,7 @@ class _EqualitySearch:
         self._common = common
         self._in_one_program = in_one_program
         self._flow = flow_of(module)
-        self._parts = roles_of(module).by_op
+        self._roles = roles_of(module).by_op
         self._varying = {sharer.access.op.index for sharer in sharers_of(bound)}
         self._is_called = any(op.name in CALLS for op in module.ops)
 
@@ -365,7 +365,7 @@ class _EqualitySearch:
         self, op: Op, traced: _TracedValue, substitution: _LaneSubstitution
     ) -> Iterable[_TracedValue | EqualityCondition]:
         """Return conditions for equal results of a load, if the launch does not write there."""
-        role = self._parts.get(op.index)
+        role = self._roles.get(op.index)
         if role is None or role.kind != "load" or role.strong or op.index in self._varying:
             return [EqualityCondition(None, traced.path)]
         if leaves_lanes(op) and not self._in_one_program:

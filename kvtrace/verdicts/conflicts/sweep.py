@@ -154,7 +154,7 @@ class Sweep(Observer):
         self._arguments = arguments
         self._page = page
         self._order = order
-        self._parts = roles_of(module).by_op
+        self._roles = roles_of(module).by_op
         written = written_storages(module, arguments)
         self._cells: dict[Storage, _Cells | None] = dict.fromkeys(written)
         self._elements = 0
@@ -234,7 +234,7 @@ class Sweep(Observer):
         program_ranges = cells.touched.get(key)
         if program_ranges is None:
             program_ranges = cells.touched[key] = _ProgramRanges(
-                self._parts[access.op.index],
+                self._roles[access.op.index],
                 access.certain,
                 access.element_bytes,
                 np.zeros(0, np.int32),

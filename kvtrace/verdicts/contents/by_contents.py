@@ -209,7 +209,7 @@ class ByContents:
         point = dict(refuted.model)
         for digits in reversed(split):
             outer, inner = point.pop(digits.outer, 0), point.pop(digits.inner, 0)
-            point[digits.symbol] = outer * digits.by + inner
+            point[digits.symbol] = outer * digits.divisor + inner
         for atom in sorted(atoms, key=lambda atom: atom.order):
             if not isinstance(atom, Symbol) or atom in point:
                 continue
@@ -270,12 +270,12 @@ class ByContents:
 
 @dataclass(frozen=True)
 class _DigitSplit:
-    """A symbol that equals `outer * by + inner`."""
+    """A symbol that equals `outer * divisor + inner`."""
 
     symbol: Symbol
     outer: Symbol
     inner: Symbol
-    by: int
+    divisor: int
 
 
 def _atoms(conditions: Iterable[Condition]) -> frozenset[Atom]:

@@ -116,9 +116,7 @@ def _occurs_in_any(fault: Fault, module: Module, calls: Iterable[Call]) -> bool 
 
 
 def _violation(fault: Fault, *, confirmed: bool) -> OrderVerdict:
-    evidence = (
-        "an evaluation of the TTGIR shows it" if confirmed else "no evaluation could show it"
-    )
+    evidence = "an evaluation of the TTGIR shows it" if confirmed else "no evaluation could show it"
     return OrderVerdict(
         "violation",
         f"{_fault_text(fault)}; {evidence}",

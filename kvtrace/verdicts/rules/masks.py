@@ -148,7 +148,7 @@ class _ActiveLanes(Observer):
         self.active = False
 
     def access(self, access: Seen) -> None:
-        """Set `active` if a lane of the batch is surely active."""
+        """Set `active` if the batch is of the op and has a surely active lane."""
         if access.op.index == self._op.index and access.certain and access.active:
             self.active = True
 

@@ -159,8 +159,8 @@ class _SubstitutedCalls:
             return None
         for candidate in (verdict, *self._similar_violations(verdict)):
             if all(self._occurs(call_index, candidate) for call_index in range(len(self._calls))):
-                lanes = f"; {candidate.lanes or 0:,} lanes over the grid"
-                message, _, _ = candidate.message.partition(lanes)
+                lanes_text = f"; {candidate.lanes or 0:,} lanes over the grid"
+                message, _, _ = candidate.message.partition(lanes_text)
                 return replace(candidate, message=message, lanes=None)
         return None
 

@@ -477,9 +477,9 @@ class Relations:
         fixed = {number for quantity in sizes for number in quantity}
         for _ in range(_ROUNDS):  # the grid may depend on extents, and an extent on the grid
             for axis in range(3):
-                programs: Number = ("grid", axis, 0)
-                if programs not in fixed:
-                    self._set_by_readings(programs, self._grid[axis], numbers, along)
+                grid_number: Number = ("grid", axis, 0)
+                if grid_number not in fixed:
+                    self._set_by_readings(grid_number, self._grid[axis], numbers, along)
             for number in self.base:
                 if number[0] == "shape" and number not in fixed and not self._is_member(number):
                     self._set_by_readings(number, self._extent_readings(number), numbers, along)
