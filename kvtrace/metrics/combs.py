@@ -82,18 +82,18 @@ def size_of_combs(combs: Sequence[Comb]) -> int | None:
     if len(combs) == 1:
         return combs[0].size
     total = 0
-    group: list[Comb] = []
+    overlapping: list[Comb] = []
     end = 0
     for comb in sorted(combs):
-        if group and comb.first >= end:
-            size = _size_of_overlapping(group)
+        if overlapping and comb.first >= end:
+            size = _size_of_overlapping(overlapping)
             if size is None:
                 return None
             total += size
-            group = []
-        end = max(end, comb.end) if group else comb.end
-        group.append(comb)
-    size = _size_of_overlapping(group)
+            overlapping = []
+        end = max(end, comb.end) if overlapping else comb.end
+        overlapping.append(comb)
+    size = _size_of_overlapping(overlapping)
     return None if size is None else total + size
 
 

@@ -188,8 +188,10 @@ def _program_progression(formula: AffineFormula) -> Progression | None:
         return x + width * (y + height * z)
 
     axes = [axis for axis in formula.axes if axis.kind == "program"]
-    first = number(formula.origin) + sum(axis.first * number(axis.programs) for axis in axes)
-    return _progression(first, 0, axes, [number(axis.programs) for axis in axes])
+    first_program = number(formula.origin) + sum(
+        axis.first * number(axis.programs) for axis in axes
+    )
+    return _progression(first_program, 0, axes, [number(axis.programs) for axis in axes])
 
 
 def _trip_progression(formula: AffineFormula) -> Progression | None:
@@ -209,5 +211,5 @@ def _progression(
     levels = merged_levels(reversed(list(rows)))
     if levels is None:
         return None
-    first = offset + sum(axis.step * axis.first for axis in axes)
-    return Progression(number, first, tuple(levels), prod(counts))
+    first_offset = offset + sum(axis.step * axis.first for axis in axes)
+    return Progression(number, first_offset, tuple(levels), prod(counts))

@@ -145,16 +145,16 @@ def size_of_union(sets: list[Repetition], most: int) -> int:
     Raises TooManyRanges if more than `most` ranges have to be listed.
     """
     total = 0
-    group: list[Repetition] = []
+    overlapping: list[Repetition] = []
     end = 0
     for repetition in sorted(sets, key=lambda repetition: repetition.hull):
         low, high = repetition.hull
-        if group and low >= end:
-            total += _size_of_overlapping(group, most)
-            group = []
-        end = max(end, high) if group else high
-        group.append(repetition)
-    return total + _size_of_overlapping(group, most)
+        if overlapping and low >= end:
+            total += _size_of_overlapping(overlapping, most)
+            overlapping = []
+        end = max(end, high) if overlapping else high
+        overlapping.append(repetition)
+    return total + _size_of_overlapping(overlapping, most)
 
 
 def _size_of_overlapping(group: list[Repetition], most: int) -> int:

@@ -89,8 +89,8 @@ class CompiledBarriers:
             or middle.index in self._followers_past_barriers[second.index]
         ):
             return False
-        before = middle.index not in self._followers[first.index]
-        return before or second.index not in self._followers[middle.index]
+        is_first_separated = middle.index not in self._followers[first.index]
+        return is_first_separated or second.index not in self._followers[middle.index]
 
     def is_synchronous(self, op: Op) -> bool:
         """Return whether an op is in the PTX, with no asynchronous instruction."""

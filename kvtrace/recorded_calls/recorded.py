@@ -332,16 +332,18 @@ def _storages(content: ContentOf, args: list[dict[str, Any]]) -> dict[int, Stora
         if arg["kind"] not in ("tensor", "descriptor"):
             continue
         contents = content(arg["value_artifact"]) if arg["value_artifact"] else None
-        group = _alias_group(position, arg)
+        alias_group = _alias_group(position, arg)
         size = arg["storage_bytes"]
         if size is None:
-            storages.setdefault(group, Storage(least_storage_bytes(args, position, _element_bytes)))
+            storages.setdefault(
+                alias_group, Storage(least_storage_bytes(args, position, _element_bytes))
+            )
             continue
         if size < 0 or (contents is not None and len(contents) != size):
             raise CannotReplay(f"the storage of {arg['name']} cannot have {size:,} bytes")
-        if group not in storages or (contents and storages[group].data is None):
+        if alias_group not in storages or (contents and storages[alias_group].data is None):
             data = None if contents is None else np.frombuffer(contents, np.uint8).copy()
-            storages[group] = Storage(size, data)
+            storages[alias_group] = Storage(size, data)
     return storages
 
 
@@ -394,9 +396,9 @@ def _literal(text: str) -> int | float | bool:
     """
     if text in ("True", "False"):
         return text == "True"
-    number = int if text.removeprefix("-").isdecimal() else float
+    number_type = int if text.removeprefix("-").isdecimal() else float
     try:
-        return number(text)
+        return number_type(text)
     except ValueError as error:
         shortened = text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
         raise CannotReplay(

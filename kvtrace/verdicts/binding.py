@@ -119,9 +119,9 @@ class BoundCall:
         self.use_decisions: dict[object, Decision] = {}
         self.memo: dict[object, Any] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
-            most = max(self.ranges.interval(loop.trips)[1] + loop.is_asked_once_more, 1)
+            max_trips = max(self.ranges.interval(loop.trips)[1] + loop.is_asked_once_more, 1)
             trips = self._call_ranges.get(("trip", loop.trip.key), (0, 0))
-            self._call_ranges["trip", loop.trip.key] = (0, max(trips[1], most - 1))
+            self._call_ranges["trip", loop.trip.key] = (0, max(trips[1], max_trips - 1))
 
     @property
     def programs(self) -> int:
@@ -281,9 +281,9 @@ class BoundCall:
         """Yield the arithmetic that determines an op's address, mask and execution."""
         if not self.summary.arithmetic:
             return
-        fed = feeding(place.op, self.call.module)
+        feeders = feeding(place.op, self.call.module)
         for arithmetic in self.summary.arithmetic:
-            if arithmetic.op.index in fed:
+            if arithmetic.op.index in feeders:
                 yield arithmetic
 
     def supposing(self, more: Mapping[tuple[str, Any], Interval]) -> Ranges:

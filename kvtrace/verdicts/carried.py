@@ -54,10 +54,10 @@ class CarriedRanges:
 
     def _compute(self, loop: Loop) -> None:
         """Compute a loop's ranges; ranges computed meanwhile for other loops are dropped."""
-        before = dict(self._ranges)
+        earlier_ranges = dict(self._ranges)
         self._ranges |= {key: None for integer in loop.carried for key in integer.keys}
         ranges = _InductiveRanges(loop, self._supposing).ranges()
-        self._ranges = before | {
+        self._ranges = earlier_ranges | {
             key: ranges[integer] for integer in loop.carried for key in integer.keys
         }
 

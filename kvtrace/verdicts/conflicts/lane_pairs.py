@@ -280,8 +280,8 @@ class LanePairs(Pairs):
         return tuple(loop.trip for loop in _common_loops(left, right) if self._may_repeat(loop))
 
     def _may_repeat(self, loop: Loop) -> bool:
-        several = self._bound.ranges.of(loop.trip)[1] > 0
-        return several or not has_ideal_trips(self._bound, loop.op)
+        takes_several_trips = self._bound.ranges.of(loop.trip)[1] > 0
+        return takes_several_trips or not has_ideal_trips(self._bound, loop.op)
 
     def _pair_orders(self, left: Sharer, right: Sharer) -> list[_PairOrder]:
         """Return the orders in which two ops can run with no barrier between them."""

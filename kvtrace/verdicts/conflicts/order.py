@@ -111,7 +111,7 @@ class Order:
                 yield op
 
     def _paths_from(self, start: Op) -> Mapping[int, frozenset[Path]]:
-        loop_positions = {loop: number for number, loop in enumerate(loops_around(start))}
+        loop_positions = {loop: depth for depth, loop in enumerate(loops_around(start))}
         paths_to: dict[int, set[Path]] = defaultdict(set)
         enclosing = set(enclosing_ops(start))
         may_have_barrier = self._releases_may_hold and _acquires_or_releases(start)

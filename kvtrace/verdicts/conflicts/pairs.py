@@ -135,8 +135,8 @@ def ascending(left: int, right: int) -> tuple[int, int]:
 
 def judged(bound: BoundCall, pairs_of: type[Pairs]) -> list[Verdict]:
     """Return a rule's verdicts on the writing ops of a call, by formulas only."""
-    parts = roles_of(bound.call.module)
-    writing = [part.op for part in parts.by_op.values() if part.writes]
+    roles = roles_of(bound.call.module)
+    writing = [role.op for role in roles.by_op.values() if role.writes]
     if bound.programs < pairs_of.least_programs:
         reasons = (_TOO_FEW_PROGRAMS[bound.programs],)
         return [proven(pairs_of.rule, bound, op, "interval", reasons) for op in writing]
@@ -151,9 +151,9 @@ def judged(bound: BoundCall, pairs_of: type[Pairs]) -> list[Verdict]:
         or finding.confirmed
         or kind_of(finding.op) in pairs_of.always_judged
     ]
-    if parts.unseen is not None:
+    if roles.unseen is not None:
         for finding in judged_findings:
-            finding.add(Undecided(f"the kernel has {parts.unseen}", evaluating=False))
+            finding.add(Undecided(f"the kernel has {roles.unseen}", evaluating=False))
     return [_verdict(bound, pairs, finding) for finding in judged_findings]
 
 

@@ -202,7 +202,7 @@ class ReadIndices:
         low = min(int(column.numbers.min()) for column in columns)
         high = max(int(column.numbers.max()) for column in columns)
         ranges = self._bound.supposing({(_READ.kind, _READ.key): (low, high)})
-        sides = [_side(part, unit, ranges) for part in parts]
+        sides = [_side(split_access, unit, ranges) for split_access in parts]
         shared = self._shared
         if shared is not nothing:
             shared = self._shared_but_read

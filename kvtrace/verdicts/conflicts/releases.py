@@ -115,21 +115,21 @@ class Releases:
         if not self._is_scalar(acquire) or self._barriers.several_blocks:
             return False
         return not any(
-            self._barriers.order.paths(acquire, part.op)
-            and self._barriers.separate(acquire, part.op) is False
-            and not self._is_scalar(part.op)
-            for part in self._roles.values()
+            self._barriers.order.paths(acquire, role.op)
+            and self._barriers.separate(acquire, role.op) is False
+            and not self._is_scalar(role.op)
+            for role in self._roles.values()
         )
 
     def _gaps(self, *answers: bool | None) -> Gaps:
         """Return the ops for which `order` gives one of `answers` (False: sure, None: unknown)."""
-        releases = [part.op for part in self._roles.values() if part.releases]
-        acquires = [part.op for part in self._roles.values() if part.acquires]
+        releases = [role.op for role in self._roles.values() if role.releases]
+        acquires = [role.op for role in self._roles.values() if role.acquires]
         unordered = {
             release.index: frozenset(
                 index
-                for index, part in self._roles.items()
-                if any(self.order(part.op, release) is answer for answer in answers)
+                for index, role in self._roles.items()
+                if any(self.order(role.op, release) is answer for answer in answers)
             )
             for release in releases
         }

@@ -37,26 +37,26 @@ def sections_of(module: Module) -> tuple[Section, ...]:
 
 
 def _sections(module: Module) -> Iterator[Section]:
-    parts = roles_of(module)
-    if not parts.synchronizes:
+    roles = roles_of(module)
+    if not roles.synchronizes:
         return
     for op in module.ops:
         if op.name in LOOPS and counter_of(op) is None and op.block is not None:
-            section = _section(op, op.block, parts)
+            section = _section(op, op.block, roles)
             if section is not None:
                 yield section
 
 
-def _section(loop: Op, block: Block, parts: Roles) -> Section | None:
+def _section(loop: Op, block: Block, roles: Roles) -> Section | None:
     shuts = _only_atomic(loop)
-    if shuts is None or not parts.by_op[shuts.index].acquires:
+    if shuts is None or not roles.by_op[shuts.index].acquires:
         return None
     open_and_shut = _lock_values(loop, shuts)
     if open_and_shut is None:
         return None
     inside: set[int] = set()
     for op in block.ops[block.ops.index(loop) + 1 :]:
-        if _unlocks(op, shuts.operand("pointer"), open_and_shut[0], parts):
+        if _unlocks(op, shuts.operand("pointer"), open_and_shut[0], roles):
             return Section(shuts, op, frozenset(inside))
         inside.update(inner.index for inner in op.walk())
     return None
@@ -102,12 +102,12 @@ def _lock_values(loop: Op, atomic: Op) -> tuple[float, float] | None:
     return None
 
 
-def _unlocks(op: Op, pointer: Value, open_value: float, parts: Roles) -> bool:
+def _unlocks(op: Op, pointer: Value, open_value: float, roles: Roles) -> bool:
     """Return whether an op stores the open value to the lock, with release."""
     return (
         updates_by(op, EXCHANGE)
         and op.operand("pointer") is pointer
         and is_unmasked(op)
         and constant_of(op.operand("value")) == open_value
-        and parts.by_op[op.index].releases
+        and roles.by_op[op.index].releases
     )

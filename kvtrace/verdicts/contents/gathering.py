@@ -55,18 +55,18 @@ class Gathering(Substitution):
             return ()
         largest_rest = 0
         enumerated_terms: dict[Monomial, int] = {}
-        for monomial, number in condition.term.coefficients.items():
+        for monomial, coefficient in condition.term.coefficients.items():
             kinds = [self._symbol_kinds(atom) for atom in monomial]
             if (True, True) in kinds or ((True, False) in kinds and (False, True) in kinds):
                 return ()
             if (False, True) not in kinds:
-                enumerated_terms[monomial] = number
+                enumerated_terms[monomial] = coefficient
                 continue
             intervals = [
                 self._values.range_of(a) if isinstance(a, Symbol) else (a.low, a.high)
                 for a in monomial
             ]
-            largest_rest += max(number * prod(factors) for factors in product(*intervals))
+            largest_rest += max(coefficient * prod(factors) for factors in product(*intervals))
         return at_least(Term(enumerated_terms) + largest_rest).conjuncts()
 
     def leaves(self, atoms: frozenset[Atom]) -> bool:
@@ -90,10 +90,10 @@ class Gathering(Substitution):
         if self.leaves(term.atoms()):
             return term
         sums: dict[Monomial, dict[Monomial, int]] = {}
-        for monomial, number in term.coefficients.items():
+        for monomial, coefficient in term.coefficients.items():
             inner = tuple(atom for atom in monomial if self._symbol_kinds(atom) == (True, False))
             outer = tuple(atom for atom in monomial if self._symbol_kinds(atom) != (True, False))
-            sums.setdefault(outer, {})[inner] = number
+            sums.setdefault(outer, {})[inner] = coefficient
         total = ZERO
         for outer, inner_sum in sums.items():
             product = self._symbol_for_sum(Term(inner_sum))
@@ -138,11 +138,13 @@ def directions(
     sums_of_symbols: dict[Direction, None] = {}
     for goal in _compared_terms(claim):
         for condition in (term for condition_ in given for term in _compared_terms(condition_)):
-            for monomial, number in goal.coefficients.items():
+            for monomial, coefficient in goal.coefficients.items():
                 condition_factor = condition.coefficients.get(monomial, 0)
                 if not condition_factor or not monomial or any(atom in sums for atom in monomial):
                     continue
-                factor = abs(number) if number * condition_factor > 0 else -abs(number)
+                factor = (
+                    abs(coefficient) if coefficient * condition_factor > 0 else -abs(coefficient)
+                )
                 combination = goal * abs(condition_factor) - condition * factor
                 direction = tuple(
                     (symbol, combination.coefficients[symbol,])

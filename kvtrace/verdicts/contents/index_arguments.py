@@ -93,7 +93,7 @@ class PointerRoots:
     def __init__(self, module: Module) -> None:
         self._module = module
         main = module.main.arguments
-        self._position = {value.id: number for number, value in enumerate(main)}
+        self._position = {value.id: position for position, value in enumerate(main)}
 
     def of(self, ops: Iterable[Op]) -> frozenset[int] | None:
         """Return the positions of arguments behind the ops' pointers, None if one is unknown."""

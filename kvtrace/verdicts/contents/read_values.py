@@ -323,6 +323,10 @@ def _linear_parts(condition: Condition, symbol: Symbol) -> tuple[int, Term] | No
     coefficients = condition.term.coefficients
     factor = coefficients.get((symbol,), 0)
     rest = Term(
-        {monomial: number for monomial, number in coefficients.items() if monomial != (symbol,)}
+        {
+            monomial: coefficient
+            for monomial, coefficient in coefficients.items()
+            if monomial != (symbol,)
+        }
     )
     return None if not factor or symbol in rest.atoms() else (factor, rest)

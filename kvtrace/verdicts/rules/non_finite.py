@@ -283,14 +283,14 @@ class _BirthRecorder(Instrument):
                 break
             self.places.setdefault((int(trips[program_row]), tuple(lane_)), bool(np.isnan(number)))
         if self.first is None:
-            program_row, *lane = place = tuple(positions[0].tolist())
+            program_row, *lane = position = tuple(positions[0].tolist())
             elements = tuple(
-                (name, _operand_elements(op, name, value, contents, place))
+                (name, _operand_elements(op, name, value, contents, position))
                 for name, value, contents in operands
                 if _is_float(value)
             )
             self.first = _FirstPlace(
-                int(trips[program_row]), tuple(lane), float(results[place]), elements
+                int(trips[program_row]), tuple(lane), float(results[position]), elements
             )
 
     def _births_at_places(self, births_found: Any, scope: Any) -> Any:

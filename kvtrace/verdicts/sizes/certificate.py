@@ -70,7 +70,7 @@ class Certifier:
 
 def _is_monotonous(fact: Term, given: Given) -> bool:
     """Return whether `a / d - b / d >= 0` follows from `d >= 1` and `a >= b`."""
-    monomials = {number: monomial for monomial, number in fact.coefficients.items()}
+    monomials = {coefficient: monomial for monomial, coefficient in fact.coefficients.items()}
     if len(fact.coefficients) != 2 or monomials.keys() != {1, -1}:
         return False
     larger, smaller = (monomials[sign] for sign in (1, -1))

@@ -168,8 +168,8 @@ class _ConditionBuilder:
         self._minimums = _assumed_minimums(summary)
         self._with_minimums = Substitution(
             {
-                symbol: Symbol(symbol.kind, symbol.key, least, symbol.high, symbol.at).term
-                for symbol, least in self._minimums.items()
+                symbol: Symbol(symbol.kind, symbol.key, minimum, symbol.high, symbol.at).term
+                for symbol, minimum in self._minimums.items()
             }
         )
         self._scalar_by_key = {symbol.key: symbol for symbol in self._minimums}

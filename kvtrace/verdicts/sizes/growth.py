@@ -442,11 +442,11 @@ class Relations:
             Ambiguous: the launches do not determine how a number depends on the sizes.
 
         """
-        terms, along = self.numbers_with(
+        terms, dependent_texts = self.numbers_with(
             {quantity: as_term(value) for quantity, value in sizes.items()}
         )
         numbers = {number: term.constant or 0 for number, term in terms.items()}
-        return Grown(call_with(self.call, numbers), numbers, along)
+        return Grown(call_with(self.call, numbers), numbers, dependent_texts)
 
     def numbers_with(self, sizes: Mapping[Quantity, Term]) -> tuple[Terms, tuple[str, ...]]:
         """Return a launch's numbers with quantities as terms, and texts on dependent numbers.
@@ -456,7 +456,7 @@ class Relations:
 
         """
         numbers = dict(self._as_terms[0])
-        along: dict[str, None] = {}
+        dependent_texts: dict[str, None] = {}
         for quantity, value in sizes.items():
             if numbers[quantity[0]] == value:
                 continue
@@ -471,24 +471,26 @@ class Relations:
             for number in quantity:
                 numbers[number] = value
                 if number != quantity[0]:
-                    along[f"{self.name(number)} = {self.name(quantity[0])}"] = None
-            self._set_element_counts(quantity, value, numbers, along)
+                    dependent_texts[f"{self.name(number)} = {self.name(quantity[0])}"] = None
+            self._set_element_counts(quantity, value, numbers, dependent_texts)
             self._refuse_unknown_growth(quantity)
         fixed = {number for quantity in sizes for number in quantity}
         for _ in range(_ROUNDS):  # the grid may depend on extents, and an extent on the grid
             for axis in range(3):
                 grid_number: Number = ("grid", axis, 0)
                 if grid_number not in fixed:
-                    self._set_by_readings(grid_number, self._grid[axis], numbers, along)
+                    self._set_by_readings(grid_number, self._grid[axis], numbers, dependent_texts)
             for number in self.base:
                 if number[0] == "shape" and number not in fixed and not self._is_member(number):
-                    self._set_by_readings(number, self._extent_readings(number), numbers, along)
+                    self._set_by_readings(
+                        number, self._extent_readings(number), numbers, dependent_texts
+                    )
         for position, argument in enumerate(self.call.arguments):
             if isinstance(argument, TensorArgument):
                 self._set_strides(position, argument, numbers)
         for number in self.base:
-            self._set_scalar(number, numbers, fixed, along)
-        return numbers, tuple(along)
+            self._set_scalar(number, numbers, fixed, dependent_texts)
+        return numbers, tuple(dependent_texts)
 
     def _extent_readings(self, extent: Number) -> list[_Reading]:
         return (

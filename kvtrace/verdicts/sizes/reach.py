@@ -44,8 +44,8 @@ def reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[
 def _index(term: Term) -> Term | None:
     """Return the index of a mask `last - index >= 0`, None if the mask has another form."""
     varying = {
-        monomial: -number
-        for monomial, number in term.coefficients.items()
+        monomial: -coefficient
+        for monomial, coefficient in term.coefficients.items()
         if any(map(varies, monomial))
     }
     atoms = {atom for monomial in varying for atom in monomial}

@@ -203,12 +203,12 @@ class Elimination:
 
 def _rounded(fact: Term) -> Iterator[Term]:
     """Yield `rest // a - v` for a fact `rest - a * v` in which `rest` has parameters only."""
-    for monomial, number in fact.coefficients.items():
-        if len(monomial) != 1 or number >= -1 or not varies(monomial[0]):
+    for monomial, coefficient in fact.coefficients.items():
+        if len(monomial) != 1 or coefficient >= -1 or not varies(monomial[0]):
             continue
-        rest = fact - Term({monomial: number})
+        rest = fact - Term({monomial: coefficient})
         if is_of_parameters(rest):
-            yield quotient(rest, -number, floor=rest.low < 0) - monomial[0].term
+            yield quotient(rest, -coefficient, floor=rest.low < 0) - monomial[0].term
 
 
 def _is_of_programs(term: Term) -> bool:
@@ -219,8 +219,8 @@ def _is_of_programs(term: Term) -> bool:
 
 def smaller_of(term: Term) -> tuple[Minimum | None, int]:
     """Return (minimum, constant) of a term `minimum + constant`, else (None, 0)."""
-    for monomial, number in term.coefficients.items():
-        if len(monomial) == 1 and number == 1 and isinstance(monomial[0], Minimum):
+    for monomial, coefficient in term.coefficients.items():
+        if len(monomial) == 1 and coefficient == 1 and isinstance(monomial[0], Minimum):
             addend = (term - monomial[0].term).constant
             return (monomial[0], addend) if addend is not None else (None, 0)
     return None, 0
@@ -328,7 +328,7 @@ def _implies(left: Bound, right: Bound) -> bool:
 def _without_quotients(term: Term) -> Term:
     """Return a lower bound of a term: quotients by constants are replaced by their bounds."""
     lower_bound = term
-    for monomial, number in term.coefficients.items():
+    for monomial, coefficient in term.coefficients.items():
         for position, atom in enumerate(monomial):
             if not isinstance(atom, Quotient) or atom.arguments[0].low < 0:
                 continue
@@ -336,13 +336,13 @@ def _without_quotients(term: Term) -> Term:
             if (
                 divisor is None
                 or divisor < 1
-                or number % divisor
+                or coefficient % divisor
                 or any(factor.low < 0 for factor in monomial)
             ):
                 continue
-            rest = Term({monomial[:position] + monomial[position + 1 :]: number // divisor})
-            replacement = atom.arguments[0] - (divisor - 1 if number > 0 else 0)
-            lower_bound = lower_bound - Term({monomial: number}) + rest * replacement
+            rest = Term({monomial[:position] + monomial[position + 1 :]: coefficient // divisor})
+            replacement = atom.arguments[0] - (divisor - 1 if coefficient > 0 else 0)
+            lower_bound = lower_bound - Term({monomial: coefficient}) + rest * replacement
             break
     return lower_bound
 
