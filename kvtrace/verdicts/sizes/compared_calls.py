@@ -1,7 +1,7 @@
 """Comparison of recorded calls with their kernel's conditions; other accesses are judged.
 
 If a call's numbers satisfy the condition of an access, the access is inside, by the condition's
-proof. All other accesses (the numbers violate it, or there is no condition) are judge_others by the
+proof. All other accesses (the numbers violate it, or there is no condition) are judged by the
 rules out-of-bounds, out-of-view and overflow, as in every call: a violation has a witness that was
 run. So a condition that is too strict causes no false positive.
 """
