@@ -301,7 +301,7 @@ def _add_call(
     variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, object]]
 ) -> None:
     """Compare a call with its variant's conditions, and add the result to the variant."""
-    from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judged
+    from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judge_others
     from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 
     comparisons = compared_accesses(call)
@@ -315,7 +315,7 @@ def _add_call(
         variant.inside += 1
         return
     call_text = invocation(call.kernel, call.grid, arguments) or call.kernel
-    outside = _outside(call, run.run_id, call_text, comparisons, judged(call, comparisons))
+    outside = _outside(call, run.run_id, call_text, comparisons, judge_others(call, comparisons))
     variant.others.append(outside)
     if outside.verdict == "violation":
         variant.bad.append((numbers_of(call), outside.message))

@@ -19,7 +19,7 @@ from kvtrace.schema.layout import ORDER
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Trace
 from kvtrace.verdicts.pipeline.rule import (
-    NOTHING_GOES_ON,
+    NO_ASYNCHRONOUS_OPS,
     RULE,
     OrderVerdict,
     judge_order,
@@ -83,7 +83,7 @@ def _verdicts(
             asynchronous[digest] = text, triton_of(equal_kernels[0], run.versions)
             continue
         ttgir_lost = undecided("the trace has lost its kernel's TTGIR")
-        yield equal_kernels[0], ttgir_lost if content is None else NOTHING_GOES_ON
+        yield equal_kernels[0], ttgir_lost if content is None else NO_ASYNCHRONOUS_OPS
     modules = generic_ttgirs(list(asynchronous.values()))
     for digest, module in zip(asynchronous, modules, strict=True):
         equal_kernels = kernels_by_ttgir[digest]

@@ -1,8 +1,8 @@
 """Compact descriptions of accesses: rows of the table `accesses` (docs/accesses.md).
 
-A few executions are listed one by one. Many are described together: if bases, trips and lanes are
+A few executions have a row each. Many are described together: if bases, trips and lanes are
 nested arithmetic progressions, one row describes them all. 1,000 programs that each load 128
-consecutive floats are one row. Executions beyond the limits are left out and counted.
+consecutive floats have one row. Executions beyond the limits are counted but not described.
 """
 
 import json
@@ -27,86 +27,86 @@ Levels = tuple[tuple[int, ...], ...]
 T = TypeVar("T")
 
 MOST_SINGLE_ROWS = 32
-"""The most executions (programs times trips) of an op that have a row each."""
+"""Limit of executions (programs times trips) of an op for which each has a row."""
 
 MOST_JOINT_ROWS = 64
-"""The most rows of an op that describe many executions each."""
+"""Limit of rows of an op that describe many executions each."""
 
-_MOST_KEPT = 4096
-"""The most descriptions in memory before they are joined."""
+_MAX_PENDING_ROWS = 4096
+"""Limit of descriptions in memory before they are joined."""
 
 MOST_RUNS = 64
-"""The most runs in one layout."""
+"""Limit of runs in one layout."""
 
-OPEN = 16
-"""The most open accesses, which may be repeated in other trips."""
+MAX_OPEN = 16
+"""Limit of open accesses, which may be repeated in other trips."""
 
-LARGE = 1 << 18
-"""The number of elements from which on an access is the only open one."""
+LARGE_ACCESS = 1 << 18
+"""Accesses of more elements than this close all other open accesses."""
 
 
 class OpenAccesses(Generic[T]):
     """Accesses that may be repeated in other trips, by key; the oldest are closed first.
 
-    Open accesses keep their arrays in memory, so there are few.
+    Their number is limited because their arrays stay in memory.
     """
 
     def __init__(self) -> None:
         self._open: dict[Hashable, T] = {}
 
     def find(self, key: Hashable) -> T | None:
-        """Return the open access with a key, or None."""
+        """Return the open access with a key, else None."""
         return self._open.get(key)
 
-    def keep(self, key: Hashable, access: T, elements: int) -> list[T]:
+    def add(self, key: Hashable, access: T, elements: int) -> list[T]:
         """Add an access of so many elements; return those that are closed to make room."""
         closed = []
-        while self._open and (elements > LARGE or len(self._open) >= OPEN):
+        while self._open and (elements > LARGE_ACCESS or len(self._open) >= MAX_OPEN):
             closed.append(self._open.pop(next(iter(self._open))))
         self._open[key] = access
         return closed
 
     def close(self) -> list[T]:
-        """Close all accesses; return them, the oldest first."""
+        """Close all accesses and return them, the oldest first."""
         closed = list(self._open.values())
         self._open = {}
         return closed
 
 
 class Progression(NamedTuple):
-    """Pairs of a number and a byte offset (`place`) as nested progressions: programs, or trips.
+    """Pairs of a number (program or trip) and a byte offset that form nested progressions.
 
-    `number` and `place` are the first pair; `levels` are (count, step of the number, step of the
-    place), the fastest first; `size` is the number of pairs.
+    `number` and `offset` are the first pair; `levels` are (count, step of the number, step of the
+    offset), the fastest first; `size` is the number of pairs.
     """
 
     number: int
-    place: int
+    offset: int
     levels: Levels
     size: int
 
     def pairs(self) -> list[tuple[int, int]]:
-        """Return the list of pairs, in order."""
-        pairs = [(self.number, self.place)]
-        for count, by, step in self.levels:
+        """Return all pairs (number, byte offset), in order."""
+        pairs = [(self.number, self.offset)]
+        for count, number_step, offset_step in self.levels:
             pairs = [
-                (number + turn * by, place + turn * step)
-                for turn in range(count)
-                for number, place in pairs
+                (number + index * number_step, offset + index * offset_step)
+                for index in range(count)
+                for number, offset in pairs
             ]
         return pairs
 
     def span(self) -> tuple[int, int]:
-        """Return the lowest and the highest place."""
-        moves = [(count - 1) * step for count, _, step in self.levels]
-        low = sum(move for move in moves if move < 0)
-        return self.place + low, self.place + sum(moves) - low
+        """Return the lowest and the highest byte offset."""
+        extents = [(count - 1) * step for count, _, step in self.levels]
+        negative_extent = sum(extent for extent in extents if extent < 0)
+        return self.offset + negative_extent, self.offset + sum(extents) - negative_extent
 
 
 class Lanes(NamedTuple):
-    """A program's active lanes: a description in JSON, the range of offsets, and the number.
+    """The active lanes of a program: layout as JSON text, range of offsets, and number of lanes.
 
-    `low` and `high` are the lowest and the highest offset from the program's base.
+    `low` and `high` are the lowest and highest byte offset from the program's base.
     """
 
     layout: str
@@ -116,9 +116,9 @@ class Lanes(NamedTuple):
 
 
 class JointRow(NamedTuple):
-    """Executions described together; levels are (count, step of the id, step in bytes).
+    """Many executions in one row; levels are (count, step of the id, step in bytes).
 
-    `lanes` is a JSON object as text.
+    `lanes` is the JSON text of an object.
     """
 
     program: int
@@ -148,63 +148,65 @@ class JointRow(NamedTuple):
 
 
 class AccessRecords:
-    """The rows of one op and argument. Rows lack the columns call_id, op_index and arg."""
+    """The rows of `accesses` for one op and argument, without call_id, op_index and arg."""
 
     def __init__(self) -> None:
         self._executions = 0
         self._single: list[dict[str, Any]] = []
-        self._joint: list[JointRow] = []
+        self._joint_rows: list[JointRow] = []
 
     def add(
         self,
         executions: int,
         programs: Sequence[tuple[Progression, Lanes]],
-        moments: Sequence[Progression],
+        trips: Sequence[Progression],
     ) -> None:
-        """Add an access that will not be repeated.
+        """Add an access that will not be repeated in other trips.
 
         Args:
-            executions: Programs times trips.
-            programs: Programs with their bases, and the lanes that each program accesses.
-            moments: The trips, and the constant of each; a trip below 0 stands for different trips
+            executions: The number of programs times that of trips.
+            programs: Programs with their base offsets, and the lanes that each program accesses.
+            trips: The trips with their constant offsets; a trip below 0 stands for different trips
                 of different programs.
         """
         self._executions += executions
         if self._executions <= MOST_SINGLE_ROWS:
-            self._single += _single_rows(programs, moments)
-        self._joint += islice(_joint(programs, moments), _MOST_KEPT - len(self._joint))
+            self._single += _single_rows(programs, trips)
+        self._joint_rows += islice(
+            _joint_rows(programs, trips), _MAX_PENDING_ROWS - len(self._joint_rows)
+        )
 
     def rows(self) -> tuple[list[dict[str, Any]], str | None]:
-        """Return the rows, and a text of what they leave out (None: nothing)."""
+        """Return the rows, and a text that says how many executions they describe, None if all."""
         if self._executions <= MOST_SINGLE_ROWS:
             return self._single, None
-        shown = _joined(self._joint)[:MOST_JOINT_ROWS]
-        rows = [joint.row() for joint in shown]
-        described = sum(joint.executions for joint in shown)
-        if described == self._executions:
+        described_rows = _join_rows(self._joint_rows)[:MOST_JOINT_ROWS]
+        rows = [joint.row() for joint in described_rows]
+        described_executions = sum(joint.executions for joint in described_rows)
+        if described_executions == self._executions:
             return rows, None
-        return rows, f"{described:,} of {self._executions:,} executions are described"
+        return rows, f"{described_executions:,} of {self._executions:,} executions are described"
 
 
-def pieces(rows: Integers) -> list[Progression]:
-    """Return rows of (number, place) as progressions: one, else the longest from the start."""
+def progressions_of(rows: Integers) -> list[Progression]:
+    """Return rows (number, offset) as one progression, or cut greedily into several."""
     levels = nested_progression(rows)
     if levels is not None:
         return [Progression(int(rows[0, 0]), int(rows[0, 1]), tuple(levels), len(rows))]
-    parts = []
+    progressions_ = []
     while len(rows):
         count = leading_progression(rows)
         step = rows[1] - rows[0] if count > 1 else rows[0]
-        steps = ((count, int(step[0]), int(step[1])),) if count > 1 else ()
-        parts.append(Progression(int(rows[0, 0]), int(rows[0, 1]), steps, count))
+        levels_ = ((count, int(step[0]), int(step[1])),) if count > 1 else ()
+        progressions_.append(Progression(int(rows[0, 0]), int(rows[0, 1]), levels_, count))
         rows = rows[count:]
-    return parts
+    return progressions_
 
 
 def lanes_of_box(
     shape: tuple[int, ...], steps: Sequence[int], box: Sequence[tuple[int, int]]
 ) -> Lanes:
-    """Return lanes in equal steps along each axis, from the first to the last of a box."""
+    """Return the lanes of a box, in equal steps along each axis."""
     axes = list(zip(steps, box, strict=True))
     low = sum(step * (first if step > 0 else last) for step, (first, last) in axes)
     high = sum(step * (last if step > 0 else first) for step, (first, last) in axes)
@@ -213,60 +215,64 @@ def lanes_of_box(
             [extent, step if extent > 1 else 0] for extent, step in zip(shape, steps, strict=True)
         ]
     }
-    if any(ends != (0, extent - 1) for extent, ends in zip(shape, box, strict=True)):
+    if any(range_ != (0, extent - 1) for extent, range_ in zip(shape, box, strict=True)):
         layout["box"] = [[first, last + 1] for first, last in box]
-    return Lanes(_text(layout), low, high, prod(last - first + 1 for first, last in box))
+    return Lanes(_json_text(layout), low, high, prod(last - first + 1 for first, last in box))
 
 
-def lanes_of_pattern(patterns: Patterns, number: int) -> Lanes | None:
-    """Return the lanes of a pattern; None if none is active."""
-    lanes = patterns.active_lanes(number)
+def lanes_of_pattern(patterns: Patterns, pattern_index: int) -> Lanes | None:
+    """Return the active lanes of a pattern, None if no lane is active."""
+    lanes = patterns.active_lanes(pattern_index)
     if not len(lanes):
         return None
-    layout = _text(_lane_layout(patterns, number))
+    layout = _json_text(_lane_layout(patterns, pattern_index))
     return Lanes(layout, int(lanes.min()), int(lanes.max()), len(lanes))
 
 
-def _joined(rows: list[JointRow]) -> list[JointRow]:
-    """Return rows joined that differ by a progression in the program, then in the trip."""
-    for vary in ("program", "trip"):
+def _join_rows(rows: list[JointRow]) -> list[JointRow]:
+    """Return the rows, joined where they form a progression of programs, then of trips."""
+    for varying_field in ("program", "trip"):
         if len(rows) == 1:
             break
         groups: dict[Any, list[JointRow]] = {}
         for row in rows:
-            other = row.trip if vary == "program" else row.program
-            key = (other, row.program_levels, row.trip_levels, row.lanes)
+            fixed_id = row.trip if varying_field == "program" else row.program
+            key = (fixed_id, row.program_levels, row.trip_levels, row.lanes)
             groups.setdefault(key, []).append(row)
-        rows = [row for group in groups.values() for row in _one_or_all(group, vary)]
+        rows = [row for group in groups.values() for row in _join_group(group, varying_field)]
     return rows
 
 
-def _one_or_all(group: list[JointRow], vary: str) -> list[JointRow]:
+def _join_group(group: list[JointRow], varying_field: str) -> list[JointRow]:
+    """Return one row for a group that forms a progression, else the group."""
     if len(group) == 1:
         return group
-    levels = nested_rows([(getattr(row, vary), row.base) for row in group])
+    levels = nested_rows([(getattr(row, varying_field), row.base) for row in group])
     if not levels:
         return group
-    head = group[0]
+    first_row = group[0]
     changes: dict[str, Any] = {
-        f"{vary}_levels": getattr(head, f"{vary}_levels") + tuple(levels),
+        f"{varying_field}_levels": getattr(first_row, f"{varying_field}_levels") + tuple(levels),
         "first": min(row.first for row in group),
         "last": max(row.last for row in group),
         "active": sum(row.active for row in group),
         "executions": sum(row.executions for row in group),
     }
-    return [head._replace(**changes)]
+    return [first_row._replace(**changes)]
 
 
 def _single_rows(
-    programs: Sequence[tuple[Progression, Lanes]], moments: Sequence[Progression]
+    programs: Sequence[tuple[Progression, Lanes]], trips: Sequence[Progression]
 ) -> Iterator[dict[str, Any]]:
-    listed = [(pair, lanes) for several, lanes in programs for pair in several.pairs()]
+    """Yield a row for each program and trip."""
+    programs_with_lanes = [
+        (pair, lanes) for progression, lanes in programs for pair in progression.pairs()
+    ]
     if len(programs) > 1:
-        listed.sort(key=lambda entry: entry[0])  # programs of two patterns alternate
-    for trip, constant in (pair for moment in moments for pair in moment.pairs()):
-        for (program, place), lanes in listed:
-            base = place + constant
+        programs_with_lanes.sort(key=lambda entry: entry[0])  # programs of two patterns alternate
+    for trip, constant in (pair for progression in trips for pair in progression.pairs()):
+        for (program, offset), lanes in programs_with_lanes:
+            base = offset + constant
             yield {
                 "program": program,
                 "iteration": None if trip < 0 else trip,
@@ -277,27 +283,28 @@ def _single_rows(
             }
 
 
-def _joint(
-    programs: Sequence[tuple[Progression, Lanes]], moments: Sequence[Progression]
+def _joint_rows(
+    programs: Sequence[tuple[Progression, Lanes]], trips: Sequence[Progression]
 ) -> Iterator[JointRow]:
-    times = [(moment, *moment.span()) for moment in moments]
-    for several, lanes in programs:
-        low, high = several.span()
-        for moment, lowest, highest in times:
-            executions = several.size * moment.size
+    """Yield a row for each progression of programs and each of trips."""
+    trips_with_spans = [(trip_progression, *trip_progression.span()) for trip_progression in trips]
+    for progression, lanes in programs:
+        low, high = progression.span()
+        for trip, lowest, highest in trips_with_spans:
+            executions = progression.size * trip.size
             yield JointRow(
-                several.number, several.levels, moment.number, moment.levels,
-                several.place + moment.place, lanes.layout,
+                progression.number, progression.levels, trip.number, trip.levels,
+                progression.offset + trip.offset, lanes.layout,
                 low + lowest + lanes.low, high + highest + lanes.high,
                 lanes.active * executions, executions,
             )  # fmt: skip
 
 
-def _lane_layout(patterns: Patterns, number: int) -> dict[str, Any]:
+def _lane_layout(patterns: Patterns, pattern_index: int) -> dict[str, Any]:
     """Return the layout of a pattern's lanes: strides, and which lanes are active."""
     block = patterns.block
-    lanes = patterns.lanes[number]
-    active = None if patterns.active is None else patterns.active[number]
+    lanes = patterns.lanes[pattern_index]
+    active = None if patterns.active is None else patterns.active[pattern_index]
     strides = _strides(lanes.reshape(block))
     if strides is None:
         return {"runs": _lane_runs(lanes, active, block)}
@@ -307,7 +314,7 @@ def _lane_layout(patterns: Patterns, number: int) -> dict[str, Any]:
     box = _box(active.reshape(block))
     if box is not None:
         return layout | {"box": box}
-    return layout | {"active": _runs_of(active)}
+    return layout | {"active": _active_runs(active)}
 
 
 def _lane_runs(
@@ -315,16 +322,16 @@ def _lane_runs(
 ) -> list[list[int]] | None:
     """Return active lanes as runs [offset, count, step, repetitions, step of repetitions].
 
-    None if there are too many runs.
+    Returns None if there are too many runs.
     """
-    whole: tuple[slice, ...] = (slice(None),) * len(block)
+    box_slices: tuple[slice, ...] = (slice(None),) * len(block)
     if active is not None and not active.all():
         box = _box(active.reshape(block))
         if box is None:
             runs_of_lanes = progressions(lanes[active], MOST_RUNS)
             return runs_of_lanes and [[*run, 1, 0] for run in runs_of_lanes]
-        whole = tuple(slice(low, high) for low, high in box)
-    table = lanes.reshape(block)[whole]
+        box_slices = tuple(slice(low, high) for low, high in box)
+    table = lanes.reshape(block)[box_slices]
     table = table.reshape(-1, table.shape[-1])
     if (table - table[:, :1] != table[0] - table[0, 0]).any():
         runs_of_lanes = progressions(table.reshape(-1), MOST_RUNS)
@@ -332,14 +339,17 @@ def _lane_runs(
     runs: list[list[int]] = []
     start = 0
     for _, count, step in progressions(table[0], MOST_RUNS) or ():
-        heads = progressions(table[:, start], MOST_RUNS) or ()
-        runs += [[first, count, step, times, by] for first, times, by in heads]
+        starts = progressions(table[:, start], MOST_RUNS) or ()
+        runs += [
+            [first, count, step, repetitions, repetition_step]
+            for first, repetitions, repetition_step in starts
+        ]
         start += count
     return runs if 0 < len(runs) <= MOST_RUNS else None
 
 
 def _strides(lanes: Integers) -> list[int] | None:
-    """Return the bytes from lane to lane along each axis; None if they vary."""
+    """Return the bytes between neighboring lanes along each axis, None if they vary."""
     strides = []
     expected = lanes.reshape(-1)[0]
     for axis, extent in enumerate(lanes.shape):
@@ -353,18 +363,18 @@ def _strides(lanes: Integers) -> list[int] | None:
 
 
 def _box(active: NDArray[np.bool_]) -> list[list[int]] | None:
-    """Return the ranges (first, one past the last) per axis if active lanes form a box."""
+    """Return the range (first, end) per axis if the active lanes form a box, else None."""
     box = []
     for axis in range(active.ndim):
-        others = tuple(a for a in range(active.ndim) if a != axis)
-        present = np.flatnonzero(active.any(axis=others))
-        box.append([int(present[0]), int(present[-1]) + 1])
+        other_axes = tuple(a for a in range(active.ndim) if a != axis)
+        active_indices = np.flatnonzero(active.any(axis=other_axes))
+        box.append([int(active_indices[0]), int(active_indices[-1]) + 1])
     inside = active[tuple(slice(low, high) for low, high in box)]
     return box if inside.all() else None
 
 
-def _runs_of(active: NDArray[np.bool_]) -> list[list[int]] | None:
-    """Return active lanes as (first, count) in row-major order; None for too many runs."""
+def _active_runs(active: NDArray[np.bool_]) -> list[list[int]] | None:
+    """Return active lanes as (first, count) in row-major order, None for too many runs."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], active, [False]]).astype(np.int8)))
     if len(edges) > 2 * MOST_RUNS:
         return None
@@ -378,5 +388,5 @@ def _levels_text(levels: Levels) -> str:
 _ENCODER = json.JSONEncoder(separators=(",", ":"))
 
 
-def _text(layout: dict[str, Any]) -> str:
+def _json_text(layout: dict[str, Any]) -> str:
     return _ENCODER.encode(layout)

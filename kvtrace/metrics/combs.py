@@ -1,4 +1,4 @@
-"""Combs: sets of bytes that an affine access touches, as a run repeated at nested distances.
+"""Combs: sets of bytes of an affine access, as a run that is repeated at nested distances.
 
 A few numbers replace lists of ranges: a set's size depends only on counts and distances, for any
 number of programs and lanes. 1,000 rows of 512 bytes, 4,096 bytes apart, are the run 512 with the
@@ -11,14 +11,14 @@ from math import prod
 from typing import NamedTuple
 
 Box = list[tuple[int, int]]
-"""Per axis, the first place and one past the last."""
+"""The start and end (excluded) along each axis."""
 
 
 class Comb(NamedTuple):
-    """`run` bytes from `first` on, repeated at all sums of multiples of the distances.
+    """`run` bytes from offset `first`, repeated at all sums of multiples of the distances.
 
-    `levels` are (count, distance), ascending; each distance is at least the span of all smaller
-    levels with the run, so that no bytes overlap.
+    `levels` are (count, distance) by ascending distance; each distance is at least the span of all
+    smaller levels with the run, so that no bytes overlap.
     """
 
     first: int
@@ -27,77 +27,78 @@ class Comb(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
+        """The number of bytes."""
         return self.run * prod(count for count, _ in self.levels)
 
     @property
     def end(self) -> int:
-        """One past the last byte."""
+        """The offset after the last byte."""
         return self.first + self.run + sum((count - 1) * step for count, step in self.levels)
 
 
-def steps_upwards(
+def ascending_steps(
     base: int, axes: Iterable[tuple[int, int, int]]
 ) -> tuple[int, list[tuple[int, int]]]:
-    """Return the lowest sum of `base` and steps, and the steps that matter, all positive.
+    """Return the lowest sum of `base` and steps, and the nonzero steps as positive ones.
 
-    `axes` are (step, first value, last value); the returned steps are (step, count), in order.
+    `axes` are (step, first value, last value); the returned steps are (step, count).
     """
-    upwards = []
+    steps = []
     for step, first, last in axes:
         if step > 0:
             base += step * first
             if last > first:
-                upwards.append((step, last - first + 1))
+                steps.append((step, last - first + 1))
         elif step:
             base += step * last
             if last > first:
-                upwards.append((-step, last - first + 1))
-    return base, upwards
+                steps.append((-step, last - first + 1))
+    return base, steps
 
 
 def comb_of(first: int, steps: Sequence[tuple[int, int]], element_bytes: int) -> Comb | None:
-    """Return the elements at `first` plus sums of steps (step > 0, count) as a comb, or None."""
-    run = reach = element_bytes
+    """Return the elements at `first` plus sums of steps (step > 0, count) as a comb, else None."""
+    run = span = element_bytes
     levels: list[tuple[int, int]] = []
     for step, count in sorted(steps):
         if step <= run and not levels:
             run += (count - 1) * step
-            reach = run
+            span = run
             continue
-        times, distance = levels[-1] if levels else (0, 1)
-        if step % distance == 0 and step <= times * distance:
+        last_count, distance = levels[-1] if levels else (0, 1)
+        if step % distance == 0 and step <= last_count * distance:
             # The new level continues where the last level ends, or within it.
-            levels[-1] = (times + (count - 1) * (step // distance), distance)
-        elif step >= reach:
+            levels[-1] = (last_count + (count - 1) * (step // distance), distance)
+        elif step >= span:
             levels.append((count, step))
         else:
             return None
-        reach += (count - 1) * step
+        span += (count - 1) * step
     return Comb(first, run, tuple(levels))
 
 
 def size_of_combs(combs: Sequence[Comb]) -> int | None:
-    """Return the number of bytes in a union; None if combs interleave irregularly."""
+    """Return the number of bytes in a union of combs, None if they interleave irregularly."""
     if len(combs) == 1:
         return combs[0].size
     total = 0
-    group: list[Comb] = []
+    overlapping: list[Comb] = []
     end = 0
     for comb in sorted(combs):
-        if group and comb.first >= end:
-            size = _size_of_group(group)
+        if overlapping and comb.first >= end:
+            size = _size_of_overlapping(overlapping)
             if size is None:
                 return None
             total += size
-            group = []
-        end = max(end, comb.end) if group else comb.end
-        group.append(comb)
-    size = _size_of_group(group)
+            overlapping = []
+        end = max(end, comb.end) if overlapping else comb.end
+        overlapping.append(comb)
+    size = _size_of_overlapping(overlapping)
     return None if size is None else total + size
 
 
-def _size_of_group(group: list[Comb]) -> int | None:
+def _size_of_overlapping(group: list[Comb]) -> int | None:
+    """Return the number of bytes in combs that may overlap, None if irregular."""
     distinct = list(dict.fromkeys(group))
     if len(distinct) < 2:
         return distinct[0].size if distinct else 0
@@ -106,27 +107,27 @@ def _size_of_group(group: list[Comb]) -> int | None:
 
 
 def _boxes(combs: Sequence[Comb]) -> list[Box] | None:
-    """Return combs as boxes over the digits of offsets: an axis per distance, and one for bytes.
+    """Return combs as boxes over digits of offsets: an axis per distance, and one for bytes.
 
-    None if an offset may have several representations by digits.
+    Returns None if an offset may have several representations by digits.
     """
     origin = min(comb.first for comb in combs)
     distances = sorted({step for comb in combs for _, step in comb.levels}, reverse=True)
     boxes = []
     for comb in combs:
         counts = {step: count for count, step in comb.levels}
-        rest = comb.first - origin
+        remaining_offset = comb.first - origin
         box: Box = []
         for distance in distances:
-            digit, rest = divmod(rest, distance)
+            digit, remaining_offset = divmod(remaining_offset, distance)
             box.append((digit, digit + counts.get(distance, 1)))
-        box.append((rest, rest + comb.run))
+        box.append((remaining_offset, remaining_offset + comb.run))
         boxes.append(box)
-    reach = max(box[-1][1] for box in boxes)
+    span = max(box[-1][1] for box in boxes)
     for axis in reversed(range(len(distances))):
-        if distances[axis] < reach:
+        if distances[axis] < span:
             return None
-        reach += (max(box[axis][1] for box in boxes) - 1) * distances[axis]
+        span += (max(box[axis][1] for box in boxes) - 1) * distances[axis]
     return boxes
 
 

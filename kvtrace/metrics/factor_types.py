@@ -7,7 +7,7 @@ from kvtrace.ir.attributes import EnumAttribute, IntegerAttribute, StringAttribu
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.types import TensorType
 
-#: Triton's InputPrecision of float32 factors, by number; IEEE where none is given.
+#: Triton's InputPrecision of float32 factors, by number; IEEE is the default.
 _PRECISIONS: Final = {0: "tf32", 1: "tf32x3", 2: "f32", 3: "bf16x3", 4: "bf16x6"}
 _IEEE: Final = 2
 
@@ -28,7 +28,7 @@ _SCALED_NAMES: Final = {
 
 
 def factor_type(op: Op) -> str:
-    """Return the type of a dot's factors, the wider type if they differ: bf16, tf32, f8E5M2.
+    """Return the type of a dot's factors (bf16, tf32, f8E5M2), the wider type if they differ.
 
     float32 factors have the requested precision: `tf32x3` is three products in tf32.
     """
@@ -39,14 +39,14 @@ def factor_type(op: Op) -> str:
     name = str(factor.element if isinstance(factor, TensorType) else factor)
     if name != "f32":
         return name
-    precision = _plain(op, "inputPrecision")
+    precision = _attribute_value(op, "inputPrecision")
     if isinstance(precision, str):
         return "f32" if precision == "ieee" else precision
     return _PRECISIONS.get(_IEEE if precision is None else precision, "f32")
 
 
 def _scaled_name(op: Op, key: str) -> str:
-    kind = _plain(op, key)
+    kind = _attribute_value(op, key)
     if isinstance(kind, str):
         return _SCALED_NAMES.get(kind, kind)
     return _SCALED.get(kind, "?") if kind is not None else "?"
@@ -57,7 +57,7 @@ def _bits(name: str) -> int:
     return int(digits) if digits else 0
 
 
-def _plain(op: Op, key: str) -> int | str | None:
+def _attribute_value(op: Op, key: str) -> int | str | None:
     attribute = op.attributes.get(key)
     if isinstance(attribute, IntegerAttribute | StringAttribute | EnumAttribute):
         value = attribute.value

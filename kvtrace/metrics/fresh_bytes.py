@@ -1,4 +1,4 @@
-"""Fresh bytes of each op: bytes that no earlier op of the launch touches. Their sum is moved.
+"""Fresh bytes of each op: bytes that no earlier op of the launch touches; their sum is moved.
 
 Reads and writes are counted separately, storage by storage, also if arguments share a storage. The
 counts are as exact as `unique_bytes`: unions of the same sets, which are counted by formulas if
@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from kvtrace.metrics.combs import Comb, size_of_combs
 from kvtrace.metrics.unique_bytes import Repetition, TooManyRanges, size_of_union
 
-#: The most ranges of bytes that several ops touch.
+#: Limit of ranges in unions of several ops' bytes.
 MOST_RANGES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
 class TouchedBytes:
-    """The bytes of a storage that one op touches: as repetitions and as combs, or None.
+    """The bytes of a storage that one op touches, as repetitions and as combs (None: unknown).
 
-    `size` is the number of bytes. Equal `content` means the same bytes; None: not comparable.
+    `size` is the number of bytes. Objects with equal `content` have the same bytes; None: not
+    comparable.
     """
 
     size: int
@@ -29,9 +30,9 @@ class TouchedBytes:
 
 
 def fresh_bytes(ops: Sequence[TouchedBytes]) -> list[int | None]:
-    """Return for each op, in order, how many of its bytes are fresh; None: not known."""
+    """Return the number of fresh bytes of each op, in order; None if unknown."""
     sizes: list[int | None] = []
-    before: list[TouchedBytes] = []
+    ops_so_far: list[TouchedBytes] = []
     total: int | None = 0
     contents: set[Hashable] = set()
     for op in ops:
@@ -39,15 +40,15 @@ def fresh_bytes(ops: Sequence[TouchedBytes]) -> list[int | None]:
             sizes.append(0 if total is not None else None)
             continue
         contents.add(op.content)
-        before.append(op)
-        now = op.size if len(before) == 1 else _size(before)
-        sizes.append(None if now is None or total is None else now - total)
-        total = now
+        ops_so_far.append(op)
+        new_total = op.size if len(ops_so_far) == 1 else _size_of_union(ops_so_far)
+        sizes.append(None if new_total is None or total is None else new_total - total)
+        total = new_total
     return sizes
 
 
-def _size(ops: Sequence[TouchedBytes]) -> int | None:
-    """Return the number of bytes in a union."""
+def _size_of_union(ops: Sequence[TouchedBytes]) -> int | None:
+    """Return the number of bytes in the union of ops, None if unknown."""
     if all(op.combs is not None for op in ops):
         size = size_of_combs([comb for op in ops for comb in op.combs or ()])
         if size is not None:

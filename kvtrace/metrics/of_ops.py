@@ -1,7 +1,7 @@
-"""Metrics of each IR op of a call: executions, lanes, bytes, sectors, FLOPs, and addresses.
+"""Metrics of each IR op of a call: executions, lanes, bytes, sectors, FLOPs and addresses.
 
 They are rows of `ops`, `accesses` and `loops`. Figures are exact over the whole grid, or null;
-`notes` names the figures that could not be counted and the accesses that are left out.
+`notes` lists the figures that could not be counted and the accesses that are left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
-_NAMED_AFTER = {
+_KIND_NAMES = {
     Kind.ELEMENTWISE: "elementwise",
     Kind.PRODUCT: "dot",
     Kind.SCAN: "scan",
@@ -36,9 +36,9 @@ _NAMED_AFTER = {
 
 
 def kind_of(op: Op) -> str:
-    """Return the op's kind in the `ops` table."""
+    """Return the op's kind as in the column `kind` of `ops`."""
     row = KINDS.get(op.name)
-    return "other" if row is None else row.effect or _NAMED_AFTER.get(row.kind, "other")
+    return "other" if row is None else row.effect or _KIND_NAMES.get(row.kind, "other")
 
 
 OpFacts = tuple[str, str | None, Stack]
@@ -53,7 +53,7 @@ class ModuleFacts:
         self._stacks = OpStacks()
 
     def of(self, op: Op) -> OpFacts:
-        """Return the facts of an op."""
+        """Return the kind, dtype and source stack of an op; cached."""
         facts = self._ops.get(op.index)
         if facts is None:
             kind = kind_of(op)
@@ -64,7 +64,7 @@ class ModuleFacts:
 
 @once_per_module
 def facts_of(_module: Module) -> ModuleFacts:
-    """Return the facts of a module's ops."""
+    """Return the cache of facts of a module's ops."""
     return ModuleFacts()
 
 
@@ -95,7 +95,7 @@ class _OpCount:
 
 @dataclass(slots=True)
 class _MemoryCount(_OpCount):
-    """`footprints`: the op's footprints, by argument (None: unknown argument)."""
+    """The counts of a memory op; `footprints` is by argument (None: unknown argument)."""
 
     active: int | None = 0
     element_bytes: int = 0
@@ -104,7 +104,7 @@ class _MemoryCount(_OpCount):
     def footprint(
         self, access: Access, layout: BlockedLayout | None, formula_counts: FormulaCounts
     ) -> Footprint:
-        """Return the op's footprint in one argument."""
+        """Return the op's footprint in the access's argument; created if needed."""
         footprint = self.footprints.get(access.argument)
         if footprint is None:
             footprint = Footprint(access.element_bytes, layout, formula_counts)
@@ -115,23 +115,23 @@ class _MemoryCount(_OpCount):
         """Return the columns of `ops` that only memory ops have."""
         counts = [footprint.count() for footprint in self.footprints.values()]
         active = self.active
-        buffers = sorted({names[a] for a in self.footprints if a is not None})
+        buffers = sorted({names[argument] for argument in self.footprints if argument is not None})
         return {
             "masked_off": None if active is None else self.elements - active,
             "bytes": None if active is None else active * self.element_bytes,
             # Two arguments that share a storage count twice.
-            "unique_bytes": _total([count.unique_bytes() for count in counts]),
-            "sectors": _total([count.sectors for count in counts]),
+            "unique_bytes": _sum_if_known([count.unique_bytes() for count in counts]),
+            "sectors": _sum_if_known([count.sectors for count in counts]),
             "buffer": ",".join(buffers) or None,
         }
 
 
 class Metrics(Observer):
-    """Counts of one call. If a mask depends on data that was not recorded, masked lanes are null.
+    """An observer that counts the ops of one call; masked lanes are null if unknown.
 
-    Rows are complete after the evaluation. `layouts`: how lanes of memory ops are distributed to
-    threads, by op index, where known; `facts`: facts of the module's ops; `arguments`: the call's
-    arguments, which say which share a storage (without arguments, none do).
+    Rows are complete after the evaluation. `layouts` distribute lanes of memory ops to
+    threads, by op index; `facts` has facts of the module's ops; `arguments` has the call's
+    arguments, by which accesses to a common storage are found.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class Metrics(Observer):
 
     @classmethod
     def of_call(cls, call: "Call") -> "Metrics":
-        """Return the metrics of a call, with the layouts that its kernel was compiled with."""
+        """Return the metrics of a call, with the layouts with which its kernel was compiled."""
         facts = facts_of(call.module)
         return cls(call.layouts, facts, call.arguments)
 
@@ -161,7 +161,7 @@ class Metrics(Observer):
         return compiled, len(self._memory) - compiled
 
     def op(self, op: Op, executions: int, elements: int, flops: int) -> None:
-        """Count a batch of a compute op.
+        """Count the executions of a batch of a compute op.
 
         Args:
             op: the op.
@@ -178,7 +178,7 @@ class Metrics(Observer):
         count.flops = (count.flops or 0) + flops
 
     def access(self, access: Access) -> None:
-        """Count a batch of a memory op."""
+        """Count the executions of a batch of a memory op."""
         op = access.op
         count = self._memory.get(op.index)
         if count is None:
@@ -200,18 +200,18 @@ class Metrics(Observer):
         """Add the trip counts of a batch of programs."""
         _, counts = self._trips.setdefault(op.index, (op, {}))
         if trips.size and trips.strides == (0,):  # one count for all
-            several = [(int(trips[0]), len(trips))]
+            programs_by_trips = [(int(trips[0]), len(trips))]
         else:
-            several = distinct_counts(trips)
-        for value, programs in several:
-            counts[value] = counts.get(value, 0) + programs
+            programs_by_trips = distinct_counts(trips)
+        for trip_count, programs in programs_by_trips:
+            counts[trip_count] = counts.get(trip_count, 0) + programs
 
     def op_rows(
         self, call_id: int, names: list[str], around: Mapping[int, int], stacks: StackRows
     ) -> list[dict[str, Any]]:
-        """Return the rows of `ops`, in the order of the IR."""
+        """Return the rows of `ops`, in the order of the IR; `around` has loops by op index."""
         rows = []
-        fresh = self._fresh_bytes()
+        fresh_by_op = self._fresh_bytes()
         for index in sorted(self._counts):
             count = self._counts[index]
             kind, dtype, stack = self._facts.of(count.op)
@@ -221,13 +221,13 @@ class Metrics(Observer):
                 "op": count.op.name,
                 "kind": kind,
                 "dtype": dtype,
-                "stack_id": stacks.note(stack),
+                "stack_id": stacks.add_stack(stack),
                 "executions": count.executions,
                 "elements": count.elements,
                 "masked_off": None,
                 "bytes": None,
                 "unique_bytes": None,
-                "fresh_bytes": fresh.get(index),
+                "fresh_bytes": fresh_by_op.get(index),
                 "sectors": None,
                 "flops": count.flops,
                 "loop": around.get(index),
@@ -238,27 +238,27 @@ class Metrics(Observer):
         return rows
 
     def _fresh_bytes(self) -> dict[int, int | None]:
-        """Return by op how many bytes of a storage no earlier op reads, or writes."""
-        groups: dict[tuple[bool, Any], list[tuple[int, TouchedBytes]]] = {}
+        """Return, by op index, the bytes of storages that no earlier op reads, or writes."""
+        touched_by_storage: dict[tuple[bool, Any], list[tuple[int, TouchedBytes]]] = {}
         sizes_of_ops: dict[int, list[int | None]] = {}
         for index in sorted(self._memory):
             count = self._memory[index]
             for argument, footprint in count.footprints.items():
-                storage, origin = self._place_of(argument)
+                storage, origin = self._storage_and_offset(argument)
                 touched = footprint.count().touched(origin)
                 if touched is None:
                     sizes_of_ops.setdefault(index, []).append(None)
                     continue
                 key = (kind_of(count.op) == "load", storage)
-                groups.setdefault(key, []).append((index, touched))
-        for group in groups.values():
-            sizes = fresh_bytes([touched for _, touched in group])
-            for (index, _), size in zip(group, sizes, strict=True):
+                touched_by_storage.setdefault(key, []).append((index, touched))
+        for touched_by_op in touched_by_storage.values():
+            sizes = fresh_bytes([touched for _, touched in touched_by_op])
+            for (index, _), size in zip(touched_by_op, sizes, strict=True):
                 sizes_of_ops.setdefault(index, []).append(size)
-        return {index: _total(sizes) for index, sizes in sizes_of_ops.items()}
+        return {index: _sum_if_known(sizes) for index, sizes in sizes_of_ops.items()}
 
-    def _place_of(self, argument: int | None) -> tuple[Any, int]:
-        """Return a key of an argument's storage, and the argument's offset in it."""
+    def _storage_and_offset(self, argument: int | None) -> tuple[Any, int]:
+        """Return a key of an argument's storage, and the argument's byte offset in it."""
         value = None if argument is None or not self._arguments else self._arguments[argument]
         if isinstance(value, TensorArgument):
             return id(value.storage), value.offset_bytes
@@ -270,25 +270,25 @@ class Metrics(Observer):
         """Return the rows of `accesses`; docs/accesses.md describes them."""
         rows = []
         for index in sorted(self._memory):
-            looped = index in around
+            is_in_loop = index in around
             for argument, footprint in self._memory[index].footprints.items():
                 name = None if argument is None else names[argument]
                 for row in footprint.count().records[0]:
-                    complete = {"call_id": call_id, "op_index": index, "arg": name}
-                    complete.update(row)
-                    if not looped:
-                        complete["iteration"] = None
-                    rows.append(complete)
+                    full_row = {"call_id": call_id, "op_index": index, "arg": name}
+                    full_row.update(row)
+                    if not is_in_loop:
+                        full_row["iteration"] = None
+                    rows.append(full_row)
         return rows
 
     def notes(self, call_id: int) -> list[str]:
-        """Return texts of figures that are null because of a limit, and of accesses left out."""
+        """Return texts about figures that are null because of a limit, and omitted accesses."""
         notes = []
         for index in sorted(self._memory):
             count = self._memory[index]
             for footprint in count.footprints.values():
-                counted = footprint.count()
-                left_out = (counted.limit, counted.records[1])
+                count_ = footprint.count()
+                left_out = (count_.limit, count_.records[1])
                 notes += [
                     f"call {call_id}, op {index} ({count.op.name}): {note}"
                     for note in left_out
@@ -297,7 +297,7 @@ class Metrics(Observer):
         return notes
 
     def loop_rows(self, call_id: int, stacks: StackRows) -> list[dict[str, Any]]:
-        """Return the rows of `loops`."""
+        """Return the rows of `loops`, with trip counts if all are known."""
         rows = []
         for index in sorted(self._trips):
             op, counts = self._trips[index]
@@ -305,9 +305,9 @@ class Metrics(Observer):
             row = {
                 "call_id": call_id,
                 "op_index": index,
-                "stack_id": stacks.note(stack),
+                "stack_id": stacks.add_stack(stack),
             }
-            if counts and min(counts) >= 0:  # -1: a bound depends on data that is not there
+            if counts and min(counts) >= 0:  # -1: a bound depends on unrecorded data
                 row |= {
                     "trips_min": min(counts),
                     "trips_median": _median(counts),
@@ -320,18 +320,18 @@ class Metrics(Observer):
 def _median(counts: Mapping[int, int]) -> int:
     """Return the median, rounded down, of values with counts."""
     total = sum(counts.values())
-    middle = []
+    middle_values = []
     for position in ((total - 1) // 2, total // 2):
-        passed = 0
+        values_so_far = 0
         for value in sorted(counts):
-            passed += counts[value]
-            if passed > position:
-                middle.append(value)
+            values_so_far += counts[value]
+            if values_so_far > position:
+                middle_values.append(value)
                 break
-    return sum(middle) // 2
+    return sum(middle_values) // 2
 
 
-def _total(figures: list[int | None]) -> int | None:
+def _sum_if_known(figures: list[int | None]) -> int | None:
     numbers = [figure for figure in figures if figure is not None]
     return sum(numbers) if len(numbers) == len(figures) else None
 

@@ -1,8 +1,8 @@
-"""Patterns: an access as a few distinct blocks of lanes, each shared by many programs.
+"""Patterns: an access as few distinct blocks of lanes, each shared by many programs.
 
-Addresses of a block are nearly always a base per program plus offsets per lane, and masks are all
-on for most programs. So a launch of millions of lanes is counted on one block per distinct pattern;
-if programs really differ (in a gather), each has its own pattern.
+Addresses of a block are nearly always a base per program plus offsets per lane, and masks are
+mostly true in all lanes. A launch of millions of lanes is therefore counted on one block per
+distinct pattern; if programs really differ (in a gather), each has its own pattern.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,15 @@ Flags = NDArray[np.bool_]
 class Patterns:
     """Lane offsets and masks of a batch of programs, without the access's constant.
 
-    Program i accesses `bases[i] + lanes[which[i]]` where `active[which[i]]`. `lanes` and `active`
-    have one row per pattern and one column per lane, in row-major order of the block; the offsets
-    count from the first lane. `active` None: all lanes are.
+    Program i accesses `bases[i] + lanes[pattern_of_program[i]]` where
+    `active[pattern_of_program[i]]`. `lanes` and `active` have one row per pattern and one column
+    per lane, in row-major order of the block; the offsets count from the first lane. `active` None:
+    all lanes are active.
     """
 
     programs: Integers
     bases: Integers
-    which: Integers
+    pattern_of_program: Integers
     lanes: Integers
     active: Flags | None
     block: tuple[int, ...]
@@ -39,85 +40,87 @@ class Patterns:
         """The number of distinct patterns."""
         return len(self.lanes)
 
-    def active_lanes(self, number: int) -> Integers:
-        """Return the offsets of the active lanes of a pattern, in row-major order."""
-        lanes: Integers = self.lanes[number]
-        return lanes if self.active is None else lanes[self.active[number]]
+    def active_lanes(self, pattern_index: int) -> Integers:
+        """Return the byte offsets of a pattern's active lanes, in row-major order."""
+        lanes: Integers = self.lanes[pattern_index]
+        return lanes if self.active is None else lanes[self.active[pattern_index]]
 
 
 def patterns_of(parts: AccessParts, most_lanes: int) -> Patterns | None:
-    """Return an access as patterns; None if more than `most_lanes` would be computed."""
+    """Return an access as patterns, None if more than `most_lanes` lanes would be computed."""
     programs = len(parts.programs)
     lanes = prod(parts.block)
     if lanes > most_lanes or any(a.size > most_lanes for a in (*parts.terms, *parts.factors)):
         return None
     bases: Integers = np.zeros(programs, np.int64)
-    shared: list[Integers] = []
-    varying: list[Integers] = []
+    shared_terms: list[Integers] = []
+    varying_terms: list[Integers] = []
     for term in parts.terms:
-        base, rest = _base_and_rest(term)
+        base, lane_part = _split_term(term)
         bases = bases + base
-        if rest is not None:
-            (shared if len(rest) == 1 else varying).append(rest)
+        if lane_part is not None:
+            (shared_terms if len(lane_part) == 1 else varying_terms).append(lane_part)
     shared_factors: list[Flags] = []
     varying_factors: list[Flags] = []
     for factor in map(_without_equal_rows, parts.factors):
         (shared_factors if len(factor) == 1 else varying_factors).append(factor)
-    which, examples = _classes([*varying, *varying_factors], programs)
+    pattern_of_program, examples = _class_programs([*varying_terms, *varying_factors], programs)
     if len(examples) * lanes > most_lanes:
         return None
-    terms = shared + [term[examples] for term in varying]
+    terms = shared_terms + [term[examples] for term in varying_terms]
     factors = shared_factors + [factor[examples] for factor in varying_factors]
     shape = (len(examples), *parts.block)
-    total: Any = np.zeros((1,) * len(shape), np.int64)
+    offset_sum: Any = np.zeros((1,) * len(shape), np.int64)
     for term in terms:
-        total = total + term
+        offset_sum = offset_sum + term
     active: Any = None
     for factor in factors:
         active = factor if active is None else np.logical_and(active, factor)
-    flat = (len(examples), lanes)
-    offsets = np.broadcast_to(total, shape).reshape(flat)
-    first = offsets[:, :1]
+    flat_shape = (len(examples), lanes)
+    offsets = np.broadcast_to(offset_sum, shape).reshape(flat_shape)
+    first_lane = offsets[:, :1]
     return Patterns(
         parts.programs,
-        bases + first[which, 0],
-        which,
-        offsets - first if first.any() else offsets,
-        None if active is None else np.broadcast_to(active, shape).reshape(flat),
+        bases + first_lane[pattern_of_program, 0],
+        pattern_of_program,
+        offsets - first_lane if first_lane.any() else offsets,
+        None if active is None else np.broadcast_to(active, shape).reshape(flat_shape),
         parts.block,
     )
 
 
-def _base_and_rest(term: Integers) -> tuple[Integers, Integers | None]:
-    """Return a term as a part per program, and a rest with a single row if programs agree."""
+def _split_term(term: Integers) -> tuple[Integers, Integers | None]:
+    """Return a term as one number per program, and a lane part (None: it has none)."""
     if term.shape[0] == 1:
         return np.zeros(1, np.int64), term
     if term.size == term.shape[0]:
         return term.reshape(-1), None
-    head = term.reshape(len(term), -1)[:, 0]
-    rest = term - head.reshape((-1,) + (1,) * (term.ndim - 1))
-    return head, _without_equal_rows(rest)
+    first_lane = term.reshape(len(term), -1)[:, 0]
+    rest = term - first_lane.reshape((-1,) + (1,) * (term.ndim - 1))
+    return first_lane, _without_equal_rows(rest)
 
 
 def _without_equal_rows(array: NDArray[Any]) -> NDArray[Any]:
-    """Return one row of an array if all rows are equal."""
+    """Return only the first row of an array if all rows are equal, else the array."""
     return array[:1] if len(array) > 1 and bool((array == array[:1]).all()) else array
 
 
-def _classes(arrays: list[NDArray[Any]], programs: int) -> tuple[Integers, Integers]:
-    """Return the class of each program by its rows of the arrays, and a program per class."""
-    which: Integers = np.zeros(programs, np.int64)
+def _class_programs(arrays: list[NDArray[Any]], programs: int) -> tuple[Integers, Integers]:
+    """Return the class of each program by its rows in the arrays, and a program per class."""
+    pattern_of_program: Integers = np.zeros(programs, np.int64)
     examples: Integers = np.zeros(min(programs, 1), np.int64)
     for array in arrays:
         numbers, count = _row_numbers(array.reshape(len(array), -1))
-        joint = which * count + numbers
-        _, examples, which = np.unique(joint, return_index=True, return_inverse=True)
-        which = which.reshape(-1)
-    return which.astype(np.int64), examples.astype(np.int64)
+        combined = pattern_of_program * count + numbers
+        _, examples, pattern_of_program = np.unique(
+            combined, return_index=True, return_inverse=True
+        )
+        pattern_of_program = pattern_of_program.reshape(-1)
+    return pattern_of_program.astype(np.int64), examples.astype(np.int64)
 
 
 def _row_numbers(rows: NDArray[Any]) -> tuple[Integers, int]:
-    """Return numbers that are equal for equal rows: by a random projection, then verified."""
+    """Return one number per row, equal for equal rows, and the count of distinct numbers."""
     weights = np.random.default_rng(0).integers(-(1 << 62), 1 << 62, rows.shape[1])
     projected = (rows * weights).sum(axis=1)
     _, first, inverse = np.unique(projected, return_index=True, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Nested arithmetic progressions: sequences of numbers as `base + i*s + j*t + …`.
+"""Nested arithmetic progressions: sequences of numbers such as `base + i*s + j*t + …`.
 
 0, 4, 8, 100, 104, 108 has the levels (3, 4) and (2, 100).
 """
@@ -9,38 +9,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 Nest = list[tuple[int, ...]]
-"""Levels, fastest first: the count, and the step of each column."""
+"""Levels, fastest first: the count, and the step in each column."""
 
 
-DEEPEST = 8
-"""The most levels of a progression."""
+MAX_LEVELS = 8
+"""Limit of levels of a progression."""
 
 
-def nested_progression(rows: NDArray[np.int64], deepest: int = DEEPEST) -> Nest | None:
-    """Return levels so that row i is the first row plus the steps of i's mixed-radix digits.
+def nested_progression(rows: NDArray[np.int64], max_levels: int = MAX_LEVELS) -> Nest | None:
+    """Return the levels of rows that form a nested progression, else None.
 
-    `rows` has shape (n, columns). One row has no levels; None: the rows are no such sequence.
+    `rows` has shape (n, columns). Row i is the first row plus the steps of i's mixed-radix digits.
+    A single row has no levels.
     """
     levels: Nest = []
     while len(rows) > 1:
         count = leading_progression(rows)
-        if len(rows) % count or len(levels) == deepest:
+        if len(rows) % count or len(levels) == max_levels:
             return None
         step = rows[1] - rows[0]
         levels.append((count, *(int(s) for s in step)))
         table = rows.reshape(-1, count, rows.shape[1])
-        heads = table[:, 0]
-        if (table - heads[:, None] != table[0] - heads[0]).any():
+        first_rows = table[:, 0]
+        if (table - first_rows[:, None] != table[0] - first_rows[0]).any():
             return None
-        rows = heads
+        rows = first_rows
     return levels
 
 
 def merged_levels(levels: Iterable[tuple[int, ...]]) -> Nest | None:
-    """Return levels in the form of `nested_progression`, from others for the same sequence.
+    """Return levels in the form of `nested_progression`, from other levels of the sequence.
 
-    Levels with count 1 are dropped, and a level that the next continues is merged with it. None:
-    there are more than DEEPEST.
+    Levels of count 1 are dropped, and a level is merged with the next one if that continues it.
+    None if there are more than MAX_LEVELS.
     """
     result: Nest = []
     for level in levels:
@@ -48,24 +49,27 @@ def merged_levels(levels: Iterable[tuple[int, ...]]) -> Nest | None:
         if count == 1:
             continue
         if result:
-            last = result[-1]
-            rounds = last[0]
-            if all(b == rounds * a for a, b in zip(last[1:], level[1:], strict=True)):
-                result[-1] = (rounds * count, *last[1:])
+            last_level = result[-1]
+            last_count = last_level[0]
+            if all(
+                outer == last_count * inner
+                for inner, outer in zip(last_level[1:], level[1:], strict=True)
+            ):
+                result[-1] = (last_count * count, *last_level[1:])
                 continue
         result.append(level)
-    return result if len(result) <= DEEPEST else None
+    return result if len(result) <= MAX_LEVELS else None
 
 
 def nested_rows(rows: Sequence[tuple[int, ...]]) -> Nest | None:
-    """Return the levels of few rows, as `nested_progression`."""
+    """Return the levels of a few rows that form a nested progression, else None."""
     levels: Nest = []
     while len(rows) > 1:
         step = _step(rows[0], rows[1])
         count = 2
         while count < len(rows) and _step(rows[count - 1], rows[count]) == step:
             count += 1
-        if len(rows) % count or len(levels) == DEEPEST:
+        if len(rows) % count or len(levels) == MAX_LEVELS:
             return None
         levels.append((count, *step))
         for start in range(count, len(rows), count):
@@ -81,16 +85,16 @@ def _step(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def leading_progression(rows: NDArray[np.int64]) -> int:
-    """Return the number of leading rows with equal steps (at least 1)."""
+    """Return the number of leading rows with equal steps, at least 1."""
     if len(rows) < 3:
         return len(rows)
     steps = rows[1:] - rows[:-1]
-    broken = np.flatnonzero((steps != steps[0]).any(axis=1))
-    return int(broken[0]) + 1 if len(broken) else len(rows)
+    unequal = np.flatnonzero((steps != steps[0]).any(axis=1))
+    return int(unequal[0]) + 1 if len(unequal) else len(rows)
 
 
 def progressions(values: NDArray[np.int64], most: int) -> list[list[int]] | None:
-    """Return a sequence cut into (first, count, step) from its start; None for over `most`."""
+    """Return a sequence cut into runs (first, count, step), None for more than `most`."""
     result: list[list[int]] = []
     rows = values.reshape(-1, 1)
     # A cut changes two second differences at most.

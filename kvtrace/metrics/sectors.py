@@ -1,7 +1,7 @@
-"""Sectors of 32 bytes that groups of lanes touch, which show how well an access coalesces.
+"""Sectors of 32 bytes that groups of lanes touch, which measure how an access coalesces.
 
 Each group counts the distinct 32-byte sectors that its active lanes touch; a perfect access counts
-one sector for 32 bytes. A group is, by the better model available:
+one sector for 32 bytes. A group is, by the better of two models that is available:
 
 * the lanes of one instruction of a warp, by the layout that the op was compiled with
   (recorded_calls/thread_layouts.py): 32 threads, or 64 on AMD, with the lanes of each thread's
@@ -10,8 +10,8 @@ one sector for 32 bytes. A group is, by the better model available:
   this is the logical order and not the threads' order: a block that is read along its first axis
   counts worse here than with a compiler that reorders threads.
 
-The first model gives Nsight Compute's counts for the kernels tried on an H200. Storages are taken
-to begin on a sector, as device allocators guarantee.
+The first model agrees with Nsight Compute for the kernels that were measured on an H200. Storages
+are assumed to begin at a sector, as device allocators guarantee.
 
 Blocks with the same lanes differ only in their start within a sector, so one block is counted for
 each start: boxes of lanes by `sectors_of_boxes`, which counts programs and trips without listing
@@ -31,30 +31,32 @@ from kvtrace.recorded_calls.thread_layouts import BlockedLayout, LaneOrder, lane
 
 SECTOR_BYTES = 32
 GROUP_LANES = 32
-_NOWHERE = 1 << 62
-"""A number above every sector, and far enough from the end of int64 for differences."""
+_NO_SECTOR = 1 << 62
+"""A number above every sector, and small enough for differences in int64."""
 
 
 Axis = tuple[int, int, int]
 """Step in bytes, first value, last value."""
 
 MOST_LANES = 1 << 20
-"""The most lanes of a block that are counted one by one; Triton's limit of a block."""
+"""Limit of lanes of a block that are counted one by one, which is Triton's limit of a block."""
 
 
 def sectors_of_patterns(
     patterns: Patterns, shift: int, element_bytes: int, layout: BlockedLayout | None
 ) -> int:
     """Return the sectors of all programs, with `shift` bytes added to their bases."""
-    order = _order(layout, patterns.block, element_bytes)
-    phases = (patterns.bases + shift) % SECTOR_BYTES
+    order = _lane_order(layout, patterns.block, element_bytes)
+    starts = (patterns.bases + shift) % SECTOR_BYTES
     total = 0
-    for phase in distinct(phases).tolist():
-        programs = np.bincount(patterns.which[phases == phase], minlength=patterns.size)
-        present = np.flatnonzero(programs)
-        active = None if patterns.active is None else patterns.active[present]
-        counts = _ordered_counts(patterns.lanes[present], active, phase, element_bytes, order)
-        total += int((counts * programs[present]).sum())
+    for start in distinct(starts).tolist():
+        programs_by_pattern = np.bincount(
+            patterns.pattern_of_program[starts == start], minlength=patterns.size
+        )
+        used_patterns = np.flatnonzero(programs_by_pattern)
+        active = None if patterns.active is None else patterns.active[used_patterns]
+        counts = _ordered_counts(patterns.lanes[used_patterns], active, start, element_bytes, order)
+        total += int((counts * programs_by_pattern[used_patterns]).sum())
     return total
 
 
@@ -66,7 +68,7 @@ def sectors_of_boxes(
     element_bytes: int,
     layout: BlockedLayout | None,
 ) -> int | None:
-    """Return the sectors of the elements at `base` plus steps; None for too large a block.
+    """Return the sectors of elements at `base` plus steps, None for too large a block.
 
     Args:
         base: byte offset from the start of the storage.
@@ -74,39 +76,39 @@ def sectors_of_boxes(
         lanes: axes of a block's active lanes, steps in bytes.
         block: the block's shape.
         element_bytes: size of an element.
-        layout: how lanes are distributed to threads; None: in the order of the block.
+        layout: distribution of lanes to threads; None: in the order of the block.
     """
     if prod(block) > MOST_LANES:
         return None
-    order = _order(layout, block, element_bytes)
-    starts, times = starts_in_sectors(base, outer)
-    return times * sum(
+    order = _lane_order(layout, block, element_bytes)
+    starts, factor = starts_in_sectors(base, outer)
+    return factor * sum(
         count * _sectors_of_box(start, tuple(lanes), block, element_bytes, order)
         for start, count in starts.items()
     )
 
 
 def starts_in_sectors(base: int, axes: Iterable[Axis]) -> tuple[dict[int, int], int]:
-    """Return counts of offsets in a sector of `base` plus steps, and a common factor."""
+    """Return counts by offset in a sector, of `base` plus steps, and a common factor."""
     starts = {base % SECTOR_BYTES: 1}
-    times = 1
+    factor = 1
     for step, first, last in axes:
         count = last - first + 1
         if step % SECTOR_BYTES == 0:
-            times *= count
+            factor *= count
             continue
         period = SECTOR_BYTES // gcd(step, SECTOR_BYTES)
-        rounds, rest = divmod(count, period)
+        full_periods, extra = divmod(count, period)
         next_starts: dict[int, int] = {}
         for start, start_count in starts.items():
             first_offset = start + step * first
-            for turn in range(min(period, count)):
-                offset = (first_offset + turn * step) % SECTOR_BYTES
+            for index in range(min(period, count)):
+                offset = (first_offset + index * step) % SECTOR_BYTES
                 next_starts[offset] = next_starts.get(offset, 0) + start_count * (
-                    rounds + (turn < rest)
+                    full_periods + (index < extra)
                 )
         starts = next_starts
-    return starts, times
+    return starts, factor
 
 
 @lru_cache(maxsize=1024)
@@ -120,15 +122,17 @@ def _sectors_of_box(
     offsets: NDArray[np.int64] = np.zeros((1,) * len(block), np.int64)
     active: NDArray[np.bool_] = np.ones((1,) * len(block), np.bool_)
     for axis, (step, first, last) in enumerate(lanes):
-        line = np.arange(block[axis]).reshape([-1 if a == axis else 1 for a in range(len(block))])
-        offsets = offsets + line * step
-        active = active & (line >= first) & (line <= last)
+        axis_index = np.arange(block[axis]).reshape(
+            [-1 if a == axis else 1 for a in range(len(block))]
+        )
+        offsets = offsets + axis_index * step
+        active = active & (axis_index >= first) & (axis_index <= last)
     offsets = np.broadcast_to(offsets, block).reshape(1, -1)
-    chosen = None if active.all() else np.broadcast_to(active, block).reshape(1, -1)
-    return int(_ordered_counts(offsets, chosen, start, element_bytes, order).sum())
+    active_lanes = None if active.all() else np.broadcast_to(active, block).reshape(1, -1)
+    return int(_ordered_counts(offsets, active_lanes, start, element_bytes, order).sum())
 
 
-def _order(
+def _lane_order(
     layout: BlockedLayout | None, block: tuple[int, ...], element_bytes: int
 ) -> LaneOrder | None:
     return None if layout is None else lane_order(layout, block, element_bytes)
@@ -141,7 +145,7 @@ def _ordered_counts(
     element_bytes: int,
     order: LaneOrder | None,
 ) -> NDArray[np.int64]:
-    """Return `sector_counts` with lanes in the order of a layout, or unchanged."""
+    """Return `sector_counts` with lanes in the layout's order, or unchanged without one."""
     if order is None:
         return sector_counts(lanes, active, shift, element_bytes)
     active = None if active is None else active[:, order.lanes]
@@ -155,48 +159,53 @@ def sector_counts(
     element_bytes: int,
     width: int = GROUP_LANES,
 ) -> NDArray[np.int64]:
-    """Return the sectors of each row of byte offsets plus `shift`.
+    """Return the sectors that each row of byte offsets plus `shift` touches.
 
     Args:
         lanes: byte offsets, shape (patterns, lanes).
-        active: which lanes are on, of the same shape; None: all.
+        active: flags of active lanes, of the same shape; None: all are active.
         shift: bytes to add to all offsets.
         element_bytes: size of an element.
-        width: lanes in a group, which follow each other.
+        width: number of consecutive lanes in a group.
 
     Returns:
         Sectors per pattern, summed over groups: shape (patterns,).
     """
     patterns, count = lanes.shape
     width = min(width, max(count, 1))
-    rest = -count % width
-    if rest:
-        lanes = np.pad(lanes, ((0, 0), (0, rest)))
+    padding = -count % width
+    if padding:
+        lanes = np.pad(lanes, ((0, 0), (0, padding)))
         active = np.ones((patterns, count), np.bool_) if active is None else active
-        active = np.pad(active, ((0, 0), (0, rest)))
+        active = np.pad(active, ((0, 0), (0, padding)))
     starts = (lanes + shift).reshape(-1, width)
     sectors = starts // SECTOR_BYTES
-    chosen = None if active is None else active.reshape(-1, width)
+    active_groups = None if active is None else active.reshape(-1, width)
     if (starts % SECTOR_BYTES + element_bytes > SECTOR_BYTES).any():
-        last = (starts + element_bytes - 1) // SECTOR_BYTES
-        sectors = np.concatenate([sectors, last], axis=1)
-        chosen = None if chosen is None else np.concatenate([chosen, chosen], axis=1)
-    distinct = _distinct_in_rows(sectors, chosen)
-    total: NDArray[np.int64] = distinct.reshape(patterns, -1).sum(axis=1)
+        last_sectors = (starts + element_bytes - 1) // SECTOR_BYTES
+        sectors = np.concatenate([sectors, last_sectors], axis=1)
+        active_groups = (
+            None
+            if active_groups is None
+            else np.concatenate([active_groups, active_groups], axis=1)
+        )
+    counts = _distinct_in_rows(sectors, active_groups)
+    total: NDArray[np.int64] = counts.reshape(patterns, -1).sum(axis=1)
     return total
 
 
 def _distinct_in_rows(
     values: NDArray[np.int64], chosen: NDArray[np.bool_] | None
 ) -> NDArray[np.int64]:
+    """Return the number of distinct values of each row, of chosen elements only."""
     if chosen is not None:
-        values = np.where(chosen, values, _NOWHERE)
+        values = np.where(chosen, values, _NO_SECTOR)
     steps = values[:, 1:] - values[:, :-1]
     if (steps < 0).any():
         values = np.sort(values, axis=1)
         steps = values[:, 1:] - values[:, :-1]
     distinct = 1 + np.count_nonzero(steps, axis=1)
     if chosen is not None:
-        distinct = distinct - (values[:, -1] == _NOWHERE)
+        distinct = distinct - (values[:, -1] == _NO_SECTOR)
     result: NDArray[np.int64] = distinct.astype(np.int64)
     return result

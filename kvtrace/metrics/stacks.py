@@ -13,16 +13,16 @@ Stack = tuple[int | None, tuple[Frame, ...]]
 
 
 class StackRows:
-    """Distinct stacks; ids are hashes of the content, so they equal capture's ids."""
+    """Distinct stacks with ids, which are hashes of the content and so equal capture's ids."""
 
     def __init__(self) -> None:
         self._frames: dict[int, tuple[Frame, ...]] = {}
 
     def add(self, frames: Sequence[Frame]) -> int | None:
-        """Return the id of `frames` (innermost first); None for an op without a location."""
-        return self.note(stack_of(frames))
+        """Add frames (innermost first) and return the stack's id, None without frames."""
+        return self.add_stack(stack_of(frames))
 
-    def note(self, stack: Stack) -> int | None:
+    def add_stack(self, stack: Stack) -> int | None:
         """Add a stack, and return its id."""
         identity, frames = stack
         if identity is not None and identity not in self._frames:
@@ -45,19 +45,19 @@ class StackRows:
 
 def stack_of(frames: Sequence[Frame]) -> Stack:
     """Return a stack with its id, which is None without frames."""
-    listed = tuple(frames)
-    return (stack_id(listed) if listed else None), listed
+    frames_ = tuple(frames)
+    return (stack_id(frames_) if frames_ else None), frames_
 
 
 class OpStacks:
-    """The stacks of one module's ops, computed once for each location in a block."""
+    """The stacks of one module's ops, computed once per location in a block."""
 
     def __init__(self) -> None:
         self._functions: dict[int, str | None] = {}
         self._stacks: dict[tuple[int, int], Stack] = {}
 
     def of(self, op: Op) -> Stack:
-        """Return the stack of an op inside a function, as `source_stack` lists it, with its id."""
+        """Return an op's stack with its id, as `source_stack` lists it."""
         # Blocks and locations live as long as their module.
         block = id(op.block)
         key = block, id(op.location)
@@ -69,19 +69,19 @@ class OpStacks:
         return stack
 
 
-_MOST_CACHED = 4096
+_MAX_CACHED = 4096
 _CACHE: dict[tuple[str, int, int, str | None], Stack] = {}
-"""Stacks of one frame, as nearly all are: a lookup is faster than computing the id."""
+"""Stacks of a single frame, as nearly all are: a lookup is faster than computing the id."""
 
 
 def _stack_at(location: Location, function: str | None) -> Stack:
-    place = location.child if isinstance(location, NameLocation) else location
-    if not isinstance(place, FileLocation):
+    file_location = location.child if isinstance(location, NameLocation) else location
+    if not isinstance(file_location, FileLocation):
         return stack_of(frames_in(location, function))
-    key = (place.file, place.line, place.column, function)
+    key = (file_location.file, file_location.line, file_location.column, function)
     stack = _CACHE.get(key)
     if stack is None:
-        if len(_CACHE) >= _MOST_CACHED:
+        if len(_CACHE) >= _MAX_CACHED:
             _CACHE.clear()
-        stack = _CACHE[key] = stack_of(frames_in(place, function))
+        stack = _CACHE[key] = stack_of(frames_in(file_location, function))
     return stack

@@ -1,8 +1,9 @@
-"""Barriers of compiled kernels: the memory ops that can follow each other without one, by PTX.
+"""Barriers of compiled kernels: pairs of memory ops with no barrier between, read from the PTX.
 
 An instruction belongs to the memory ops at its source location; if no memory op has the location,
-the instruction may belong to any op with the same effect. So a path may be listed that no program
-takes, but none is left out. A path is certain only between instructions at their ops' locations.
+the instruction may belong to any op with the same effect. Paths may therefore be listed that no
+program takes, but none is missing. A path is certain only between instructions at their ops'
+locations.
 
 The format is PTX's: https://docs.nvidia.com/cuda/parallel-thread-execution/, chapters "Parallel
 Synchronization and Communication Instructions: bar, barrier" and "Debugging Directives: .loc".
@@ -26,24 +27,24 @@ _LINE: Final = re.compile(r"^(?:\{\s*)?(?:@!?(%\w+)\s+)?(\.?[A-Za-z$_][\w.:$]*)\
 _LABEL: Final = re.compile(r"^([$\w]+):$")
 _BARRIER: Final = re.compile(r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?")
 _ASYNCHRONOUS: Final = re.compile(r"cp\.(?:reduce\.)?async\.(?!commit|wait|bulk\.(?:commit|wait))")
-_ELSEWHERE: Final = re.compile(r"\.(?:shared|param|local|const)\b")
-_UNFOLLOWED: Final = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:brx|setmaxnreg)\b", re.MULTILINE)
-"""Jumps by a table; and kernels with specialized warps, which share no barrier."""
-_ENDS: Final = ("ret", "exit", "trap")
+_OTHER_MEMORY: Final = re.compile(r"\.(?:shared|param|local|const)\b")
+_UNSUPPORTED: Final = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:brx|setmaxnreg)\b", re.MULTILINE)
+"""Jumps by a table, and kernels with specialized warps, which have no common barrier."""
+_EXITS: Final = ("ret", "exit", "trap")
 _EFFECTS: Final = {"ld": "load", "st": "store", "atom": "atomic", "red": "atomic"}
 
-#: The most points of a kernel whose paths are followed.
-_MOST_POINTS: Final = 20_000
+#: Limit of instructions of a kernel whose paths are traced.
+_MAX_POINTS: Final = 20_000
 
-_LineAndColumn = tuple[int, int]
+_Location = tuple[int, int]
 
 
 @dataclass
 class _Point:
     """An instruction that accesses memory, is a barrier, or jumps.
 
-    `ops` are the memory ops that the instruction may belong to; `is_located` says that all of these
-    ops are at the instruction's location.
+    `ops` has the indices of memory ops to which the instruction may belong; `is_located`: all of
+    these ops are at the instruction's location.
     """
 
     ops: frozenset[int] = frozenset()
@@ -55,9 +56,9 @@ class _Point:
 
 @dataclass(frozen=True, eq=False)
 class CompiledBarriers:
-    """The barriers of a kernel's PTX, which is parsed when first needed.
+    """The barriers of a kernel's PTX, which is parsed when it is first needed.
 
-    `triton` is the version that wrote the locations in the PTX.
+    `triton` is the version of Triton that wrote the locations in the PTX.
     """
 
     module: Module = field(repr=False)
@@ -67,20 +68,20 @@ class CompiledBarriers:
     def separate(self, first: Op, second: Op, between: Iterable[Op] = ()) -> bool | None:
         """Return whether a barrier lies on every path from one memory op to another.
 
-        PTX has paths around loops, for 0 trips: `between` are memory ops that certainly run after
-        the first and before the second. None: not known, as for asynchronous copies, or if an
-        instruction's op is not known.
+        PTX has paths around loops, for 0 trips: `between` has memory ops that surely run after
+        the first and before the second. None if unknown: for asynchronous copies, or if an
+        instruction's op is unknown.
         """
         if self._followers is None or not {first.index, second.index} <= self._followers.keys():
             return None
         if second.index not in self._followers[first.index]:
             return True
-        if any(self._separates(first, middle, second) for middle in between):
+        if any(self._separates_at(first, middle, second) for middle in between):
             return True
         return False if second.index in self._certain_followers.get(first.index, ()) else None
 
-    def _separates(self, first: Op, middle: Op, second: Op) -> bool:
-        """Return whether an op between two others has a barrier on either side."""
+    def _separates_at(self, first: Op, middle: Op, second: Op) -> bool:
+        """Return whether a barrier lies on every path to, or from, the middle op."""
         if self._followers is None or middle.index not in self._followers:
             return False
         if (
@@ -88,86 +89,88 @@ class CompiledBarriers:
             or middle.index in self._followers_past_barriers[second.index]
         ):
             return False
-        before = middle.index not in self._followers[first.index]
-        return before or second.index not in self._followers[middle.index]
+        is_first_separated = middle.index not in self._followers[first.index]
+        return is_first_separated or second.index not in self._followers[middle.index]
 
-    def ends(self, op: Op) -> bool:
-        """Return whether an op is in the PTX, and none of its instructions is asynchronous."""
+    def is_synchronous(self, op: Op) -> bool:
+        """Return whether an op is in the PTX, with no asynchronous instruction."""
         return self._followers is not None and op.index in self._followers
 
     @property
     def _followers(self) -> Mapping[int, frozenset[int]] | None:
-        """By the index of each op in the PTX: ops that may follow without a barrier."""
+        """By the index of each op in the PTX: indices of ops that may follow without a barrier."""
         return None if self._paths is None else self._paths[0]
 
     @property
     def _certain_followers(self) -> Mapping[int, frozenset[int]]:
-        """The same, only for instructions at the location of their ops."""
+        """As `_followers`, but only for instructions at the location of their ops."""
         return {} if self._paths is None else self._paths[2]
 
     @property
     def _followers_past_barriers(self) -> Mapping[int, frozenset[int]]:
-        """The ops that may follow each op, also after barriers."""
+        """By the index of each op in the PTX: indices of ops that may follow at all."""
         return {} if self._paths is None else self._paths[1]
 
     @cached_property
     def _paths(self) -> tuple[Mapping[int, frozenset[int]], ...] | None:
         body = _BODY.search(self.ptx)
-        if body is None or _UNFOLLOWED.search(body[1]) or len(_BODY.findall(self.ptx)) > 1:
+        if body is None or _UNSUPPORTED.search(body[1]) or len(_BODY.findall(self.ptx)) > 1:
             return None
-        points, labels, asynchronous = self._points(body[1])
-        if len(points) > _MOST_POINTS or any(p.target not in labels for p in points if p.target):
+        points, labels, asynchronous = self._parse_points(body[1])
+        if len(points) > _MAX_POINTS or any(p.target not in labels for p in points if p.target):
             return None
         return tuple(
-            {op: after for op, after in following.items() if op not in asynchronous}
-            for following in (
-                _all_following(points, labels),
-                _all_following(points, labels, past_barriers=True),
-                _all_following([_only_located(point) for point in points], labels),
+            {op: followers for op, followers in followers_by_op.items() if op not in asynchronous}
+            for followers_by_op in (
+                _followers_by_op(points, labels),
+                _followers_by_op(points, labels, past_barriers=True),
+                _followers_by_op([_with_located_ops(point) for point in points], labels),
             )
         )
 
-    def _points(self, body: str) -> tuple[list[_Point], dict[str, int], set[int]]:
+    def _parse_points(self, body: str) -> tuple[list[_Point], dict[str, int], set[int]]:
         """Return the points of the instructions, positions of labels, and asynchronous ops."""
         ops_by_location = _ops_by_location(self.module)
         by_effect = {
             effect: frozenset(op.index for op in self.module.ops if effect_of(op) == effect)
             for effect in _EFFECTS.values()
         }
-        every = frozenset().union(*by_effect.values())
+        memory_ops = frozenset().union(*by_effect.values())
         points: list[_Point] = []
         labels: dict[str, int] = {}
         asynchronous: set[int] = set()
-        for location, guarded, name, rest in instructions(body, self.triton):
+        for location, is_guarded, name, operands in instructions(body, self.triton):
             located_ops = ops_by_location.get(location, frozenset())
             effect = _EFFECTS.get(name.partition(".")[0])
             if name == ":":
-                labels[rest] = len(points)
+                labels[operands] = len(points)
             elif _BARRIER.fullmatch(name):
-                points.append(_Point(is_barrier=not guarded and rest in ("0", "0x0")))
+                points.append(_Point(is_barrier=not is_guarded and operands in ("0", "0x0")))
             elif _ASYNCHRONOUS.match(name):
-                ops = located_ops or every
+                ops = located_ops or memory_ops
                 asynchronous |= ops
                 points.append(_Point(ops))
-            elif effect is not None and not _ELSEWHERE.search(name):
+            elif effect is not None and not _OTHER_MEMORY.search(name):
                 with_effect = by_effect[effect]
-                located = located_ops & with_effect
-                points.append(_Point(located or with_effect, is_located=bool(located)))
+                located_with_effect = located_ops & with_effect
+                points.append(
+                    _Point(located_with_effect or with_effect, is_located=bool(located_with_effect))
+                )
             elif name == "bra" or name.startswith("bra."):
-                points.append(_Point(falls_through=guarded, target=rest))
-            elif name.partition(".")[0] in _ENDS:
-                points.append(_Point(falls_through=guarded))
+                points.append(_Point(falls_through=is_guarded, target=operands))
+            elif name.partition(".")[0] in _EXITS:
+                points.append(_Point(falls_through=is_guarded))
         points.append(_Point(falls_through=False))
         return points, labels, asynchronous
 
 
-def instructions(ptx: str, triton: str | None) -> Iterator[tuple[_LineAndColumn, bool, str, str]]:
-    """Yield location, whether guarded, name and operands of each instruction.
+def instructions(ptx: str, triton: str | None) -> Iterator[tuple[_Location, bool, str, str]]:
+    """Yield location, whether guarded, name and operands of each instruction of PTX.
 
     A label is an instruction named ":". `triton` is the version that wrote the locations in the
     PTX.
     """
-    shift = column_shift(triton)
+    column_offset = column_shift(triton)
     location = (0, 0)
     for line in ptx.splitlines():
         text = line.partition("//")[0].strip()
@@ -175,20 +178,20 @@ def instructions(ptx: str, triton: str | None) -> Iterator[tuple[_LineAndColumn,
         if label is not None:
             yield location, False, ":", label[1]
             continue
-        for part in text.split(";"):
-            match = _LINE.match(part.strip())
+        for statement in text.split(";"):
+            match = _LINE.match(statement.strip())
             if match is None:
                 continue
-            guard, name, rest = match.groups()
+            guard, name, operands = match.groups()
             if name == ".loc":
-                numbers = rest.replace(",", " ").split()
-                location = int(numbers[1]), int(numbers[2]) + shift
+                loc_operands = operands.replace(",", " ").split()
+                location = int(loc_operands[1]), int(loc_operands[2]) + column_offset
             else:
-                yield location, guard is not None, name, rest
+                yield location, guard is not None, name, operands
 
 
-def _ops_by_location(module: Module) -> Mapping[_LineAndColumn, frozenset[int]]:
-    by_location: dict[_LineAndColumn, set[int]] = defaultdict(set)
+def _ops_by_location(module: Module) -> Mapping[_Location, frozenset[int]]:
+    by_location: dict[_Location, set[int]] = defaultdict(set)
     for op in module.ops:
         if op.name in MEMORY and op.name in POINTED:
             for frame in source_stack(op)[:1]:
@@ -196,26 +199,26 @@ def _ops_by_location(module: Module) -> Mapping[_LineAndColumn, frozenset[int]]:
     return {location: frozenset(ops) for location, ops in by_location.items()}
 
 
-def _only_located(point: _Point) -> _Point:
+def _with_located_ops(point: _Point) -> _Point:
     return point if point.is_located else replace(point, ops=frozenset())
 
 
-def _all_following(
+def _followers_by_op(
     points: list[_Point], labels: Mapping[str, int], *, past_barriers: bool = False
 ) -> Mapping[int, frozenset[int]]:
-    following: dict[int, set[int]] = defaultdict(set)
+    followers: dict[int, set[int]] = defaultdict(set)
     for position, point in enumerate(points):
         if point.ops:
-            after = _following(points, labels, position, past_barriers)
+            new_followers = _followers_of(points, labels, position, past_barriers)
             for op in point.ops:
-                following[op] |= after
-    return {op: frozenset(after) for op, after in following.items()}
+                followers[op] |= new_followers
+    return {op: frozenset(new_followers) for op, new_followers in followers.items()}
 
 
-def _following(
+def _followers_of(
     points: list[_Point], labels: Mapping[str, int], start: int, past_barriers: bool
 ) -> set[int]:
-    """Return the ops at points that can come after one, up to a barrier or past barriers."""
+    """Return the ops at points that may run after a point, up to barriers or past them."""
     reached: set[int] = set()
     visited: set[int] = set()
     pending = [start + 1]

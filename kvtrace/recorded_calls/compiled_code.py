@@ -1,4 +1,4 @@
-"""Facts from a kernel's compiled code about the threads of its programs."""
+"""Facts about the threads of a kernel's programs, from its compiled code."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 @dataclass(frozen=True, slots=True)
 class CompiledFacts:
-    """Facts from TTGIR and PTX.
+    """Facts about a kernel from its TTGIR and PTX.
 
-    `layouts` distribute the lanes of memory ops to threads, by op index. `barriers` is None without
+    `layouts` has the layouts of memory ops by op index. `barriers` is None without
     PTX, or if a program has several blocks of threads. `ahead` is the number of trips that a
     pipelined loop starts loads early, by op index. `splits` is the number of CTAs that lanes of
     memory ops are split among, by op index and axis, if a program's CTAs do not wait for each

@@ -1,8 +1,8 @@
-"""The layouts that memory ops were compiled with, from TTGIR and PTX.
+"""Layouts with which memory ops were compiled, from TTGIR and PTX.
 
 TTIR has no layouts; TTGIR has one for each tensor. The ops of both are matched by their source
-locations, inlined calls included. Blocked layouts and slices of blocked layouts are read; ops with
-other layouts, or with different layouts in different places, have none here.
+locations, including inlined calls. Blocked layouts and slices of blocked layouts are read; ops with
+other layouts, or with different layouts in different places, are left out.
 
 The formats are PTX's (`.loc`, `ld.global.v4.b32`) and that of Triton's printer:
 `#blocked = #ttg.blocked<{sizePerThread = [1, 4], …}>`, and lines that end in `loc(#loc12)`.
@@ -21,13 +21,13 @@ from kvtrace.ir.columns import column_shift
 from kvtrace.ir.ops import POINTED
 from kvtrace.recorded_calls.thread_layouts import VECTOR_BYTES, BlockedLayout
 
-Place = tuple[tuple[int, int], ...]
-"""Line and column of an op and of the calls that it was inlined through, innermost first."""
+SourceLocations = tuple[tuple[int, int], ...]
+"""Line and column of an op, and of the calls through which it was inlined, innermost first."""
 
 _LAYOUT = re.compile(r"^(#\w+) = #ttg\.blocked<\{(.*)\}>", re.MULTILINE)
 _LIST = re.compile(r"(\w+) = \[([\d, ]*)\]")
 _SEVERAL_CTAS = re.compile(r"CGALayout = \[\[")
-"""Bases of a layout over the CTAs of a program, as Triton 3.6 and newer print them."""
+"""Bases of a layout over a program's CTAs, as printed by Triton 3.6 and newer."""
 _BASES = re.compile(r"CGALayout = \[(\[.*?\])\]")
 _BASIS = re.compile(r"\[([\d, ]+)\]")
 _CLUSTER = re.compile(r"\.cluster\b|::cluster\b|\bmapa\b|\bmbarrier\b")
@@ -58,37 +58,37 @@ _NAME = re.compile(r'"(?:[^"\\]|\\.)*"\((.*)\)$')
 def thread_layouts(
     module: Module, ttgir: str, ptx: str = "", *, triton: str | None
 ) -> dict[int, BlockedLayout]:
-    """Return the layouts of a module's memory ops, by op index, as far as `ttgir` has them.
+    """Return the layouts of a module's memory ops, by op index, that are in `ttgir`.
 
-    `ptx` has the bytes that one instruction moves for a thread: if alignment is not known, as with
-    an odd bound in a mask, the compiler moves lanes one by one. `triton` is the version that wrote
-    the locations in both.
+    The bytes that one instruction moves for a thread are read from `ptx`: if alignment is unknown,
+    as with an odd bound in a mask, the compiler moves lanes one by one. `triton` is the version
+    that wrote the locations in both.
     """
-    shift = column_shift(triton)
-    widths = _widths(ptx, shift)
-    layouts = _blocked(ttgir)
+    column_offset = column_shift(triton)
+    bytes_by_location = _instruction_bytes(ptx, column_offset)
+    layouts = _blocked_layouts(ttgir)
 
     def layout_of(name: str, dim: int | None) -> BlockedLayout | None:
         layout = layouts.get(name)
         return layout if layout is None or dim is None else replace(layout, sliced=dim)
 
-    layouts_of_ops = _by_op(module, ttgir, layout_of, shift)
+    layouts_of_ops = _match_ops(module, ttgir, layout_of, column_offset)
     return {
-        op.index: replace(layout, vector_bytes=widths.get(place[0], VECTOR_BYTES))
-        for op, (place, layout) in layouts_of_ops.items()
+        op.index: replace(layout, vector_bytes=bytes_by_location.get(locations[0], VECTOR_BYTES))
+        for op, (locations, layout) in layouts_of_ops.items()
     }
 
 
 def cta_splits(
     module: Module, ttgir: str, ptx: str, *, triton: str | None
 ) -> dict[int, tuple[int, ...]]:
-    """Return the number of CTAs that lanes of memory ops are split among, by op index and axis.
+    """Return the number of CTAs per axis over which lanes of memory ops are split, by op index.
 
-    Empty if the PTX has CTAs that access each other: one may wait for another.
+    Empty if CTAs access each other in the PTX, since one may then wait for another.
     """
     if not ptx or _CLUSTER.search(_LEAVING.sub("", ptx)):
         return {}
-    splits = {name: _split(body) for name, body in _LAYOUT.findall(ttgir)}
+    splits = {name: _cta_split(body) for name, body in _LAYOUT.findall(ttgir)}
 
     def split_of(name: str, dim: int | None) -> tuple[int, ...] | None:
         split = splits.get(name)
@@ -96,34 +96,37 @@ def cta_splits(
             return split
         return None if split[dim] > 1 else (*split[:dim], *split[dim + 1 :])
 
-    splits_of_ops = _by_op(module, ttgir, split_of, column_shift(triton))
+    splits_of_ops = _match_ops(module, ttgir, split_of, column_shift(triton))
     return {op.index: split for op, (_, split) in splits_of_ops.items()}
 
 
-_Read = TypeVar("_Read")
+_Layout = TypeVar("_Layout")
 
 
-def _by_op(
-    module: Module, ttgir: str, read_layout: Callable[[str, int | None], _Read | None], shift: int
-) -> dict[Op, tuple[Place, _Read]]:
-    """Return each memory op's place, and the result of `read_layout` for its layout."""
+def _match_ops(
+    module: Module,
+    ttgir: str,
+    read_layout: Callable[[str, int | None], _Layout | None],
+    column_offset: int,
+) -> dict[Op, tuple[SourceLocations, _Layout]]:
+    """Return each memory op's locations, and the result of `read_layout` for its layout."""
     aliases = dict(_ALIAS.findall(ttgir))
-    layouts: dict[Place, _Read | None] = {}
+    layouts: dict[SourceLocations, _Layout | None] = {}
     for dim, parent, layout_name, alias in _ACCESS.findall(ttgir):
         layout = read_layout(parent or layout_name, int(dim) if dim else None)
-        place = _place(alias, aliases, shift)
-        layouts[place] = layout if layouts.get(place, layout) == layout else None
+        locations = _locations(alias, aliases, column_offset)
+        layouts[locations] = layout if layouts.get(locations, layout) == layout else None
     result = {}
     for op in module.ops:
-        place = tuple((frame.line, frame.column) for frame in source_stack(op))
-        layout = layouts.get(place) if place else None
+        locations = tuple((frame.line, frame.column) for frame in source_stack(op))
+        layout = layouts.get(locations) if locations else None
         if layout is not None and op.name in POINTED:
-            result[op] = place, layout
+            result[op] = locations, layout
     return result
 
 
-def _split(body: str) -> tuple[int, ...] | None:
-    """Return the number of CTAs that a layout splits each axis among; None for shared lanes."""
+def _cta_split(body: str) -> tuple[int, ...] | None:
+    """Return the number of CTAs over which a layout splits each axis; None for shared lanes."""
     lists = {key: _numbers(numbers) for key, numbers in _LIST.findall(body)}
     if "CTASplitNum" in lists:  # until Triton 3.5
         split = lists["CTASplitNum"]
@@ -132,12 +135,14 @@ def _split(body: str) -> tuple[int, ...] | None:
     if bases is None or "order" not in lists:
         return None
     vectors = [_numbers(basis) for basis in _BASIS.findall(bases[1])]
-    along = [sorted(vector[axis] for vector in vectors if vector[axis]) for axis in lists["order"]]
-    are_powers = all(steps == [1 << bit for bit in range(len(steps))] for steps in along)
+    steps_by_axis = [
+        sorted(vector[axis] for vector in vectors if vector[axis]) for axis in lists["order"]
+    ]
+    are_powers = all(steps == [1 << bit for bit in range(len(steps))] for steps in steps_by_axis)
     have_one_axis = all(len(vector) - vector.count(0) == 1 for vector in vectors)
     if not are_powers or not have_one_axis:
         return None
-    counts = dict(zip(lists["order"], map(len, along), strict=True))
+    counts = dict(zip(lists["order"], map(len, steps_by_axis), strict=True))
     return tuple(1 << counts[axis] for axis in sorted(counts))
 
 
@@ -146,25 +151,26 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def trips_ahead(module: Module, ttgir: str, *, triton: str | None) -> dict[int, int]:
-    """Return how many trips early a pipelined loop starts each load, by the load's index.
+    """Return by how many trips a pipelined loop starts each load early, by the load's index.
 
     One copy of each load is in the loop, and one more before the loop for each trip that is started
     early. Loads that share a source location, as in an unrolled loop, are left out.
     """
-    aliases, shift = dict(_ALIAS.findall(ttgir)), column_shift(triton)
-    copies = Counter(_place(alias, aliases, shift) for alias in _COPY.findall(ttgir))
-    ops: dict[Place, list[Op]] = defaultdict(list)
+    aliases, column_offset = dict(_ALIAS.findall(ttgir)), column_shift(triton)
+    copies = Counter(_locations(alias, aliases, column_offset) for alias in _COPY.findall(ttgir))
+    ops: dict[SourceLocations, list[Op]] = defaultdict(list)
     for op in module.ops:
         if op.name in POINTED:
             ops[tuple((frame.line, frame.column) for frame in source_stack(op))].append(op)
     return {
-        same[0].index: copies[place] - 1
-        for place, same in ops.items()
-        if len(same) == 1 and copies[place] > 1
+        ops_at_location[0].index: copies[locations] - 1
+        for locations, ops_at_location in ops.items()
+        if len(ops_at_location) == 1 and copies[locations] > 1
     }
 
 
-def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
+def _blocked_layouts(ttgir: str) -> Mapping[str, BlockedLayout]:
+    """Return the blocked layouts of TTGIR by their names, without layouts over several CTAs."""
     layouts = {}
     for name, body in _LAYOUT.findall(ttgir):
         lists = {key: _numbers(numbers) for key, numbers in _LIST.findall(body) if numbers}
@@ -177,30 +183,34 @@ def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
     return layouts
 
 
-def _widths(ptx: str, shift: int) -> dict[tuple[int, int], int]:
-    """Return the bytes of one thread's instruction by source location; the fewest, if they vary."""
-    widths: dict[tuple[int, int], int] = {}
-    place = None
-    for line, column, vector, bits, copied in _INSTRUCTION.findall(ptx):
+def _instruction_bytes(ptx: str, column_offset: int) -> dict[tuple[int, int], int]:
+    """Return the fewest bytes of one thread's instruction at each source location."""
+    bytes_by_location: dict[tuple[int, int], int] = {}
+    location = None
+    for line, column, vector_length, bits, copied_bytes in _INSTRUCTION.findall(ptx):
         if line:
-            place = int(line), int(column) + shift
-        elif place is not None:
-            width = int(copied, 0) if copied else int(vector or 1) * int(bits) // 8
-            widths[place] = min(widths.get(place, width), width)
-    return widths
+            location = int(line), int(column) + column_offset
+        elif location is not None:
+            size = (
+                int(copied_bytes, 0) if copied_bytes else int(vector_length or 1) * int(bits) // 8
+            )
+            bytes_by_location[location] = min(bytes_by_location.get(location, size), size)
+    return bytes_by_location
 
 
-def _place(location: str, aliases: Mapping[str, str], shift: int) -> Place:
-    """Return the lines and columns of a location, innermost first."""
+def _locations(location: str, aliases: Mapping[str, str], column_offset: int) -> SourceLocations:
+    """Return the lines and columns of a location and its callers, innermost first."""
     if location in aliases:
-        return _place(aliases[location], aliases, shift)
-    file = _FILE.match(location)
-    if file is not None:
-        return ((int(file[1]), int(file[2]) + shift),)
-    name = _NAME.match(location)
-    if name is not None:
-        return _place(name[1], aliases, shift)
+        return _locations(aliases[location], aliases, column_offset)
+    file_match = _FILE.match(location)
+    if file_match is not None:
+        return ((int(file_match[1]), int(file_match[2]) + column_offset),)
+    name_match = _NAME.match(location)
+    if name_match is not None:
+        return _locations(name_match[1], aliases, column_offset)
     if location.startswith("callsite("):
         callee, _, caller = location[len("callsite(") : -1].partition(" at ")
-        return _place(callee, aliases, shift) + _place(caller, aliases, shift)
+        return _locations(callee, aliases, column_offset) + _locations(
+            caller, aliases, column_offset
+        )
     return ()

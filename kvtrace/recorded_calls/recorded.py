@@ -1,7 +1,7 @@
-"""The unique calls of a run as arguments of the evaluator, from the tables alone.
+"""The unique calls of a run as arguments of the evaluator, from the trace's tables alone.
 
 Tensors whose contents were recorded (KVTRACE_TENSORS) have the data of the call's first launch with
-recorded contents; all others are unknown. `Call.launches` has the data of other launches.
+recorded contents; other contents are unknown. `Call.launches` has the data of other launches.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from kvtrace.ir.types import Type
     from kvtrace.schema.trace import Run, Trace
 
-#: Returns the content of an artifact, None if it was not recorded.
+#: A function that returns the content of an artifact, None if it was not recorded.
 ContentOf = Callable[[str], bytes | None]
 
-#: The most characters of a value in a message.
-_SHOWN: Final = 40
+#: Limit of characters of a value in a message.
+_MAX_CHARACTERS: Final = 40
 
 _KERNEL_COLUMNS = (
     "kernel_id", "name", "file", "target", "signature", "stages", "origin", "num_warps", "num_ctas",
@@ -52,26 +52,26 @@ _COMPILED: Final = frozenset({None, "jit", "inductor", "autotune", GLUON, "inter
 
 
 class CannotReplay(KvtraceError):
-    """A call's record lacks data that the evaluation needs."""
+    """The error of a call whose record lacks data for the evaluation."""
 
     slug = "cannot-replay"
 
 
 class UnfitRecord(CannotReplay):
-    """A call's record does not have the form that kvtrace writes."""
+    """The error of a call whose record does not have the form that kvtrace writes."""
 
     def __init__(self, error: Exception) -> None:
-        """Name the error and its place."""
+        """Name the error and the line of code where it occurred."""
         super().__init__(
-            f"its record is not as kvtrace writes it, or kvtrace has a defect: {place_of(error)}"
+            f"the call's record is malformed, or kvtrace has a defect: {place_of(error)}"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One row of `calls` with its kernel's name and IR.
+    """A unique call: a row of `calls`, with its kernel's name and IR.
 
-    `recorded` names the tensors with recorded contents: conclusions hold for these contents.
+    `recorded` has the names of tensors with recorded contents, for which conclusions hold.
     `warps` and `ctas` are a program's numbers of warps and CTAs, `stages` the pipeline stages of
     loops, `triton` the version that compiled the kernel, if recorded, and `compiled` facts from the
     compiled code. `launches` has the contents of all launches, as far as known.
@@ -92,17 +92,17 @@ class Call:
 
     @property
     def layouts(self) -> Mapping[int, BlockedLayout]:
-        """The layouts that memory ops were compiled with, as far as known, by op index."""
+        """The known layouts with which memory ops were compiled, by op index."""
         return {} if self.compiled is None else self.compiled.layouts
 
 
 @dataclass(frozen=True, slots=True)
 class KnownLaunches:
-    """The distinct contents of a call's launches, and the call with any of these contents.
+    """The distinct recorded contents of a call's launches, and the call for each of these.
 
     Attributes:
         contents: the distinct contents.
-        call: returns the call with given contents (None: without any), and the names of tensors of
+        call: returns the call with given contents (None: no contents), and the names of tensors of
             which only the view was recorded, with zeros outside the view.
     """
 
@@ -112,7 +112,7 @@ class KnownLaunches:
 
 @dataclass(frozen=True, slots=True)
 class UnreadyCall:
-    """A call that cannot be evaluated, and why, in one sentence."""
+    """A call that cannot be evaluated, and the reason as a sentence."""
 
     call_id: int
     kernel: str
@@ -120,7 +120,7 @@ class UnreadyCall:
 
 
 def without_ir(trace: Trace, run: Run) -> str | None:
-    """Return why no call of a run can be evaluated (imported times without IR), or None.
+    """Return why no call of a run can be evaluated (imported without IR), else None.
 
     Raises:
         TraceDamaged: as `Trace.table`.
@@ -137,16 +137,16 @@ def without_ir(trace: Trace, run: Run) -> str | None:
 
 
 def not_evaluated(kernel: str) -> str:
-    """Return why the calls of a kernel in Gluon are neither evaluated nor judged."""
+    """Return the reason why calls of a kernel in Gluon are neither evaluated nor judged."""
     return f"kernel {kernel} is written in Gluon, which has no TTIR and is not evaluated"
 
 
 def calls_of(
     trace: Trace, run: Run, only: Container[int] | None = None
 ) -> Iterator[Call | UnreadyCall]:
-    """Yield each unique call of `run`, in order of its id; parsed IR is shared between calls.
+    """Yield each unique call of `run` in order of its id; calls of a kernel share parsed IR.
 
-    Calls that were observed while the program ran are left out, and so are calls that are not in
+    Calls that were observed while the program ran are left out, and also calls that are not in
     `only` (None: all are yielded).
     """
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
@@ -180,6 +180,7 @@ def _call(
     modules: dict[int, tuple[Module, CompiledFacts | None]],
     contents: CallContents | None,
 ) -> Call:
+    """Return a call of a row; modules of kernels are cached in `modules`."""
     kernel_id = row["kernel_id"]
     if kernel_id not in modules:
         module = _module(trace, kernel)
@@ -191,42 +192,44 @@ def _call(
     if contents is None:
         return call_of(row, kernel, module, trace.artifact, compiled)
 
-    def call(chosen: ContentSet | None, whole: bool = False) -> tuple[Call, frozenset[str]]:
-        values, partial = _values(trace, row["args"], chosen, whole)
-        args = with_values(row["args"], {place: str(place) for place in values})
-        content = {str(place): value for place, value in values.items()}
-        result = call_of({**row, "args": args}, kernel, module, content.get, compiled)
-        return result, partial
+    def call(
+        content_set: ContentSet | None, only_whole: bool = False
+    ) -> tuple[Call, frozenset[str]]:
+        values, partial_names = _storage_contents(trace, row["args"], content_set, only_whole)
+        args = with_values(row["args"], {position: str(position) for position in values})
+        content_by_key = {str(position): value for position, value in values.items()}
+        result = call_of({**row, "args": args}, kernel, module, content_by_key.get, compiled)
+        return result, partial_names
 
-    first, _ = call(contents.sets[0], True)
-    return replace(first, launches=KnownLaunches(contents, call))
+    first_call, _ = call(contents.sets[0], True)
+    return replace(first_call, launches=KnownLaunches(contents, call))
 
 
-def _values(
-    trace: Trace, args: list[dict[str, Any]], chosen: ContentSet | None, whole: bool
+def _storage_contents(
+    trace: Trace, args: list[dict[str, Any]], content_set: ContentSet | None, only_whole: bool
 ) -> tuple[dict[int, bytes], frozenset[str]]:
-    """Return storages' contents by the argument's position, and arguments with partial contents.
+    """Return storages' contents by argument position, and names of partly recorded arguments.
 
-    `whole`: leave out partial contents.
+    `only_whole`: leave out partial contents.
     """
     values: dict[int, bytes] = {}
-    partial: set[str] = set()
-    by_group: dict[int, int] = {}
-    for recorded_part in () if chosen is None else chosen.held:
-        arg, content = args[recorded_part.arg], trace.artifact(recorded_part.artifact)
+    partial_names: set[str] = set()
+    position_by_group: dict[int, int] = {}
+    for part in () if content_set is None else content_set.held:
+        arg, content = args[part.arg], trace.artifact(part.artifact)
         if content is None:
             continue
-        size, end = arg["storage_bytes"], recorded_part.offset_bytes + len(content)
+        size, end = arg["storage_bytes"], part.offset_bytes + len(content)
         if size is None:
-            continue  # the part of the storage is not known
+            continue  # the offset in the storage is unknown
         if len(content) == size:
-            values[recorded_part.arg] = content
-        elif not whole and end <= size:
-            partial.add(arg["name"])
-            position = by_group.setdefault(_group(recorded_part.arg, arg), recorded_part.arg)
-            earlier = values.get(position, bytes(size))
-            values[position] = earlier[: recorded_part.offset_bytes] + content + earlier[end:]
-    return values, frozenset(partial)
+            values[part.arg] = content
+        elif not only_whole and end <= size:
+            partial_names.add(arg["name"])
+            position = position_by_group.setdefault(_alias_group(part.arg, arg), part.arg)
+            known_content = values.get(position, bytes(size))
+            values[position] = known_content[: part.offset_bytes] + content + known_content[end:]
+    return values, frozenset(partial_names)
 
 
 def call_of(
@@ -236,14 +239,14 @@ def call_of(
     content: ContentOf,
     compiled: CompiledFacts | None = None,
 ) -> Call:
-    """Return a call from its row of `calls` and its kernel's row of `kernels`.
+    """Return a call made from its row of `calls` and its kernel's row of `kernels`.
 
     Args:
         row: call_id, grid_x/y/z and args.
         kernel: name, signature and, if known, num_warps.
         module: the kernel's IR.
         content: returns the contents of tensors by the `value_artifact` of an argument.
-        compiled: see `Call`.
+        compiled: facts from the kernel's compiled code, if recorded.
 
     Raises:
         CannotReplay: an argument is of a kind that the evaluator does not support.
@@ -272,7 +275,7 @@ def call_of(
 def _grid(row: Mapping[str, Any]) -> tuple[int, int, int]:
     x, y, z = row["grid_x"], row["grid_y"], row["grid_z"]
     if None in (x, y, z) or min(x, y, z) < 0:
-        raise CannotReplay(f"its grid ({x}, {y}, {z}) cannot be")
+        raise CannotReplay(f"the recorded grid ({x}, {y}, {z}) is not possible")
     return x, y, z
 
 
@@ -281,12 +284,12 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
     if text is None and kernel["origin"] == GLUON:
         raise CannotReplay(not_evaluated(kernel["name"] or "?"))
     if text is None:
-        raise CannotReplay("its generic TTIR was not recorded")
+        raise CannotReplay("the kernel's generic TTIR was not recorded")
     return module_defined_in(text, kernel["file"], kernel["target"] or "")
 
 
 def stage_artifact(kernel: Mapping[str, Any], name: str) -> str | None:
-    """Return the hash of a compiler stage's output for a kernel; None if not recorded."""
+    """Return the hash of a compiler stage's output for a kernel, None if not recorded."""
     stages = kernel["stages"] or []
     return next((stage["artifact"] for stage in stages if stage["stage"] == name), None)
 
@@ -297,7 +300,7 @@ def _stage(trace: Trace, kernel: dict[str, Any], name: str) -> str | None:
     try:
         return None if content is None else content.decode()
     except UnicodeDecodeError as error:
-        raise CannotReplay(f"its {name} is not text") from error
+        raise CannotReplay(f"the kernel's {name} is not text") from error
 
 
 def _arguments(
@@ -306,7 +309,7 @@ def _arguments(
     signature: list[dict[str, Any]],
     parameters: tuple[Type, ...],
 ) -> tuple[Argument, ...]:
-    """Return the IR function's arguments: the signature's parameters without constexpr."""
+    """Return the IR function's arguments, for all parameters but constexpr."""
     if len(args) != len(signature):
         raise CannotReplay(f"{len(args)} arguments were recorded for {len(signature)} parameters")
     storages = _storages(content, args)
@@ -315,7 +318,7 @@ def _arguments(
         if parameter["type"] == "constexpr":
             continue
         if arg["kind"] == "descriptor":
-            storage = storages[_group(position, arg)]
+            storage = storages[_alias_group(position, arg)]
             arguments += descriptor_arguments(arg, storage, parameters[len(arguments) :])
         else:
             arguments.append(_argument(position, arg, storages))
@@ -323,40 +326,42 @@ def _arguments(
 
 
 def _storages(content: ContentOf, args: list[dict[str, Any]]) -> dict[int, Storage]:
-    """Return new storages of a call's tensors by alias group, which evaluation may write to."""
+    """Return new, writable storages of a call's tensors, by alias group."""
     storages: dict[int, Storage] = {}
     for position, arg in enumerate(args):
         if arg["kind"] not in ("tensor", "descriptor"):
             continue
         contents = content(arg["value_artifact"]) if arg["value_artifact"] else None
-        group = _group(position, arg)
+        alias_group = _alias_group(position, arg)
         size = arg["storage_bytes"]
         if size is None:
-            storages.setdefault(group, Storage(least_storage_bytes(args, position, _width)))
+            storages.setdefault(
+                alias_group, Storage(least_storage_bytes(args, position, _element_bytes))
+            )
             continue
         if size < 0 or (contents is not None and len(contents) != size):
             raise CannotReplay(f"the storage of {arg['name']} cannot have {size:,} bytes")
-        if group not in storages or (contents and storages[group].data is None):
+        if alias_group not in storages or (contents and storages[alias_group].data is None):
             data = None if contents is None else np.frombuffer(contents, np.uint8).copy()
-            storages[group] = Storage(size, data)
+            storages[alias_group] = Storage(size, data)
     return storages
 
 
-def _width(dtype: str) -> int:
+def _element_bytes(dtype: str) -> int:
     return element_of_short_name(dtype).bytes
 
 
-def _group(position: int, arg: dict[str, Any]) -> int:
+def _alias_group(position: int, arg: dict[str, Any]) -> int:
     alias_group = arg["alias_group"]
     return position if alias_group is None else int(alias_group)
 
 
 def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) -> Argument:
     if arg["kind"] == "tensor":
-        shape, strides = _extent(arg)
+        shape, strides = _shape_and_strides(arg)
         return TensorArgument(
             name=arg["name"],
-            storage=storages[_group(position, arg)],
+            storage=storages[_alias_group(position, arg)],
             offset_bytes=arg["offset_bytes"],
             dtype=arg["dtype"],
             shape=shape,
@@ -365,37 +370,37 @@ def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) 
         )
     if arg["kind"] == "scalar":
         if arg["scalar"] is None:
-            raise CannotReplay(f"the trace does not hold the value of the argument {arg['name']}")
+            raise CannotReplay(f"the trace does not have the value of the argument {arg['name']}")
         return ScalarArgument(arg["name"], _literal(arg["scalar"]))
     raise CannotReplay(f"argument {arg['name']} is a {arg['kind']}, which is not replayed yet")
 
 
-def _extent(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return shape and strides of a tensor; a pointer without them gets its storage's rest."""
-    whole = arg["shape"] is not None and arg["strides"] is not None
-    if arg["offset_bytes"] is None or (arg["storage_bytes"] is None and not whole):
+def _shape_and_strides(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Return a tensor's shape and strides; a pointer without a shape spans its storage's rest."""
+    is_tensor = arg["shape"] is not None and arg["strides"] is not None
+    if arg["offset_bytes"] is None or (arg["storage_bytes"] is None and not is_tensor):
         raise CannotReplay(
-            f"argument {arg['name']} is a pointer into memory of which nothing is known: it came "
-            "with a type and an address alone, and lies in no tensor that was an argument"
+            f"argument {arg['name']} is a pointer into unknown memory: it was passed "
+            "with only a type and an address, and does not point into a tensor argument"
         )
-    if whole:
+    if is_tensor:
         return tuple(arg["shape"]), tuple(arg["strides"])
     size = element_of_short_name(arg["dtype"]).bytes
     return ((arg["storage_bytes"] - arg["offset_bytes"]) // size,), (1,)
 
 
 def _literal(text: str) -> int | float | bool:
-    """Return the number of a `repr`, without `ast`: programs with threads are judged as they run.
+    """Return the number of a `repr`, without `ast`, as threads may judge while they run.
 
     Python 3.11 fails when two threads parse at once ("AST constructor recursion depth mismatch").
     """
     if text in ("True", "False"):
         return text == "True"
-    number = int if text.removeprefix("-").isdecimal() else float
+    number_type = int if text.removeprefix("-").isdecimal() else float
     try:
-        return number(text)
+        return number_type(text)
     except ValueError as error:
-        shown = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+        shortened = text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
         raise CannotReplay(
-            f"a scalar argument has the value {shown}, which is not a number"
+            f"a scalar argument has the value {shortened}, which is not a number"
         ) from error

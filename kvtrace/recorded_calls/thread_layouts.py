@@ -1,4 +1,4 @@
-"""Thread layouts: the lanes of a memory op in each thread, and in each instruction of a warp.
+"""Thread layouts: the lanes of a memory op by thread, and by instruction of a warp.
 
 Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html. compiled_layouts.py finds the
 layout that an op was compiled with.
@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 VECTOR_BYTES: Final = 16
-"""The most bytes that one thread moves with one instruction."""
+"""Limit of bytes that one thread moves with one instruction."""
 
 
 @dataclass(frozen=True)
 class BlockedLayout:
     """Triton's blocked layout: lanes per thread, threads per warp and warps per block, by axis.
 
-    `order` lists the axes, fastest first. `sliced` is an axis that the tensor lacks. One
-    instruction moves up to `vector_bytes` for a thread.
+    `order` lists the axes, fastest first. `sliced` is an axis of the layout that the tensor lacks.
+    One instruction moves up to `vector_bytes` for a thread.
     """
 
     per_thread: tuple[int, ...]
@@ -32,25 +32,25 @@ class BlockedLayout:
     vector_bytes: int = VECTOR_BYTES
 
     def digits(self, axis: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the digits of threads in a warp, and of warps, in the index along an axis.
+        """Return the digits of the thread in its warp, and of the warp, in an axis's index.
 
-        Each digit is the index divided by the first number, modulo the second.
+        Each digit is a pair (divisor, modulus) to apply to the index.
         """
         size, threads, warps = self.per_thread[axis], self.threads[axis], self.warps[axis]
         return (size, threads), (size * threads, warps)
 
     def fits(self, block: tuple[int, ...]) -> bool:
-        """Return whether a tensor of this shape can have the layout."""
+        """Return whether a block of this shape has the layout's number of axes."""
         return len(block) + (self.sliced is not None) == len(self.order)
 
     def extents(self, block: tuple[int, ...]) -> tuple[int, ...]:
-        """Return a block's extents along the layout's axes; 1 along an axis the block lacks."""
+        """Return a block's extents along the layout's axes, 1 along the sliced axis."""
         if self.sliced is None:
             return block
         return (*block[: self.sliced], 1, *block[self.sliced :])
 
     def is_repeated(self, block: tuple[int, ...]) -> bool:
-        """Return whether several threads have the same lane of a block."""
+        """Return whether several threads hold the same lane of a block."""
         return any(
             size * threads * warps > max(extent, size)
             for size, threads, warps, extent in zip(
@@ -61,7 +61,7 @@ class BlockedLayout:
 
 @dataclass(frozen=True, eq=False)
 class LaneOrder:
-    """Lanes in the order of the groups that one instruction of a warp moves, `width` a group."""
+    """Lanes in the order of the instructions of a warp that move them, `width` per instruction."""
 
     lanes: NDArray[np.int64]
     width: int
@@ -71,47 +71,51 @@ class LaneOrder:
 def lane_order(
     layout: BlockedLayout, block: tuple[int, ...], element_bytes: int
 ) -> LaneOrder | None:
-    """Return the lanes of a block sorted by the instruction that moves them.
-
-    None if they do not fit.
+    """Return the lanes of a block sorted by the instruction that moves them, None if irregular.
 
     An instruction of a warp moves, for each of its threads, some consecutive lanes along the
-    fastest axis. Of threads with the same lane, one counts.
+    fastest axis. Of several threads with the same lane, only one counts.
     """
     if not layout.fits(block) or not block:
         return None
     extents = list(layout.extents(block))
     fastest = layout.order[0]
-    vector = min(layout.per_thread[fastest], max(1, layout.vector_bytes // element_bytes))
-    vector = min(vector, extents[fastest])
-    group: NDArray[np.int64] = np.zeros(extents, np.int64)
+    lanes_per_instruction = min(
+        layout.per_thread[fastest], max(1, layout.vector_bytes // element_bytes)
+    )
+    lanes_per_instruction = min(lanes_per_instruction, extents[fastest])
+    instruction: NDArray[np.int64] = np.zeros(extents, np.int64)
     position: NDArray[np.int64] = np.zeros(extents, np.int64)
     for axis in reversed(layout.order):  # slowest first, so that the fastest one counts ones
-        size, threads, warps = (
+        lanes_per_thread, threads, warps = (
             layout.per_thread[axis], layout.threads[axis], layout.warps[axis]
         )  # fmt: skip
         shape = [1] * len(extents)
         shape[axis] = extents[axis]
         index = np.arange(extents[axis]).reshape(shape)
-        register = index % size
-        within = vector if axis == fastest else 1
-        turns = index // (size * threads * warps)
-        chunk = register // within
-        warp = index // (size * threads) % warps
-        count = -(-size // within)
-        group = (group * (int(turns.max()) + 1) + turns) * count * warps + chunk * warps + warp
-        position = position * threads + index // size % threads
+        register = index % lanes_per_thread
+        lanes_in_chunk = lanes_per_instruction if axis == fastest else 1
+        repetition = index // (lanes_per_thread * threads * warps)
+        chunk = register // lanes_in_chunk
+        warp = index // (lanes_per_thread * threads) % warps
+        chunks_per_thread = -(-lanes_per_thread // lanes_in_chunk)
+        instruction = (
+            (instruction * (int(repetition.max()) + 1) + repetition) * chunks_per_thread * warps
+            + chunk * warps
+            + warp
+        )
+        position = position * threads + index // lanes_per_thread % threads
     position = (
-        position * vector
+        position * lanes_per_instruction
         + np.arange(extents[fastest]).reshape(
             [-1 if axis == fastest else 1 for axis in range(len(extents))]
         )
         % layout.per_thread[fastest]
-        % vector
+        % lanes_per_instruction
     )
-    flat = np.broadcast_to(group, extents).reshape(-1)
-    lanes = np.lexsort((np.broadcast_to(position, extents).reshape(-1), flat))
-    _, counts = np.unique(flat, return_counts=True)
+    instruction_by_lane = np.broadcast_to(instruction, extents).reshape(-1)
+    lanes = np.lexsort((np.broadcast_to(position, extents).reshape(-1), instruction_by_lane))
+    _, counts = np.unique(instruction_by_lane, return_counts=True)
     width = int(counts[0])
     if (counts != width).any() or prod(block) % width:
         return None

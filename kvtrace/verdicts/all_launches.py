@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call, KnownLaunches
     from kvtrace.schema.contents import ContentSet
 
-#: Most launches that a verdict lists by number.
-_NAMED: Final = 4
+#: Maximum number of launches whose numbers a verdict lists.
+_MOST_LISTED: Final = 4
 
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
 
@@ -29,8 +29,8 @@ _Key = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
-    """The verdicts for one contents, by rule and op."""
+class _JudgedContents:
+    """The verdicts for one recorded contents of the call's tensors, by rule and op."""
 
     contents: ContentSet
     verdicts: dict[_Key, list[Verdict]]
@@ -50,42 +50,49 @@ def judge_launches(
     if launches is None:
         return judge(call, rules, budget)
     ids = tuple(rule.id for rule in chosen_rules(rules))
-    sets = launches.contents.sets
-    if len(sets) == 1 and launches.contents.known == launches.contents.launches:
-        judged = _judged(launches, sets[0], ids, budget)
-        if judged is not None:
-            return judged
-    without = judge(launches.call(None)[0], ids, budget)
-    if all(verdict.verdict != "unknown" for verdict in without):
-        return without
-    verdicts_by_set = [(contents, _judged(launches, contents, ids, budget)) for contents in sets]
+    recorded_contents = launches.contents.sets
+    if len(recorded_contents) == 1 and launches.contents.known == launches.contents.launches:
+        only_verdicts = _verdicts_on_contents(launches, recorded_contents[0], ids, budget)
+        if only_verdicts is not None:
+            return only_verdicts
+    general_verdicts = judge(launches.call(None)[0], ids, budget)
+    if all(verdict.verdict != "unknown" for verdict in general_verdicts):
+        return general_verdicts
+    verdicts_by_set = [
+        (contents, _verdicts_on_contents(launches, contents, ids, budget))
+        for contents in recorded_contents
+    ]
     judged_sets = [
-        _Judged(contents, _by_key(verdicts))
+        _JudgedContents(contents, _by_key(verdicts))
         for contents, verdicts in verdicts_by_set
         if verdicts is not None
     ]
-    return sorted(_combined(without, judged_sets, launches), key=lambda verdict: verdict.op.index)
+    return sorted(
+        _combined_verdicts(general_verdicts, judged_sets, launches),
+        key=lambda verdict: verdict.op.index,
+    )
 
 
-def _judged(
+def _verdicts_on_contents(
     launches: KnownLaunches, contents: ContentSet, ids: Sequence[str], budget: Budget | None
 ) -> list[Verdict] | None:
-    """Return the verdicts with some contents; None: elements that were not recorded may be read.
+    """Return the verdicts for one contents; None if elements that were not recorded may be read.
 
     If only views were recorded, zeros stand for the rest. As long as every access of such a tensor
     stays in its view with these zeros, no zero has been read, and the zeros decide nothing.
     """
-    call, partial = launches.call(contents)
-    rules = ids if not partial else tuple(dict.fromkeys((*ids, *_BOUNDS)))
+    call, partial_tensors = launches.call(contents)
+    rules = ids if not partial_tensors else tuple(dict.fromkeys((*ids, *_BOUNDS)))
     verdicts = judge(call, rules, budget)
-    for verdict in verdicts if partial else ():
-        leaves = verdict.rule in _BOUNDS and verdict.verdict != "proven"
-        if leaves and not partial.isdisjoint((verdict.arg or "").split(", ")):
+    for verdict in verdicts if partial_tensors else ():
+        may_leave_tensor = verdict.rule in _BOUNDS and verdict.verdict != "proven"
+        if may_leave_tensor and not partial_tensors.isdisjoint((verdict.arg or "").split(", ")):
             return None
     return [verdict for verdict in verdicts if verdict.rule in ids]
 
 
 def _by_key(verdicts: Iterable[Verdict]) -> dict[_Key, list[Verdict]]:
+    """Return the verdicts grouped by rule and op."""
     by_key: dict[_Key, list[Verdict]] = {}
     for verdict in verdicts:
         by_key.setdefault(_key(verdict), []).append(verdict)
@@ -93,78 +100,96 @@ def _by_key(verdicts: Iterable[Verdict]) -> dict[_Key, list[Verdict]]:
 
 
 def _key(verdict: Verdict) -> _Key:
-    """Return the rule and op of a verdict; leaving the tensor and leaving the view are one key."""
+    """Return a verdict's rule and op index; the rules out-of-bounds and out-of-view share a key.
+
+    The rules out-of-bounds and out-of-view have the same key.
+    """
     rule = "out-of-bounds" if verdict.rule in _BOUNDS else verdict.rule
     return (rule, verdict.op.index)
 
 
-def _combined(
-    without: Sequence[Verdict], judged_sets: Sequence[_Judged], launches: KnownLaunches
+def _combined_verdicts(
+    without: Sequence[Verdict], judged_sets: Sequence[_JudgedContents], launches: KnownLaunches
 ) -> Iterator[Verdict]:
-    """Yield verdicts that hold for any contents, then those found for recorded contents."""
-    base = _by_key(without)
-    for key in dict.fromkeys([*base, *(key for judged in judged_sets for key in judged.verdicts)]):
-        verdicts = base.get(key, [])
+    """Yield for each rule and op the verdicts for any contents, or those for each contents."""
+    general_verdicts = _by_key(without)
+    for key in dict.fromkeys(
+        [*general_verdicts, *(key for judged in judged_sets for key in judged.verdicts)]
+    ):
+        verdicts = general_verdicts.get(key, [])
         if verdicts and all(verdict.verdict != "unknown" for verdict in verdicts):
             yield from verdicts
             continue
-        answers = [
+        contents_verdicts = [
             (judged, judged.verdicts[key]) for judged in judged_sets if key in judged.verdicts
         ]
-        if answers:
-            yield from _merged(answers, launches)
+        if contents_verdicts:
+            yield from _merged_verdicts(contents_verdicts, launches)
         else:
             yield from verdicts
 
 
-def _merged(
-    answers: Sequence[tuple[_Judged, list[Verdict]]], launches: KnownLaunches
+def _merged_verdicts(
+    contents_verdicts: Sequence[tuple[_JudgedContents, list[Verdict]]], launches: KnownLaunches
 ) -> Iterator[Verdict]:
-    """Yield a verdict for launches with recorded contents, and one for launches without."""
-    for answer in ("violation", "unknown"):
+    """Yield the verdicts on one rule and op for all launches, from those for each contents.
+
+    These are the violations of the first contents that has any, else its unknown verdicts, else the
+    proven ones and an unknown one if some launches have no recorded contents.
+    """
+    for outcome in ("violation", "unknown"):
         deciding = [
             (judged, verdicts)
-            for judged, verdicts in answers
-            if any(verdict.verdict == answer for verdict in verdicts)
+            for judged, verdicts in contents_verdicts
+            if any(verdict.verdict == outcome for verdict in verdicts)
         ]
         if deciding:
-            chosen = [v for v in deciding[0][1] if v.verdict == answer]
+            chosen_verdicts = [v for v in deciding[0][1] if v.verdict == outcome]
             yield from (
-                _with_scope(verdict_, [j for j, _ in deciding], launches) for verdict_ in chosen
+                _with_scope(chosen_verdict, [j for j, _ in deciding], launches)
+                for chosen_verdict in chosen_verdicts
             )
             return
-    for verdict in answers[0][1]:
-        yield _with_scope(verdict, [judged for judged, _ in answers], launches)
-    covered = sum(len(judged.contents.launches) for judged, _ in answers)
-    unjudged = launches.contents.launches - covered
-    if unjudged > 0:
-        yield _not_judged(answers[0][1][0], unjudged, launches.contents.launches)
+    for verdict in contents_verdicts[0][1]:
+        yield _with_scope(verdict, [judged for judged, _ in contents_verdicts], launches)
+    covered_launches = sum(len(judged.contents.launches) for judged, _ in contents_verdicts)
+    unjudged_launches = launches.contents.launches - covered_launches
+    if unjudged_launches > 0:
+        yield _unknown_for_others(
+            contents_verdicts[0][1][0], unjudged_launches, launches.contents.launches
+        )
 
 
-def _with_scope(verdict: Verdict, judged: Sequence[_Judged], launches: KnownLaunches) -> Verdict:
-    """Return a verdict that names the launches for which it was found."""
-    scope = f" [{_scope([item.contents for item in judged], launches)}]"
-    reason = None if verdict.reason is None else verdict.reason + scope
-    return replace(verdict, message=verdict.message + scope, reason=reason)
+def _with_scope(
+    verdict: Verdict, judged: Sequence[_JudgedContents], launches: KnownLaunches
+) -> Verdict:
+    """Return a copy of a verdict whose message and reason end with the launches it is about."""
+    suffix = f" [{_scope_text([judged_contents.contents for judged_contents in judged], launches)}]"
+    reason = None if verdict.reason is None else verdict.reason + suffix
+    return replace(verdict, message=verdict.message + suffix, reason=reason)
 
 
-def _scope(sets: Sequence[ContentSet], launches: KnownLaunches) -> str:
+def _scope_text(sets: Sequence[ContentSet], launches: KnownLaunches) -> str:
+    """Return text that names the launches with these contents and counts both."""
     numbers = sorted(seq for contents in sets for seq in contents.launches)
-    named = ", ".join(map(str, numbers[:_NAMED])) + (" …" if len(numbers) > _NAMED else "")
+    listed = ", ".join(map(str, numbers[:_MOST_LISTED])) + (
+        " …" if len(numbers) > _MOST_LISTED else ""
+    )
     return (
-        f"for the contents of launch{'' if len(numbers) == 1 else 'es'} {named}: "
+        f"for the contents of launch{'' if len(numbers) == 1 else 'es'} {listed}: "
         f"{len(sets)} of {len(launches.contents.sets)} distinct contents, "
         f"{len(numbers)} of {launches.contents.launches} launches"
     )
 
 
-def _not_judged(verdict: Verdict, unjudged: int, of: int) -> Verdict:
-    reason = f"{unjudged} of {of} launches lack recorded contents (set KVTRACE_TENSORS=int)"
+def _unknown_for_others(verdict: Verdict, unjudged: int, launches: int) -> Verdict:
+    """Return an unknown verdict for the launches whose contents were not recorded."""
+    reason = f"{unjudged} of {launches} launches lack recorded contents (set KVTRACE_TENSORS=int)"
     return Verdict(
         verdict.rule,
         "unknown",
         verdict.op,
-        f"{verdict.access or 'it'} is not decided for all launches: {reason}",
+        f"{verdict.access or 'the op'} is not decided for all launches: {reason}",
         reason=reason,
         access=verdict.access,
         arg=verdict.arg,

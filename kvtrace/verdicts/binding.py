@@ -47,12 +47,12 @@ _PROGRAMS: Final = tuple(Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """Limits on the cost of judging one call.
+    """Limits on the cost of judging one call: solver time, proof time and evaluated lanes.
 
-    A question takes at most `solver_seconds`, while all questions of the call have taken less than
-    `solver_seconds_a_call`. After `seconds_a_call` only intervals are used. `lanes` limits the
-    lanes of memory accesses of an evaluation, over all programs and trips; `replay_lanes` those of
-    one that only shows a witness.
+    The solver may spend `solver_seconds` on one claim and `solver_seconds_a_call` on all claims of
+    a call. After `seconds_a_call` seconds of proofs, claims are decided by intervals only. `lanes`
+    limits the lanes of memory accesses (over all programs and trips) of an evaluation that decides
+    verdicts; `replay_lanes` limits an evaluation that only confirms a witness.
     """
 
     solver_seconds: float = SOLVER_SECONDS
@@ -64,10 +64,10 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Doubts:
-    """Facts that a point assumes but the call does not give; false if there are none.
+    """Unknown values that a point assumes and the call does not determine; false if there are none.
 
-    `keys` are contents, arguments and untracked values; `unrecorded` the tensors without contents
-    from which some keys were loaded; `reason` describes all keys.
+    `keys` are symbols of contents, arguments and untracked values; `unrecorded` the tensors
+    without contents from which some keys were loaded; `reason` describes all keys.
     """
 
     keys: tuple[Symbol | Opaque, ...]
@@ -79,7 +79,7 @@ class Doubts:
 
     @property
     def symbols(self) -> tuple[Symbol, ...]:
-        """The integers among the keys."""
+        """The keys that are symbols of integers, without opaque conditions."""
         return tuple(key for key in self.keys if isinstance(key, Symbol))
 
 
@@ -92,7 +92,7 @@ class BoundCall:
         ranges: of the symbols: scalars and extents are numbers.
         rules: ids of the rules that are judged.
         budget: the limits on the cost.
-        of_uses: decisions of the rule overflow on uses of integers, shared by all rules.
+        use_decisions: decisions of the rule overflow on uses of integers, shared by all rules.
         memo: other results derived from the call, by the function that derives them.
     """
 
@@ -103,7 +103,7 @@ class BoundCall:
         budget: Budget | None = None,
         supposed: Mapping[tuple[str, Any], Interval] = MappingProxyType({}),
     ) -> None:
-        """`supposed`: ranges of symbols, by kind and key, in place of the call's numbers."""
+        """Bind a call; `supposed` replaces the call's ranges of symbols, by kind and key."""
         self.call = call
         self.summary: Summary = summarize(call.module)
         self.rules = frozenset(rules)
@@ -116,12 +116,12 @@ class BoundCall:
         self._decided: dict[tuple[Condition, int], tuple[Decision, Given]] = {}
         self._given: dict[tuple[int, bool], tuple[Place, Given]] = {}
         self._widths: dict[int, Decision] = {}
-        self.of_uses: dict[object, Decision] = {}
+        self.use_decisions: dict[object, Decision] = {}
         self.memo: dict[object, Any] = {}
         for loop in self.summary.loops:  # an outer loop comes before those in it
-            most = max(self.ranges.interval(loop.trips)[1] + loop.is_asked_once_more, 1)
+            max_trips = max(self.ranges.interval(loop.trips)[1] + loop.is_asked_once_more, 1)
             trips = self._call_ranges.get(("trip", loop.trip.key), (0, 0))
-            self._call_ranges["trip", loop.trip.key] = (0, max(trips[1], most - 1))
+            self._call_ranges["trip", loop.trip.key] = (0, max(trips[1], max_trips - 1))
 
     @property
     def programs(self) -> int:
@@ -135,14 +135,14 @@ class BoundCall:
 
     @cached_property
     def lanes(self) -> int:
-        """The number of lanes of all accesses over the grid, masked ones too, with the most trips.
+        """The number of lanes of all accesses over the grid, with masked lanes and the most trips.
 
         A loop whose trips depend on contents or untracked values counts as one trip.
         """
-        total = 0
+        program_lanes = 0
         for access in self.summary.accesses:
-            total += math.prod(access.shape) * math.prod(map(self._trips, access.loops))
-        return total * self.programs
+            program_lanes += math.prod(access.shape) * math.prod(map(self._trips, access.loops))
+        return program_lanes * self.programs
 
     def _trips(self, loop: Loop) -> int:
         if loop.trips.symbols("content") or loop.trips.symbols("unknown"):
@@ -150,14 +150,14 @@ class BoundCall:
         return int(self._call_ranges["trip", loop.trip.key][1]) + 1
 
     def given(self, place: Place) -> Given:
-        """Return the conditions that hold where an op is reached."""
-        return self._prepared(place, active=False)
+        """Return the conditions under which an op runs: in its loops and on its branches."""
+        return self._cached_conditions(place, active=False)
 
     def active(self, access: Access) -> Given:
-        """Return the conditions that hold where a lane of an access is reached and active."""
-        return self._prepared(access, active=True)
+        """Return the conditions under which an op runs and a lane of its access is not masked."""
+        return self._cached_conditions(access, active=True)
 
-    def _prepared(self, place: Place, *, active: bool) -> Given:
+    def _cached_conditions(self, place: Place, *, active: bool) -> Given:
         key = (id(place), active)
         if key not in self._given:
             conditions: list[Condition] = [loop.running for loop in place.loops]
@@ -169,11 +169,11 @@ class BoundCall:
         return self._given[key][1]
 
     def given_of(self, conditions: Iterable[Condition]) -> Given:
-        """Return conditions with the ranges of this call."""
+        """Return the conditions as a `Given`, with the ranges of this call's symbols."""
         return Given(conditions, self.ranges)
 
     def prove(self, claim: Condition, given: Given) -> Decision:
-        """Decide a claim for this call, within the remaining time; decisions are cached."""
+        """Decide a claim under conditions within the remaining solver time; cache the decision."""
         key = (claim, id(given))
         decided = self._decided.get(key)
         if decided is None:
@@ -184,13 +184,13 @@ class BoundCall:
             if self._spent > budget.seconds_a_call:
                 decision = self._by_intervals(claim, given)
             else:
-                decision = self._decision(claim, given, seconds)
+                decision = self._decide(claim, given, seconds)
             self._spent += time.perf_counter() - began
             decided = self._decided[key] = (decision, given)
         return decided[0]
 
-    def _decision(self, claim: Condition, given: Given, seconds: float) -> Decision:
-        """Decide a claim; if it is about recorded contents, by the values read from them."""
+    def _decide(self, claim: Condition, given: Given, seconds: float) -> Decision:
+        """Decide a claim: by the recorded integers if it is about them, else by the prover."""
         conditions = (claim, *given.exact) if self._reads_contents else ()
         if any(self.by_contents.is_about(condition.atoms()) for condition in conditions):
             decision = follows(claim, given) or self.by_contents.prove(claim, given.exact, seconds)
@@ -208,7 +208,7 @@ class BoundCall:
 
     @cached_property
     def by_contents(self) -> ByContents:
-        """The decider of claims by the recorded integers that the launch reads."""
+        """The prover that decides claims by the recorded integers that the launch reads."""
         return ByContents(self.contents, self.ranges, self.supposing, self.order)
 
     def _by_intervals(self, claim: Condition, given: Given) -> Decision:
@@ -217,7 +217,7 @@ class BoundCall:
         return Unknown(f"{self.budget.seconds_a_call:g} s of proofs for this call were used up")
 
     def doubts(self, point: Point) -> Doubts:
-        """Return the contents and unknown values that a point assumes beyond the call."""
+        """Return the symbols and conditions of a point whose values the call does not determine."""
         keys = tuple(
             key
             for key in point
@@ -229,18 +229,19 @@ class BoundCall:
             )
         )
         unrecorded = self.unrecorded(key for key in keys if isinstance(key, Symbol))
-        described = ", ".join(dict.fromkeys(map(self._described, keys)))
+        described = ", ".join(dict.fromkeys(map(self._description, keys)))
         return Doubts(keys, unrecorded, f"it depends on {described}")
 
     def missing_contents(self, op: Op) -> str:
-        """Return a phrase for tensors without contents that decide an op's address or execution."""
+        """Return a phrase for unrecorded tensors that determine an op's address or execution."""
         return depends_on(self.contents.read_by(feeding(op, self.call.module)))
 
     def _varies(self, symbol: Symbol) -> bool:
+        """Return whether a symbol may have more than one value in this call."""
         low, high = self.ranges.of(symbol)
         return low != high
 
-    def _described(self, key: Symbol | Opaque) -> str:
+    def _description(self, key: Symbol | Opaque) -> str:
         if isinstance(key, Opaque):
             return f"a condition that kvtrace does not track ({key.reason})"
         if key.kind == "content":
@@ -254,13 +255,13 @@ class BoundCall:
         return f"an integer that kvtrace does not track ({reason})"
 
     def program_of(self, point: Point) -> int:
-        """Return the linear id of the program of a point; axes that the point lacks are 0."""
-        axes = {key.key: number for key, number in point.items() if _is_program(key)}
-        program = (axes.get(0, 0), axes.get(1, 0), axes.get(2, 0))
+        """Return the linear id of a point's program; axes without a symbol in the point are 0."""
+        ids_by_axis = {key.key: number for key, number in point.items() if _is_program(key)}
+        program = (ids_by_axis.get(0, 0), ids_by_axis.get(1, 0), ids_by_axis.get(2, 0))
         return linear_program(program, self.call.grid)
 
     def may_wrap(self, place: Place) -> tuple[Arithmetic, Refuted | Unknown] | None:
-        """Return arithmetic of an op's address or mask that may wrap around, with the decision.
+        """Return an integer op that feeds an op's address, mask or execution and may wrap.
 
         The decision has a point where it wraps, or the reason why none is known. None: all
         arithmetic stays within its width in all programs, lanes and trips, so the kernel computes
@@ -273,16 +274,16 @@ class BoundCall:
         return None
 
     def is_unreached(self, place: Place, given: Given) -> bool:
-        """Return whether no program gets to an op; `given`: conditions there by ideal integers."""
+        """Return whether no program runs an op; `given`: its conditions if nothing wraps."""
         return not self.programs or (given.is_impossible and self.may_wrap(place) is None)
 
     def arithmetic_of(self, place: Place) -> Iterator[Arithmetic]:
         """Yield the arithmetic that determines an op's address, mask and execution."""
         if not self.summary.arithmetic:
             return
-        fed = feeding(place.op, self.call.module)
+        feeders = feeding(place.op, self.call.module)
         for arithmetic in self.summary.arithmetic:
-            if arithmetic.op.index in fed:
+            if arithmetic.op.index in feeders:
                 yield arithmetic
 
     def supposing(self, more: Mapping[tuple[str, Any], Interval]) -> Ranges:
@@ -301,20 +302,20 @@ class BoundCall:
         return tuple(tensors.values())
 
     def wraps(self, arithmetic: Arithmetic) -> bool:
-        """Return whether a result may leave its width."""
+        """Return whether the result of an integer op may exceed its width in this call."""
         return not isinstance(self.width(arithmetic), Proven)
 
     def width(self, arithmetic: Arithmetic) -> Decision:
-        """Decide whether a result stays within its width, wherever its op is reached."""
+        """Decide the claim that an integer op's result fits its width wherever it runs; cached."""
         decision = self._widths.get(id(arithmetic))
         if decision is None:
-            decision = self._widths[id(arithmetic)] = self._width(arithmetic)
+            decision = self._widths[id(arithmetic)] = self._decide_width(arithmetic)
         return decision
 
-    def _width(self, arithmetic: Arithmetic) -> Decision:
+    def _decide_width(self, arithmetic: Arithmetic) -> Decision:
         low, high = signed_range(arithmetic.bits)
-        least, most = self.ranges.interval(arithmetic.result)
-        if low <= least and most <= high:
+        smallest, largest = self.ranges.interval(arithmetic.result)
+        if low <= smallest and largest <= high:
             return Proven("interval")
         given = self.given(arithmetic)
         claim = arithmetic.stays_in_width
@@ -326,7 +327,7 @@ def _is_program(key: Symbol | Opaque) -> bool:
 
 
 def _call_ranges(call: Call) -> dict[tuple[str, Any], Interval]:
-    """Return the ranges of symbols that the call's numbers determine."""
+    """Return the ranges of a call's program ids, grid, shapes, strides and scalars, by symbol."""
     ranges: dict[tuple[str, Any], Interval] = {}
     for axis, extent in enumerate(call.grid):
         ranges["program", axis] = (0, max(extent - 1, 0))
@@ -335,18 +336,18 @@ def _call_ranges(call: Call) -> dict[tuple[str, Any], Interval]:
     for position, argument in enumerate(call.arguments):
         if isinstance(argument, TensorArgument):
             sizes = (("shape", argument.shape), ("stride", argument.strides))
-            for field, numbers in sizes:
-                for axis, number in enumerate(numbers):
-                    ranges["scalar", (position, field, axis)] = (number, number)
+            for field, extents in sizes:
+                for axis, size in enumerate(extents):
+                    ranges["scalar", (position, field, axis)] = (size, size)
         elif isinstance(argument, ScalarArgument) and position < len(parameters):
-            value = _integer(argument, getattr(parameters[position].type, "width", None))
+            value = _wrapped_scalar(argument, getattr(parameters[position].type, "width", None))
             if value is not None:
                 ranges["scalar", position] = (value, value)
     return ranges
 
 
-def _integer(argument: ScalarArgument, bits: int | None) -> int | None:
-    """Return a scalar as the kernel reads it: wrapped to its parameter's width, signed."""
+def _wrapped_scalar(argument: ScalarArgument, bits: int | None) -> int | None:
+    """Return a scalar wrapped to its parameter's width and read as signed; None: not an integer."""
     value = argument.value
     if bits is None or value is None or isinstance(value, float):
         return None

@@ -1,6 +1,6 @@
 """Ranges of loop-carried integers of a call: guessed, then proven by induction.
 
-Without a formula, a carried integer often stays between the initial values of the loop's integers,
+A carried integer without a formula often stays between the initial values of the loop's integers,
 as both ends of a binary search do, or exceeds them by one. Such a range is assumed for one trip and
 has to be proven for the next; an end that is not proven is widened by one, then to the widest
 range.
@@ -36,7 +36,10 @@ class CarriedRanges:
         """`supposing` returns the call's ranges with additional ranges of some symbols."""
         self._supposing = supposing
         self._loops = {
-            key: loop for loop in summary.loops for integer in loop.carried for key in integer.keys
+            key: loop
+            for loop in summary.loops
+            for carried_integer in loop.carried
+            for key in carried_integer.keys
         }
         self._ranges: dict[Key, Interval | None] = {}
 
@@ -46,43 +49,50 @@ class CarriedRanges:
         if loop is None:
             return None
         if symbol.key not in self._ranges:
-            self._find(loop)
+            self._compute(loop)
         return self._ranges[symbol.key]
 
-    def _find(self, loop: Loop) -> None:
+    def _compute(self, loop: Loop) -> None:
         """Compute a loop's ranges; ranges computed meanwhile for other loops are dropped."""
-        before = dict(self._ranges)
+        earlier_ranges = dict(self._ranges)
         self._ranges |= {key: None for integer in loop.carried for key in integer.keys}
-        ranges = _Induction(loop, self._supposing).ranges()
-        self._ranges = before | {
+        ranges = _InductiveRanges(loop, self._supposing).ranges()
+        self._ranges = earlier_ranges | {
             key: ranges[integer] for integer in loop.carried for key in integer.keys
         }
 
 
-class _Induction:
-    """A search for the ranges of one loop's carried integers."""
+class _InductiveRanges:
+    """The search for intervals of one loop's carried integers that are proven by induction."""
 
     def __init__(
         self, loop: Loop, supposing: Callable[[Mapping[tuple[str, Any], Interval]], Ranges]
     ) -> None:
         self._loop, self._supposing = loop, supposing
-        self._outcomes = {integer: ways(integer.following) for integer in loop.carried}
+        self._outcomes = {
+            carried_integer: ways(carried_integer.following) for carried_integer in loop.carried
+        }
 
     def ranges(self) -> dict[CarriedInteger, Interval]:
-        """Return ranges that contain the initial integers and that no trip leaves."""
+        """Return an interval of each carried integer that holds before and after every trip.
+
+        If no narrower one is proven within a few rounds, it is the widest interval.
+        """
         carried = self._loop.carried
-        ranges = self._given({integer: (integer.now.low, integer.now.high) for integer in carried})
+        ranges = self._ranges_with(
+            {integer: (integer.now.low, integer.now.high) for integer in carried}
+        )
         initial = {integer: ranges.interval(integer.initial) for integer in carried}
         widest = {
-            integer: _within(
+            integer: _intersection(
                 (integer.now.low, integer.now.high),
                 _hull(initial[integer], ranges.interval(integer.following)),
             )
             for integer in carried
         }
         guessed = {
-            integer: _within(
-                widest[integer], _hull(*(initial[other] for other in self._mixed(integer)))
+            integer: _intersection(
+                widest[integer], _hull(*(initial[other] for other in self._related(integer)))
             )
             for integer in carried
         }
@@ -94,7 +104,7 @@ class _Induction:
             current = wider
         return widest
 
-    def _given(self, intervals: Mapping[CarriedInteger, Interval]) -> Ranges:
+    def _ranges_with(self, intervals: Mapping[CarriedInteger, Interval]) -> Ranges:
         return self._supposing(
             {
                 ("unknown", key): interval
@@ -103,38 +113,50 @@ class _Induction:
             }
         )
 
-    def _mixed(self, integer: CarriedInteger) -> list[CarriedInteger]:
+    def _related(self, integer: CarriedInteger) -> list[CarriedInteger]:
         """Return an integer and the other carried integers in the formula of its next value."""
         atoms = integer.following.atoms()
-        return [other for other in self._loop.carried if other is integer or other.now in atoms]
+        return [
+            candidate
+            for candidate in self._loop.carried
+            if candidate is integer or candidate.now in atoms
+        ]
 
     def _wider(
         self,
         intervals: Mapping[CarriedInteger, Interval],
-        guessed: Mapping[CarriedInteger, Interval],
+        guesses: Mapping[CarriedInteger, Interval],
         widest: Mapping[CarriedInteger, Interval],
     ) -> dict[CarriedInteger, Interval]:
-        """Return ranges with each end that a trip may leave widened: by one, or to the widest."""
-        ranges = self._given(intervals)
+        """Return the intervals; bounds that are not proven to hold after a trip are widened."""
+        ranges = self._ranges_with(intervals)
         conditions = (self._loop.going_on, *self._loop.guard.conjuncts())
         wider: dict[CarriedInteger, Interval] = {}
         for integer, (low, high) in intervals.items():
-            trips = [
-                (value, Given((*conditions, *when), ranges))
-                for when, value in self._outcomes[integer]
+            outcomes = [
+                (next_value, Given((*conditions, *path_conditions), ranges))
+                for path_conditions, next_value in self._outcomes[integer]
             ]
-            (first, last), (least, most) = guessed[integer], widest[integer]
-            if high < most and not all(follows(at_least(high - v), given) for v, given in trips):
-                high = high + 1 if high == last else most
-            if low > least and not all(follows(at_least(v, low), given) for v, given in trips):
-                low = low - 1 if low == first else least
+            (guessed_low, guessed_high), (widest_low, widest_high) = (
+                guesses[integer],
+                widest[integer],
+            )
+            if high < widest_high and not all(
+                follows(at_least(high - next_value_), given) for next_value_, given in outcomes
+            ):
+                high = high + 1 if high == guessed_high else widest_high
+            if low > widest_low and not all(
+                follows(at_least(next_value_, low), given) for next_value_, given in outcomes
+            ):
+                low = low - 1 if low == guessed_low else widest_low
             wider[integer] = low, high
         return wider
 
 
 def _hull(*intervals: Interval) -> Interval:
+    """Return the smallest interval that contains all intervals."""
     return min(low for low, _ in intervals), max(high for _, high in intervals)
 
 
-def _within(one: Interval, other: Interval) -> Interval:
-    return max(one[0], other[0]), min(one[1], other[1])
+def _intersection(left: Interval, right: Interval) -> Interval:
+    return max(left[0], right[0]), min(left[1], right[1])

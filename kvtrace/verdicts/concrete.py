@@ -17,10 +17,10 @@ class Concrete(Observer):
     rules: ClassVar[frozenset[str]] = frozenset()
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Return the verdicts that replace undecided ones.
+        """Return the observer's verdicts after the evaluation, which replace the undecided ones.
 
         Args:
-            failure: why the evaluation ended early; None: it reached its end.
+            failure: why the evaluation ended early, or None if it was complete.
 
         """
         raise NotImplementedError

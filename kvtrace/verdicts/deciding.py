@@ -1,4 +1,4 @@
-"""Integers of a kernel that decide something: an address, a mask, a branch, a loop, an index."""
+"""Integers that determine addresses, masks, branches, loop bounds and stored indices."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Purpose = Literal["address", "mask", "branch", "loop", "index"]
 
 @once_per_module
 def deciding_ops(module: Module) -> frozenset[int]:
-    """Return the indices of the ops whose integers decide something."""
+    """Return the indices of the ops that feed addresses, masks, executions and stored indices."""
     ops: set[int] = set()
     for op in module.ops:
         if op.name in MEMORY:
@@ -44,7 +44,7 @@ _TRACED: Final = MODULAR | MOVING | computing("<<")
 
 
 def stored_index(op: Op, module: Module) -> Value | None:
-    """Return the value that an op stores if it is an index, computed from programs and lanes.
+    """Return a store's value if it is an index made of program ids or lanes, else None.
 
     Sums and products of data may be meant to wrap around, and are not indices.
     """
@@ -53,22 +53,24 @@ def stored_index(op: Op, module: Module) -> Value | None:
     value = op.operand("value")
     if (integer_bits(value.type) or 0) < 16:
         return None
-    fed = feeding_values((value,), module)
-    ops = [op_ for op_ in module.ops if op_.index in fed]
+    feeders = feeding_values((value,), module)
+    ops = [op_ for op_ in module.ops if op_.index in feeders]
     loops = [op_ for op_ in ops if op_.name in LOOPS]
-    if loops and all(_loads(loop, ops) for loop in loops):  # else their trips are what is left
+    if loops and all(
+        _is_counted_and_loads(loop, ops) for loop in loops
+    ):  # else their trips are what is left
         return value if _is_made_of_positions(value, module) else None
     return value if loops or any(op_.name in _POSITIONS for op_ in ops) else None
 
 
-def _loads(loop: Op, ops: Sequence[Op]) -> bool:
-    """Return whether a loop counts, and some of the ops load within it."""
-    within = (op for op in ops if op.name in READING and loop in enclosing_ops(op))
-    return counter_of(loop) is not None and any(within)
+def _is_counted_and_loads(loop: Op, ops: Sequence[Op]) -> bool:
+    """Return whether a loop has a counter and one of the ops is a load inside the loop."""
+    loads_inside = (op for op in ops if op.name in READING and loop in enclosing_ops(op))
+    return counter_of(loop) is not None and any(loads_inside)
 
 
 def _is_made_of_positions(value: Value, module: Module) -> bool:
-    """Return whether a value is computed from program ids, lanes or trips, not only loop bounds."""
+    """Return whether program ids, lanes or loop counters feed a value other than by loop bounds."""
     flow = flow_of(module)
     counters = {counter.id for op in module.ops if (counter := counter_of(op)) is not None}
 
@@ -87,7 +89,9 @@ def _is_made_of_positions(value: Value, module: Module) -> bool:
 
 
 def modular_ops(value: Value, module: Module) -> list[Op]:
-    """Return the sums, products and bit ops of which a value is made, back to where widths show.
+    """Return the sums, products, shifts and bit ops behind a value, up to ops that show a width.
+
+    The search goes backward and ends at ops whose result depends on the operands' width.
 
     Values are traced through ops that move elements, branches, loops and calls.
     """

@@ -46,7 +46,7 @@ values = tl.load(source + offsets)  # kvtrace: ignore[out-of-bounds] the allocat
 
 
 def index_text() -> str:
-    """Return the text of docs/rules/README.md."""
+    """Return the text of docs/rules/README.md, with one table row per rule."""
     rules: list[Rule | KernelRule] = [*RULES.values(), *KERNEL_RULES.values()]
     rows = [
         f"| [{rule.id}]({rule.id}.md) | {rule.severity} | {'yes' if rule.default else 'no'} "

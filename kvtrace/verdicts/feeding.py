@@ -30,28 +30,30 @@ def _slices(_module: Module) -> dict[int, frozenset[int]]:
 
 
 def loads_behind(op: Op, module: Module) -> frozenset[int]:
-    """Return the indices of all ops that read memory on which an op depends, through any ops."""
+    """Return the indices of all loads that feed an op, also through addresses of other loads."""
     loads: set[int] = set()
     pending = [op]
     while pending:
-        ops = feeding(pending.pop(), module) - loads
-        reading = {index for index in ops if module.ops[index].name in READING}
-        loads |= reading
-        pending += [module.ops[index] for index in reading]
+        new_feeding = feeding(pending.pop(), module) - loads
+        new_loads = {index for index in new_feeding if module.ops[index].name in READING}
+        loads |= new_loads
+        pending += [module.ops[index] for index in new_loads]
     return frozenset(loads)
 
 
 def feeding_values(values: Iterable[Value], module: Module) -> frozenset[int]:
-    """Return the indices of the ops from which values are computed."""
+    """Return the indices of the ops that feed values."""
     return _Slice(module).of_values(values)
 
 
 def feeding_values_and_trips(values: Iterable[Value], module: Module) -> frozenset[int]:
-    """Return the indices of the ops that determine values, and of the loops they count."""
+    """Return the indices of the ops that feed values, and of the loops whose counters do."""
     return _Slice(module).of_values_and_trips(values)
 
 
 class _Slice:
+    """The backward slice of values of one module, collected into sets of ops and loops."""
+
     def __init__(self, module: Module) -> None:
         self._flow = flow_of(module)
         self._ops: set[int] = set()
@@ -61,29 +63,31 @@ class _Slice:
         self._queue: list[Value] = []
 
     def of(self, op: Op) -> frozenset[int]:
-        """Return the ops on which an op depends, and the loops around it that count."""
+        """Return the ops that feed an op's address and execution, and counted loops around it."""
         self._add_control(op)
         data = data_of(op) if op.name in MEMORY else ()
         return self.of_values_and_trips(value for value in op.operands if value not in data)
 
     def of_values_and_trips(self, values: Iterable[Value]) -> frozenset[int]:
-        """Return the ops on which values depend, and the loops whose counters they use."""
+        """Return the indices of ops that feed values, and of the loops whose counters do."""
         return self.of_values(values) | self._loops
 
     def of_values(self, values: Iterable[Value]) -> frozenset[int]:
-        """Return the ops on which values depend."""
+        """Return the indices of the ops that feed values."""
         self._add_values(values)
         while self._queue:
-            self._trace(self._queue.pop())
+            self._add_sources(self._queue.pop())
         return frozenset(self._ops)
 
     def _add_values(self, values: Iterable[Value]) -> None:
+        """Queue the values that were not visited yet."""
         for value in values:
             if value.id not in self._values:
                 self._values.add(value.id)
                 self._queue.append(value)
 
-    def _trace(self, value: Value) -> None:
+    def _add_sources(self, value: Value) -> None:
+        """Add the op or block that defines a value, and queue the values that feed it."""
         owner = value.owner
         if isinstance(owner, Op):
             self._add_result(owner, value)
@@ -97,7 +101,7 @@ class _Slice:
                 self._add_entries(owner)
 
     def _add_result(self, op: Op, value: Value) -> None:
-        """Add what a result depends on: its sources, its op's regions, and whether the op runs."""
+        """Add a result's op, the values that feed the result, and the op's own conditions."""
         if op.index not in self._ops:
             self._ops.add(op.index)
             self._add_control(op)
@@ -107,16 +111,16 @@ class _Slice:
         if op.name in LOOPS or op.name in BRANCHES:
             self._add_values(deciding(op))
         elif op.name in CALLS:
-            self._add_values(op.operands)  # also what the function makes nothing of
+            self._add_values(op.operands)  # also unused parameters
             function = called(op, self._flow.module)
-            for end in () if function is None else returns(function):
-                self._add_control(end)
+            for return_op in () if function is None else returns(function):
+                self._add_control(return_op)
         else:
             for inner in op.walk() if op.regions else ():
                 self._add_values(inner.operands)
 
     def _add_entries(self, block: Block) -> None:
-        """Add the jumps and calls that lead to a block and so determine its arguments."""
+        """Add the conditions of the jumps and calls to a block, which determine its arguments."""
         if block is block.region.blocks[0]:
             for caller in self._flow.callers(block.region.owner):
                 self._add_control(caller)
@@ -126,7 +130,7 @@ class _Slice:
                 self._add_control(jump)
 
     def _add_control(self, op: Op) -> None:
-        """Add what determines whether an op runs: branches, loops and callers around it."""
+        """Add the conditions of the branches, loops and callers around an op."""
         parent, block = op.parent, op.block
         while parent is not None and block is not None and id(block) not in self._reached:
             self._reached.add(id(block))
@@ -144,22 +148,22 @@ class _Slice:
 
 
 def _jumps(block: Block) -> Iterator[Op]:
-    """Return all jumps between the blocks of a block's region."""
+    """Return the jumps at the ends of all blocks of a block's region."""
     return (sibling.ops[-1] for sibling in block.region.blocks if sibling.ops[-1].successors)
 
 
 def _decides(jump: Op, block: Block) -> bool:
-    """Return whether a jump decides if a block is reached: it may lead there, or past it."""
+    """Return whether a jump may lead either to a block or past it to an exit."""
     if len(jump.successors) < 2 or block not in _reachable(jump.successors):
         return False
-    other_ways = _reachable(
-        [target for target in jump.successors if target is not block], without=block
+    bypassing_blocks = _reachable(
+        [successor for successor in jump.successors if successor is not block], without=block
     )
-    return any(not target.ops[-1].successors for target in other_ways)
+    return any(not successor.ops[-1].successors for successor in bypassing_blocks)
 
 
 def _reachable(blocks: Iterable[Block], without: Block | None = None) -> set[Block]:
-    """Return all blocks that are reached from the given blocks, these included."""
+    """Return these blocks and all that are reachable from them without passing `without`."""
     reached: set[Block] = set()
     pending = list(blocks)
     while pending:

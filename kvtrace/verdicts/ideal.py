@@ -69,24 +69,21 @@ _BITCASTS: Final = computing("bitcast")
 
 
 def followed(call: Call, programs: Sequence[int] | None, lanes: int) -> tuple[Seen, str | None]:
-    """Evaluate programs (linear ids; None: all) of a call with ideal numbers.
+    """Evaluate programs (linear ids; None: all) of a call, with ideal numbers as shadow values.
 
-    Returns the observations, and the reason if the end was not reached, else None. The evaluation
-    stops after `lanes` lanes of memory accesses.
+    Returns the observations, and the reason why the evaluation ended early, or None if it was
+    complete. It ends early after `lanes` lanes of memory accesses.
     """
-    idle = _instruments(call.module)
-    instrument = idle.pop() if idle else Ideals(call.module)
+    idle_instruments = _instruments(call.module)
+    instrument = idle_instruments.pop() if idle_instruments else Ideals(call.module)
     failure = run(call, (), programs, lanes=lanes, instrument=instrument)
     seen = instrument.forget()
-    idle.append(instrument)
+    idle_instruments.append(instrument)
     return seen, failure
 
 
 class Ideals(Shadows):
-    """An instrument that carries ideal numbers and compares them with actual ones.
-
-    They are compared where they decide something.
-    """
+    """An instrument that carries ideal numbers and compares them with actual ones at their uses."""
 
     kind = WrappedNumber
 
@@ -98,13 +95,13 @@ class Ideals(Shadows):
         self.seen = Seen(self._deciding)
 
     def forget(self) -> Seen:
-        """Return the observations, and start anew."""
+        """Return the observations so far, and replace them by empty ones."""
         seen, self.seen = self.seen, Seen(self._deciding)
-        seen.let_go()
+        seen.clear_lanes()
         return seen
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Give large unsigned scalar arguments their unsigned value as ideal number."""
+        """Set the ideal numbers of unsigned scalar arguments that exceed the signed range."""
         for argument, parameter in zip(launch.arguments, self.module.main.arguments, strict=True):
             number = argument.value if isinstance(argument, ScalarArgument) else None
             bits = integer_bits(parameter.type) or 1
@@ -113,12 +110,12 @@ class Ideals(Shadows):
                 values[parameter.id] = WrappedNumber(values[parameter.id], ideal, frozenset())
 
     def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
-        """Compare the numbers that decide a branch, a jump, or whether a loop continues."""
+        """Compare the actual and ideal number of a branch's, jump's or loop's condition."""
         branches = op.name in BRANCHES or bool(op.successors)
         self.seen.use(op, value, held, scope, "branch" if branches else "loop")
 
     def _decision(self, op: Op, step: Step) -> Step:
-        """Also check, before a counted loop runs, whether its counter will wrap around."""
+        """Wrap a branch or loop op; counters of loops are also checked for wrap-around."""
         controlled = super()._decision(op, step)
         if counter_of(op) is None or op.index not in self._deciding:
             return controlled
@@ -130,33 +127,34 @@ class Ideals(Shadows):
         return counted
 
     def lost(self, operands: Sequence[Any]) -> None:
-        """Note that wrapped values are not carried further."""
+        """Record that the ideal numbers of the operands are lost at an op."""
         self.seen.lose(operands)
 
-    # -- what ops would give ---------------------------------------------------------------------
+    # -- ideal results ---------------------------------------------------------------------------
 
-    def _meaning(self, op: Op) -> Ideal | None:
+    def _ideal_function(self, op: Op) -> Ideal | None:
+        """Return the function from operands to an op's ideal result, None if there is none."""
         if not all(map(_has_integers, (*op.operands, *op.results))):
             return None
         if op.name in BINARY:
-            return self._binary
+            return self._ideal_binary
         if op.name in _EXTENSIONS:
-            return self._extended
+            return self._ideal_extension
         return MEANINGS.get(operator_of(op))
 
-    def _binary(self, op: Op, operands: Sequence[Any]) -> Array:
+    def _ideal_binary(self, op: Op, operands: Sequence[Any]) -> Array:
         type_ = value_type(op.operand("left").type)
         bits = type_.element.bits
-        values = [self._meant(op, value) for value in operands]
+        values = [self._without_hash_wraps(op, value) for value in operands]
         left, right = (ideal_numbers(value, type_) for value in values)
         if is_unsigned(op):
             left, right = (
-                read_unsigned(numbers, bits, keep_negative=self._is_below_zero(value))
+                read_unsigned(numbers, bits, keep_negative=self._may_be_negative(value))
                 for numbers, value in zip((left, right), values, strict=True)
             )
         return combined(op, left, right, bits)
 
-    def _extended(self, op: Op, operands: Sequence[Any]) -> Array:
+    def _ideal_extension(self, op: Op, operands: Sequence[Any]) -> Array:
         source = value_type(op.operand("source").type)
         numbers = ideal_numbers(operands[0], source)
         from_unsigned = op.name in UNSIGNED
@@ -164,27 +162,27 @@ class Ideals(Shadows):
             return numbers.astype(np.int64) * (1 if from_unsigned else -1)
         if not from_unsigned:
             return numbers
-        below_zero = self._is_below_zero(operands[0])
+        below_zero = self._may_be_negative(operands[0])
         return read_unsigned(numbers, source.element.bits, keep_negative=below_zero)
 
-    def _is_below_zero(self, value: Any) -> bool:
-        """Return whether a number is a difference of unsigned integers, and so may be negative."""
+    def _may_be_negative(self, value: Any) -> bool:
+        """Return whether a value was computed from a difference of unsigned integers."""
         return isinstance(value, WrappedNumber) and not self._differences.isdisjoint(value.origins)
 
-    def _meant(self, op: Op, value: Any) -> Any:
-        """Return a value, or its actual number if it is a hash and the op mixes its bits."""
+    def _without_hash_wraps(self, op: Op, value: Any) -> Any:
+        """Return the value; for a bit-mixing op and a wrapped hash only its actual number."""
         hashed = isinstance(value, WrappedNumber) and not self._hashes.isdisjoint(value.origins)
         return actual(value) if hashed and op.name in MIXING else value
 
     # -- computing both --------------------------------------------------------------------------
 
     def computation(self, op: Op, step: Step) -> Step:
-        """Wrap an op to compute its ideal result too, if that may differ.
+        """Wrap an op so that it also computes an ideal result, if that may differ.
 
         The ideal result may differ if an operand has wrapped, or if the result may exceed its
         width. A hash equals its ideal number unless its operands have wrapped.
         """
-        ideal = self._meaning(op)
+        ideal = self._ideal_function(op)
         if ideal is None:
             return self._without_meaning(op, step)
         type_ = value_type(op.results[0].type)
@@ -205,18 +203,21 @@ class Ideals(Shadows):
                 return
             if hashes and all(operand.origins <= self._hashes for operand in wrapped):
                 return
-            self._both(op, operands, values, scope, ideal)
+            self._compute_ideal(op, operands, values, scope, ideal)
 
         return computed
 
     def combination(self, op: Op, step: Step) -> Step:
-        """Wrap a reduction or scan to combine ideal numbers, if one op combines elements."""
+        """Wrap a reduction or scan so that it also combines ideal numbers.
+
+        If its body has several ops, wraps in it are recorded as possibly missed.
+        """
         combination = combination_of(op)
         body = op.regions[0].blocks[0].ops
-        inner = any(
+        body_grows = any(
             inner_op.name in GROWING and _is_number(inner_op.results[0]) for inner_op in body
         )
-        grows = op.index in self._deciding and inner
+        grows = op.index in self._deciding and body_grows
         run = on_actual(op, step)
 
         def combined(values: list[Any], scope: Any) -> None:
@@ -224,15 +225,16 @@ class Ideals(Shadows):
             if not grows and not any(type(value) is WrappedNumber for value in operands):
                 return
             if combination is None or any(map(is_unknown, (*operands, values[op.results[0].id]))):
-                self._hide(op, operands)
+                self._record_missed(op, operands)
             else:
-                self._both(op, operands, values, scope, combination)
+                self._compute_ideal(op, operands, values, scope, combination)
 
         return combined
 
-    def _both(
+    def _compute_ideal(
         self, op: Op, operands: Sequence[Any], values: list[Any], scope: Any, ideal: Ideal
     ) -> None:
+        """Add the ideal number to an op's result in `values`, or record a missed wrap."""
         result = values[op.results[0].id]
         if any(map(is_unknown, (result, *operands))):
             self.seen.lose(operands)
@@ -240,30 +242,33 @@ class Ideals(Shadows):
         try:
             numbers = ideal(op, operands)
         except TooLarge:
-            self._hide(op, operands)
+            self._record_missed(op, operands)
             return
-        values[op.results[0].id] = self._joined(op, operands, numbers, result, scope)
+        values[op.results[0].id] = self._wrapped_result(op, operands, numbers, result, scope)
 
-    def _hide(self, op: Op, operands: Sequence[Any]) -> None:
+    def _record_missed(self, op: Op, operands: Sequence[Any]) -> None:
+        """Record that wraps in the op and its operands may have been missed."""
         self.seen.lose(operands)
         self.seen.hidden.add(op.index)
 
-    def _joined(
+    def _wrapped_result(
         self, op: Op, operands: Sequence[Any], ideal: Array, result: Any, scope: Any
     ) -> Any:
-        """Return a result together with its ideal number, if the two differ."""
+        """Return a result, with its ideal number if the two differ; record a new wrap."""
         value = op.results[0]
         type_ = value_type(value.type)
-        plain = ideal_numbers(result, type_)
+        actual_numbers = ideal_numbers(result, type_)
         origins = origins_of(operands)
         if op.name in GROWING and op.index in self._differences:
-            below = self._below(op, operands, ideal)
-            if below.any():
+            negative_differences = self._negative_differences(op, operands, ideal)
+            if negative_differences.any():
                 # Numbers are the same; that they are read as unsigned ones makes the difference.
-                unsigned = read_unsigned(plain, type_.element.bits)
-                self.seen.wrapped(op, scope, np.where(below, ideal, unsigned), unsigned)
+                unsigned = read_unsigned(actual_numbers, type_.element.bits)
+                self.seen.wrapped(
+                    op, scope, np.where(negative_differences, ideal, unsigned), unsigned
+                )
                 return WrappedNumber(result, ideal, origins | {op.index})
-        if not np.any(ideal != plain):
+        if not np.any(ideal != actual_numbers):
             negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
             return WrappedNumber(result, ideal, origins) if negative else result
         if _is_number(value) and (op.name in GROWING or op.name in COMBINING):
@@ -273,18 +278,19 @@ class Ideals(Shadows):
             wrapped_before = any(isinstance(operand, WrappedNumber) for operand in operands)
             if not fits or not wrapped_before:
                 origins |= {op.index}
-                self.seen.wrapped(op, scope, ideal, plain)
+                self.seen.wrapped(op, scope, ideal, actual_numbers)
         if origins:
             self.seen.reached.setdefault(op.index, set()).update(origins)
         return WrappedNumber(result, ideal, origins)
 
-    def _below(self, op: Op, operands: Sequence[Any], ideal: Array) -> Array:
+    def _negative_differences(self, op: Op, operands: Sequence[Any], ideal: Array) -> Array:
+        """Return where a difference of two non-negative numbers is negative."""
         type_ = value_type(op.operand("left").type)
-        first, second = (ideal_numbers(value, type_) for value in operands)
-        return np.asarray((first >= 0) & (second >= 0) & (ideal < 0), np.bool_)
+        minuend, subtrahend = (ideal_numbers(value, type_) for value in operands)
+        return np.asarray((minuend >= 0) & (subtrahend >= 0) & (ideal < 0), np.bool_)
 
     def _without_meaning(self, op: Op, step: Step) -> Step:
-        """Wrap an op without an ideal meaning; wraps in its operands may then be missed."""
+        """Wrap an op that has no ideal function; wraps in its operands may then be missed."""
         decides = op.index in self._deciding
         unseen = (
             decides
@@ -303,14 +309,14 @@ class Ideals(Shadows):
 
         return ran
 
-    # -- where it shows --------------------------------------------------------------------------
+    # -- uses of numbers --------------------------------------------------------------------------
 
     def access(self, op: Op, step: Step) -> Step:
-        """Wrap an access to compare its address (in active lanes), its mask, and a stored index."""
+        """Wrap a memory op to compare both numbers of its address, mask and stored index."""
         mask = mask_of(op)
         stored = stored_index(op, self.module)
         pointer, positions = address_of(op), positions_of(op)
-        unsigned = self._stored_as_unsigned
+        unsigned = self._read_as_unsigned
         run = on_actual(op, step)
 
         def accessed(values: list[Any], scope: Any) -> None:
@@ -329,8 +335,8 @@ class Ideals(Shadows):
 
         return accessed
 
-    def _stored_as_unsigned(self, op: Op, values: list[Any], scope: Any) -> None:
-        """Give loads from tensors of unsigned integers their unsigned value as ideal number."""
+    def _read_as_unsigned(self, op: Op, values: list[Any], scope: Any) -> None:
+        """Set the ideal numbers of integers loaded from a tensor of unsigned integers."""
         pointer, result = actual(values[op.operand("pointer").id]), op.results[0]
         loaded = values[result.id]
         if is_unknown(loaded) or not _is_number(result) or not isinstance(pointer, Pointer):
@@ -359,5 +365,5 @@ def _has_integers(value: Value) -> bool:
 
 @once_per_module
 def _instruments(_module: Module) -> list[Ideals]:
-    """Return a module's idle instruments, whose ops are already compiled."""
+    """Return a module's list of idle instruments with compiled ops, empty at first."""
     return []

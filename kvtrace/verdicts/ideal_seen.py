@@ -1,4 +1,4 @@
-"""Observations of an evaluation with ideal numbers: ops that wrap around, and what they decide."""
+"""Observed wrap-arounds of integers, and the addresses, masks and branches that they change."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from kvtrace.verdicts.replaying import program_at
 
 
 @dataclass(frozen=True)
-class Shown:
-    """The first place where a wrap shows: the op that wrapped, its numbers, and the op it decides.
+class VisibleWrap:
+    """The first place where a wrap changes an address, mask, branch, loop or stored index.
 
     `origin` is the index of the op that wrapped; `ideal` and `actual` are its numbers in that
     program. `by` is the op whose `purpose` differs.
@@ -41,7 +41,7 @@ class Seen:
     """The observations of one evaluation.
 
     Attributes:
-        shown: by the index of the op that wrapped, where the wrap first showed for certain.
+        visible_wraps: by the index of the op that wrapped, where the wrap first showed for certain.
         wrapped_ops: indices of the ops that wrapped, whether or not the wrap showed.
         reached: by the index of an op, the ops whose wraps changed its numbers.
         hidden: indices of the ops whose wraps may have been missed: contents were not recorded, or
@@ -51,7 +51,7 @@ class Seen:
 
     def __init__(self, deciding: Collection[int]) -> None:
         """`deciding`: indices of the ops whose integers decide something."""
-        self.shown: dict[int, Shown] = {}
+        self.visible_wraps: dict[int, VisibleWrap] = {}
         self.wrapped_ops: set[int] = set()
         self.reached: dict[int, set[int]] = {}
         self.hidden: set[int] = set()
@@ -60,16 +60,16 @@ class Seen:
         self._wraps: dict[int, tuple[Any, Array, Array]] = {}
 
     def wrapped(self, op: Op, scope: Any, ideal: Array, plain: Array) -> None:
-        """Note that an op wrapped around, with its ideal and actual numbers."""
+        """Record that an op wrapped around, with its ideal and actual numbers in all lanes."""
         self.wrapped_ops.add(op.index)
         self._wraps[op.index] = (scope.linear, ideal, plain)
 
-    def let_go(self) -> None:
-        """Drop the numbers of lanes after the evaluation has ended."""
+    def clear_lanes(self) -> None:
+        """Delete the recorded numbers of all lanes after the evaluation has ended."""
         self._wraps.clear()
 
     def lose(self, operands: Iterable[Any]) -> None:
-        """Note that wrapped values are not carried further."""
+        """Record that wraps in the operands may be missed, as their ideal numbers end here."""
         for value in operands:
             if isinstance(value, WrappedNumber):
                 self.hidden |= value.origins
@@ -84,7 +84,7 @@ class Seen:
         *,
         active: Any = True,
     ) -> None:
-        """Compare the ideal and actual numbers of a value that decides something."""
+        """Compare both numbers of a value that `op` uses; record the first difference."""
         if is_unknown(number) or is_unknown(active):
             self.blind = True
         if (
@@ -97,17 +97,17 @@ class Seen:
             self.hidden |= number.origins
             return
         type_ = value_type(value.type)
-        differs = self._differing(number, type_, purpose)
+        differs = self._difference_mask(number, type_, purpose)
         if active is not True:
             flags = replace(type_, element=element_of("i1"), pointer=False)
             mask = to_array(actual(active), flags)
             differs = np.broadcast_to(differs, (len(differs), *type_.shape)) & mask
-        places = np.argwhere(differs)
-        if len(places):
-            self._show(op, number, scope, purpose, tuple(map(int, places[0])))
+        positions = np.argwhere(differs)
+        if len(positions):
+            self._record_visible(op, number, scope, purpose, tuple(map(int, positions[0])))
 
     def counts(self, op: Op, bounds: Sequence[Any], scope: Any) -> None:
-        """Note whether the counter of a starting loop wraps around, by the loop's bounds."""
+        """Record whether the counter of a starting loop wraps around, given its bounds."""
         if any(map(is_unknown, bounds)) or not scope.certain:
             self.hidden.add(op.index)
             return
@@ -117,61 +117,71 @@ class Seen:
             np.broadcast_to(to_array(bound, type_).reshape(-1), (scope.programs,))
             for bound in bounds
         )
-        beyond = (step <= 0) | (end - 1 > signed_range(bits)[1] - step)
-        for number in np.flatnonzero((first < end) & beyond):
-            if op.index in self.shown:
+        may_overflow = (step <= 0) | (end - 1 > signed_range(bits)[1] - step)
+        for row in np.flatnonzero((first < end) & may_overflow):
+            if op.index in self.visible_wraps:
                 return
-            numbers = (int(first[number]), int(end[number]), int(step[number]))
-            if wraps_around(*numbers, bits):
-                lap = next(counter_ranges(*numbers, bits))
-                after = lap[-1] + numbers[2]
+            loop_bounds = (
+                int(first[row]),
+                int(end[row]),
+                int(step[row]),
+            )
+            if wraps_around(*loop_bounds, bits):
+                counter_range = next(counter_ranges(*loop_bounds, bits))
+                next_count = counter_range[-1] + loop_bounds[2]
                 self.wrapped_ops.add(op.index)
-                self.shown[op.index] = Shown(
-                    op.index, op, "loop", program_at(int(scope.linear[number]), scope.launch.grid),
-                    len(lap) - 1, (), after, wrapped(after, bits),
+                self.visible_wraps[op.index] = VisibleWrap(
+                    op.index, op, "loop", program_at(int(scope.linear[row]), scope.launch.grid),
+                    len(counter_range) - 1, (), next_count, wrapped(next_count, bits),
                 )  # fmt: skip
 
     def _is_irrelevant(self, op: Op, value: Value) -> bool:
-        """Return whether a condition decides nothing relevant."""
+        """Return whether a branch or loop condition does not affect any memory access."""
         if op.name in MEMORY:
             return False
         return isinstance(value.owner, Op) and value.owner.index not in self._deciding
 
-    def _differing(self, number: WrappedNumber, type_: ValueType, purpose: Purpose) -> Array:
-        plain = ideal_numbers(number.actual, type_)
-        differs = np.asarray(number.shadow != plain, np.bool_)
-        if purpose == "index":  # memory does not say whether it holds unsigned integers
+    def _difference_mask(self, number: WrappedNumber, type_: ValueType, purpose: Purpose) -> Array:
+        """Return a mask of the elements whose ideal and actual numbers differ for the purpose."""
+        actual_numbers = ideal_numbers(number.actual, type_)
+        differs = np.asarray(number.shadow != actual_numbers, np.bool_)
+        if purpose == "index":  # stored integers may be unsigned
             bits = type_.element.bits
             low = -(1 << (bits - 1))
             differs &= np.asarray((number.shadow < low) | (number.shadow >= 1 << bits), np.bool_)
         return differs
 
-    def _show(
+    def _record_visible(
         self,
         op: Op,
-        number_: WrappedNumber,
+        wrapped_number: WrappedNumber,
         scope: Any,
         purpose: Purpose,
         position: tuple[int, ...],
     ) -> None:
-        earliest = {op: number for number, op in enumerate(self._wraps)}
-        origin = min(number_.origins, key=lambda op: earliest.get(op, len(earliest)))
-        if origin in self.shown:
+        """Record that a wrap is visible at `op`, unless its origin was recorded before."""
+        wrap_order = {op: number for number, op in enumerate(self._wraps)}
+        origin = min(wrapped_number.origins, key=lambda op: wrap_order.get(op, len(wrap_order)))
+        if origin in self.visible_wraps:
             return
         number, *lane = position
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
         program = int(scope.linear[number])
         ideal, plain = self._numbers(origin, program)
-        self.shown[origin] = Shown(
+        self.visible_wraps[origin] = VisibleWrap(
             origin, op, purpose, program_at(program, scope.launch.grid), int(trips[number]),
             tuple(lane), ideal, plain,
         )  # fmt: skip
 
     def _numbers(self, origin: int, program: int) -> tuple[int, int]:
         """Return the ideal and the actual number of an op that wrapped in a program."""
-        linear, ideal, plain = self._wraps[origin]
-        ideal, plain = np.broadcast_arrays(ideal, plain)
-        places = np.argwhere(ideal != plain)
-        in_program = [p for p in places if ideal.shape[0] == 1 or linear[p[0]] == program]
-        position = tuple(in_program[0] if in_program else places[0])
-        return int(ideal[position]), int(plain[position])
+        linear, ideal, actual_numbers = self._wraps[origin]
+        ideal, actual_numbers = np.broadcast_arrays(ideal, actual_numbers)
+        differing_positions = np.argwhere(ideal != actual_numbers)
+        in_program = [
+            candidate
+            for candidate in differing_positions
+            if ideal.shape[0] == 1 or linear[candidate[0]] == program
+        ]
+        position = tuple(in_program[0] if in_program else differing_positions[0])
+        return int(ideal[position]), int(actual_numbers[position])

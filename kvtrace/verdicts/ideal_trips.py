@@ -1,4 +1,4 @@
-"""Values and loop trips without wrap-around: equal to those of ideal integers."""
+"""Checks that values and loop trip counts are free of integer wrap-around."""
 
 from __future__ import annotations
 
@@ -14,17 +14,22 @@ if TYPE_CHECKING:
 
 
 def are_ideal(bound: BoundCall, values: Iterable[Value]) -> bool:
-    """Return whether no integer that determines the values wraps around, loop counters included."""
-    fed = feeding_values_and_trips(values, bound.call.module)
+    """Return whether no integer op or loop counter that feeds the values may wrap around."""
+    feeders = feeding_values_and_trips(values, bound.call.module)
     arithmetic = bound.summary.arithmetic
-    return not any(made_by.op.index in fed and bound.wraps(made_by) for made_by in arithmetic)
+    return not any(
+        arithmetic_.op.index in feeders and bound.wraps(arithmetic_) for arithmetic_ in arithmetic
+    )
 
 
 def has_ideal_trips(bound: BoundCall, loop: Op) -> bool:
-    """Return whether a loop surely takes the trips of its formula: its bounds do not wrap."""
-    ideal: dict[int, bool] = bound.memo.setdefault(has_ideal_trips, {})
-    if loop.index not in ideal:
-        counters = [made_by for made_by in bound.summary.arithmetic if made_by.op is loop]
+    """Return whether a loop takes the trips of its formula: nothing wraps around.
+
+    Cached by loop.
+    """
+    results: dict[int, bool] = bound.memo.setdefault(has_ideal_trips, {})
+    if loop.index not in results:
+        counters = [arithmetic for arithmetic in bound.summary.arithmetic if arithmetic.op is loop]
         wraps = any(map(bound.wraps, counters))
-        ideal[loop.index] = not wraps and are_ideal(bound, deciding(loop))
-    return ideal[loop.index]
+        results[loop.index] = not wraps and are_ideal(bound, deciding(loop))
+    return results[loop.index]

@@ -27,11 +27,11 @@ _BOUNDS: Final = "out-of-bounds"
 
 
 class Judgment:
-    """The verdicts of one call, in two steps.
+    """The verdicts of one call, in two steps: formulas in the constructor, then one evaluation.
 
-    The constructor judges by formulas. `observers` are then to observe an evaluation of the whole
-    grid for undecided verdicts; there are none if all are decided or the evaluation would cost too
-    much. `verdicts` returns all verdicts.
+    `observers` decide the remaining unknown verdicts while the whole grid is evaluated; the tuple
+    is empty if nothing is left to decide or the evaluation would exceed the budget. `verdicts`
+    returns the verdicts of both steps.
     """
 
     def __init__(
@@ -50,21 +50,24 @@ class Judgment:
         self.bound = BoundCall(call, ids, budget)
         judges = dict.fromkeys(rule.judge for rule in self._rules)
         self._verdicts = [verdict for judge in judges for verdict in judge(self.bound)]
-        self.observers: tuple[Concrete, ...] = self._observers()
+        self.observers: tuple[Concrete, ...] = self._evaluation_observers()
 
-    def _observers(self) -> tuple[Concrete, ...]:
+    def _evaluation_observers(self) -> tuple[Concrete, ...]:
+        """Return observers for undecided verdicts, none if the grid has too many lanes."""
         undecided = [v for v in self._verdicts if v.verdict == "unknown" and v.evaluating]
         if not undecided:
             return ()
-        lanes, most = self.bound.lanes, self.bound.budget.lanes
-        if lanes > most:
-            if most:
+        lanes, lane_budget = self.bound.lanes, self.bound.budget.lanes
+        if lanes > lane_budget:
+            if lane_budget:
                 self._verdicts = [
                     self._too_large(v) if v in undecided else v for v in self._verdicts
                 ]
             return ()
-        makers = dict.fromkeys(rule.concrete for rule in self._rules if rule.concrete is not None)
-        candidates = (make(self.bound, undecided) for make in makers)
+        observer_factories = dict.fromkeys(
+            rule.concrete for rule in self._rules if rule.concrete is not None
+        )
+        candidates = (factory(self.bound, undecided) for factory in observer_factories)
         return tuple(observer for observer in candidates if observer is not None)
 
     def _too_large(self, verdict: Verdict) -> Verdict:
@@ -76,31 +79,35 @@ class Judgment:
         return replace(verdict, reason=reason, message=message)
 
     def verdicts(self, failure: str | None = None) -> list[Verdict]:
-        """Return all verdicts, in the order of ops; `failure`: why the evaluation ended early."""
+        """Return all verdicts by op; `failure` is the reason why the evaluation ended early."""
         verdicts = list(self._verdicts)
         for observer in self.observers:
             verdicts = _with_evaluated(verdicts, observer.verdicts(failure), observer.rules)
         open_ops = {v.op for v in verdicts if v.verdict == "unknown" and v.unless is None}
         verdicts = [v for v in verdicts if v.unless not in open_ops]
-        verdicts = [self._after_overflow(v, verdicts) for v in verdicts]
+        verdicts = [self._with_overflow_cause(v, verdicts) for v in verdicts]
         ids = {rule.id for rule in self._rules}
         selected = (self._with_expression(v) for v in verdicts if v.rule in ids)
         return sorted(selected, key=lambda verdict: verdict.op.index)
 
-    def _after_overflow(self, verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
-        """Return an access's violation with the integer overflow that causes it, if any."""
+    def _with_overflow_cause(self, verdict: Verdict, verdicts: Sequence[Verdict]) -> Verdict:
+        """Return a violation of bounds with its address's overflow as reason; others unchanged."""
         if verdict.verdict != "violation" or verdict.rule not in ("out-of-bounds", "out-of-view"):
             return verdict
-        fed = feeding(verdict.op, self.call.module)
-        for other in verdicts:
-            if other.rule == "overflow" and other.verdict == "violation" and other.op.index in fed:
-                reason = f"{other.expression} wraps around"
+        feeders = feeding(verdict.op, self.call.module)
+        for candidate in verdicts:
+            if (
+                candidate.rule == "overflow"
+                and candidate.verdict == "violation"
+                and candidate.op.index in feeders
+            ):
+                reason = f"{candidate.expression} wraps around"
                 message = f"{verdict.message}, as {reason}"
                 return replace(verdict, reason=reason, message=message)
         return verdict
 
     def _with_expression(self, verdict: Verdict) -> Verdict:
-        """Add the address in the kernel's own names to an unproven verdict on an access."""
+        """Return a verdict on an access with its address as expression, unless it is proven."""
         if verdict.verdict == "proven" or verdict.access is None or verdict.expression is not None:
             return verdict
         summary = self.bound.summary
@@ -113,9 +120,9 @@ class Judgment:
 def _with_evaluated(
     verdicts: Sequence[Verdict], evaluated: Sequence[Verdict], rules: frozenset[str]
 ) -> list[Verdict]:
-    """Replace undecided verdicts of some rules by the verdicts of an evaluation.
+    """Return verdicts in which the evaluation's results replace undecided verdicts of `rules`.
 
-    A verdict that the evaluation leaves open too keeps its first reason, and the new one is added.
+    If the evaluation does not decide a verdict either, its reason is appended to the verdict's own.
     """
     reasons = {v.op.index: v.reason for v in evaluated if v.verdict == "unknown"}
     decided = {v.op.index for v in evaluated if v.verdict != "unknown"}
@@ -124,18 +131,18 @@ def _with_evaluated(
         if not verdict.evaluating or verdict.rule not in rules:
             merged.append(verdict)
         elif verdict.op.index in reasons and verdict.op.index not in decided:
-            merged.append(_still_open(verdict, reasons[verdict.op.index]))
+            merged.append(_with_added_reason(verdict, reasons[verdict.op.index]))
         elif verdict.op.index not in decided:
             merged.append(verdict)
     return merged + [verdict for verdict in evaluated if verdict.verdict != "unknown"]
 
 
-def _still_open(verdict: Verdict, reason: str | None) -> Verdict:
+def _with_added_reason(verdict: Verdict, reason: str | None) -> Verdict:
     if reason is None or verdict.reason is None or reason in verdict.reason:
         return verdict
-    whole = f"{verdict.reason}; evaluated: {reason}"
-    message = verdict.message.replace(verdict.reason, whole)
-    return replace(verdict, reason=whole, message=message, method="evaluated")
+    combined_reason = f"{verdict.reason}; evaluated: {reason}"
+    message = verdict.message.replace(verdict.reason, combined_reason)
+    return replace(verdict, reason=combined_reason, message=message, method="evaluated")
 
 
 def judge(
@@ -154,13 +161,14 @@ def judge(
     selected = {rule.id for rule in chosen_rules(rules)}
     ids = (*selected, _BOUNDS) if call.recorded else tuple(selected)
 
-    def judged(other: Call, rules: Iterable[str]) -> list[Verdict]:
-        return _judge(other, rules, budget)
+    def judged(judged_call: Call, rules: Iterable[str]) -> list[Verdict]:
+        return _judge(judged_call, rules, budget)
 
     return without_zeros(call, judged(call, ids), selected, judged)
 
 
 def _judge(call: Call, rules: Iterable[str], budget: Budget | None) -> list[Verdict]:
+    """Return the verdicts of rules on a call; floats are evaluated only if some stay unknown."""
     judgment = Judgment(call, rules, budget)
     if not judgment.observers:
         return judgment.verdicts()
@@ -169,5 +177,7 @@ def _judge(call: Call, rules: Iterable[str], budget: Budget | None) -> list[Verd
     verdicts = judgment.verdicts(failure)
     if not holds_floats(call) or not any(v.evaluating and v.verdict == "unknown" for v in verdicts):
         return verdicts
-    again = Judgment(call, rules, budget)
-    return again.verdicts(run(call, again.observers, contents="all", lanes=lanes))
+    second_judgment = Judgment(call, rules, budget)
+    return second_judgment.verdicts(
+        run(call, second_judgment.observers, contents="all", lanes=lanes)
+    )

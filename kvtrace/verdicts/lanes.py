@@ -1,4 +1,4 @@
-"""Lanes of an access, traced back to the operands of its address and mask."""
+"""Lanes of an access expressed for the operands of its address and mask."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from kvtrace.symbolic.terms import ZERO, Term, lane
 from kvtrace.symbolic.walk_types import number_of, shape_of
 
 Lanes = tuple[Term, ...] | None
-"""The index along each axis of a value, in terms of the access's lanes; None: not known."""
+"""The index along each axis of a value as terms of the access's lanes; None if unknown."""
 
 
 def own_lanes(value: Value) -> tuple[Term, ...]:
-    """Return a value's own lane symbols, one per axis."""
+    """Return a tuple with the lane symbol of each axis of a value."""
     return tuple(lane(axis, extent) for axis, extent in enumerate(shape_of(value.type)))
 
 
 def lanes_before(op: Op, lanes: Lanes) -> Lanes:
-    """Return the lanes of the operand that an op rearranges, from the lanes of its result."""
+    """Return the indices of a rearranging op's operand, given its result's; None if unknown."""
     if lanes is None:
         return None
     operator = operator_of(op)
@@ -35,17 +35,20 @@ def lanes_before(op: Op, lanes: Lanes) -> Lanes:
             return None
         axes = [int(axis) for axis in order.values]
         return tuple(lanes[axes.index(axis)] for axis in range(len(source)))
-    linear = ZERO
+    linear_index = ZERO
     for extent, index in zip(target, lanes, strict=True):
-        linear = linear * extent + index
+        linear_index = linear_index * extent + index
     return tuple(
-        remainder(quotient(linear, prod(source[axis + 1 :])), extent)
+        remainder(quotient(linear_index, prod(source[axis + 1 :])), extent)
         for axis, extent in enumerate(source)
     )
 
 
 def lanes_of_operand(operand: Value, op: Op, lanes: Lanes) -> Lanes:
-    """Return the lanes of an operand of an elementwise op; None: the op moves elements."""
+    """Return the indices of an elementwise op's operand; None for joins, splits and cats.
+
+    None if the op is a join, split or cat.
+    """
     if operator_of(op) in ("join", "split", "cat"):
         return None
     return lanes if shape_of(operand.type) else ()

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
-_NAMED: Final = 4
-"""Most indices that are listed one by one."""
+_MOST_LISTED: Final = 4
+"""Maximum number of indices that are listed one by one."""
 
 
 @dataclass
 class Places:
-    """The op, programs (linear ids) and lanes that wrote wrong elements."""
+    """The programs and lanes of one op that wrote wrong elements, with byte offsets, by batch."""
 
     op: Op
     block: tuple[int, ...]
@@ -35,7 +35,7 @@ class Places:
     offsets: list[NDArray[np.int64]] = field(default_factory=list)
 
     def at(self, offset: int) -> tuple[int, tuple[int, ...]] | None:
-        """Return the program and the lane that wrote a byte offset last."""
+        """Return the program and lane that last wrote the element at a byte offset, else None."""
         for programs, lanes, offsets in zip(
             reversed(self.programs), reversed(self.lanes), reversed(self.offsets), strict=True
         ):
@@ -47,7 +47,7 @@ class Places:
 
 
 class _Writers(Observer):
-    """An observer that collects the writers of some bytes of tensors that share a storage."""
+    """An observer that records the stores to some byte offsets of tensors that share a storage."""
 
     def __init__(self, arguments: Sequence[int], offsets: NDArray[np.int64]) -> None:
         self._arguments = frozenset(arguments)
@@ -55,7 +55,7 @@ class _Writers(Observer):
         self.places: dict[int, Places] = {}
 
     def access(self, access: Access) -> None:
-        """Note which lanes of a batch of stores write the bytes."""
+        """Record the programs and lanes of a batch of stores that write one of the byte offsets."""
         if access.kind == "load" or access.argument not in self._arguments:
             return
         parts = access.parts
@@ -80,9 +80,9 @@ def writers(
     offsets: NDArray[np.int64],
     programs: NDArray[np.int64] | None,
 ) -> Places | None:
-    """Return where elements at byte offsets of a storage are written, by the op with most of them.
+    """Return the programs and lanes that wrote byte offsets, for the op with most of them.
 
-    None: no op writes them, or the writers are not known.
+    Returns None if no known store writes there.
     """
     observer = _Writers(arguments, offsets)
     try:
@@ -103,7 +103,7 @@ def writers(
 
 
 def pattern(call: Call, places: Places, all_programs: int) -> str:
-    """Return a description of the programs, warps and lanes that the places have in common."""
+    """Return a phrase for the programs, warps and lanes of wrong elements ("all lanes")."""
     programs = np.unique(np.concatenate(places.programs))
     lanes = np.unique(np.concatenate(places.lanes))
     phrases = [_programs_text(call, programs, all_programs)]
@@ -114,32 +114,32 @@ def pattern(call: Call, places: Places, all_programs: int) -> str:
 def _programs_text(call: Call, programs: NDArray[np.int64], count: int) -> str:
     if len(programs) == count:
         return "all programs" if count > 1 else "the one program"
-    index = np.array([program_at(int(program), call.grid) for program in programs])
+    program_indices = np.array([program_at(int(program), call.grid) for program in programs])
     for axis, extent in enumerate(call.grid):
-        along = np.unique(index[:, axis])
-        if extent > 1 and len(along) == 1 and along[0] == extent - 1:
+        indices_on_axis = np.unique(program_indices[:, axis])
+        if extent > 1 and len(indices_on_axis) == 1 and indices_on_axis[0] == extent - 1:
             return f"{_count(len(programs), 'program')}, the last along axis {axis}"
-    named = ", ".join(str(tuple(map(int, program))) for program in index[:_NAMED])
-    more = "" if len(programs) <= _NAMED else " …"
-    return f"{_count(len(programs), 'program')} of {count:,}: {named}{more}"
+    listed = ", ".join(str(tuple(map(int, program))) for program in program_indices[:_MOST_LISTED])
+    more = "" if len(programs) <= _MOST_LISTED else " …"
+    return f"{_count(len(programs), 'program')} of {count:,}: {listed}{more}"
 
 
 def _warps_text(call: Call, places: Places, lanes: NDArray[np.int64]) -> str:
-    """Return a phrase if all lanes are of one warp in the compiled code, else ""."""
+    """Return "warp N alone" if all lanes are in one warp of the compiled code, else ""."""
     layout = call.layouts.get(places.op.index)
     if layout is None or not places.block:
         return ""
     if int(np.prod(layout.warps)) < 2:
         return ""
-    warps = _warp_of_lanes(layout, places.block)
-    if warps is None:
+    warp_by_lane = _warp_of_lanes(layout, places.block)
+    if warp_by_lane is None:
         return ""
-    distinct = np.unique(warps.reshape(-1)[lanes])
-    return f"warp {int(distinct[0])} alone" if len(distinct) == 1 else ""
+    distinct_warps = np.unique(warp_by_lane.reshape(-1)[lanes])
+    return f"warp {int(distinct_warps[0])} alone" if len(distinct_warps) == 1 else ""
 
 
 def _warp_of_lanes(layout: BlockedLayout, block: Sequence[int]) -> NDArray[np.int64] | None:
-    """Return each lane's warp; warps are counted along the layout's fastest axis first."""
+    """Return the warp of each lane of a block; None if the layout has another rank."""
     if len(layout.per_thread) != len(block):
         return None
     warp: NDArray[np.int64] = np.zeros(tuple(block), np.int64)
@@ -147,41 +147,42 @@ def _warp_of_lanes(layout: BlockedLayout, block: Sequence[int]) -> NDArray[np.in
         shape = [1] * len(block)
         shape[axis] = block[axis]
         elements_per_warp = layout.per_thread[axis] * layout.threads[axis]
-        along = np.arange(block[axis]) // elements_per_warp % layout.warps[axis]
-        warp = warp * layout.warps[axis] + along.reshape(shape)
+        warp_on_axis = np.arange(block[axis]) // elements_per_warp % layout.warps[axis]
+        warp = warp * layout.warps[axis] + warp_on_axis.reshape(shape)
     return warp
 
 
 def _lanes_text(block: tuple[int, ...], lanes: NDArray[np.int64]) -> str:
+    """Return a phrase for lanes of a block: all, whole rows or columns, or a count."""
     total = int(np.prod(block)) if block else 1
     if total == 1:
         return ""
     if len(lanes) == total:
         return "all lanes"
-    index = np.unravel_index(lanes, block)
+    lane_indices = np.unravel_index(lanes, block)
     for axis, extent in enumerate(block):
-        along = np.unique(index[axis])
-        whole = len(lanes) == len(along) * total // extent
-        if whole and len(along) < extent:
-            word = ("row" if axis == 0 else "column") if len(block) == 2 else "lane"
+        indices_on_axis = np.unique(lane_indices[axis])
+        covers_slices = len(lanes) == len(indices_on_axis) * total // extent
+        if covers_slices and len(indices_on_axis) < extent:
+            slice_name = ("row" if axis == 0 else "column") if len(block) == 2 else "lane"
             return (
-                f"whole {word}s {_ranges_text(along)}"
+                f"whole {slice_name}s {_ranges_text(indices_on_axis)}"
                 if len(block) > 1
-                else f"lanes {_ranges_text(along)}"
+                else f"lanes {_ranges_text(indices_on_axis)}"
             )
     return f"{_count(len(lanes), 'lane')} of {total:,}"
 
 
 def _ranges_text(numbers: NDArray[np.int64]) -> str:
-    """Return numbers as text: a range, a range in steps, or the first ones."""
+    """Return sorted numbers as text: a range with its step, or the first few."""
     if len(numbers) == 1:
         return str(int(numbers[0]))
     steps = np.unique(np.diff(numbers))
     if len(steps) == 1:
-        by = "" if steps[0] == 1 else f" in steps of {int(steps[0])}"
-        return f"{int(numbers[0])} to {int(numbers[-1])}{by}"
-    more = "" if len(numbers) <= _NAMED else " …"
-    return ", ".join(str(int(number)) for number in numbers[:_NAMED]) + more
+        step_text = "" if steps[0] == 1 else f" in steps of {int(steps[0])}"
+        return f"{int(numbers[0])} to {int(numbers[-1])}{step_text}"
+    more = "" if len(numbers) <= _MOST_LISTED else " …"
+    return ", ".join(str(int(number)) for number in numbers[:_MOST_LISTED]) + more
 
 
 def _count(number: int, word: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs of a call, or of one witness, in the evaluator, with or without recorded contents.
+"""Evaluations of a call or of single programs, with or without recorded contents.
 
 Storages are never written: programs' stores go to copies, or nowhere.
 """
@@ -33,22 +33,22 @@ class TooManyLanes(KvtraceError):
     slug = "too-many-lanes"
 
 
-_LEAST_LANES: Final = 256
-"""Lanes that a smaller batch counts as, since it takes as long."""
+_MIN_BATCH_LANES: Final = 256
+"""Lanes that any smaller batch is counted as, because it takes as long to evaluate."""
 
 
 class Limit(Observer):
-    """An observer that ends an evaluation after `most` lanes of memory accesses."""
+    """An observer that raises TooManyLanes after `most` lanes of memory accesses."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._lanes = 0
 
     def access(self, access: Access) -> None:
-        """Count the lanes of a batch."""
-        self._lanes += max(access.lanes, _LEAST_LANES)
+        """Add the lanes of a batch of accesses; raise TooManyLanes if they exceed the limit."""
+        self._lanes += max(access.lanes, _MIN_BATCH_LANES)
         if self._lanes > self._most:
-            raise TooManyLanes(f"its evaluation takes more than {self._most:,} lanes")
+            raise TooManyLanes(f"evaluating the call takes more than {self._most:,} lanes")
 
 
 def run(
@@ -61,7 +61,7 @@ def run(
     instrument: Instrument | None = None,
     one_by_one: bool = False,
 ) -> str | None:
-    """Evaluate a call for observers; return the reason if the end was not reached.
+    """Evaluate a call for observers; return the reason if it ended early, else None.
 
     Args:
         call: the call, with its module and arguments, whose storages are not written.
@@ -74,16 +74,16 @@ def run(
         one_by_one: whether one program runs after the other, not as many as fit at once.
 
     """
-    watching = observers if lanes is None else (*observers, Limit(lanes))
-    chosen = None if programs is None else np.array(sorted(set(programs)), np.int64)
+    all_observers = observers if lanes is None else (*observers, Limit(lanes))
+    sorted_programs = None if programs is None else np.array(sorted(set(programs)), np.int64)
     try:
         evaluate(
             call.module,
-            untouched(call.arguments, contents),
+            read_only_arguments(call.arguments, contents),
             call.grid,
-            observers=watching,
+            observers=all_observers,
             kernel=call.kernel,
-            programs=chosen,
+            programs=sorted_programs,
             instrument=instrument,
             chunk_bytes=0 if one_by_one else None,
             most_steps=MOST_STEPS,
@@ -96,7 +96,7 @@ def run(
 
 
 def holds_floats(call: Call) -> bool:
-    """Return whether contents other than integers were recorded of a call's tensors."""
+    """Return whether contents of a tensor of floats (or Booleans) were recorded."""
     return any(
         isinstance(argument, TensorArgument)
         and argument.storage.data is not None
@@ -105,8 +105,10 @@ def holds_floats(call: Call) -> bool:
     )
 
 
-def untouched(arguments: Sequence[Argument], contents: str = "all") -> tuple[Argument, ...]:
-    """Return arguments whose contents are read-only, and hidden unless `contents` names them."""
+def read_only_arguments(
+    arguments: Sequence[Argument], contents: str = "all"
+) -> tuple[Argument, ...]:
+    """Return read-only copies of arguments, without contents that `contents` does not name."""
     tensors = [argument for argument in arguments if isinstance(argument, TensorArgument)]
     visible = {
         id(tensor.storage)
@@ -139,6 +141,6 @@ def linear_program(program: tuple[int, int, int], grid: tuple[int, int, int]) ->
 
 
 def program_at(linear: int, grid: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Return a program's index along each axis from its linear id (x fastest)."""
+    """Return the index along x, y and z of a program with a linear id (x fastest)."""
     x, y, _ = grid
     return int(linear) % x, int(linear) // x % y, int(linear) // (x * y)

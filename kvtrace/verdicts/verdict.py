@@ -16,7 +16,7 @@ from kvtrace.metrics.stacks import StackRows
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
-#: The rule that reports a call that no rule can judge.
+#: The rule whose row reports a call that cannot be judged.
 _ACCESSES: Final = "out-of-bounds"
 
 Answer = Literal["violation", "proven", "unknown"]
@@ -26,7 +26,7 @@ Program = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """One rule's answer for one op of one call.
+    """The result of one rule for one op of one call.
 
     `method`: how the answer was found (interval, affine, solver or evaluated). `reason` says why it
     is unknown; `assumption` is a condition on a tensor's contents under which the op is safe. A
@@ -66,7 +66,7 @@ class Verdict:
 def row_of(
     verdict: Verdict, call: Call, stacks: StackRows, severity: Severity = "error"
 ) -> dict[str, Any]:
-    """Return the row of `findings` of a verdict.
+    """Return a verdict as a row of the table `findings`.
 
     Args:
         verdict: the verdict on one op of the call.
@@ -78,7 +78,7 @@ def row_of(
     frames = source_stack(verdict.op)
     x, y, z = verdict.program or (None, None, None)
     other_x, other_y, other_z = verdict.other_program or (None, None, None)
-    other = verdict.other_op
+    other_op = verdict.other_op
     row = {
         "call_id": call.call_id,
         "op_index": verdict.op.index,
@@ -104,8 +104,8 @@ def row_of(
         "other_program_x": other_x,
         "other_program_y": other_y,
         "other_program_z": other_z,
-        "other_op_index": None if other is None else other.index,
-        "other_stack_id": None if other is None else stacks.add(source_stack(other)),
+        "other_op_index": None if other_op is None else other_op.index,
+        "other_stack_id": None if other_op is None else stacks.add(source_stack(other_op)),
         "nearest": verdict.nearest,
         "assumption": verdict.assumption,
     }
@@ -113,26 +113,26 @@ def row_of(
 
 
 def _in_loop(op: Op) -> bool:
-    """Return whether an op is in a loop; elsewhere a witness's iteration means nothing."""
+    """Return whether an op is in a loop of the kernel."""
     return any(parent.name in LOOPS for parent in enclosing_ops(op))
 
 
 def _identity(call: Call, row: dict[str, Any], frames: Sequence[Frame]) -> str:
-    """Return a hash of a finding, the same for the same defect of the same call in another run."""
+    """Return a hash of a finding that is the same in another run of the same program."""
     shapes = [
         (a.name, getattr(a, "shape", None), getattr(a, "strides", None), getattr(a, "value", None))
         for a in call.arguments
     ]
-    places = [(f.file, f.line, f.column) for f in frames]
-    fields = tuple(row[key] for key in ("rule", "verdict", "op_index", "arg", "other_op_index"))
-    identity = (call.kernel, call.grid, fields, places, shapes)
+    source_locations = [(f.file, f.line, f.column) for f in frames]
+    columns = tuple(row[key] for key in ("rule", "verdict", "op_index", "arg", "other_op_index"))
+    identity = (call.kernel, call.grid, columns, source_locations, shapes)
     return hashlib.sha256(json.dumps(identity, default=str).encode()).hexdigest()[:32]
 
 
 def unjudged_row(call_id: int, kernel: str, reason: str, rules: Sequence[str]) -> dict[str, Any]:
-    """Return the row of `findings` of a call that no rule could judge, as the first of `rules`."""
+    """Return the row of `findings` of a call that no rule could judge, under one of `rules`."""
     rule = _ACCESSES if _ACCESSES in rules else rules[0]
-    what = "the accesses" if rule == _ACCESSES else f"the rule {rule}"
+    subject = "the accesses" if rule == _ACCESSES else f"the rule {rule}"
     return {
         "finding_id": f"unready-{call_id}",
         "call_id": call_id,
@@ -140,5 +140,5 @@ def unjudged_row(call_id: int, kernel: str, reason: str, rules: Sequence[str]) -
         "verdict": "unknown",
         "severity": "note",
         "reason": reason,
-        "message": f"{what} of {kernel} could not be decided: {reason}",
+        "message": f"{subject} of {kernel} could not be decided: {reason}",
     }

@@ -1,10 +1,10 @@
-"""Uses of a kernel's integers in which their width shows: the questions of the rule overflow.
+"""Uses of integers at which their width matters: the claims to prove for the rule overflow.
 
 Sums, products, left shifts and bitwise ops are the same modulo 2^n whether or not their operands
 have wrapped around. A wrap shows only where a value is extended, divided, compared or ordered, or
 is a pointer's offset; it matters only if that decides an address, a mask, a branch or a loop's end.
-So these uses are found once per module, backwards from each memory access, with each value in the
-lanes of the access. If no formula says what a value is, its uses are unknown: then all of its
+These uses are found once per module, backward from each memory access, with each value in the
+lanes of the access. If a value has no formula, its uses are unknown, and all of its
 sources must fit their widths.
 
 Example: in `load(x + (a * b - c))` with 32-bit integers only the offset `a * b - c` is a use, where
@@ -57,7 +57,7 @@ from kvtrace.verdicts.feeding import feeding_values
 from kvtrace.verdicts.lanes import Lanes, lanes_before, lanes_of_operand, own_lanes
 
 _UNSIGNED: Final = named(lambda row: row.reading in ("unsigned", "mixing"))
-_SHOWING: Final = _UNSIGNED | named(lambda row: row.reading == "signed")
+_WIDTH_SENSITIVE: Final = _UNSIGNED | named(lambda row: row.reading == "signed")
 """Ops whose result differs if an operand has wrapped around."""
 #: Ops of a reduction that returns one of its elements unchanged.
 _SELECTING: Final = computing("compare", "where", "&", "|", "^", "constant")
@@ -65,7 +65,7 @@ _SELECTING: Final = computing("compare", "where", "&", "|", "^", "constant")
 _MODULAR_COMBINING: Final = MODULAR & computing("+", "*", "&", "|", "^")
 _REDUCING: Final = named(lambda row: row.kind is Kind.REDUCTION)
 #: Ops that make descriptors and block pointers, whose numbers are scalars.
-_BLOCKS: Final = named(
+_MAKES_DESCRIPTOR: Final = named(
     lambda row: row.kind is Kind.ADDRESS and row.has("pointer") and row.operator != "+"
 )
 
@@ -93,24 +93,28 @@ class Use:
 
 @once_per_module
 def uses(module: Module) -> tuple[Use, ...]:
-    """Return the uses that decide memory accesses of the kernel itself."""
+    """Return the uses of integers that affect memory accesses outside of called functions."""
     return tuple(_UseSearch(summarize(module)).all())
 
 
 class _UseSearch:
+    """The search for uses, backward from each memory access of a kernel."""
+
     def __init__(self, summary: Summary) -> None:
         self._summary = summary
         self._values = summary.values
         self._places = summary.places
         self._accesses = summary.accesses
-        of_kernel = [arithmetic for arithmetic in summary.arithmetic if not arithmetic.calls]
+        kernel_arithmetic = [
+            arithmetic for arithmetic in summary.arithmetic if not arithmetic.calls
+        ]
         self._arithmetic = {
             arithmetic.op.index: arithmetic
-            for arithmetic in of_kernel
+            for arithmetic in kernel_arithmetic
             if counter_of(arithmetic.op) is None
         }
         self._counters: dict[int, list[Arithmetic]] = defaultdict(list)
-        for arithmetic in of_kernel:
+        for arithmetic in kernel_arithmetic:
             if counter_of(arithmetic.op) is not None:
                 self._counters[arithmetic.op.index].append(arithmetic)
         self._main = summary.module.main.op
@@ -120,7 +124,7 @@ class _UseSearch:
         self._sources: dict[int, Arithmetic | None] = {}
 
     def all(self) -> Iterator[Use]:
-        """Yield the uses found backwards from all accesses."""
+        """Yield the uses found backward from all accesses, each once."""
         ops = self._summary.module.ops
         if not self._summary.arithmetic and not any(op.name in UNSIGNED for op in ops):
             return
@@ -143,21 +147,21 @@ class _UseSearch:
         yield from self._uses.values()
 
     def _trace_execution(self, op: Op) -> None:
-        """Trace the values that decide whether an op runs."""
+        """Trace backward the conditions of branches, jumps and loops under which an op runs."""
         block = op.block
         for parent in enclosing_ops(op):
             if parent is self._main:
-                for before in () if block is None else leading_to(block):
-                    self._trace_decisions(before.ops[-1], "branch")
+                for predecessor in () if block is None else leading_to(block):
+                    self._trace_decisions(predecessor.ops[-1], "branch")
             else:
                 self._trace_decisions(parent, "loop" if parent.name in LOOPS else "branch")
             block = parent.block
 
     def _trace_decisions(self, op: Op, purpose: Purpose) -> None:
-        """Trace the values that decide which way an op takes."""
+        """Trace the operands that select the path of a branch, jump or loop."""
         for value in deciding(op):
-            truth = integer_bits(value.type) == 1  # a loop's trips are counted by comparing
-            self._trace(value, (), purpose, by=None if truth else op)
+            is_condition = integer_bits(value.type) == 1  # a loop's trips are counted by comparing
+            self._trace(value, (), purpose, by=None if is_condition else op)
         counter = counter_of(op)
         if counter is not None:
             for arithmetic in self._counters[op.index]:
@@ -197,7 +201,7 @@ class _UseSearch:
                 self._trace_result(value, value.owner, lanes, purpose)
 
     def _is_untracked(self, value: Value) -> bool:
-        """Return whether no formula says what a value is."""
+        """Return whether a value has no formula in terms of tracked symbols."""
         formula = self._values.get(value.id)
         owner = value.owner
         if isinstance(owner, Op):
@@ -213,27 +217,29 @@ class _UseSearch:
             maker = owner.region.owner if isinstance(owner, Block) else owner
             is_bare = len(unknown) == 1 and formula == next(iter(unknown)).term
             return is_bare or any(
-                maker is not None and _maker(symbol) == maker.index for symbol in unknown
+                maker is not None and _untracked_op(symbol) == maker.index for symbol in unknown
             )
         return not isinstance(formula, Condition | BlockPointer) or isinstance(formula, Opaque)
 
     def _trace_strictly(self, value: Value, op: Op, purpose: Purpose) -> None:
-        """Trace all operands and inner ops of an op, and require of each that it fits."""
+        """Trace the operands and inner ops of an untracked op; every result has to fit."""
         if op.name in READING or op.name in GIVEN:
             return
         arithmetic = self._arithmetic.get(op.index)
         if arithmetic is not None:
             self._require_fit(op, arithmetic, value, purpose)
         if op.name in CALLS:
-            self._require_called(op, value, purpose)
+            self._require_callee_fits(op, value, purpose)
         if op.name in LOOPS or op.name in BRANCHES:
-            self._trace_passed(value, op, None, purpose, strictly=True)
+            self._trace_forwarded(value, op, None, purpose, strictly=True)
             return
-        if op.name in _SHOWING:  # operands that are right here are right for all that follows
+        if (
+            op.name in _WIDTH_SENSITIVE
+        ):  # operands that are right here are right for all that follows
             for operand in op.operands:
                 self._trace(operand, None, purpose, by=op, signed=op.name not in _UNSIGNED)
             return
-        selected = _selected(op, value.position)
+        selected = _selected_operands(op, value.position)
         if selected is not None:
             for operand in selected:
                 self._trace(operand, None, purpose, by=op)
@@ -244,8 +250,8 @@ class _UseSearch:
             for operand in inner.operands if inner is not op else ():
                 self._trace(operand, None, purpose, by=inner, strictly=True)
 
-    def _require_called(self, op: Op, value: Value, purpose: Purpose) -> None:
-        """Require of all arithmetic in a called function that it fits."""
+    def _require_callee_fits(self, op: Op, value: Value, purpose: Purpose) -> None:
+        """Require that all integer ops in a called function stay within their widths."""
         for arithmetic in self._summary.arithmetic:
             if op in arithmetic.calls:
                 self._require_fit(op, arithmetic, value, purpose, place=arithmetic)
@@ -259,12 +265,14 @@ class _UseSearch:
         *,
         place: Place | None = None,
     ) -> None:
-        right = arithmetic.stays_in_width
-        self._note(
-            by, arithmetic, value, arithmetic.result, (right, right), purpose, None, place=place
+        """Record the claim that an integer op stays within its width."""
+        fits = arithmetic.stays_in_width
+        self._add_use(
+            by, arithmetic, value, arithmetic.result, (fits, fits), purpose, None, place=place
         )
 
     def _trace_result(self, value: Value, op: Op, lanes: Lanes, purpose: Purpose) -> None:
+        """Trace the operands of an op according to how its result depends on their widths."""
         name, operator = op.name, operator_of(op)
         if name in SPREADING:
             for operand in op.operands:
@@ -286,20 +294,20 @@ class _UseSearch:
             self._trace(op.operand("pointer"), lanes, purpose)
             self._trace(op.operand("offset"), lanes, purpose, by=op)
         elif name in LOOPS or name in BRANCHES:
-            self._trace_passed(value, op, lanes, purpose)
-        elif name in _BLOCKS:
+            self._trace_forwarded(value, op, lanes, purpose)
+        elif name in _MAKES_DESCRIPTOR:
             for operand in op.operands:
                 self._trace(operand, (), purpose, by=op)
-        elif name in COMBINING and _combining(op) in _MODULAR_COMBINING:
+        elif name in COMBINING and _combining_op_name(op) in _MODULAR_COMBINING:
             for operand in op.operands:
                 self._trace(operand, None, purpose)
         elif name not in READING and name not in GIVEN:
             self._trace_strictly(value, op, purpose)
 
-    def _trace_passed(
+    def _trace_forwarded(
         self, value: Value, op: Op, lanes: Lanes, purpose: Purpose, *, strictly: bool = False
     ) -> None:
-        """Trace the values that branches and loops pass on, and those that decide between them."""
+        """Trace values that a branch or loop forwards, and the operands that select its path."""
         by = op if strictly else None
 
         def look(operand: Value) -> None:
@@ -333,6 +341,7 @@ class _UseSearch:
     # -- uses ------------------------------------------------------------------------------------
 
     def _use(self, op: Op, value: Value, lanes: Lanes, purpose: Purpose, *, signed: bool) -> None:
+        """Add the claim that a value fits its width where `op` reads it as (un)signed."""
         source = self._source(value)
         term = self._term(value, lanes)
         bits = integer_bits(value.type)
@@ -347,11 +356,11 @@ class _UseSearch:
             high = (1 << bits) - 1
         if source is None or (low <= term.low and term.high <= high):
             return
-        right = conjunction((at_least(term, low), at_least(high - term)))
-        self._note(op, source, value, term, (right, right), purpose, lanes)
+        fits = conjunction((at_least(term, low), at_least(high - term)))
+        self._add_use(op, source, value, term, (fits, fits), purpose, lanes)
 
     def _difference(self, value: Value) -> Arithmetic | None:
-        """Return the difference from which an unsigned integer comes: it may be negative."""
+        """Return the subtraction behind an unsigned integer, which may be negative, else None."""
         for op in modular_ops(value, self._summary.module):
             result = self._values.get(op.results[0].id)
             place = None if op.block is None else self._places.get(op.block)
@@ -362,42 +371,42 @@ class _UseSearch:
         return None
 
     def _require_comparison(self, op: Op, lanes: Lanes, purpose: Purpose) -> None:
-        """Require of a comparison that it gives the same as with ideal numbers."""
+        """Add the claim that a comparison gives the same result as with ideal numbers."""
         left, right = op.operand("left"), op.operand("right")
         for operand in (left, right):
             self._trace(operand, lanes if shape_of(operand.type) else (), purpose)
-        first, second = self._term(left, lanes), self._term(right, lanes)
+        left_term, right_term = self._term(left, lanes), self._term(right, lanes)
         bits = integer_bits(left.type)
         predicate = number_of(op, "predicate")
-        if first is None or second is None or bits is None or bits == 1:
+        if left_term is None or right_term is None or bits is None or bits == 1:
             return
         if predicate >= FIRST_UNSIGNED:
             for operand in (left, right):
-                by_operand = lanes if shape_of(operand.type) else ()
-                self._use(op, operand, by_operand, purpose, signed=False)
+                operand_lanes = lanes if shape_of(operand.type) else ()
+                self._use(op, operand, operand_lanes, purpose, signed=False)
             return
-        wrapped_ones = [wrapped(term, bits, signed=True) for term in (first, second)]
-        if wrapped_ones == [first, second]:
+        wrapped_terms = [wrapped(term, bits, signed=True) for term in (left_term, right_term)]
+        if wrapped_terms == [left_term, right_term]:
             return
-        ideal = comparison(first, second, predicate, bits)
-        actual = comparison(wrapped_ones[0], wrapped_ones[1], predicate, bits)
-        if ideal is None or actual is None:
+        ideal_condition = comparison(left_term, right_term, predicate, bits)
+        actual_condition = comparison(wrapped_terms[0], wrapped_terms[1], predicate, bits)
+        if ideal_condition is None or actual_condition is None:
             return
-        agrees = (ideal & actual) | (~ideal & ~actual)
-        value, other, term = (left, right, first)
-        if wrapped_ones[0] == first:
-            value, other, term = (right, left, second)
-        source = self._source(value) or self._source(other)
+        agrees = (ideal_condition & actual_condition) | (~ideal_condition & ~actual_condition)
+        value, other_operand, term = (left, right, left_term)
+        if wrapped_terms[0] == left_term:
+            value, other_operand, term = (right, left, right_term)
+        source = self._source(value) or self._source(other_operand)
         if source is not None:
             low, high = signed_range(bits)
             fits = conjunction(
-                part
-                for term_ in (first, second)
-                for part in (at_least(term_, low), at_least(high - term_))
+                bound_condition
+                for term_ in (left_term, right_term)
+                for bound_condition in (at_least(term_, low), at_least(high - term_))
             )
-            self._note(op, source, value, term, (fits, agrees), purpose, lanes)
+            self._add_use(op, source, value, term, (fits, agrees), purpose, lanes)
 
-    def _note(
+    def _add_use(
         self,
         op: Op,
         source: Arithmetic,
@@ -409,21 +418,22 @@ class _UseSearch:
         *,
         place: Place | None = None,
     ) -> None:
+        """Add a use with two claims (`fits` and `right`), unless it is trivial or known already."""
         fits, right = claims
         if right is TRUE:
             return
-        exact = purpose in ("address", "index") and lanes is not None
+        exact_lanes = purpose in ("address", "index") and lanes is not None
         if place is None and op.block is not None:
             place = self._places.get(op.block)
-        key = (source.op.index, right, id(self._access), exact, id(place))
+        key = (source.op.index, right, id(self._access), exact_lanes, id(place))
         if key not in self._uses:
             access = self._access
             self._uses[key] = Use(
-                access, place or access, source, value, term, fits, right, purpose, exact
+                access, place or access, source, value, term, fits, right, purpose, exact_lanes
             )
 
     def _term(self, value: Value, lanes: Lanes) -> Term | None:
-        """Return an integer in terms of the lanes of the access."""
+        """Return an integer's formula in the access's lanes, None for other values."""
         formula = self._values.get(value.id)
         if not isinstance(formula, Term) or lanes is None:
             return formula if isinstance(formula, Term) else None
@@ -434,28 +444,31 @@ class _UseSearch:
         return Substitution(replacements)(formula) if replacements else formula
 
     def _source(self, value: Value) -> Arithmetic | None:
-        """Return the arithmetic that makes a value, traced through ops that only move values."""
+        """Return the nearest integer op from which a value comes, None if there is none; cached."""
         if value.id not in self._sources:
-            self._sources[value.id] = self._nearest(value)
+            self._sources[value.id] = self._nearest_arithmetic(value)
         return self._sources[value.id]
 
-    def _nearest(self, value: Value) -> Arithmetic | None:
-        pending, ids = [value], {value.id}
+    def _nearest_arithmetic(self, value: Value) -> Arithmetic | None:
+        """Return the first integer op on the way back from a value, else any that feeds it."""
+        pending, visited_ids = [value], {value.id}
         while pending:
             current = pending.pop(0)
             op = current.owner
             if isinstance(op, Op) and op.index in self._arithmetic:
                 return self._arithmetic[op.index]
             for operand in self._flow.sources(current):
-                if operand.id not in ids:
-                    ids.add(operand.id)
+                if operand.id not in visited_ids:
+                    visited_ids.add(operand.id)
                     pending.append(operand)
-        fed = feeding_values((value,), self._summary.module)
-        return next((self._arithmetic[op] for op in sorted(fed) if op in self._arithmetic), None)
+        feeders = feeding_values((value,), self._summary.module)
+        return next(
+            (self._arithmetic[op] for op in sorted(feeders) if op in self._arithmetic), None
+        )
 
 
-def _maker(symbol: Symbol) -> int | None:
-    """Return the index of the op that made a symbol for an untracked value, else None."""
+def _untracked_op(symbol: Symbol) -> int | None:
+    """Return the index of the op for whose untracked result a symbol stands, else None."""
     key = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
     index = key[0] if isinstance(key, tuple) else key
     return index if isinstance(index, int) else None
@@ -465,7 +478,7 @@ def _is_float(value: Value) -> bool:
     return isinstance(element_of(value.type), FloatType)
 
 
-def _selected(op: Op, position: int) -> list[Value] | None:
+def _selected_operands(op: Op, position: int) -> list[Value] | None:
     """Return the operands of which a reduction's result is an element; None: it is computed.
 
     An argmax returns one of the indices in its operand. The floats that it compares select the
@@ -474,11 +487,11 @@ def _selected(op: Op, position: int) -> list[Value] | None:
     if op.name not in _REDUCING:
         return None
     block = op.regions[0].blocks[0]
-    *inner, end = block.ops
+    *inner, yield_op = block.ops
     if any(op_.name not in _SELECTING for op_ in inner):
         return None
     positions = (position, position + len(op.operands))
-    pending = [end.group("passed")[position]]
+    pending = [yield_op.group("passed")[position]]
     while pending:
         value = pending.pop()
         if isinstance(value.owner, Block):
@@ -490,12 +503,12 @@ def _selected(op: Op, position: int) -> list[Value] | None:
             return None
     return [
         value
-        for number, value in enumerate(op.operands)
-        if number == position or integer_bits(value.type) is not None
+        for operand_position, value in enumerate(op.operands)
+        if operand_position == position or integer_bits(value.type) is not None
     ]
 
 
-def _combining(op: Op) -> str:
-    """Return the name of the one op that combines two elements, "" if there are more."""
+def _combining_op_name(op: Op) -> str:
+    """Return the name of the single op in a reduction's body, or "" if the body has several."""
     block = op.regions[0].blocks[0]
     return block.ops[0].name if len(block.ops) == 2 and len(op.operands) == 1 else ""

@@ -274,7 +274,7 @@ def test_commands_work_on_a_copy_with_everything_redacted(captured, kvtrace, tmp
         code, _, err = kvtrace(*command)
         assert (code in (0, 1), "failed on" in err) == (True, False), (command, err)
     code, out, _ = kvtrace("sanitize", "copy")
-    assert "the trace does not hold the value of the argument" in out
+    assert "the trace does not have the value of the argument" in out
     content = everything(tmp_path / "copy") + (tmp_path / "report.html").read_bytes()
     assert [word for word in WORDS.values() if word.encode() in content] == []
 

@@ -43,7 +43,7 @@ def dot_of(text):
         ("i8", "ieee", "i8"),
     ],
 )
-def test_factors_have_the_type_that_decides_the_speed(stored, precision, expected):
+def test_the_type_of_a_dots_factors_determines_its_peak_rate(stored, precision, expected):
     result = "*i32" if stored == "i8" else "*fp32"
     signature = {"a": f"*{stored}", "b": f"*{stored}", "c": result, "PRECISION": "constexpr"}
     assert factor_type(dot_of(compile_generic(product, signature, {"PRECISION": precision}))) == (

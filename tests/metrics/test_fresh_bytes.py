@@ -28,7 +28,7 @@ def test_fresh_bytes_are_unknown_after_a_union_with_too_many_ranges():
     assert fresh_bytes([scattered]) == [30]
 
 
-def test_two_masked_loads_of_one_tensor_and_a_store(tmp_path):
+def test_two_masked_loads_of_one_tensor_and_a_store_are_counted(tmp_path):
     """100 of 128 lanes: 800 bytes are read and 400 written, whatever the arguments share."""
     source = torch.ones(256)
     with kvtrace.capture(tmp_path):

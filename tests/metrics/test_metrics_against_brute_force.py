@@ -90,7 +90,7 @@ def test_bytes_of_several_masked_ops_on_shared_storages(data):
     assert_fresh(ops, brute, memory.masked_copies, arguments)
 
 
-def test_what_one_pointer_reads_from_two_tensors_is_summed():
+def test_bytes_that_one_pointer_reads_from_two_tensors_are_summed():
     x = torch.ones(384)
     ops, accesses, notes, _ = observed(
         language.one_of_two, (6,),

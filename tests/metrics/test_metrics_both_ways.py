@@ -123,7 +123,7 @@ def test_an_access_that_comes_again_in_other_trips_is_described_with_the_first(d
 
 @settings(max_examples=50, deadline=None)
 @given(st.data())
-def test_formulas_among_arrays_are_taken_as_arrays(data):
+def test_formulas_mixed_with_arrays_are_counted_on_arrays(data):
     first = data.draw(formulas())
     second = data.draw(formulas(block=first.block))
     footprint = Footprint(4)

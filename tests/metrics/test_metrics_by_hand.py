@@ -109,7 +109,7 @@ def test_a_row_that_all_programs_read_is_reused():
     assert (store_row["first"], store_row["last"], store_row["active"]) == (0, 25596, 6400)
 
 
-def test_a_gather_counts_what_recorded_indices_say():
+def test_a_gather_is_counted_from_its_recorded_indices():
     index = torch.tensor([0, 0, 8, 16] * 16)  # 64 lanes in three sectors
     x, out = torch.ones(32), torch.empty(64)
     ops, *_ = observed(gather, (2,), {"index": index, "x": x, "out": out}, {"BLOCK": 32})
@@ -117,7 +117,7 @@ def test_a_gather_counts_what_recorded_indices_say():
     assert figures(gathered) == (256, 12, 6)  # three floats; two groups of three sectors
 
 
-def test_a_gather_without_its_indices_has_no_figures_and_makes_none_up():
+def test_a_gather_without_recorded_indices_has_null_figures():
     index = torch.zeros(64, dtype=torch.int64)
     x, out = torch.ones(32), torch.empty(64)
     ops, accesses, notes, _ = observed(

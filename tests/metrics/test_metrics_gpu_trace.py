@@ -72,13 +72,13 @@ def test_bytes_follow_from_shapes(judged):
 
 
 @pytest.mark.process
-def test_inductors_kernels_are_among_them(judged, recorded):
+def test_inductors_kernels_are_judged_too(judged, recorded):
     origins = Counter(judged.table("kernels", columns=["origin"])["origin"].to_pylist())
     compiled = recorded.name == "train_compiled"
     assert (origins["inductor"] > 0) == compiled
 
 
-def test_a_launch_takes_few_bytes(recorded):
+def test_the_counts_of_a_launch_need_little_memory(recorded):
     trace = open_trace(recorded)
     size = sum(path.stat().st_size for path in recorded.glob("launches/*/*.parquet"))
     assert size / trace.table("launches").num_rows <= 20

@@ -35,7 +35,7 @@ def kind(rows, name):
     return [row for row in rows if row["kind"] == name]
 
 
-def test_masked_lanes_and_bytes_of_a_copy(ops):
+def test_a_masked_copy_has_its_masked_lanes_and_bytes_counted(ops):
     first, second = ops["copy"]
     for rows, programs, size, block in ((first, 4, 1000, 256), (second, 2, 200, 128)):
         (load,), (store,) = kind(rows, "load"), kind(rows, "store")

@@ -47,7 +47,7 @@ def sanitize(recordings, tmp_path, capsys, monkeypatch):
     return run
 
 
-def test_a_violation_is_exit_code_1_and_reads_like_a_compilers(sanitize):
+def test_a_violation_exits_with_code_1_and_is_printed_like_a_compiler_error(sanitize):
     code, out, _ = sanitize("defect")
     assert code == 1
     assert "error[out-of-bounds]: " in out
@@ -63,13 +63,13 @@ def test_a_violation_is_exit_code_1_and_reads_like_a_compilers(sanitize):
     assert pointed
 
 
-def test_nothing_wrong_is_exit_code_0(sanitize):
+def test_sanitize_without_findings_exits_with_code_0(sanitize):
     code, out, _ = sanitize("sound")
     assert code == 0
     assert out.startswith("verdicts on unique calls: 0 violations (0.0 %), 0 unknown")
 
 
-def test_a_suppressed_violation_is_exit_code_0_and_told(sanitize):
+def test_a_suppressed_violation_is_counted_and_exits_with_code_0(sanitize):
     code, out, _ = sanitize("suppressed")
     assert code == 0
     assert "suppressed[out-of-bounds]:" in out
@@ -82,7 +82,7 @@ def test_a_suppressed_violation_is_exit_code_0_and_told(sanitize):
     assert not result["unused-ignore"]["suppressed"]
 
 
-def test_strict_counts_what_is_unknown(sanitize, monkeypatch):
+def test_strict_counts_unknown_verdicts(sanitize, monkeypatch):
     assert sanitize("gather")[0] == 0
     assert sanitize("gather", "--strict")[0] == 1
     monkeypatch.setenv("KVTRACE_STRICT", "1")
@@ -135,7 +135,7 @@ def test_rules_are_chosen_by_options_and_by_the_setting(sanitize, monkeypatch):
         (("--json", "--sarif"), "choose one"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_code_2(sanitize, options, sentence):
+def test_bad_input_prints_one_sentence_and_exits_with_code_2(sanitize, options, sentence):
     code, out, err = sanitize("sound", *options)
     assert (code, out) == (2, "")
     assert sentence in err

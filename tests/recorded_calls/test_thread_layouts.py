@@ -43,7 +43,7 @@ def test_a_warp_goes_along_the_fastest_axis_with_vectors_of_16_bytes():
     assert order.lanes[128:256].tolist() == list(range(128, 256))  # the second warp's four
 
 
-def test_a_turned_order_goes_down_the_columns():
+def test_a_transposed_layout_orders_lanes_by_columns():
     order = lane_order(COLUMNS, (32, 16), 4)
     assert order.width == 128
     assert order.lanes[:5].tolist() == [0, 16, 32, 48, 64]

@@ -10,7 +10,7 @@ from kvtrace.symbolic.meanings.invariants import kept_bounds, most_trips
 from kvtrace.symbolic.prover import Ranges
 from kvtrace.symbolic.summary import CarriedInteger, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol, as_term, signed_range
-from kvtrace.verdicts.carried import _Induction
+from kvtrace.verdicts.carried import _InductiveRanges
 from tests.support.thorough import usually
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.carried_kernels import clamped
@@ -147,7 +147,7 @@ def test_ranges_with_a_calls_numbers_hold(op):
     for seed, each in loops(op, 0, COUNT):
         for scalar in (-3, 0, 1, 7, 20):
             known = {("scalar", 3): (scalar, scalar)}
-            found = _Induction(each.loop, lambda more, k=known: Ranges({**k, **more})).ranges()
+            found = _InductiveRanges(each.loop, lambda more, k=known: Ranges({**k, **more})).ranges()
             told += any(high - low < 100 for low, high in found.values())
             for point in each.states(scalar):
                 for integer, (low, high) in found.items():

@@ -8,10 +8,10 @@ import numpy as np
 from kvtrace.evaluate import Observer, TensorArgument, evaluate
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race import judge
 from kvtrace.verdicts.judge import judge as judge_call
-from kvtrace.verdicts.replaying import untouched
+from kvtrace.verdicts.replaying import read_only_arguments
 from tests.kernels.launching import bind, compile_for
 
 
@@ -65,9 +65,9 @@ def clashes(call):
     all accesses are known.
     """
     seen = _Everything()
-    arguments = untouched(call.arguments)
+    arguments = read_only_arguments(call.arguments)
     evaluate(call.module, arguments, call.grid, observers=[seen], planned=False)
-    parts = parts_of(call.module).by_op
+    parts = roles_of(call.module).by_op
     programs = int(np.prod(call.grid))
     touched = defaultdict(lambda: defaultdict(list))
     for op, argument, width, offsets, who in seen.elements:

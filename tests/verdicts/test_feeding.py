@@ -32,7 +32,7 @@ def test_an_address_is_made_of_its_arithmetic_and_its_mask():
     assert {"tt.get_program_id", "arith.muli", "arith.addi", "arith.cmpi"} <= fed(one, "tt.load")
 
 
-def test_what_is_stored_feeds_no_address():
+def test_stored_data_does_not_feed_an_address():
     one = call(older.copy, (4,), source=tensor(9), result=tensor(9), size=9, BLOCK=16)
 
     assert "tt.load" not in fed(one, "tt.store")
@@ -60,7 +60,7 @@ def test_a_loops_bounds_feed_what_is_in_it():
     assert "tt.load" not in fed(one, "tt.store")
 
 
-def test_a_return_decides_what_comes_after_it_and_nothing_before():
+def test_a_return_feeds_only_ops_after_it():
     one = call(
         zero_kernels.gather_or_return, (3,), starts=tensor(4, dtype="i32"), table=tensor(5),
         result=tensor(3),

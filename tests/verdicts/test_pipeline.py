@@ -9,7 +9,7 @@ from kvtrace.ir import parse
 from kvtrace.ir.constants import constant_of
 from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.faults import Unexplored
-from kvtrace.verdicts.pipeline.replay import shows
+from kvtrace.verdicts.pipeline.replay import occurs_in
 from kvtrace.verdicts.pipeline.rule import judge_order
 from tests.kernels.staged import (
     AMPERE,
@@ -58,7 +58,7 @@ def test_loops_in_loops_and_stores_are_proven(name, flat):
 
 
 @pytest.mark.parametrize("stages", [1, 2, 3, 4])
-def test_a_fault_of_tritons_is_found(stages):
+def test_a_pipeline_fault_that_triton_makes_is_found(stages):
     """Of a tile that a product and registers read, Hopper's pipeline has a buffer too few."""
     text = summed(compile_generic, num_stages=stages)
     found = verdict(text)
@@ -351,7 +351,7 @@ def test_memory_of_a_buffer_in_use_is_not_proven_reusable(body):
     module = small(body)
     found = judge_order(module, "small", [])
     assert found.verdict == "unknown"
-    assert found.reason.startswith("ttg.local_alloc may get memory that tt")
+    assert found.reason.startswith("ttg.local_alloc may be given memory that tt")
 
 
 @pytest.mark.parametrize(
@@ -390,7 +390,7 @@ def test_an_endless_counter_is_given_up():
         explore(small(body))
 
 
-def test_copies_that_nothing_waits_for_are_given_up():
+def test_too_many_copies_without_a_wait_are_not_explored():
     body = """
         %last = "scf.for"(%zero, %n, %one, %zero) ({
         ^bb1(%i: i32, %at: i32):
@@ -420,7 +420,7 @@ def test_a_fault_that_no_evaluation_shows_is_not_reported():
     """)
     fault = explore(module).fault
     assert fault.kind == "reads early"
-    assert shows(fault, module, call_of(module)) is False
+    assert occurs_in(fault, module, call_of(module)) is False
 
     found = judge_order(module, "small", [call_of(module)])
 

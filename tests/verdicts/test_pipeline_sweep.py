@@ -116,6 +116,6 @@ def test_faults_that_an_evaluation_shows_are_found(target, say):
                         assert fault is not None, (name, stages, what, shown)
                     if fault is not None and shown == {}:
                         call = call_of(module)
-                        assert replay.shows(fault, module, call) is None, (name, stages, what)
+                        assert replay.occurs_in(fault, module, call) is None, (name, stages, what)
     say("ttgir", f"mutations, {target}: {dict(found)}")
     assert found["found, seen"] > found.total() / 3

@@ -66,7 +66,7 @@ def met(sample: Sample) -> list[tuple[Op, int, Op, int]]:
 
 
 @each(lambda _: True, OF_LABELS)
-def test_labels_of_bounds_are_what_every_lane_of_every_program_does(sample):
+def test_bounds_labels_agree_with_every_lane_of_every_program(sample):
     watcher = watched(sample)
 
     broken = brute_force.bounds_broken(sample, watcher)
@@ -78,7 +78,7 @@ def test_labels_of_bounds_are_what_every_lane_of_every_program_does(sample):
 
 
 @run_by_all_programs
-def test_labels_of_races_are_what_pairs_of_programs_do(sample):
+def test_race_labels_agree_with_accesses_of_pairs_of_programs(sample):
     marks = {sample.mark_of(op) for pair in met(sample) for op in (pair[0], pair[2])}
     marks -= {mark for rule, mark in following(sample) if rule == "race"}
     races = {mark for _, mark in labeled(sample, "race")}
@@ -88,14 +88,14 @@ def test_labels_of_races_are_what_pairs_of_programs_do(sample):
 
 
 @each(lambda sample: sample.theme in ("overflow", "serving: sizes"), OF_LABELS)
-def test_labels_of_overflow_are_what_64_bits_change(sample):
+def test_overflow_labels_agree_with_64_bit_arithmetic(sample):
     changed = brute_force.where_wide_differs(sample)
 
     assert changed == bool(labeled(sample, "overflow"))
 
 
 @each(lambda s: not s.look_at and not labeled(s, "device-assert", "null-pointer"), OF_LABELS)
-def test_labels_of_undefined_lanes_are_what_other_values_in_them_change(sample):
+def test_undefined_lane_labels_agree_with_runs_on_other_values(sample):
     changed = brute_force.stored_with(sample, 0) != brute_force.stored_with(sample, 100)
 
     # An address from such a lane does not show in what is stored, if the store masks it off.
@@ -104,7 +104,7 @@ def test_labels_of_undefined_lanes_are_what_other_values_in_them_change(sample):
 
 
 @each(lambda _: True, OF_LABELS)
-def test_labels_of_alignment_and_of_dead_masks_are_what_addresses_are(sample):
+def test_alignment_and_mask_labels_agree_with_addresses(sample):
     misaligned = {mark for _, mark in labeled(sample, "misaligned")}
     dead = {mark for _, mark in labeled(sample, "mask-always-false")}
 
@@ -113,7 +113,7 @@ def test_labels_of_alignment_and_of_dead_masks_are_what_addresses_are(sample):
 
 
 @each(lambda sample: sample.theme == "descriptors")
-def test_labels_of_descriptors_are_what_chunks_add_and_multiples_of_16(sample):
+def test_descriptor_labels_agree_with_chunks_and_multiples_of_16(sample):
     added = brute_force.stored_past_extents(sample, watched(sample))
     marks = {mark for _, mark in labeled(sample, "descriptor-contract")}
 
@@ -121,7 +121,7 @@ def test_labels_of_descriptors_are_what_chunks_add_and_multiples_of_16(sample):
 
 
 @each(lambda sample: not sample.look_at and not labeled(sample, "device-assert"), OF_LABELS)
-def test_labels_of_divisions_are_what_divisors_are(sample):
+def test_division_labels_agree_with_the_divisors(sample):
     marks = {mark for _, mark in labeled(sample, "division-by-zero")}
     follow = {mark for rule, mark in following(sample) if rule == "division-by-zero"}
 
@@ -135,7 +135,7 @@ def test_labels_of_divisions_are_what_divisors_are(sample):
     ),
     OF_LABELS,
 )
-def test_labels_of_lane_conflicts_are_what_lanes_of_one_store_leave(sample):
+def test_lane_conflict_labels_agree_with_the_stores_of_lanes(sample):
     conflicts = {sample.mark_of(op) for op in brute_force.stores_of(sample).conflict.values()}
 
     assert conflicts <= {mark for _, mark in labeled(sample, "lane-conflict")}
@@ -169,7 +169,7 @@ def test_the_corpus_is_large_and_has_as_many_near_misses_as_defects():
     assert clean >= 100
 
 
-def test_half_of_the_corpus_is_of_servers_kernels_each_with_a_broken_twin():
+def test_half_of_the_corpus_are_serving_kernels_with_a_defective_twin():
     serving = [sample for sample in CORPUS if sample.theme.startswith("serving")]
     answers = defaultdict(set)
     for sample in serving:
@@ -250,7 +250,7 @@ def test_every_default_rule_is_broken_somewhere_in_the_corpus():
 
 
 @pytest.mark.sweep
-def test_the_corpus_in_figures(say):
+def test_the_corpus_has_the_documented_figures(say):
     answers = Counter(verdict.verdict for sample in CORPUS for verdict in judged(sample))
     missed = [(s.name, e) for s in CORPUS for e in sorted(labeled(s) - both_ends(s))]
     bad = sum(bool(sample.violations) for sample in CORPUS)

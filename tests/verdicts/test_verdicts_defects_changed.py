@@ -39,7 +39,7 @@ def changed() -> Iterator[Sample]:
 
 
 @pytest.mark.parametrize("sample", list(changed())[::EVERY], ids=lambda s: f"{s.theme}: {s.name}")
-def test_verdicts_are_what_every_program_does(sample):
+def test_verdicts_agree_with_the_accesses_of_every_program(sample):
     watcher = brute_force.watched(sample)
     broken = brute_force.bounds_broken(sample, watcher)
     misaligned = brute_force.misaligned(sample, watcher)

@@ -66,7 +66,7 @@ def test_no_version_shows_a_race_in_a_program_that_has_none(by_version):
 
 
 @pytest.mark.process
-def test_what_differs_between_versions_is_explained(by_version):
+def test_each_difference_between_versions_has_an_explanation(by_version):
     assert [found for found, why in compared(by_version) if why is None] == []
 
 
@@ -102,7 +102,7 @@ def test_differences_are_of_launches_then_of_facts():
         ("q", "flops elementwise", "3.7.1", "3.9.0", False),
     ],
 )
-def test_an_explanation_is_of_a_program_a_fact_and_versions(
+def test_an_explanation_names_a_program_a_fact_and_versions(
     program, fact, one, other, explained, monkeypatch
 ):
     why = Explained(("p",), "flops", (3, 8), "a reason")

@@ -17,7 +17,7 @@ def leaving_late(x, index, out, n):
     tl.store(out + place, value)
 
 
-def test_a_branch_decides_what_comes_after_it_alone():
+def test_a_branch_orders_only_ops_after_it():
     found = call(leaving_late, (4,), x=tensor(4), index=tensor(4, dtype="i32"), out=tensor(4), n=7)
     assert {use.access.op.name for use in uses(found.module)} == {"tt.store"}
     unknown = [(v.rule, v.arg) for v in judge(found) if v.verdict == "unknown"]

@@ -88,7 +88,7 @@ class DefectObserver(Observer):
         return defect
 
     def _verdicts(self, call: "Call") -> "list[Verdict]":
-        from kvtrace.verdicts.rules.asserts import asserted
+        from kvtrace.verdicts.rules.asserts import assertion_violation
         from kvtrace.verdicts.rules.evaluated import outside_verdict
         from kvtrace.verdicts.rules.out_of_bounds_zeros import without_any_zeros
 
@@ -97,7 +97,7 @@ class DefectObserver(Observer):
             for defect in self._out_of_bounds.values()
         ]
         if self._failure is not None:
-            verdicts.append(asserted(self._failure, OBSERVED))
+            verdicts.append(assertion_violation(self._failure, OBSERVED))
         return without_any_zeros(call.module, verdicts)
 
     def _report(self, session: "Session", defect: OutOfBounds, *, is_reported: bool) -> None:
@@ -117,13 +117,13 @@ class DefectObserver(Observer):
 
 
 def _sentence(location: str, defect: OutOfBounds, argument: Argument) -> str:
-    from kvtrace.verdicts.rules.evaluated import where_it_goes
+    from kvtrace.verdicts.rules.evaluated import outside_text
 
     effect = {"load": "given zero", "store": "dropped"}.get(defect.kind, "left out")
     shape = f" of shape {argument.shape}" if isinstance(argument, TensorArgument) else ""
     lanes = "1 lane" if defect.lanes == 1 else f"{defect.lanes:,} lanes"
     counted = f"{lanes} over the grid {'is' if defect.lanes == 1 else 'are'}"
     return (
-        f"{location}: a {defect.kind} {where_it_goes(defect, argument.name)}{shape} "
+        f"{location}: a {defect.kind} {outside_text(defect, argument.name)}{shape} "
         f"in program {defect.program} ({counted} {effect}; the program continues)"
     )

@@ -26,7 +26,7 @@ _BARRIERS_AROUND_RELEASES: Final = (3, 9)
 
 
 class Barriers:
-    """The barriers of one call's programs."""
+    """The barriers between memory ops of one call, in its TTIR and PTX."""
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
@@ -36,7 +36,7 @@ class Barriers:
 
     @property
     def are_around_releases(self) -> bool | None:
-        """Atomics that release or acquire are compiled with barriers; None: not known."""
+        """Whether atomics that release or acquire are compiled with barriers; None: unknown."""
         triton = version_numbers(self._bound.call.triton)
         if triton is None or self.several_blocks:
             return None
@@ -44,48 +44,52 @@ class Barriers:
 
     @cached_property
     def order(self) -> Order:
-        """The paths between memory ops on which the kernel's source has no barrier."""
+        """The paths between memory ops on which the TTIR has no barrier."""
         return Order(
             self._bound.call.module,
-            self._entered(),
-            self._decided_branches(),
+            self._loops_with_trips(),
+            self._known_conditions(),
             barriers_hold=not self.several_blocks,
             releases_may_hold=self.are_around_releases is not False,
         )
 
     def separate(self, first: Op, second: Op) -> bool | None:
-        """Return whether the PTX has a barrier on each path between two ops; None: no PTX."""
+        """Return whether the PTX has a barrier on each path between two ops; None without PTX."""
         if self._in_ptx is None:
             return None
         return self._in_ptx.separate(first, second, self.order.between(first, second))
 
     def hold_back(self, first: Op, second: Op) -> bool | None:
-        """Return whether all threads have done the first op before any thread does the second.
+        """Return whether every thread does the first op before any thread does the second.
 
         None: the code between the ops may or may not have a barrier.
         """
-        separate = self.separate(first, second)
-        if separate:
+        is_separated = self.separate(first, second)
+        if is_separated:
             return True
         paths = self.order.paths(first, second)
         if not paths:
             return True
         if self._bound.call.compiled is None:
-            return None if all(path.doubtful for path in paths) else False
-        # Of a loop or branch between, PTX has a way past that the program may not have.
-        unclear = all(path.doubtful and path.nested for path in paths)
-        return None if separate is None or unclear else False
+            return None if all(path.is_doubtful for path in paths) else False
+        # PTX has a path around a nested loop or branch that the program may never take.
+        may_be_skipped = all(path.is_doubtful and path.nested for path in paths)
+        return None if is_separated is None or may_be_skipped else False
 
-    def _entered(self) -> frozenset[int]:
+    def _loops_with_trips(self) -> frozenset[int]:
         """Return the indices of the loops that take at least one trip whenever they are reached."""
-        trips = [(loop.op, loop.trips) for loop in self._bound.summary.loops]
-        maybe_empty = {op.index for op, count in trips if self._bound.ranges.interval(count)[0] < 1}
-        entered = {op for op, _ in trips if op.index not in maybe_empty}
-        return frozenset(op.index for op in entered if has_ideal_trips(self._bound, op))
+        loop_trips = [(loop.op, loop.trips) for loop in self._bound.summary.loops]
+        maybe_empty = {
+            op.index
+            for op, trip_count in loop_trips
+            if self._bound.ranges.interval(trip_count)[0] < 1
+        }
+        with_trips = {op for op, _ in loop_trips if op.index not in maybe_empty}
+        return frozenset(op.index for op in with_trips if has_ideal_trips(self._bound, op))
 
-    def _decided_branches(self) -> Mapping[int, bool]:
-        """Return the truth of the branch conditions that the call's numbers decide, by op index."""
-        decided = {}
+    def _known_conditions(self) -> Mapping[int, bool]:
+        """Return the truth of branch conditions that the call's numbers decide, by op index."""
+        truths = {}
         for op in self._bound.call.module.ops:
             values = deciding(op) if op.name in BRANCHES else ()
             condition = self._bound.summary.values.get(values[0].id) if len(values) == 1 else None
@@ -93,5 +97,5 @@ class Barriers:
                 self._bound.ranges.truth(condition) if isinstance(condition, Condition) else None
             )
             if truth is not None and are_ideal(self._bound, values):
-                decided[op.index] = truth
-        return decided
+                truths[op.index] = truth
+        return truths

@@ -1,4 +1,4 @@
-"""Vector clocks of programs: whether atomics order two accesses, in a run program by program.
+"""Vector clocks of programs: detection of accesses that no atomic orders.
 
 A program's clock says of each other program how many of its steps happened before. All that a
 program does up to a release is one step. A release stores a copy of the clock at the address that
@@ -35,12 +35,18 @@ from kvtrace.ir import Module, Op
 from kvtrace.ir.ops import KINDS, WRITING, waits_for_memory
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.verdicts.conflicts.orders import MOST_PROGRAMS, Order, Renamed, orders_of, run_in_order
-from kvtrace.verdicts.conflicts.parts import Part, parts_of
+from kvtrace.verdicts.conflicts.orders import (
+    MOST_PROGRAMS,
+    Order,
+    ProgramRenaming,
+    orders_of,
+    run_in_order,
+)
+from kvtrace.verdicts.conflicts.parts import Role, roles_of
 from kvtrace.verdicts.conflicts.releases import NO_GAPS, Gaps, Releases
 
-_MOST_KEPT: Final = 1 << 25
-"""Most numbers kept: clocks at addresses, and concurrent accesses besides the last ones."""
+_MAX_NUMBERS: Final = 1 << 25
+"""Limit of stored numbers: clocks at addresses, and concurrent accesses besides the last."""
 
 Cell = tuple[Storage, int]
 RaceKey = tuple[int, int, Storage]
@@ -48,14 +54,14 @@ RaceKey = tuple[int, int, Storage]
 
 
 class TooLarge(KvtraceError):
-    """A launch has too many synchronizations to follow; raised from within its evaluation."""
+    """The error of an evaluation whose programs synchronize too often to be tracked."""
 
     slug = "too-large"
 
 
 @dataclass(frozen=True)
 class Race:
-    """Two programs that touch a byte (counted from the storage's start) in no order."""
+    """Two programs that touch the same byte of a storage, which no atomic orders."""
 
     first: Op
     second: Op
@@ -66,14 +72,14 @@ class Race:
 
 
 @dataclass
-class _Last:
-    """The last access of an op to each byte: its program (-1: none), and the program's step.
+class _LastAccesses:
+    """The last access of an op to each watched byte: its program (-1: none) and program's step.
 
     `concurrent` has earlier accesses that the last one is not ordered after: step by program, by
     byte.
     """
 
-    part: Part
+    role: Role
     width: int
     program: NDArray[np.int32]
     step: NDArray[np.int32]
@@ -81,7 +87,7 @@ class _Last:
 
 
 class Clocks(Observer):
-    """An observer that keeps the clocks of a launch that is evaluated one program at a time.
+    """An observer that updates vector clocks and finds races, one program after the other.
 
     `watched` are the bytes of each storage (ascending, from the storage's start) where races are
     looked for. `order` gives the ids of programs by their turn, `gaps` the ops that releases and
@@ -98,19 +104,19 @@ class Clocks(Observer):
         gaps: Gaps = NO_GAPS,
     ) -> None:
         self._arguments = arguments
-        self._parts = parts_of(module).by_op
+        self._roles = roles_of(module).by_op
         self._watched = watched
         self._order = order
         self._own_thread_only = gaps.own_thread_only
         missing = {
-            index: frozenset(r for r, missed in gaps.missed.items() if index in missed)
-            for index in self._parts
+            index: frozenset(r for r, missed in gaps.unordered.items() if index in missed)
+            for index in self._roles
         }
         kinds = list(dict.fromkeys(missing.values())) or [frozenset()]
         self._kind_of = {index: kinds.index(releases) for index, releases in missing.items()}
         self._released_by = {
             release: np.array([release not in releases for releases in kinds])
-            for release in self._parts
+            for release in self._roles
         }
         # By kind of op and program: the steps of each other program that happened before, and of
         # itself those that it has released.
@@ -118,15 +124,15 @@ class Clocks(Observer):
         self._steps = np.ones(programs, np.int32)
         self._released: dict[Cell, NDArray[np.int32]] = {}
         self._releasers: dict[Cell, int] = {}
-        self._last: dict[Storage, dict[tuple[int, int], _Last]] = {s: {} for s in watched}
+        self._last: dict[Storage, dict[tuple[int, int], _LastAccesses]] = {s: {} for s in watched}
         self._numbers_kept = 0
         self._cells: list[Cell] = []
         self.races: dict[RaceKey, Race] = {}
         self.doubt: str | None = None
 
     def access(self, access: Access) -> None:
-        """Update clocks and find races at one op of one program."""
-        part = self._parts[access.op.index]
+        """Update the clocks by one op of one program, and record its races."""
+        role = self._roles[access.op.index]
         if access.active == 0:
             return
         if access.argument is None or access.lowest is None or not access.certain:
@@ -135,41 +141,44 @@ class Clocks(Observer):
         argument = self._arguments[access.argument]
         assert isinstance(argument, TensorArgument)
         watched = self._watched.get(argument.storage)
-        if watched is None and not (part.acquires or part.strong):
+        if watched is None and not (role.acquires or role.strong):
             return
         elements = access.elements()
         assert elements is not None
         starts, programs = elements
         program = int(programs[0])
         starts = starts + argument.offset_bytes
-        if part.acquires and part.op.index not in self._own_thread_only:
+        if role.acquires and role.op.index not in self._own_thread_only:
             self._acquire(program, argument.storage, starts)
         if watched is not None:
             positions = _watched_positions(watched, starts, access.element_bytes)
-            self._check(part, access.element_bytes, program, argument.storage, positions)
-        if part.releases:
+            self._record_access(role, access.element_bytes, program, argument.storage, positions)
+        if role.releases:
             self._cells = [(argument.storage, int(start)) for start in starts]
-            if not _swaps(access.op):
-                self._release(part.op, program, self._cells, continues=part.kind == "atomic")
-        elif part.kind == "store" and part.strong:
+            if not _is_compare_and_swap(access.op):
+                self._release(role.op, program, self._cells, continues=role.kind == "atomic")
+        elif role.kind == "store" and role.strong:
             self._overwrite(program, argument.storage, starts)
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
-        """Note a loop whose trip count is unknown: it may wait for another program."""
+        """Record the reason for doubt if a loop's trip count is unknown: it may wait for others."""
         if (trips < 0).any():
             self.doubt = self.doubt or f"the number of trips of {op.name} depends on data"
 
     def waited_for_unknown(self, op: Op) -> None:
-        """Note an op that waits for unrecorded contents: which programs came before is unknown."""
+        """Record the reason for doubt: an op waits for contents that were not recorded."""
         self.doubt = self.doubt or f"the contents that {op.name} waits for were not recorded"
 
     def swapped(self, op: Op, program: int, done: NDArray[np.bool_]) -> None:
-        """Release at the addresses that a compare-and-swap has written, and at no other."""
-        if self._parts[op.index].releases:
-            wrote = [cell for cell, wrote in zip(self._cells, done, strict=True) if wrote]
-            self._release(op, program, wrote)
+        """Release at the addresses where a compare-and-swap wrote, if it is a releasing op."""
+        if self._roles[op.index].releases:
+            written_cells = [
+                cell for cell, written_cells in zip(self._cells, done, strict=True) if written_cells
+            ]
+            self._release(op, program, written_cells)
 
     def _acquire(self, program: int, storage: Storage, starts: NDArray[np.int64]) -> None:
+        """Merge the clocks released at the addresses into the program's clock."""
         clock = self._clocks[:, program]
         for start in starts:
             released = self._released.get((storage, int(start)))
@@ -177,7 +186,7 @@ class Clocks(Observer):
                 np.maximum(clock, released, out=clock)
 
     def _overwrite(self, program: int, storage: Storage, starts: NDArray[np.int64]) -> None:
-        """Delete the clocks that others released at addresses that a program stores to.
+        """Delete the clocks of other programs at addresses that a program stores to.
 
         Nobody reads from these releases any more. The program's own release stays: with the store
         after it, it is a release pattern.
@@ -190,87 +199,109 @@ class Clocks(Observer):
     def _release(
         self, op: Op, program: int, cells: Sequence[Cell], *, continues: bool = True
     ) -> None:
-        ordered = self._released_by[op.index]
-        self._clocks[ordered, program, program] = self._steps[program]
+        """Store the program's clock at the cells, and begin the program's next step."""
+        ordered_kinds = self._released_by[op.index]
+        self._clocks[ordered_kinds, program, program] = self._steps[program]
         clock = self._clocks[:, program].copy()
         for cell in cells:
             # Updates continue the release sequence that they read from: merge the clocks.
-            before = self._released.get(cell) if continues else None
+            previous = self._released.get(cell) if continues else None
             self._releasers[cell] = program
-            if before is None:
-                self._count(clock.size)
+            if previous is None:
+                self._count_numbers(clock.size)
                 self._released[cell] = clock
             else:
-                self._released[cell] = np.maximum(before, clock)
+                self._released[cell] = np.maximum(previous, clock)
         self._steps[program] += 1
 
-    def _count(self, numbers: int) -> None:
+    def _count_numbers(self, numbers: int) -> None:
+        """Add to the count of stored numbers; raise TooLarge beyond the limit."""
         self._numbers_kept += numbers
-        if self._numbers_kept > _MOST_KEPT:
+        if self._numbers_kept > _MAX_NUMBERS:
             raise TooLarge("its programs synchronize in too many places to follow each")
 
-    def _check(
-        self, part: Part, width: int, program: int, storage: Storage, positions: NDArray[np.int64]
+    def _record_access(
+        self, role: Role, width: int, program: int, storage: Storage, positions: NDArray[np.int64]
     ) -> None:
+        """Find races with the last accesses to these bytes, then become their last access."""
         if not len(positions):
             return
-        lasts = self._last[storage]
-        clock = self._clocks[self._kind_of[part.op.index], program]
-        for last in lasts.values():
-            if part.clashes(last.part, one_width=width == last.width):
-                self._compare(part, program, storage, positions, last)
-        key = (part.op.index, width)
-        if key not in lasts:
+        accesses_by_op = self._last[storage]
+        clock = self._clocks[self._kind_of[role.op.index], program]
+        for earlier in accesses_by_op.values():
+            if role.clashes(earlier.role, one_width=width == earlier.width):
+                self._find_race(role, program, storage, positions, earlier)
+        key = (role.op.index, width)
+        if key not in accesses_by_op:
             count = len(self._watched[storage])
-            lasts[key] = _Last(part, width, np.full(count, -1, np.int32), np.zeros(count, np.int32))
-        last_of_op = lasts[key]
-        before = last_of_op.program[positions]
+            accesses_by_op[key] = _LastAccesses(
+                role, width, np.full(count, -1, np.int32), np.zeros(count, np.int32)
+            )
+        own_accesses = accesses_by_op[key]
+        earlier_programs = own_accesses.program[positions]
         is_concurrent = (
-            (before >= 0) & (before != program) & (clock[before] < last_of_op.step[positions])
+            (earlier_programs >= 0)
+            & (earlier_programs != program)
+            & (clock[earlier_programs] < own_accesses.step[positions])
         )
         for position in positions[is_concurrent]:
-            self._count(1)
-            steps = last_of_op.concurrent.setdefault(int(position), {})
-            steps[int(last_of_op.program[position])] = int(last_of_op.step[position])
-        last_of_op.program[positions] = program
-        last_of_op.step[positions] = self._steps[program]
+            self._count_numbers(1)
+            steps = own_accesses.concurrent.setdefault(int(position), {})
+            steps[int(own_accesses.program[position])] = int(own_accesses.step[position])
+        own_accesses.program[positions] = program
+        own_accesses.step[positions] = self._steps[program]
 
-    def _compare(
-        self, part: Part, program: int, storage: Storage, positions: NDArray[np.int64], last: _Last
+    def _find_race(
+        self,
+        role: Role,
+        program: int,
+        storage: Storage,
+        positions: NDArray[np.int64],
+        earlier: _LastAccesses,
     ) -> None:
-        low, high = sorted((part.op.index, last.part.op.index))
-        if (low, high, storage) in self.races:
+        """Record the race of an access with earlier accesses of one op, if there is one."""
+        low_index, high_index = sorted((role.op.index, earlier.role.op.index))
+        if (low_index, high_index, storage) in self.races:
             return
-        clock = self._clocks[self._kind_of[last.part.op.index], program]
-        before = last.program[positions]
-        racing = (before >= 0) & (before != program) & (clock[before] < last.step[positions])
+        clock = self._clocks[self._kind_of[earlier.role.op.index], program]
+        earlier_programs = earlier.program[positions]
+        is_racing = (
+            (earlier_programs >= 0)
+            & (earlier_programs != program)
+            & (clock[earlier_programs] < earlier.step[positions])
+        )
         racing_access: tuple[int, int] | None = None
-        if racing.any():
-            # The last one: the first may be of the thread that releases, and so ordered.
-            position = int(positions[np.flatnonzero(racing)[-1]])
-            racing_access = position, int(last.program[position])
-        elif last.concurrent:
-            racing_access = next(self._concurrent_races(clock, program, positions, last), None)
+        if is_racing.any():
+            # The last racing byte: the first may belong to the releasing thread, which is ordered.
+            position = int(positions[np.flatnonzero(is_racing)[-1]])
+            racing_access = position, int(earlier.program[position])
+        elif earlier.concurrent:
+            racing_access = next(self._concurrent_races(clock, program, positions, earlier), None)
         if racing_access is None:
             return
         byte = int(self._watched[storage][racing_access[0]])
         pair = (int(self._order[racing_access[1]]), int(self._order[program]))
-        race = Race(last.part.op, part.op, storage, byte, pair, self._order)
-        self.races[low, high, storage] = race
+        race = Race(earlier.role.op, role.op, storage, byte, pair, self._order)
+        self.races[low_index, high_index, storage] = race
 
     def _concurrent_races(
-        self, clock: NDArray[np.int32], program: int, positions: NDArray[np.int64], last: _Last
+        self,
+        clock: NDArray[np.int32],
+        program: int,
+        positions: NDArray[np.int64],
+        earlier: _LastAccesses,
     ) -> Iterator[tuple[int, int]]:
+        """Yield position and program of earlier accesses that the program's clock lacks."""
         for position in positions:
-            for other, step in last.concurrent.get(int(position), {}).items():
-                if other != program and clock[other] < step:
-                    yield int(position), other
+            for earlier_program, step in earlier.concurrent.get(int(position), {}).items():
+                if earlier_program != program and clock[earlier_program] < step:
+                    yield int(position), earlier_program
 
 
 def _watched_positions(
     watched: NDArray[np.int64], starts: NDArray[np.int64], width: int
 ) -> NDArray[np.int64]:
-    """Return the positions, among the watched bytes, that elements with these starts touch."""
+    """Return the positions in `watched` of the bytes of elements that begin at `starts`."""
     bytes_ = np.unique((starts[:, None] + np.arange(width)).reshape(-1))
     positions = np.searchsorted(watched, bytes_)
     positions = (
@@ -282,16 +313,13 @@ def _watched_positions(
     return np.asarray(positions[watched[positions] == bytes_])
 
 
-def _swaps(op: Op) -> bool:
-    """Return whether an op is a compare-and-swap, which may write nothing."""
+def _is_compare_and_swap(op: Op) -> bool:
+    """Return whether an op is a compare-and-swap."""
     return op.name in WRITING and KINDS[op.name].has("expected")
 
 
-class _ClockedRun(Renamed):
-    """An instrument that reports compare-and-swaps that wrote, and pauses before some ops.
-
-    A pause lets the other programs run before the op.
-    """
+class _ClockedRun(ProgramRenaming):
+    """An instrument that reports compare-and-swaps that wrote, and delays ops that may race."""
 
     def __init__(
         self, clocks: Clocks, order: Order, aside_before: frozenset[int] = frozenset()
@@ -301,15 +329,19 @@ class _ClockedRun(Renamed):
         self._aside_before = aside_before
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap compare-and-swaps, polls and ops that may race, besides program ids."""
+        """Wrap compare-and-swaps, polls, ops in `aside_before`, and program ids."""
         if op.index in self._aside_before:
-            return _after_others(self._observed(op, step))
-        return self._observed(op, step)
+            return _letting_others_run(self._with_reports(op, step))
+        return self._with_reports(op, step)
 
-    def _observed(self, op: Op, step: Step) -> Step:
+    def _with_reports(self, op: Op, step: Step) -> Step:
         if waits_for_memory(op):
             return self._reporting_unknown(op, step)
-        return self._reporting_swaps(op, step) if _swaps(op) else super().wrapped(op, step)
+        return (
+            self._reporting_swaps(op, step)
+            if _is_compare_and_swap(op)
+            else super().wrapped(op, step)
+        )
 
     def _reporting_unknown(self, op: Op, step: Step) -> Step:
         result = op.results[0].id
@@ -337,7 +369,7 @@ class _ClockedRun(Renamed):
         return reporting
 
 
-def _after_others(step: Step) -> Step:
+def _letting_others_run(step: Step) -> Step:
     def waiting(values: list[Any], scope: Scope) -> None:
         if scope.launch.turns is not None:
             scope.launch.turns.step_aside()
@@ -348,9 +380,9 @@ def _after_others(step: Step) -> Step:
 
 @dataclass(frozen=True)
 class Ordering:
-    """The races in runs of a call, or the doubt why the order of its programs is unknown.
+    """The races found in runs of a call; `doubt` is the reason if the order remains unknown.
 
-    `doubtful` races exist unless the compiled code has a barrier where none is known.
+    `doubtful` races exist unless the compiled code has a barrier that is not known.
     """
 
     races: Mapping[RaceKey, Race]
@@ -364,7 +396,7 @@ def races_in_orders(
     racing: frozenset[int],
     releases: Releases,
 ) -> Ordering:
-    """Return the races in runs of a call, program by program, in several orders.
+    """Return the races found in runs of a call in several orders of its programs.
 
     Args:
         call: the call.
@@ -376,9 +408,11 @@ def races_in_orders(
     ordering = _races_with(call, watched, racing, releases.sure_gaps)
     if ordering.doubt is not None or releases.possible_gaps == releases.sure_gaps:
         return ordering
-    possible = _races_with(call, watched, racing, releases.possible_gaps)
-    doubtful = {key: race for key, race in possible.races.items() if key not in ordering.races}
-    return replace(ordering, doubt=possible.doubt, doubtful=doubtful)
+    possible_ordering = _races_with(call, watched, racing, releases.possible_gaps)
+    doubtful = {
+        key: race for key, race in possible_ordering.races.items() if key not in ordering.races
+    }
+    return replace(ordering, doubt=possible_ordering.doubt, doubtful=doubtful)
 
 
 def _races_with(
@@ -392,9 +426,9 @@ def _races_with(
         return Ordering({}, f"its {programs:,} programs are too many to follow one by one")
     races: dict[RaceKey, Race] = {}
     orders = orders_of(programs)
-    for order, aside in ((orders[0], racing), *((order, frozenset()) for order in orders)):
+    for order, aside_before in ((orders[0], racing), *((order, frozenset()) for order in orders)):
         clocks = Clocks(call.module, call.arguments, programs, watched, order, gaps)
-        failure = run_in_order(call, [clocks], _ClockedRun(clocks, order, aside))
+        failure = run_in_order(call, [clocks], _ClockedRun(clocks, order, aside_before))
         races = {**clocks.races, **races}
         if failure is not None or clocks.doubt is not None:
             return Ordering(races, failure or clocks.doubt)

@@ -1,6 +1,6 @@
-"""Data that decides addresses or masks of accesses, and the tensors of which it was not recorded.
+"""Data that determines addresses or masks of accesses, and conditions on it that exclude races.
 
-Also conditions on loaded integers under which two accesses do not race. Either each integer stays
+The conditions are on loaded integers. Either each integer stays
 within a program's own part, such as a row (`0 <= index < 301`), which is proven to suffice before
 it is reported; or all integers that programs load there must differ.
 """
@@ -22,59 +22,63 @@ if TYPE_CHECKING:
 
 
 def data_behind(bound: BoundCall, sharers: Sequence[Sharer]) -> Undecided | None:
-    """Return the outcome `Undecided` if data decides addresses or masks of accesses, else None."""
-    sources: dict[str, None] = {}
-    missing: dict[str, None] = {}
+    """Return Undecided if loaded or untracked data determines addresses or masks, else None."""
+    source_phrases: dict[str, None] = {}
+    unrecorded_names: dict[str, None] = {}
     in_address = False
     for access in (sharer.access for sharer in sharers):
         atoms = access.offset.atoms() | access.active.atoms()
-        for symbol in sorted(_loaded(atoms), key=lambda symbol: symbol.order):
+        for symbol in sorted(_loaded_symbols(atoms), key=lambda symbol: symbol.order):
             tensors = _sources(bound, symbol)
             if not tensors:
-                sources[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = None
-            sources.update(dict.fromkeys(f"the contents of {t.name}" for t in tensors))
-            hidden = [t.name for t in tensors if t.storage.data is None]
-            missing.update(dict.fromkeys(hidden))
-            in_address = in_address or (bool(hidden) and symbol in access.offset.atoms())
-        sources.update((opaque.reason, None) for opaque in access.active.opaques())
-    if missing:
-        reason = f"it depends on {unrecorded(missing)}"
+                source_phrases[str(symbol.key[-1] if isinstance(symbol.key, tuple) else "data")] = (
+                    None
+                )
+            source_phrases.update(dict.fromkeys(f"the contents of {t.name}" for t in tensors))
+            hidden_names = [t.name for t in tensors if t.storage.data is None]
+            unrecorded_names.update(dict.fromkeys(hidden_names))
+            in_address = in_address or (bool(hidden_names) and symbol in access.offset.atoms())
+        source_phrases.update((opaque.reason, None) for opaque in access.active.opaques())
+    if unrecorded_names:
+        reason = f"it depends on {unrecorded(unrecorded_names)}"
         return Undecided(reason, evaluating=not in_address)
-    return Undecided(f"it depends on {' and '.join(sources)}") if sources else None
+    return Undecided(f"it depends on {' and '.join(source_phrases)}") if source_phrases else None
 
 
 def unrecorded(names: Iterable[str]) -> str:
-    """Return a phrase for tensors without recorded contents, and the setting to record them."""
+    """Return a phrase for tensors without recorded contents, and how to record them."""
     setting = "set KVTRACE_TENSORS=int"
     return f"the contents of {', '.join(names)}, which were not recorded ({setting})"
 
 
 def is_loaded(atoms: Iterable[Atom]) -> bool:
-    """Return whether any atom was loaded from memory, or is not tracked."""
-    return next(_loaded(atoms), None) is not None
+    """Return whether any of the atoms is a loaded or untracked value."""
+    return next(_loaded_symbols(atoms), None) is not None
 
 
-def _loaded(atoms: Iterable[Atom]) -> Iterator[Symbol]:
+def _loaded_symbols(atoms: Iterable[Atom]) -> Iterator[Symbol]:
     for atom in atoms:
         if isinstance(atom, Symbol) and atom.kind in ("content", "unknown"):
             yield atom
 
 
 def _sources(bound: BoundCall, symbol: Symbol) -> tuple[TensorArgument, ...]:
-    """Return the tensors that an integer was loaded from, or in which an atomic read it."""
+    """Return the tensors that an integer was loaded from, or that its atomic updates."""
     index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
-    loaded = bound.contents.sources(symbol)
-    arguments = (s.access.argument for s in sharers_of(bound) if s.access.op.index == index)
-    atomics = [bound.call.arguments[argument] for argument in arguments if argument is not None]
-    return loaded or tuple(a for a in atomics if isinstance(a, TensorArgument))
+    load_sources = bound.contents.sources(symbol)
+    atomic_arguments = (s.access.argument for s in sharers_of(bound) if s.access.op.index == index)
+    atomic_tensors = [
+        bound.call.arguments[argument] for argument in atomic_arguments if argument is not None
+    ]
+    return load_sources or tuple(a for a in atomic_tensors if isinstance(a, TensorArgument))
 
 
 def assumption_of(
     bound: BoundCall, pair: tuple[Sharer, Sharer], common: Common | None, axes: Sequence[Symbol]
 ) -> str | None:
-    """Return a condition on the contents of one tensor under which a pair does not race, else None.
+    """Return a phrase for a condition on a tensor's contents that excludes a race, else None.
 
-    `common` has the variables that are equal on both sides without the condition, if known.
+    `common` has the variables that are equal for both accesses even without the condition.
     """
     contents = {
         symbol
@@ -86,37 +90,38 @@ def assumption_of(
     if len(names) != 1:
         return None
     name = names.pop()
-    for most in _rooms(bound, pair, contents):
-        if _suffices(bound, pair, contents, (0, most), axes):
-            return f"0 <= {name} < {most + 1} where it is used"
+    for largest in _largest_indices(bound, pair, contents):
+        if _prevents_race(bound, pair, contents, (0, largest), axes):
+            return f"0 <= {name} < {largest + 1} where it is used"
     if common is not None and contents & common.variables:
         return f"no two programs take the same value from {name}"
     return None
 
 
-def _rooms(bound: BoundCall, pair: tuple[Sharer, Sharer], contents: set[Symbol]) -> Iterator[int]:
-    """Yield the largest values of an integer that stay below an address's next digit.
-
-    They descend.
-    """
-    rooms = set()
+def _largest_indices(
+    bound: BoundCall, pair: tuple[Sharer, Sharer], contents: set[Symbol]
+) -> Iterator[int]:
+    """Yield, descending, the values of an index below the next larger factor of its address."""
+    limits = set()
     for sharer in pair:
         coefficients = bound.ranges.form(sharer.access.offset).coefficients
         for symbol in contents & coefficients.keys():
             factor = abs(coefficients[symbol])
-            larger = (abs(number) for number in coefficients.values())
-            rooms |= {number // factor - 1 for number in larger if number > factor}
-    yield from sorted(rooms, reverse=True)
+            factors = (abs(larger_factor) for larger_factor in coefficients.values())
+            limits |= {
+                larger_factor // factor - 1 for larger_factor in factors if larger_factor > factor
+            }
+    yield from sorted(limits, reverse=True)
 
 
-def _suffices(
+def _prevents_race(
     bound: BoundCall,
     pair: tuple[Sharer, Sharer],
     contents: set[Symbol],
     span: Interval,
     axes: Sequence[Symbol],
 ) -> bool:
-    """Return whether the pair does not race, and nothing wraps, for loaded values in a span."""
+    """Return whether loaded values in a span exclude a race and any wrap-around."""
     ranges = bound.supposing({(symbol.kind, symbol.key): span for symbol in contents})
     sides = []
     for access in (sharer.access for sharer in pair):

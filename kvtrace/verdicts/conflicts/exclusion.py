@@ -1,4 +1,4 @@
-"""Counters and locks that keep programs from racing: drawn numbers and exclusive sections."""
+"""Counters and locks that keep programs from racing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvtrace.verdicts.conflicts.sharers import Sharer
 
 
 class Exclusion:
-    """The counters and locks of one call."""
+    """The counters and locks of one call, which keep accesses of programs apart."""
 
     def __init__(self, module: Module, sharers: Sequence[Sharer], releases: Releases) -> None:
         self._module = module
@@ -26,48 +26,50 @@ class Exclusion:
 
     # -- counters --------------------------------------------------------------------------------
 
-    def draws_numbers(self, one: Sharer, other: Sharer, common: Common) -> bool:
-        """Return whether a variable that is equal on both sides was drawn from a counter.
+    def draws_numbers(self, left: Sharer, right: Sharer, common: Common) -> bool:
+        """Return whether a variable that both accesses share was drawn from a counter.
 
-        The counter never gives the same number twice, so the two sides are then one program.
+        No number is drawn twice, so both accesses are then of one program.
         """
-        return any(self._is_drawn(variable, (one, other)) for variable in common.variables)
+        return any(self._is_drawn(variable, (left, right)) for variable in common.variables)
 
     def _is_drawn(self, variable: Variable, users: Sequence[Sharer]) -> bool:
-        """Return whether a variable is always the result of adding to one and the same counter."""
+        """Return whether a variable is always the result of an addition to the same counter."""
         symbols = _chosen_symbols(variable)
         draws = [self._drawing_atomic(symbol) for symbol in symbols]
         if not all(
-            draw is not None and _is_active_for(draw, symbol, user)
+            draw is not None and _covers_lanes(draw, symbol, user)
             for draw, symbol in zip(draws, symbols, strict=True)
             for user in users
         ):
             return False
-        first = draws[0] if draws else None
-        if first is None or first.exact is None or first.exact.form.coefficients:
+        first_draw = draws[0] if draws else None
+        if first_draw is None or first_draw.exact is None or first_draw.exact.form.coefficients:
             return False
-        counter = first.exact.form
+        counter = first_draw.exact.form
         if any(d is None or d.exact is None or d.exact.form != counter for d in draws):
             return False
-        return all(d is not None and d.storage is first.storage for d in draws) and all(
-            self._counts(sharer, counter) or self._keeps_unchanged(sharer, first.exact)
+        return all(d is not None and d.storage is first_draw.storage for d in draws) and all(
+            self._is_counting(sharer, counter) or self._keeps_unchanged(sharer, first_draw.exact)
             for sharer in self._sharers
-            if sharer.storage in (None, first.storage)
+            if sharer.storage in (None, first_draw.storage)
         )
 
     def _drawing_atomic(self, symbol: Symbol) -> Sharer | None:
+        """Return the only atomic access whose result a symbol is, else None."""
         index = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
         sharers = [s for s in self._sharers if s.access.op.index == index]
         if symbol.kind not in ("content", "unknown") or len(sharers) != 1:
             return None
-        return sharers[0] if sharers[0].part.kind == "atomic" else None
+        return sharers[0] if sharers[0].role.kind == "atomic" else None
 
     @staticmethod
-    def _counts(sharer: Sharer, counter: Linear) -> bool:
+    def _is_counting(sharer: Sharer, counter: Linear) -> bool:
+        """Return whether an access adds a positive constant to the counter."""
         op = sharer.access.op
         return (
             updates_by(op, ADD)
-            and sharer.part.strong
+            and sharer.role.strong
             and sharer.exact is not None
             and sharer.exact.form == counter
             and _counts_up(op)
@@ -75,64 +77,70 @@ class Exclusion:
 
     @staticmethod
     def _keeps_unchanged(sharer: Sharer, counter: Side) -> bool:
-        if not sharer.part.writes:
+        """Return whether an access does not write to the counter."""
+        if not sharer.role.writes:
             return True
         return sharer.exact is not None and are_apart(counter, sharer.exact)
 
     # -- locks -----------------------------------------------------------------------------------
 
-    def takes_turns(self, one: Sharer, other: Sharer, common: Common) -> bool:
-        """Return whether both accesses are in sections of one lock.
+    def are_locked(self, left: Sharer, right: Sharer, common: Common) -> bool:
+        """Return whether both accesses are in critical sections of the same lock.
 
-        The words of the lock must be equal wherever the two accesses meet.
+        The lock's address must be equal wherever the two accesses meet.
         """
         sections = sections_of(self._module)
         for first in sections:
-            if not self._is_within(one, first):
+            if not self._is_within(left, first):
                 continue
             for second in sections:
-                if self._is_within(other, second) and self._one_word(first, second, common):
+                if self._is_within(right, second) and self._have_same_lock(first, second, common):
                     return True
         return False
 
     def _is_within(self, sharer: Sharer, section: Section) -> bool:
-        """Return whether all threads of a program do an op while their program has the lock."""
+        """Return whether all threads do an op while their program holds a section's lock."""
         return (
-            sharer.part.op.index in section.inside
+            sharer.role.op.index in section.inside
             and self._releases.orders_all_threads(section.shuts)
-            and self._releases.order(sharer.part.op, section.opens) is True
+            and self._releases.order(sharer.role.op, section.opens) is True
         )
 
-    def _one_word(self, first: Section, second: Section, common: Common) -> bool:
-        words = [self._word(section) for section in (first, second)]
-        if words[0] is None or words[1] is None or words[0].storage is not words[1].storage:
+    def _have_same_lock(self, first: Section, second: Section, common: Common) -> bool:
+        """Return whether two sections lock the same address wherever the accesses meet."""
+        lock_accesses = [self._lock_access(section) for section in (first, second)]
+        if (
+            lock_accesses[0] is None
+            or lock_accesses[1] is None
+            or lock_accesses[0].storage is not lock_accesses[1].storage
+        ):
             return False
-        one, other = words[0].exact, words[1].exact
-        if one is None or other is None or one.form != other.form:
+        first_side, second_side = lock_accesses[0].exact, lock_accesses[1].exact
+        if first_side is None or second_side is None or first_side.form != second_side.form:
             return False
-        return common.determines_form(one.form)
+        return common.determines_form(first_side.form)
 
-    def _word(self, section: Section) -> Sharer | None:
-        """Return the access that locks a section, if only sections' ends write the lock's words."""
+    def _lock_access(self, section: Section) -> Sharer | None:
+        """Return the access that locks a section; None if other ops may write the lock."""
         sections = sections_of(self._module)
-        ends = {
+        lock_ops = {
             op.index for lock_section in sections for op in (lock_section.shuts, lock_section.opens)
         }
-        shutting = [s for s in self._sharers if s.access.op is section.shuts]
-        if len(shutting) != 1 or shutting[0].exact is None:
+        locking = [s for s in self._sharers if s.access.op is section.shuts]
+        if len(locking) != 1 or locking[0].exact is None:
             return None
         for sharer in self._sharers:
-            if sharer.storage not in (None, shutting[0].storage) or not sharer.part.writes:
+            if sharer.storage not in (None, locking[0].storage) or not sharer.role.writes:
                 continue
-            if sharer.access.op.index in ends:
+            if sharer.access.op.index in lock_ops:
                 continue
-            if sharer.exact is None or not are_apart(shutting[0].exact, sharer.exact):
+            if sharer.exact is None or not are_apart(locking[0].exact, sharer.exact):
                 return None
-        return shutting[0]
+        return locking[0]
 
 
-def _is_active_for(draw: Sharer, symbol: Symbol, user: Sharer) -> bool:
-    """Return whether each lane that uses a number has drawn it: masked lanes get any number."""
+def _covers_lanes(draw: Sharer, symbol: Symbol, user: Sharer) -> bool:
+    """Return whether each active lane of `user` has drawn its number in an active lane."""
     mask = draw.access.mask
     if mask.decided:
         return True
@@ -143,7 +151,7 @@ def _is_active_for(draw: Sharer, symbol: Symbol, user: Sharer) -> bool:
 
 
 def _chosen_symbols(variable: Variable) -> list[Symbol]:
-    """Return the symbols that a variable is, or is chosen from; empty for other variables."""
+    """Return the symbol, or all symbols that a choice selects from; else an empty list."""
     if isinstance(variable, Symbol):
         return [variable]
     if not isinstance(variable, Choice):
@@ -153,14 +161,14 @@ def _chosen_symbols(variable: Variable) -> list[Symbol]:
         form = term.affine()
         if form is None or form[0] or list(form[1].values()) != [1]:
             return []
-        chosen = _chosen_symbols(next(iter(form[1])))
-        if not chosen:
+        branch_symbols = _chosen_symbols(next(iter(form[1])))
+        if not branch_symbols:
             return []
-        symbols += chosen
+        symbols += branch_symbols
     return symbols
 
 
 def _counts_up(addition: Op) -> bool:
-    """Return whether an atomic adds a positive constant, so that its results rise."""
+    """Return whether an atomic adds a positive constant."""
     step = constant_of(addition.operand("value"))
     return step is not None and step > 0

@@ -1,6 +1,6 @@
 """The rule `lane-conflict`: two lanes of one store write different values to the same byte.
 
-The rule judges each store of a block, for two lanes that are active in the same execution of it.
+The rule judges each store of a block: two lanes that are active in the same execution.
 Formulas come first; two lanes that seem to conflict are replayed before they are reported. Stores
 that formulas leave open are decided by the bytes that they touch over the whole grid.
 """
@@ -25,8 +25,8 @@ from kvtrace.verdicts.conflicts.copies import Actors, Question
 from kvtrace.verdicts.conflicts.messages import LANE_CONFLICT, lane_conflict, proven, unknown
 from kvtrace.verdicts.conflicts.outcomes import NoConflict, SuspectedConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import Finding
-from kvtrace.verdicts.conflicts.same_values import Doubt, doubts_of_lanes
-from kvtrace.verdicts.conflicts.search import by_digits, lanes_of, searched, shared_by_lanes
+from kvtrace.verdicts.conflicts.same_values import EqualityCondition, equality_conditions
+from kvtrace.verdicts.conflicts.search import compare_digits, lanes_of, search_pair, shared_by_lanes
 from kvtrace.verdicts.conflicts.sharers import Sharer, copy_of, pairs_of_one_storage, sharers_of
 from kvtrace.verdicts.conflicts.two_orders import conflict_of
 from kvtrace.verdicts.verdict import Verdict
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 
 _SAME_VALUE: Final = "lanes that store to the same byte store the same value"
 _MOST_ELEMENTS: Final = 1 << 26
-_MOST_SHOWN: Final = 16
-"""Most programs with meeting lanes that are replayed for a conflict."""
+_MAX_REPLAYED: Final = 16
+"""Limit of programs with overlapping lanes that are replayed in search of a conflict."""
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return one verdict for each store of a block."""
+    """Return one verdict for each store of a block of several lanes."""
     by_op: dict[int, list[Sharer]] = {}
     for sharer in sharers_of(bound):
-        if sharer.part.kind == "store" and not sharer.part.strong and lanes_of(sharer):
+        if sharer.role.kind == "store" and not sharer.role.strong and lanes_of(sharer):
             by_op.setdefault(sharer.access.op.index, []).append(sharer)
     for sharers in by_op.values():
-        yield _judged(bound, sharers)
+        yield _judge_store(bound, sharers)
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
@@ -56,58 +56,67 @@ def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
     return _EvaluatedStores(bound, ops) if ops else None
 
 
-def _judged(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
-    """Return the verdict of an op from all its accesses, which may go to several arguments."""
+def _judge_store(bound: BoundCall, sharers: Sequence[Sharer]) -> Verdict:
+    """Return the verdict of a store from its accesses to one or several arguments."""
     op = sharers[0].access.op
     if not bound.programs:
         return proven(LANE_CONFLICT, bound, op, "interval", ("the grid has no program",))
     finding = Finding(op)
-    for one, other in pairs_of_one_storage(sharers):
-        outcome = _outcome(bound, one, other)
+    for left, right in pairs_of_one_storage(sharers):
+        outcome = _pair_outcome(bound, left, right)
         if isinstance(outcome, SuspectedConflict):
             return _replayed_verdict(bound, op, outcome, finding.solver_ns + outcome.solver_ns)
-        finding.note(outcome)
+        finding.add(outcome)
     return finding.verdict(bound, LANE_CONFLICT, unless=op)
 
 
-def _outcome(
-    bound: BoundCall, one: Sharer, other: Sharer
+def _pair_outcome(
+    bound: BoundCall, left: Sharer, right: Sharer
 ) -> NoConflict | SuspectedConflict | Undecided:
-    """Return whether two lanes of one execution conflict by these accesses."""
-    actors = Actors(lanes_of(one), shared_by_lanes(bound.call.module))
-    common = by_digits(bound, one, other, actors)
-    if not isinstance(common, Common):
-        return common
-    doubts = doubts_of_lanes(bound, one, common) if one is other else None
-    if doubts == []:
+    """Return whether two lanes of the same execution conflict by two accesses of a store."""
+    actors = Actors(lanes_of(left), shared_by_lanes(bound.call.module))
+    shared_digits = compare_digits(bound, left, right, actors)
+    if not isinstance(shared_digits, Common):
+        return shared_digits
+    conditions = equality_conditions(bound, left, shared_digits) if left is right else None
+    if conditions == []:
         return NoConflict("affine", _SAME_VALUE)
-    outcome = searched(bound, one, other, actors, common)
-    if isinstance(outcome, NoConflict) or doubts is None:
+    outcome = search_pair(bound, left, right, actors, shared_digits)
+    if isinstance(outcome, NoConflict) or conditions is None:
         return outcome
-    proof = _proof_of_equal_values(bound, one, doubts, actors)
+    proof = _proof_of_equal_values(bound, left, conditions, actors)
     if proof is None:
         return outcome
     return NoConflict(proof.method, _SAME_VALUE, outcome.solver_ns + proof.solver_ns)
 
 
 def _proof_of_equal_values(
-    bound: BoundCall, store: Sharer, doubts: Sequence[Doubt], actors: Actors
+    bound: BoundCall, store: Sharer, conditions_: Sequence[EqualityCondition], actors: Actors
 ) -> Proven | None:
-    """Prove that two lanes of a store that meet store the same value; None: not proven."""
+    """Return a proof that two lanes that meet store the same value, None if there is none."""
     assert store.storage is not None
     copies, nbytes = (copy_of(bound, store), copy_of(bound, store)), store.storage.nbytes
-    about = [part for doubt in doubts for part in (doubt.what, *doubt.path) if part is not None]
-    question = Question(*copies, actors, bound.ranges, nbytes, about)
+    formulas = [
+        formula
+        for condition_ in conditions_
+        for formula in (condition_.formula, *condition_.path)
+        if formula is not None
+    ]
+    question = Question(*copies, actors, bound.ranges, nbytes, formulas)
     proof = Proven("affine")
-    for doubt in doubts:
-        conditions = [*question.given.exact, question.is_one_place]
-        conditions += (side for part in doubt.path for side in question.both(part))
+    for condition_ in conditions_:
+        conditions = [*question.given.exact, question.is_same_address]
+        conditions += (
+            renamed_condition
+            for formula in condition_.path
+            for renamed_condition in question.both(formula)
+        )
         claim: Condition = FALSE
-        if isinstance(doubt.what, Term):
-            claim = equal(question.gap(doubt.what))
-        elif doubt.what is not None:
-            one, other = question.both(doubt.what)
-            claim = (one & other) | (~one & ~other)
+        if isinstance(condition_.formula, Term):
+            claim = equal(question.gap(condition_.formula))
+        elif condition_.formula is not None:
+            left_condition, right_condition = question.both(condition_.formula)
+            claim = (left_condition & right_condition) | (~left_condition & ~right_condition)
         decision = bound.prove(claim, Given(conditions, question.given.ranges))
         if not isinstance(decision, Proven):
             return None
@@ -120,6 +129,7 @@ def _proof_of_equal_values(
 def _replayed_verdict(
     bound: BoundCall, op: Op, meeting: SuspectedConflict, solver_ns: int
 ) -> Verdict:
+    """Return the violation if a suspected conflict occurs in a replay, else an unknown verdict."""
     violation = _violation(bound, op, (meeting.programs[0],), meeting.method, solver_ns)
     if isinstance(violation, Verdict):
         return violation
@@ -129,7 +139,7 @@ def _replayed_verdict(
 def _violation(
     bound: BoundCall, op: Op, programs: Sequence[int], method: str, solver_ns: int = 0
 ) -> Verdict | str:
-    """Run programs until two lanes of a store conflict; return the violation, else the reason."""
+    """Replay programs until two lanes conflict; return the violation, or the reason if none do."""
     load = _updated_load(bound, op)
     conflict = conflict_of(bound, op, load, programs)
     if isinstance(conflict, str):
@@ -141,9 +151,9 @@ def _violation(
 
 
 def _updated_load(bound: BoundCall, store: Op) -> Op | None:
-    """Return the load whose values a store updates in place, else None.
+    """Return the load that a store updates in place, else None.
 
-    Each lane then loads from where it stores, and its stored value is computed from the loaded one.
+    Each lane stores to the address from which it loads, and the loaded value feeds the stored one.
     """
 
     def through(value: Value) -> Sequence[Value]:
@@ -152,22 +162,24 @@ def _updated_load(bound: BoundCall, store: Op) -> Op | None:
             return ()
         return op.operands
 
-    used = {value.id for value in backward((store.operand("value"),), through)}
-    stored = [s for s in sharers_of(bound) if s.access.op is store and s.side is not None]
+    source_ids = {value.id for value in backward((store.operand("value"),), through)}
+    store_accesses = [s for s in sharers_of(bound) if s.access.op is store and s.side is not None]
     for sharer in sharers_of(bound):
         op = sharer.access.op
-        if sharer.part.kind != "load" or sharer.side is None or op.block is not store.block:
+        if sharer.role.kind != "load" or sharer.side is None or op.block is not store.block:
             continue
-        if not any(result.id in used for result in op.results):
+        if not any(result.id in source_ids for result in op.results):
             continue
         address = copy_of(bound, sharer)[0]
-        if any(s.storage is sharer.storage and copy_of(bound, s)[0] == address for s in stored):
+        if any(
+            s.storage is sharer.storage and copy_of(bound, s)[0] == address for s in store_accesses
+        ):
             return op
     return None
 
 
 class _EvaluatedStores(Concrete):
-    """An observer that decides stores by what their lanes touch in an evaluation of the grid."""
+    """An observer that decides stores by the bytes that their lanes touch over the whole grid."""
 
     rules: ClassVar[frozenset[str]] = frozenset({LANE_CONFLICT})
 
@@ -176,20 +188,20 @@ class _EvaluatedStores(Concrete):
         self._ops = {op.index: op for op in ops}
         self._elements = 0
         self._reasons: dict[int, str] = {}
-        self._meeting: dict[int, dict[int, None]] = {index: {} for index in self._ops}
+        self._meeting_programs: dict[int, dict[int, None]] = {index: {} for index in self._ops}
 
     def access(self, access: Evaluated) -> None:
-        """Note programs of which two lanes touch the same byte in one execution."""
+        """Record the programs in which two lanes touch the same byte in one execution."""
         index = access.op.index
         if index not in self._ops or access.active == 0:
             return
         if access.lowest is None:
             self._reasons.setdefault(index, access.reason or "its address could not be derived")
             return
-        for part in (access,) if access.each_trip is None else access.each_trip():
-            self._note_meetings(part)
+        for trip_access in (access,) if access.each_trip is None else access.each_trip():
+            self._record_meetings(trip_access)
 
-    def _note_meetings(self, access: Evaluated) -> None:
+    def _record_meetings(self, access: Evaluated) -> None:
         index = access.op.index
         self._elements += access.lanes if access.active is None else access.active
         if self._elements > _MOST_ELEMENTS:
@@ -201,21 +213,21 @@ class _EvaluatedStores(Concrete):
         offsets, programs = elements
         order = np.lexsort((offsets, programs))
         offsets, programs = offsets[order], programs[order]
-        close = (np.diff(offsets) < access.element_bytes) & (programs[1:] == programs[:-1])
-        for program in np.unique(programs[1:][close])[:_MOST_SHOWN].tolist():
-            self._meeting[index][program] = None
-        if close.any() and not access.certain:
+        overlaps = (np.diff(offsets) < access.element_bytes) & (programs[1:] == programs[:-1])
+        for program in np.unique(programs[1:][overlaps])[:_MAX_REPLAYED].tolist():
+            self._meeting_programs[index][program] = None
+        if overlaps.any() and not access.certain:
             reason = access.reason or "whether the access happens depends on data"
             self._reasons.setdefault(index, reason)
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Return one verdict for each of the stores."""
+        """Return one verdict for each store."""
         return [self._verdict(op, failure) for op in self._ops.values()]
 
     def _verdict(self, op: Op, failure: str | None) -> Verdict:
         bound = self._bound
         reason = self._reasons.get(op.index) or failure
-        programs = tuple(self._meeting[op.index])[:_MOST_SHOWN]
+        programs = tuple(self._meeting_programs[op.index])[:_MAX_REPLAYED]
         if programs:
             violation = _violation(bound, op, programs, "evaluated")
             if isinstance(violation, Verdict):

@@ -10,8 +10,8 @@ from kvtrace.ir import Op, source_stack
 from kvtrace.ir.data_dependence import depending_on_data
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.verdicts.conflicts.outcomes import ShownConflict, Touch, Witness
-from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, Touch, Witness
+from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.verdict import Verdict
 
@@ -22,12 +22,12 @@ RACE: Final = "race"
 RACE_WITHIN: Final = "race-within-program"
 LANE_CONFLICT: Final = "lane-conflict"
 
-_PROVEN: Final = {
+_PROVEN_TEXTS: Final = {
     RACE: "{kind} races with no other program",
     RACE_WITHIN: "{kind} races with no other lane of its program",
     LANE_CONFLICT: "no two lanes of this {kind} conflict",
 }
-_UNKNOWN: Final = {
+_UNKNOWN_TEXTS: Final = {
     RACE: "whether this {kind} races could not be decided",
     RACE_WITHIN: "whether this {kind} races within its program could not be decided",
     LANE_CONFLICT: "whether lanes of this {kind} conflict could not be decided",
@@ -45,7 +45,7 @@ def proven(
     solver_ns: int = 0,
     assumption: str | None = None,
 ) -> Verdict:
-    """Return the verdict that an op conflicts with no other op, nor its lanes with each other.
+    """Return the verdict that an op, or two lanes of it, does not conflict under a rule.
 
     Args:
         rule: id of the rule.
@@ -58,25 +58,25 @@ def proven(
 
     """
     kind = kind_of(op)
-    message = f"{_PROVEN[rule].format(kind=kind)}{_scope(bound.call, op, why)}"
+    message = f"{_PROVEN_TEXTS[rule].format(kind=kind)}{_proof_notes(bound.call, op, why)}"
     return Verdict(
-        rule, "proven", op, message, method, access=kind, arg=_names(bound, op),
+        rule, "proven", op, message, method, access=kind, arg=_names_of(bound, op),
         solver_ns=solver_ns or None, assumption=assumption,
     )  # fmt: skip
 
 
-def _scope(call: Call, op: Op, why: Iterable[str]) -> str:
-    """Return the notes of a proof: reasons why actors may meet, and the contents it holds for."""
+def _proof_notes(call: Call, op: Op, why: Iterable[str]) -> str:
+    """Return the reasons and recorded contents of a proof in parentheses, "" if there are none."""
     notes = list(dict.fromkeys(reason for reason in why if reason))
     if call.recorded and op.index in depending_on_data(call.module):
         notes.append(f"for the recorded contents of {', '.join(call.recorded)}")
     return f" ({'; '.join(notes)})" if notes else ""
 
 
-def _names(bound: BoundCall, op: Op) -> str | None:
-    """Return the names of the tensors that an op accesses; None: no argument is known."""
-    numbers = (access.argument for access in bound.summary.accesses if access.op is op)
-    names = {bound.call.arguments[number].name for number in numbers if number is not None}
+def _names_of(bound: BoundCall, op: Op) -> str | None:
+    """Return the comma-separated names of the tensors that an op accesses, None if unknown."""
+    positions = (access.argument for access in bound.summary.accesses if access.op is op)
+    names = {bound.call.arguments[position].name for position in positions if position is not None}
     return ",".join(sorted(names)) or None
 
 
@@ -92,7 +92,7 @@ def unknown(
     assumption: str | None = None,
     unless: Op | None = None,
 ) -> Verdict:
-    """Return the verdict `unknown` of an op.
+    """Return the verdict that no rule could decide, with its reason.
 
     Args:
         rule: id of the rule.
@@ -107,9 +107,9 @@ def unknown(
 
     """
     kind = kind_of(op)
-    message = f"{_UNKNOWN[rule].format(kind=kind)}: {reason}"
+    message = f"{_UNKNOWN_TEXTS[rule].format(kind=kind)}: {reason}"
     return Verdict(
-        rule, "unknown", op, message, method, reason=reason, access=kind, arg=_names(bound, op),
+        rule, "unknown", op, message, method, reason=reason, access=kind, arg=_names_of(bound, op),
         solver_ns=solver_ns or None, assumption=assumption, evaluating=evaluating, unless=unless,
     )  # fmt: skip
 
@@ -121,7 +121,7 @@ def race(
     *,
     others: int = 0,
     solver_ns: int = 0,
-    missed_by: Op | None = None,
+    unordering_release: Op | None = None,
 ) -> Verdict:
     """Return the violation of two programs that race.
 
@@ -129,33 +129,35 @@ def race(
         call: the call that was judged.
         witness: the accesses of both programs, and the byte that they share.
         method: how the race was found, for the column `method`.
-        others: how many further ops race with the first.
+        others: number of further ops that race with the op.
         solver_ns: time of the solver, ns.
-        missed_by: an atomic that would order the two if a barrier held all threads of its program.
+        unordering_release: an atomic that would order the two if a barrier held all its threads.
 
     """
     first, second = witness.first, witness.second
-    one, other = (program_at(touch.program, call.grid) for touch in (first, second))
-    byte = _byte_of_tensor(call, witness)
+    first_program, second_program = (
+        program_at(touch.program, call.grid) for touch in (first, second)
+    )
+    byte = _byte_text(call, witness)
     if first.op is second.op:
         verb = "update" if kind_of(first.op) == "atomic" else "store to"
-        what = f"programs {one} and {other} both {verb} {byte}"
+        subject = f"programs {first_program} and {second_program} both {verb} {byte}"
     else:
-        what = (
-            f"program {one} {_verb(first)} {byte}, which program {other} "
-            f"{_verb(second)}{_elsewhere(call, first, second)}"
+        subject = (
+            f"program {first_program} {_verb_of(first)} {byte}, which program {second_program} "
+            f"{_verb_of(second)}{_second_location(call, first, second)}"
         )
-    more = f"; it races with {others} more op{'' if others == 1 else 's'}" if others else ""
-    atomics = _about_atomics(call, first.op, second.op, missed_by)
-    message = f"{what}, and nothing orders them{atomics}{more}"
+    others_text = f"; it races with {others} more op{'' if others == 1 else 's'}" if others else ""
+    atomics = _atomics_text(call, first.op, second.op, unordering_release)
+    message = f"{subject}, and nothing orders them{atomics}{others_text}"
     return _violation(RACE, call, witness, message, method, solver_ns)
 
 
-def race_within(call: Call, op: Op, shown: ShownConflict, solver_ns: int = 0) -> Verdict:
-    """Return the violation of two lanes of a program that race, those of `op` first."""
-    witness = shown.witness.seen_from(op)
-    mine, other = witness.first, witness.second
-    first = "former" if witness is shown.witness else "latter"
+def race_within(call: Call, op: Op, shown: ConfirmedConflict, solver_ns: int = 0) -> Verdict:
+    """Return the violation of two lanes of a program that race, the lane of `op` first."""
+    witness = shown.witness.ordered_for(op)
+    own, other = witness.first, witness.second
+    own_order = "former" if witness is shown.witness else "latter"
     compiled = " in the code that it was compiled to"
     if call.compiled is None:
         compiled = " (recorded without TTGIR: in any layout that gives them to different threads)"
@@ -165,10 +167,10 @@ def race_within(call: Call, op: Op, shown: ShownConflict, solver_ns: int = 0) ->
     elif shown.is_across:
         no_order = "and no barrier holds both: they are of different CTAs of the program"
     message = (
-        f"{_lane(mine)} of program {program_at(mine.program, call.grid)} {_verb(mine)} "
-        f"{_byte_of_tensor(call, witness)}, which {_lane(other)} {_verb(other)} "
-        f"{_where(mine, other)}; "
-        f"the {first} comes first in the kernel, {no_order}: run in both orders, the program "
+        f"{_lane_name(own)} of program {program_at(own.program, call.grid)} {_verb_of(own)} "
+        f"{_byte_text(call, witness)}, which {_lane_name(other)} {_verb_of(other)} "
+        f"{_other_location(own, other)}; "
+        f"the {own_order} comes first in the kernel, {no_order}: run in both orders, the program "
         "leaves different results"
     )
     return _violation(RACE_WITHIN, call, witness, message, shown.method, solver_ns)
@@ -184,29 +186,29 @@ def lane_conflict(
     updates: bool,
     solver_ns: int = 0,
 ) -> Verdict:
-    """Return the violation of two lanes of a store that conflict.
+    """Return the violation of two lanes of a store that write different values to a byte.
 
     Args:
         call: the call that was judged.
         witness: the lanes, and the first byte that both store to.
-        values: the values that the lanes store.
+        values: the values that the lanes store, in the lanes' order.
         method: how the conflict was found, for the column `method`.
         is_update: whether the second lane stores another value if it runs after the first.
         updates: whether the lanes store to where they load from.
         solver_ns: time of the solver, ns.
 
     """
-    one, byte = witness.first, _byte_of_tensor(call, witness)
-    lanes = f"lanes {one.lane} and {witness.second.lane}"
-    what = f"{lanes} of program {program_at(one.program, call.grid)}"
+    touch, byte = witness.first, _byte_text(call, witness)
+    lanes = f"lanes {touch.lane} and {witness.second.lane}"
+    subject = f"{lanes} of program {program_at(touch.program, call.grid)}"
     first, second = (f"{value:g}" if isinstance(value, float) else str(value) for value in values)
     if is_update:
         message = (
-            f"{what} both load and store {byte} without an atomic: {first} is stored, but "
+            f"{subject} both load and store {byte} without an atomic: {first} is stored, but "
             f"{second} if one runs after the other; an atomic such as tl.atomic_add loses no update"
         )
     else:
-        message = f"{what} both store to {byte}, {first} and {second}, and nothing orders them"
+        message = f"{subject} both store to {byte}, {first} and {second}, and nothing orders them"
         if updates:
             message += "; they update a value in place, which needs an atomic (tl.atomic_add)"
     return _violation(LANE_CONFLICT, call, witness, message, method, solver_ns)
@@ -234,34 +236,34 @@ def _violation(
     )
 
 
-def _byte_of_tensor(call: Call, witness: Witness) -> str:
+def _byte_text(call: Call, witness: Witness) -> str:
     tensor = call.arguments[witness.first.argument]
     assert isinstance(tensor, TensorArgument)
     return f"byte {witness.byte - tensor.offset_bytes} of {tensor.name}"
 
 
-def _verb(touch: Touch) -> str:
+def _verb_of(touch: Touch) -> str:
     return _VERBS[str(kind_of(touch.op))]
 
 
-def _lane(touch: Touch) -> str:
-    """Return the name of an access's lane; every thread loads a scalar, one thread stores it."""
+def _lane_name(touch: Touch) -> str:
+    """Return the name of an access's lane, or of the threads that access a scalar."""
     if touch.lane:
         return f"lane {touch.lane}"
     return "every thread" if kind_of(touch.op) == "load" else "one thread"
 
 
-def _where(mine: Touch, other: Touch) -> str:
-    """Return the line of the other lane's access, and the access's trip if the trips differ."""
-    frames = source_stack(other.op)
+def _other_location(own_touch: Touch, other_touch: Touch) -> str:
+    """Return the line of the other lane's access, with its trip if that differs."""
+    frames = source_stack(other_touch.op)
     line = f"in line {frames[0].line}" if frames else "elsewhere"
-    if mine.iteration == other.iteration:
+    if own_touch.iteration == other_touch.iteration:
         return line
-    return f"{line} in trip {other.iteration}, not {mine.iteration}"
+    return f"{line} in trip {other_touch.iteration}, not {own_touch.iteration}"
 
 
-def _elsewhere(call: Call, first: Touch, second: Touch) -> str:
-    """Return the line of the second program's access, and the argument if the arguments differ."""
+def _second_location(call: Call, first: Touch, second: Touch) -> str:
+    """Return the argument (if another) and line of the second program's access."""
     frames = source_stack(second.op)
     line = f" in line {frames[0].line}" if frames else ""
     if first.argument == second.argument:
@@ -269,15 +271,16 @@ def _elsewhere(call: Call, first: Touch, second: Touch) -> str:
     return f" through {call.arguments[second.argument].name}{line}"
 
 
-def _about_atomics(call: Call, one: Op, other: Op, missed_by: Op | None) -> str:
-    if missed_by is not None:
-        frames = source_stack(missed_by)
-        where = f" of line {frames[0].line}" if frames else ""
+def _atomics_text(call: Call, left: Op, right: Op, unordering_release: Op | None) -> str:
+    """Return a phrase that says why atomics do not order the ops, "" if they are not involved."""
+    if unordering_release is not None:
+        frames = source_stack(unordering_release)
+        line = f" of line {frames[0].line}" if frames else ""
         return (
-            f": the atomic{where} is done by one thread and releases only that thread's accesses; "
+            f": the atomic{line} is done by one thread and releases only that thread's accesses; "
             "other threads of the program may come later, since no barrier holds them"
         )
-    parts = [parts_of(call.module).by_op[op.index] for op in (one, other)]
-    if all(part.kind == "atomic" for part in parts) and not all(part.strong for part in parts):
+    roles = [roles_of(call.module).by_op[op.index] for op in (left, right)]
+    if all(role.kind == "atomic" for role in roles) and not all(role.strong for role in roles):
         return ": their atomics have scope cta, which orders accesses of one program only"
     return ""

@@ -1,9 +1,9 @@
 """Paths between memory ops of a program on which its TTIR has no barrier.
 
 Only a barrier of the kernel's source ends a path. Ops that combine or move elements across lanes
-may or may not be compiled to code with a barrier: a path through such an op is `doubtful`. Example:
-in `store; reduce; load` in a loop, the load follows the store on a doubtful path in the same trip,
-and the store follows the load in the next trip.
+may or may not be compiled to code with a barrier: a path through such an op is `is_doubtful`.
+Example: in `store; reduce; load` in a loop, the load follows the store on a doubtful path in the
+same trip, and the store follows the load in the next trip.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ from kvtrace.ir.ops import (
 
 _RELAXED = 1
 """tt.MemSemantic of an atomic that orders nothing else."""
-_CROSSING = (Kind.REDUCTION, Kind.SCAN, Kind.COUNT, Kind.PRODUCT, Kind.PICKED)
+_CROSS_LANE_KINDS = (Kind.REDUCTION, Kind.SCAN, Kind.COUNT, Kind.PRODUCT, Kind.PICKED)
 
 
 @dataclass(frozen=True, order=True)
 class Path:
-    """A way from one op to another op without a barrier.
+    """A path of execution from one op to another on which no barrier lies.
 
-    `turn` is the outermost loop that begins another trip on the way, by its number among the loops
-    around the first op, outermost first; their count if no loop does. `once`: that loop begins one
-    trip only. `doubtful`: an op on the way may be compiled with a barrier. `nested`: such an op is
-    in a loop or branch that is not around the first op, and the PTX may have a way past it.
+    `turn` is the outermost loop that begins another trip on the path, by its position among the
+    loops around the first op, outermost first (their count if no loop does). `once`: that loop
+    begins only one further trip. `is_doubtful`: an op on the path may be compiled with a barrier.
+    `nested`: such an op is in a loop or branch that is not around the first op, and the PTX may
+    have a path around that.
     """
 
     turn: int
     once: bool
-    doubtful: bool
+    is_doubtful: bool
     nested: bool = False
 
-    def turning(self, loop: int | None) -> Path:
-        """Return the path as continued in another trip of a loop."""
+    def continued(self, loop: int | None) -> Path:
+        """Return the path extended by another trip of a loop (None: of no loop)."""
         if loop is None or loop > self.turn:
             return self
         return replace(self, turn=loop, once=loop < self.turn)
@@ -63,12 +64,12 @@ def loops_around(op: Op) -> tuple[Op, ...]:
 
 
 class Order:
-    """The paths between the memory ops of one kernel.
+    """The paths between the memory ops of a kernel on which no barrier lies.
 
-    `entered` are the loops that take at least one trip, `decided` the branches whose condition is
-    known. `barriers_hold` False: a barrier of the kernel's source holds only a part of a program's
-    threads, so a path through it is doubtful. With `releases_may_hold`, a path past an atomic that
-    acquires or releases is doubtful too: Triton may compile the atomic with barriers.
+    `entered` has the indices of loops that take at least one trip, `decided` the truth of known
+    branch conditions. `barriers_hold` False: a barrier of the kernel's source holds only a part of
+    a program's threads, so a path through it is doubtful. With `releases_may_hold`, a path past an
+    atomic that acquires or releases is doubtful too: Triton may compile the atomic with barriers.
     """
 
     def __init__(
@@ -91,15 +92,15 @@ class Order:
         self._after: dict[Op, Mapping[int, frozenset[Path]]] = {}
 
     def paths(self, first: Op, second: Op) -> frozenset[Path]:
-        """Return the paths on which the second op can follow the first."""
+        """Return the paths from the first op to the second, empty if a barrier lies on each."""
         if first not in self._after:
             self._after[first] = self._paths_from(first)
         return self._after[first].get(second.index, frozenset())
 
     def between(self, first: Op, second: Op) -> Iterator[Op]:
-        """Yield the memory ops between two ops in the text that run wherever both of the two run.
+        """Yield the memory ops between two ops in the text that run whenever both run.
 
-        Within a common loop, an op between the two need not run between them.
+        In a common loop, such an op may also run before or after both.
         """
         blocks = [_outermost(op).block for op in (first, second)]
         for op in self._memory:
@@ -110,80 +111,88 @@ class Order:
                 yield op
 
     def _paths_from(self, start: Op) -> Mapping[int, frozenset[Path]]:
-        chain = {loop: number for number, loop in enumerate(loops_around(start))}
+        loop_positions = {loop: depth for depth, loop in enumerate(loops_around(start))}
         paths_to: dict[int, set[Path]] = defaultdict(set)
-        outer = set(enclosing_ops(start))
-        may_hold = self._releases_may_hold and _acquires_or_releases(start)
-        first = Path(len(chain), True, may_hold or start.index in self._maybe_barriers)
-        waiting = [(op, first) for op in self._next(start)]
-        states = set(waiting)
-        while waiting:
-            op, path = waiting.pop()
+        enclosing = set(enclosing_ops(start))
+        may_have_barrier = self._releases_may_hold and _acquires_or_releases(start)
+        start_path = Path(
+            len(loop_positions), True, may_have_barrier or start.index in self._maybe_barriers
+        )
+        pending = [(op, start_path) for op in self._next_in_block(start)]
+        states = set(pending)
+        while pending:
+            op, path = pending.pop()
             if op.name in BARRIERS and self._barriers_hold:
                 continue
             if self._releases_may_hold and _acquires_or_releases(op):
-                path = replace(path, doubtful=True)
+                path = replace(path, is_doubtful=True)
             if op.name in MEMORY:
                 paths_to[op.index].add(path)
             if op.index in self._maybe_barriers or op.name in BARRIERS:
-                nested = any(next_op not in outer for next_op in enclosing_ops(op))
-                path = replace(path, doubtful=True, nested=path.nested or nested)
-            for next_op, turned in self._successors(op):
-                state = next_op, path.turning(None if turned is None else chain.get(turned))
+                nested = any(next_op not in enclosing for next_op in enclosing_ops(op))
+                path = replace(path, is_doubtful=True, nested=path.nested or nested)
+            for next_op, repeated_loop in self._next_ops(op):
+                state = (
+                    next_op,
+                    path.continued(
+                        None if repeated_loop is None else loop_positions.get(repeated_loop)
+                    ),
+                )
                 if state not in states:
                     states.add(state)
-                    waiting.append(state)
+                    pending.append(state)
         return {index: frozenset(paths_) for index, paths_ in paths_to.items()}
 
-    def _successors(self, op: Op) -> Iterator[tuple[Op, Op | None]]:
-        """Yield the ops that can come next, each with the loop that begins another trip, if any."""
+    def _next_ops(self, op: Op) -> Iterator[tuple[Op, Op | None]]:
+        """Yield the ops that may run next, each with the loop that begins another trip, or None."""
         if op.name in LOOPS:
-            yield self._first(op.regions[0]), None
+            yield self._first_relevant(op.regions[0]), None
             if op.index not in self._entered:
-                yield from ((next_op, None) for next_op in self._next(op))
+                yield from ((next_op, None) for next_op in self._next_in_block(op))
         elif op.name in BRANCHES:
             region_taken = self._region_taken(op)
             regions = [next_op for n, next_op in enumerate(op.regions) if region_taken in (None, n)]
             for region in regions:
                 if region.blocks:
-                    yield self._first(region), None
+                    yield self._first_relevant(region), None
             can_skip = len(op.regions) == 1 if region_taken is None else not regions
             if can_skip or not all(region.blocks for region in regions):
-                yield from ((next_op, None) for next_op in self._next(op))
+                yield from ((next_op, None) for next_op in self._next_in_block(op))
         elif op.successors:
-            yield from ((self._relevant(block)[0], None) for block, _ in jumps(op))
+            yield from ((self._relevant_of(block)[0], None) for block, _ in jumps(op))
         elif KINDS.get(op.name) is not None and KINDS[op.name].kind is Kind.END:
-            yield from self._ended(op)
+            yield from self._ops_after_region(op)
         else:
-            yield from ((next_op, None) for next_op in self._next(op))
+            yield from ((next_op, None) for next_op in self._next_in_block(op))
 
     def _region_taken(self, op: Op) -> int | None:
-        """Return the region of a branch that runs, or None if the condition is not known."""
+        """Return the index of the region that a branch runs, None if its condition is unknown."""
         truth = self._decided.get(op.index)
         return None if truth is None else int(not truth)
 
-    def _ended(self, end: Op) -> Iterator[tuple[Op, Op | None]]:
-        parent = end.parent
+    def _ops_after_region(self, last_op: Op) -> Iterator[tuple[Op, Op | None]]:
+        """Yield the ops that may run after the last op of a region, each with a repeated loop."""
+        parent = last_op.parent
         if parent is None or parent.name not in LOOPS | BRANCHES:
             return
         regions = parent.regions
-        region = next(n for n, next_op in enumerate(regions) if end.block in next_op.blocks)
-        if parent.name in LOOPS and region < len(regions) - 1:  # what decides on another trip
-            yield self._first(regions[region + 1]), None
+        region = next(n for n, next_op in enumerate(regions) if last_op.block in next_op.blocks)
+        if parent.name in LOOPS and region < len(regions) - 1:  # the condition region
+            yield self._first_relevant(regions[region + 1]), None
         elif parent.name in LOOPS:
-            yield self._first(regions[0]), parent
+            yield self._first_relevant(regions[0]), parent
         if parent.name in BRANCHES or len(regions) == 1 or region < len(regions) - 1:
-            yield from ((next_op, None) for next_op in self._next(parent))
+            yield from ((next_op, None) for next_op in self._next_in_block(parent))
 
-    def _first(self, region: Region) -> Op:
-        return self._relevant(region.blocks[0])[0]
+    def _first_relevant(self, region: Region) -> Op:
+        return self._relevant_of(region.blocks[0])[0]
 
-    def _next(self, op: Op) -> Iterator[Op]:
-        """Yield the next relevant op of the same block; a block's last op is always relevant."""
+    def _next_in_block(self, op: Op) -> Iterator[Op]:
+        """Yield the next relevant op of the same block, if the op is not the block's last."""
         if op.block is not None and op is not op.block.ops[-1]:
-            yield next(later for later in self._relevant(op.block) if later.index > op.index)
+            yield next(later for later in self._relevant_of(op.block) if later.index > op.index)
 
-    def _relevant(self, block: Block) -> tuple[Op, ...]:
+    def _relevant_of(self, block: Block) -> tuple[Op, ...]:
         if block not in self._relevant_ops:
             self._relevant_ops[block] = tuple(
                 op for op in block.ops if self._is_relevant(op, block)
@@ -198,7 +207,7 @@ class Order:
             or op.index in self._maybe_barriers
             or (
                 op.name in LOOPS | BRANCHES
-                and any(self._is_relevant(inner, inner.block or block) for inner in _inside(op))
+                and any(self._is_relevant(inner, inner.block or block) for inner in _inner_ops(op))
             )
         )
 
@@ -208,12 +217,12 @@ def _acquires_or_releases(op: Op) -> bool:
 
 
 def _outermost(op: Op) -> Op:
-    """Return the outermost op of the kernel's body that contains an op, or the op itself."""
+    """Return the outermost loop or branch around an op, or the op itself."""
     return [op, *(parent for parent in enclosing_ops(op) if parent.name not in FUNCTIONS)][-1]
 
 
-def _inside(op: Op) -> Iterator[Op]:
-    """Yield the ops in the regions of an op, without the ops that end the regions."""
+def _inner_ops(op: Op) -> Iterator[Op]:
+    """Yield the ops in an op's regions, except for the last op of each block."""
     for region in op.regions:
         for block in region.blocks:
             yield from block.ops[:-1]
@@ -221,7 +230,7 @@ def _inside(op: Op) -> Iterator[Op]:
 
 @once_per_module
 def _maybe_barriers(module: Module) -> frozenset[int]:
-    """Return the indices of the ops that may be compiled to code with a barrier."""
+    """Return the indices of the ops that Triton may compile to code with a barrier."""
     flow = flow_of(module)
     loaded = [value for op in module.ops if op.name in READING for value in op.results]
 
@@ -229,13 +238,13 @@ def _maybe_barriers(module: Module) -> frozenset[int]:
         del value
         return () if op.name in LOOPS or op.name in BRANCHES else op.results
 
-    data = forward(flow, loaded, onwards)
+    loaded_data = forward(flow, loaded, onwards)
     indices = set()
     for op in module.ops:
-        row = KINDS.get(op.name)
-        is_crossing = row is None or op.name in CALLS or row.kind in _CROSSING
-        is_moving = row is not None and row.kind is Kind.REARRANGED
-        if is_crossing or (is_moving and any(value.id in data for value in op.operands)):
+        kind_row = KINDS.get(op.name)
+        crosses_lanes = kind_row is None or op.name in CALLS or kind_row.kind in _CROSS_LANE_KINDS
+        rearranges = kind_row is not None and kind_row.kind is Kind.REARRANGED
+        if crosses_lanes or (rearranges and any(value.id in loaded_data for value in op.operands)):
             indices.add(op.index)
         if effect_of(op) == "atomic" and any(map(flow.uses, op.results)):
             indices.add(op.index)  # its result may be handed to all threads

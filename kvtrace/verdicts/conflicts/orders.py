@@ -1,7 +1,7 @@
-"""Orders of a call's programs for a run program by program: by id, backwards, shuffled.
+"""Orders in which the programs of a call are run one by one: ascending, descending, shuffled.
 
-Programs are renamed: the program whose turn it is reads the id that the order has for the turn.
-Observers receive turns where they expect programs' ids.
+The program that runs as number `turn` reads the id `order[turn]` as its own.
+Observers receive the turn in place of the program's id.
 """
 
 from __future__ import annotations
@@ -24,31 +24,31 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.replaying import program_at, run
 
 MOST_PROGRAMS: Final = 2048
-"""Most programs that are run one by one."""
+"""Limit of programs that are run one by one."""
 
 Order = NDArray[np.int64]
-"""Linear ids of all programs by their turn."""
+"""Linear ids of all programs, in the order in which they run."""
 
 
 def orders_of(programs: int) -> tuple[Order, ...]:
-    """Return the orders that are run: by id, backwards, and one shuffled."""
+    """Return three orders of programs: ascending, descending, and shuffled with a fixed seed."""
     ascending = np.arange(programs, dtype=np.int64)
     shuffled = np.random.default_rng(programs).permutation(programs).astype(np.int64)
     return ascending, ascending[::-1], shuffled
 
 
-class Renamed(Instrument):
-    """An instrument that gives each program the id that an order has for its turn."""
+class ProgramRenaming(Instrument):
+    """An instrument by which each program reads the id that an order has for its turn."""
 
     def __init__(self, order: Order) -> None:
         super().__init__()
         self._order = order
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Replace the step of an op that reads a program id."""
-        return self._renamed(op) if operator_of(op) == "program_id" else step
+        """Replace the step of a program_id op; return other steps unchanged."""
+        return self._reading_order(op) if operator_of(op) == "program_id" else step
 
-    def _renamed(self, op: Op) -> Step:
+    def _reading_order(self, op: Op) -> Step:
         axis, result = int(attribute(op, "axis")), op.results[0].id
 
         def renamed(values: list[Any], scope: Scope) -> None:
@@ -58,6 +58,8 @@ class Renamed(Instrument):
         return renamed
 
 
-def run_in_order(call: Call, observers: Sequence[Observer], instrument: Renamed) -> str | None:
-    """Evaluate a call program by program; return the reason if the run broke off, else None."""
+def run_in_order(
+    call: Call, observers: Sequence[Observer], instrument: ProgramRenaming
+) -> str | None:
+    """Evaluate a call one program at a time; return the reason if it ended early, else None."""
     return run(call, observers, contents="all", instrument=instrument, one_by_one=True)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NoConflict:
-    """Two actors do not race; `why` is the reason if they may touch the same byte even so.
+    """Two actors do not race; `why` is the reason if they may still touch the same byte.
 
-    The outcome holds under an `assumption`, if any. `settled`: a load of the pair reads the same
+    An `assumption` is a condition of the outcome. `settled`: a load of the pair reads the same
     value in every order of the programs.
     """
 
@@ -28,9 +28,9 @@ class NoConflict:
 
 @dataclass(frozen=True)
 class SuspectedConflict:
-    """Two actors that seem to race at `byte`, which counts from the start of the storage.
+    """Two actors that race at a byte (from the storage's start), according to formulas.
 
-    The conflict is replayed before it is reported. `programs` are the linear ids of both sides.
+    It is replayed before it is reported. `programs` are the linear ids of both actors.
     """
 
     programs: tuple[int, int]
@@ -41,9 +41,9 @@ class SuspectedConflict:
 
 @dataclass(frozen=True)
 class Undecided:
-    """A pair without a verdict, and the `reason`; `evaluating`: an evaluation may decide it.
+    """A pair without a verdict, for a `reason`; `evaluating`: an evaluation may decide the pair.
 
-    Under the `assumption`, if any, the two actors do not race.
+    The two actors do not race if the `assumption`, if any, holds.
     """
 
     reason: str
@@ -54,7 +54,7 @@ class Undecided:
 
 @dataclass(frozen=True)
 class Touch:
-    """A lane of a program that touches a byte.
+    """The access of one lane of a program to a byte.
 
     `address_offset` is the first byte of the lane's element, from the data pointer of `argument`
     (an index), through which the lane accesses the element.
@@ -70,26 +70,26 @@ class Touch:
 
 @dataclass(frozen=True)
 class Witness:
-    """Both sides of a race at one byte, which counts from the start of a storage."""
+    """Both accesses of a race at a byte, which counts from the start of the storage."""
 
     first: Touch
     second: Touch
     byte: int
 
-    def seen_from(self, op: Op) -> Witness:
-        """Return the witness with the side of an op first."""
+    def ordered_for(self, op: Op) -> Witness:
+        """Return the witness with the access by an op first."""
         if self.first.op is op:
             return self
         return Witness(self.second, self.first, self.byte)
 
 
 @dataclass(frozen=True)
-class ShownConflict:
-    """A race whose `witness` occurred in a replay; its lanes are in the kernel's order.
+class ConfirmedConflict:
+    """A race that occurred in a replay, with its accesses in the kernel's order.
 
     `is_pipelined`: one thread does both, a load of a later trip first. `is_across`: the two are
-    lanes of different CTAs of a program. `missed_by`: an atomic that would order the two if a
-    barrier held all threads of its program.
+    lanes of different CTAs of a program. `unordering_release`: an atomic that would order the two
+    if a barrier held all threads of its program.
     """
 
     witness: Witness
@@ -97,4 +97,4 @@ class ShownConflict:
     solver_ns: int = 0
     is_pipelined: bool = False
     is_across: bool = False
-    missed_by: Op | None = None
+    unordering_release: Op | None = None

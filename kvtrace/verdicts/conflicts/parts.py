@@ -21,7 +21,7 @@ from kvtrace.ir.flow import flow_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import effect_of, mask_of, operator_of, waits_for_memory
 
-_BLOCK: Final = 2
+_CTA_SCOPE: Final = 2
 """tt.MemSyncScope of `scope="cta"`: other programs are not in it."""
 
 _ACQUIRE: Final = frozenset({2, 4})
@@ -35,8 +35,8 @@ _ASSEMBLY_ON_MEMORY: Final = re.compile(r"\b(?:ld|st|atom|red|cp|fence|membar)\.
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """The role of a memory op in races.
+class Role:
+    """The role of a memory op in races: what it conflicts with, and whether it orders programs.
 
     `strong`: the op does not race with other strong accesses of its width. `acquires` is only set
     for ops that wait, or whose result is used: a program cannot have waited for a value that it
@@ -50,49 +50,49 @@ class Part:
     acquires: bool
     releases: bool
 
-    def clashes(self, other: Part, *, one_width: bool) -> bool:
-        """Return whether unordered programs race if they touch the same byte with these ops."""
+    def clashes(self, other: Role, *, one_width: bool) -> bool:
+        """Return whether two programs race if they touch a byte with these ops in no order."""
         if not (self.writes or other.writes):
             return False
         return not (self.strong and other.strong and one_width)
 
 
 @dataclass(frozen=True)
-class Parts:
+class Roles:
     """The roles of all memory ops of a module, by op index.
 
     `synchronizes`: some op acquires and some op releases, so atomics may order programs. `unseen`
     names an op that may touch memory or order programs in ways that kvtrace does not track.
     """
 
-    by_op: Mapping[int, Part]
+    by_op: Mapping[int, Role]
     synchronizes: bool
     unseen: str | None
 
 
 @once_per_module
-def parts_of(module: Module) -> Parts:
-    """Return the roles of a module's memory ops."""
+def roles_of(module: Module) -> Roles:
+    """Return the roles of all memory ops of a module, by op index."""
     flow = flow_of(module)
     by_op = {}
     unseen = None
     for op in module.ops:
         if effect_of(op):
-            by_op[op.index] = _part(op, any(map(flow.uses, op.results)))
+            by_op[op.index] = _role(op, any(map(flow.uses, op.results)))
         elif operator_of(op) == "inline_asm":
             text = str(attribute(op, "asm_string", ""))
             if _ASSEMBLY_ON_MEMORY.search(text):
                 unseen = "inline assembly, which may touch memory"
         elif operator_of(op) == "extern" and not attribute(op, "pure", False):
             unseen = "a library function with side effects"
-    parts = by_op.values()
-    synchronizes = any(p.acquires for p in parts) and any(p.releases for p in parts)
-    return Parts(by_op, synchronizes, unseen)
+    roles = by_op.values()
+    synchronizes = any(role.acquires for role in roles) and any(role.releases for role in roles)
+    return Roles(by_op, synchronizes, unseen)
 
 
-def updates_by(op: Op, how: int) -> bool:
-    """Return whether an op is an atomic with this update (a number of tt.RMWOp)."""
-    return effect_of(op) == "atomic" and attribute(op, "atomic_rmw_op") == how
+def updates_by(op: Op, rmw_op: int) -> bool:
+    """Return whether an op is an atomic with this update (a value of tt.RMWOp)."""
+    return effect_of(op) == "atomic" and attribute(op, "atomic_rmw_op") == rmw_op
 
 
 def is_unmasked(op: Op) -> bool:
@@ -101,19 +101,20 @@ def is_unmasked(op: Op) -> bool:
     return mask is None or constant_of(mask) not in (None, 0)
 
 
-def _part(op: Op, used: bool) -> Part:
+def _role(op: Op, used: bool) -> Role:
     kind = str(effect_of(op))
-    order = attribute(op, "sem", None)
-    if kind != "atomic" and order is None:
+    semantics = attribute(op, "sem", None)
+    if kind != "atomic" and semantics is None:
         volatile = kind == "load" and bool(attribute(op, "isVolatile", False))
-        return Part(op, kind, kind == "store", volatile, False, False)
-    reaches = attribute(op, "scope", 1) != _BLOCK
-    waited = waits_for_memory(op) and op.optional("timeout") is None
-    return Part(
+        return Role(op, kind, kind == "store", volatile, False, False)
+    is_wide = attribute(op, "scope", 1) != _CTA_SCOPE
+    is_polled = waits_for_memory(op) and op.optional("timeout") is None
+    return Role(
         op,
         kind,
         writes=kind != "load",
-        strong=reaches,
-        acquires=reaches and (used or waited) and order in _ACQUIRE,
-        releases=reaches and order in _RELEASE,  # reductions by descriptors have no order: relaxed
+        strong=is_wide,
+        acquires=is_wide and (used or is_polled) and semantics in _ACQUIRE,
+        releases=is_wide
+        and semantics in _RELEASE,  # reductions by descriptors have no order: relaxed
     )

@@ -1,4 +1,4 @@
-"""Pipelined loops: the compiler may start a load before the store of an earlier trip.
+"""Pipelined loops: loads that may start before the store of an earlier trip.
 
 In
 
@@ -34,9 +34,9 @@ def may_be_pipelined(call: Call, loop: Op) -> bool:
 
 
 def trips_started_early(call: Call, load: Op, loop: Op) -> int:
-    """Return how many trips ahead of its own trip a load surely starts, by the TTGIR.
+    """Return how many trips before its own trip a load surely starts, according to the TTGIR.
 
-    The last copy of a trip may come behind the trip's stores, so it does not count.
+    One trip less is counted, since a trip's last copy may come after the trip's stores.
     """
     if call.compiled is None or int(attribute(loop, LOOP_UNROLLING, 1)) > 1:
         return 0

@@ -26,13 +26,13 @@ from kvtrace.verdicts.conflicts.messages import RACE
 from kvtrace.verdicts.conflicts.orders import (
     MOST_PROGRAMS,
     Order,
-    Renamed,
+    ProgramRenaming,
     orders_of,
     run_in_order,
 )
-from kvtrace.verdicts.conflicts.outcomes import NoConflict, ShownConflict, Undecided
+from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, NoConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import EvaluatedPairs, Pairs, UndecidedPairs, ascending
-from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.race_replay import replayed
 from kvtrace.verdicts.conflicts.releases import releases_of
 from kvtrace.verdicts.conflicts.sweep import SharedBytes, Sweep
@@ -42,7 +42,7 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-_MOST_WATCHED: Final = 1 << 23
+_MAX_WATCHED: Final = 1 << 23
 _BARRIER_UNKNOWN: Final = (
     "an atomic orders the accesses of its own thread, and it is not known whether a barrier orders "
     "those of the other threads of its program before it"
@@ -53,37 +53,37 @@ _IN_ORDERS: Final = "run with the programs in order of their ids, backwards and 
 
 @dataclass(frozen=True)
 class _OrderedMeeting:
-    """Two ops that meet, and the order of programs in which they do (None: by their ids)."""
+    """Two programs that touch the same bytes, and the order of that run (None: by ids)."""
 
     meeting: SharedBytes
     order: Order | None
 
 
 class EvaluatedRaces(EvaluatedPairs[Pairs]):
-    """An observer that decides the ops whose pairs formulas leave open."""
+    """An observer that decides races of programs which formulas leave undecided."""
 
     rules: ClassVar[frozenset[str]] = frozenset({RACE})
 
     def __init__(
         self, bound: BoundCall, pairs: Pairs, undecided: UndecidedPairs, ops: Sequence[Op]
     ) -> None:
-        """Prepare a sweep of the grid in the order of its programs' ids."""
+        """Prepare a sweep of the grid in ascending order of the programs."""
         super().__init__(bound, pairs, undecided, ops)
-        self._open = undecided.pairs
-        self._parts = parts_of(bound.call.module)
+        self._open_pairs = undecided.pairs
+        self._roles = roles_of(bound.call.module)
         self._sweep = Sweep(bound.call.module, bound.call.arguments)
 
     def access(self, access: Evaluated) -> None:
-        """Note the bytes that an access touches."""
+        """Record the bytes that an access touches."""
         self._sweep.access(access)
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Return one verdict for each of the ops."""
+        """Return one verdict for each op to decide."""
         return super().verdicts(failure or self._sweep.failure)
 
     # -- one op --------------------------------------------------------------------------------
 
-    def outcomes(self, op: Op) -> Iterator[NoConflict | ShownConflict | Undecided]:
+    def outcomes(self, op: Op) -> Iterator[NoConflict | ConfirmedConflict | Undecided]:
         """Yield the outcome of each meeting of an op, and reasons why meetings may be missing."""
         yield from map(Undecided, self._unknown_addresses(op))
         meetings = [
@@ -92,30 +92,34 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             if op in (ordered.meeting.first, ordered.meeting.second)
         ]
         for ordered in meetings:
-            yield self._outcome_of(op, ordered)
+            yield self._meeting_outcome(op, ordered)
         yield from map(Undecided, self._unstable_addresses(op))
         if self._failure_in_orders is not None:
             yield Undecided(self._failure_in_orders)
         yield NoConflict("evaluated", _IN_ORDERS if meetings or self._depends_on_order else "")
 
-    def _outcome_of(
+    def _meeting_outcome(
         self, op: Op, ordered: _OrderedMeeting
-    ) -> NoConflict | ShownConflict | Undecided:
-        """Return whether the programs of a meeting race; a race is replayed."""
+    ) -> NoConflict | ConfirmedConflict | Undecided:
+        """Return whether the programs of a meeting race, after a replay if they seem to."""
         meeting = ordered.meeting
         if not meeting.certain:
             return Undecided(self._sweep.doubt or "whether the accesses happen depends on data")
         ops, programs = (meeting.first, meeting.second), meeting.programs
         byte, order = meeting.byte, ordered.order
-        if self._parts.synchronizes:
+        if self._roles.synchronizes:
             if self._ordering.doubt is not None:
                 return Undecided(self._ordering.doubt)
             first_index, second_index = sorted(op_.index for op_ in ops)
-            key = (first_index, second_index, meeting.storage)
-            race = self._ordering.races.get(key)
+            race_key = (first_index, second_index, meeting.storage)
+            race = self._ordering.races.get(race_key)
             if race is None:
-                unclear = key in self._ordering.doubtful
-                return Undecided(_BARRIER_UNKNOWN) if unclear else NoConflict("evaluated", _ORDERED)
+                is_doubtful = race_key in self._ordering.doubtful
+                return (
+                    Undecided(_BARRIER_UNKNOWN)
+                    if is_doubtful
+                    else NoConflict("evaluated", _ORDERED)
+                )
             ops, programs = (race.first, race.second), race.programs
             byte, order = race.byte, race.order
         if ops[0] is not op:
@@ -125,54 +129,67 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         )
         if witness is None:
             return Undecided("two programs accessed the same byte, but not in the replay")
-        missed = releases_of(self._bound).missed_by(*ops) if self._parts.synchronizes else None
-        return ShownConflict(witness, "evaluated", missed_by=missed)
+        missed = (
+            releases_of(self._bound).unordering_release(*ops) if self._roles.synchronizes else None
+        )
+        return ConfirmedConflict(witness, "evaluated", unordering_release=missed)
 
     def _unknown_addresses(self, op: Op) -> Iterator[str]:
-        """Yield the reasons why the address of this op, or of one it clashes with, is unknown."""
+        """Yield the reasons for unknown addresses of an op and of ops that it clashes with."""
         storages = self._storages(op)
         for (index, argument), reason in self._sweep.lost.items():
-            if ascending(op.index, index) in self._open and (
+            if ascending(op.index, index) in self._open_pairs and (
                 index == op.index or argument is None or self._storage(argument) in storages
             ):
                 yield reason
 
     def _unstable_addresses(self, op: Op) -> Iterator[str]:
+        """Yield a reason for each address that depends on the order of programs."""
         for access in self._bound.summary.accesses:
             index = access.op.index
-            if ascending(op.index, index) in self._open and self._has_unstable_address(access):
+            if ascending(op.index, index) in self._open_pairs and self._has_unstable_address(
+                access
+            ):
                 yield "its address depends on the order in which programs run"
 
     # -- order ---------------------------------------------------------------------------------
 
     @cached_property
     def _order_dependent_ops(self) -> frozenset[int]:
-        """The indices of the ops whose results depend on what other programs did before.
+        """The indices of the ops whose results depend on earlier writes of other programs.
 
-        If there are any, values that programs write may depend on them, and so may all loads from
+        If there are any, every written value may depend on them, and so may all loads from
         written storages.
         """
-        parts = self._parts.by_op.items()
-        sources = {i for i, p in parts if p.kind == "load" and i in self._undecided.meeting}
-        sources |= {i for i, p in parts if p.kind == "atomic"}
+        roles = self._roles.by_op.items()
+        sources = {
+            index
+            for index, role in roles
+            if role.kind == "load" and index in self._undecided.meeting
+        }
+        sources |= {index for index, role in roles if role.kind == "atomic"}
         if not sources:
             return frozenset()
-        written = {s for _, p in parts if p.writes for s in self._storages(p.op)}
+        written_storages = {
+            storage for _, role in roles if role.writes for storage in self._storages(role.op)
+        }
         return frozenset(sources).union(
-            i for i, p in parts if p.kind == "load" and not written.isdisjoint(self._storages(p.op))
+            index
+            for index, role in roles
+            if role.kind == "load" and not written_storages.isdisjoint(self._storages(role.op))
         )
 
     def _has_unstable_address(self, access: Access) -> bool:
-        """Return whether an address depends on the order of programs."""
+        """Return whether an access's address depends on the order of programs."""
         lost = access.unknown is not None
-        return self._is_decided_by_order(access, access.offset.atoms(), lost=lost)
+        return self._reads_order(access, access.offset.atoms(), lost=lost)
 
     @cached_property
     def _depends_on_order(self) -> bool:
-        """The order of programs decides addresses or masks of ops that may race."""
-        indices = {index for pair in self._open for index in pair}
+        """Whether the order of programs affects addresses or masks of undecided ops."""
+        indices = {index for pair in self._open_pairs for index in pair}
         return any(
-            self._is_decided_by_order(
+            self._reads_order(
                 access,
                 access.offset.atoms() | access.active.atoms(),
                 lost=access.unknown is not None or bool(access.active.opaques()),
@@ -181,8 +198,8 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             if access.op.index in indices
         )
 
-    def _is_decided_by_order(self, access: Access, atoms: Iterable[Atom], *, lost: bool) -> bool:
-        """Return whether the order of programs decides atoms, or (`lost`) untracked values."""
+    def _reads_order(self, access: Access, atoms: Iterable[Atom], *, lost: bool) -> bool:
+        """Return whether the order of programs affects atoms or (`lost`) untracked values."""
         for atom in atoms:
             if isinstance(atom, Symbol) and atom.kind in ("content", "unknown"):
                 index = atom.key if isinstance(atom.key, int) else atom.key[0]
@@ -194,44 +211,49 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
 
     @cached_property
     def _other_sweeps(self) -> tuple[tuple[Sweep, Order], ...]:
-        """Sweeps in other orders of the programs, if the order matters."""
+        """The sweeps in two other orders of the programs, empty if the order does not matter."""
         if not self._depends_on_order or self._bound.programs > MOST_PROGRAMS:
             return ()
         sweeps = []
         for order in orders_of(self._bound.programs)[1:]:
             sweep = Sweep(self._call.module, self._call.arguments, order)
-            sweep.failure = run_in_order(self._call, [sweep], Renamed(order)) or sweep.failure
+            sweep.failure = (
+                run_in_order(self._call, [sweep], ProgramRenaming(order)) or sweep.failure
+            )
             sweeps.append((sweep, order))
         return tuple(sweeps)
 
     @cached_property
     def _failure_in_orders(self) -> str | None:
+        """The reason why a sweep in another order failed, None if all succeeded."""
         if self._depends_on_order and self._bound.programs > MOST_PROGRAMS:
             return f"its {self._bound.programs:,} programs are too many to run in other orders"
         return next((sweep.failure for sweep, _ in self._other_sweeps if sweep.failure), None)
 
     @cached_property
     def _meetings(self) -> tuple[_OrderedMeeting, ...]:
-        """The meetings of open pairs, certain ones first."""
+        """All meetings of undecided pairs; those that certainly happen come first."""
         sweeps = [(self._sweep, None), *self._other_sweeps]
         meetings = [
             _OrderedMeeting(meeting, order)
             for sweep, order in sweeps
             for meeting in sweep.meetings()
-            if ascending(meeting.first.index, meeting.second.index) in self._open
+            if ascending(meeting.first.index, meeting.second.index) in self._open_pairs
         ]
         return tuple(sorted(meetings, key=lambda ordered: not ordered.meeting.certain))
 
     @cached_property
     def _ordering(self) -> Ordering:
-        """The races among the meetings: those that atomics do not order."""
+        """The races among the meetings that no atomic orders."""
         watched: dict[Storage, NDArray[np.int64]] = {}
         for ordered in self._meetings:
-            storage, more = ordered.meeting.storage, ordered.meeting.all_bytes()
-            before = watched.get(storage)
-            watched[storage] = more if before is None else np.union1d(before, more)
-        count = sum(len(bytes_) for bytes_ in watched.values())
-        if count > _MOST_WATCHED:
+            storage, shared_bytes = ordered.meeting.storage, ordered.meeting.all_bytes()
+            earlier_bytes = watched.get(storage)
+            watched[storage] = (
+                shared_bytes if earlier_bytes is None else np.union1d(earlier_bytes, shared_bytes)
+            )
+        count = sum(len(byte_offsets) for byte_offsets in watched.values())
+        if count > _MAX_WATCHED:
             return Ordering({}, f"its programs share {count:,} bytes, too many to follow")
         racing = frozenset(
             op.index

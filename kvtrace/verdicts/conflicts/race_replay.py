@@ -1,4 +1,4 @@
-"""Replay of two programs at one byte: a race is reported only if both touch the byte in it."""
+"""Replay of two programs that seem to race: both have to touch the byte."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.ir import Op
 from kvtrace.recorded_calls.recorded import Call
-from kvtrace.verdicts.conflicts.orders import Order, Renamed, run_in_order
+from kvtrace.verdicts.conflicts.orders import Order, ProgramRenaming, run_in_order
 from kvtrace.verdicts.conflicts.outcomes import Touch, Witness
 from kvtrace.verdicts.replaying import run
 
 
-class _Touches(Observer):
-    """An observer that collects the lanes that certainly touch a byte: one per op and program."""
+class _TouchObserver(Observer):
+    """An observer that records, per op and program, one lane that surely touches a byte."""
 
     def __init__(
         self, arguments: Sequence[Argument], storage: Storage, byte: int, programs: dict[int, int]
     ) -> None:
-        """Watch `programs`, given as the observer's numbers and the programs' ids."""
+        """Watch `programs`: each program's id by its number in the observed run."""
         self._arguments = arguments
         self._storage = storage
         self._byte = byte
@@ -28,7 +28,7 @@ class _Touches(Observer):
         self.by_op: dict[tuple[int, int], Touch] = {}
 
     def witness(self, ops: tuple[Op, Op], programs: tuple[int, int]) -> Witness | None:
-        """Return both sides of a race, or None if one was not seen."""
+        """Return the accesses of two ops by two programs, None if one was not recorded."""
         first, second = (
             self.by_op.get((op.index, program)) for op, program in zip(ops, programs, strict=True)
         )
@@ -37,7 +37,7 @@ class _Touches(Observer):
         return Witness(first, second, self._byte)
 
     def access(self, access: Access) -> None:
-        """Note the lanes that cover the byte."""
+        """Record a lane of each watched program that touches the byte."""
         if access.argument is None or access.lowest is None or not access.certain:
             return
         argument = self._arguments[access.argument]
@@ -48,9 +48,9 @@ class _Touches(Observer):
         if not access.lowest <= byte < access.highest + access.element_bytes:
             return
         for part in (access,) if access.each_trip is None else access.each_trip():
-            self._note_lanes(part, access.argument, byte)
+            self._record_lanes(part, access.argument, byte)
 
-    def _note_lanes(self, access: Access, argument: int, byte: int) -> None:
+    def _record_lanes(self, access: Access, argument: int, byte: int) -> None:
         parts = access.parts
         if parts is None:
             return
@@ -61,21 +61,26 @@ class _Touches(Observer):
             (-1,) + (1,) * len(parts.block)
         )
         for row in np.flatnonzero(covers.any(axis=tuple(range(1, covers.ndim)))):
-            key = access.op.index, self._programs[int(parts.programs[row])]
-            if key in self.by_op:
+            op_and_program = access.op.index, self._programs[int(parts.programs[row])]
+            if op_and_program in self.by_op:
                 continue
             lane = np.unravel_index(int(covers[row].argmax()), parts.block) if parts.block else ()
             offset = np.broadcast_to(offsets, shape)[(int(row), *lane)]
             iteration = np.broadcast_to(np.asarray(parts.iteration), (shape[0],))[row]
-            self.by_op[key] = Touch(
-                access.op, key[1], int(iteration), tuple(map(int, lane)), argument, int(offset)
+            self.by_op[op_and_program] = Touch(
+                access.op,
+                op_and_program[1],
+                int(iteration),
+                tuple(map(int, lane)),
+                argument,
+                int(offset),
             )
 
 
 def touched(
     call: Call, op: Op, program: int, storage: Storage, byte: int, *, lanes: int
 ) -> Touch | None:
-    """Evaluate a program and return how its op touches a byte; None: the touch did not occur.
+    """Evaluate a program and return the access of its op to a byte, None if none happens.
 
     Args:
         call: the call to evaluate.
@@ -83,10 +88,10 @@ def touched(
         program: linear id, x fastest.
         storage: the storage of one of the call's arguments.
         byte: offset from the start of the storage, possibly outside of the storage.
-        lanes: the number of lanes of memory accesses after which to stop.
+        lanes: number of lanes of memory accesses after which the evaluation stops.
 
     """
-    touches = _Touches(call.arguments, storage, byte, {program: program})
+    touches = _TouchObserver(call.arguments, storage, byte, {program: program})
     run(call, [touches], (program,), contents="all", lanes=lanes)
     return touches.by_op.get((op.index, program))
 
@@ -101,7 +106,7 @@ def replayed(
     whole: bool,
     order: Order | None = None,
 ) -> Witness | None:
-    """Evaluate two programs and return their accesses to a byte; None: they do not meet.
+    """Evaluate two programs and return their accesses to a byte, None if not both touch it.
 
     Args:
         call: the call to evaluate.
@@ -109,21 +114,25 @@ def replayed(
         programs: linear ids, x fastest.
         storage: the storage of one of the call's arguments.
         byte: offset from the start of the storage.
-        whole: whether to run all programs if these two alone do not meet.
-        order: the order of programs in which these two met; None: only by ids.
+        whole: whether to run all programs if these two alone do not both touch the byte.
+        order: an order of programs in which both touched the byte; None: ascending.
 
     """
-    for chosen, contents in ((programs, "none"), (programs, "integers"), (None, "integers")):
-        if not whole and chosen is None:
+    for programs_to_run, contents in (
+        (programs, "none"),
+        (programs, "integers"),
+        (None, "integers"),
+    ):
+        if not whole and programs_to_run is None:
             return None
-        touches = _Touches(call.arguments, storage, byte, {p: p for p in programs})
-        run(call, [touches], chosen, contents=contents)
+        touches = _TouchObserver(call.arguments, storage, byte, {p: p for p in programs})
+        run(call, [touches], programs_to_run, contents=contents)
         witness = touches.witness(ops, programs)
         if witness is not None:
             return witness
     if order is None:
         return None
     turns = {int(np.flatnonzero(order == program)[0]): program for program in programs}
-    touches = _Touches(call.arguments, storage, byte, turns)
-    run_in_order(call, [touches], Renamed(order))
+    touches = _TouchObserver(call.arguments, storage, byte, turns)
+    run_in_order(call, [touches], ProgramRenaming(order))
     return touches.witness(ops, programs)

@@ -1,11 +1,11 @@
 """The rule `race-within-program`: lanes of one program access the same byte in no fixed order.
 
-Each op that writes is judged against all accesses of other lanes of its program, by other ops or in
+Each writing op is judged against all accesses of other lanes of its program, by other ops or in
 other trips of its loop. Lanes of one execution of one op are judged by the rule `lane-conflict`.
 
 Formulas come first (`lane_pairs.py`). Recorded contents may decide pairs that formulas leave open,
-such as accesses through loaded indices: the evaluation finds out whether two ops (or two trips of
-one op) touch a byte in common in any program. A program whose lanes do is replayed in two orders.
+such as accesses through loaded indices: the evaluation shows whether two ops (or two trips of
+an op) touch the same byte in a program. Such a program is replayed in two orders of its lanes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kvtrace.ir import Op
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.lane_pairs import LanePairs
 from kvtrace.verdicts.conflicts.messages import RACE_WITHIN
-from kvtrace.verdicts.conflicts.outcomes import NoConflict, ShownConflict, Undecided
+from kvtrace.verdicts.conflicts.outcomes import ConfirmedConflict, NoConflict, Undecided
 from kvtrace.verdicts.conflicts.pairs import (
     EvaluatedPairs,
     UndecidedPairs,
@@ -41,20 +41,20 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _MOST_ELEMENTS: Final = 1 << 24
-#: Ops that meet an op, replayed at most until one race shows.
-_MOST_SHOWN: Final = 4
+#: Limit of replays per op, of other ops that touch the same byte.
+_MAX_REPLAYS: Final = 4
 
-_OF_STORES: Final = "its address may depend on values that the launch itself writes"
-_NOT_SHOWN: Final = "lanes access the same byte, but no replay showed a race"
+_WRITTEN_ADDRESS: Final = "its address may depend on values that the launch itself writes"
+_NO_RACE_REPLAYED: Final = "lanes access the same byte, but no replay showed a race"
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return one verdict for each op that stores, or that updates what others load or store."""
+    """Return one verdict for each store, and each atomic that other lanes load or store."""
     return judged(bound, LanePairs)
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-    """Return an observer that decides ops by the bytes that each program touches."""
+    """Return an observer that decides ops by the bytes of each program, None if none is open."""
     return evaluation(bound, LanePairs, undecided, EvaluatedLanes)
 
 
@@ -63,7 +63,7 @@ def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
 
 @dataclass(frozen=True)
 class _TripBytes:
-    """The first bytes of the elements that lanes touch in a trip, from the storage's start."""
+    """The starts (from the storage's start) and width of elements touched in one trip."""
 
     storage: Storage
     starts: NDArray[np.int64]
@@ -72,48 +72,48 @@ class _TripBytes:
 
 
 class EvaluatedLanes(EvaluatedPairs[LanePairs]):
-    """An observer that proves ops if no program touches a byte twice, and replays others."""
+    """An observer that compares the bytes of ops in each program, and replays common bytes."""
 
     rules: ClassVar[frozenset[str]] = frozenset({RACE_WITHIN})
 
     def __init__(
         self, bound: BoundCall, pairs: LanePairs, undecided: UndecidedPairs, ops: Sequence[Op]
     ) -> None:
-        """Prepare to collect bytes; `pairs` replays a program in which two ops meet."""
+        """Prepare to record bytes; `pairs` replays a program in which two ops meet."""
         super().__init__(bound, pairs, undecided, ops)
         self._touched: dict[int, list[_TripBytes]] = defaultdict(list)
         self._elements = 0
         indices = [op.index for op in ops]
-        self._indices = frozenset(indices).union(*map(undecided.others, indices))
+        self._indices = frozenset(indices).union(*map(undecided.partners, indices))
         self._undecidable = {
-            index: _OF_STORES for index in self._indices if self._may_depend_on_stores(index)
+            index: _WRITTEN_ADDRESS for index in self._indices if self._may_depend_on_stores(index)
         }
 
     def _may_depend_on_stores(self, index: int) -> bool:
-        """Return whether values that the launch itself writes may decide an op's address."""
+        """Return whether an op's address may depend on values that the launch writes."""
         module, arguments = self._call.module, self._call.arguments
-        behind, written = (
+        load_indices, written_storages_ = (
             loads_behind(module.ops[index], module),
             written_storages(module, arguments),
         )
         return any(
             isinstance(argument, TensorArgument)
-            and argument.storage in written
-            and site.op.index in behind
+            and argument.storage in written_storages_
+            and site.op.index in load_indices
             and site.reaches(position)
             for site in memory_sites(module)
             for position, argument in enumerate(arguments)
         )
 
     def access(self, access: Access) -> None:
-        """Note the bytes that each program touches, trip by trip."""
+        """Record the bytes that each program touches in each trip."""
         index = access.op.index
         if index not in self._indices or access.active == 0 or index in self._undecidable:
             return
         for trip in (access,) if access.each_trip is None else access.each_trip():
-            self._note(trip)
+            self._record_trip(trip)
 
-    def _note(self, access: Access) -> None:
+    def _record_trip(self, access: Access) -> None:
         index = access.op.index
         argument = None if access.argument is None else self._call.arguments[access.argument]
         self._elements += access.lanes if access.active is None else access.active
@@ -130,52 +130,57 @@ class EvaluatedLanes(EvaluatedPairs[LanePairs]):
             _TripBytes(argument.storage, starts, programs, access.element_bytes)
         )
 
-    def outcomes(self, op: Op) -> Iterator[NoConflict | ShownConflict | Undecided]:
-        """Yield, for each op that an op may race with, whether they race in any program."""
-        others = self._undecided.others(op.index)
-        for index in (op.index, *others):
+    def outcomes(self, op: Op) -> Iterator[NoConflict | ConfirmedConflict | Undecided]:
+        """Yield, for each partner of an op, whether both race in any program."""
+        partners = self._undecided.partners(op.index)
+        for index in (op.index, *partners):
             if index in self._undecidable:
                 yield Undecided(self._undecidable[index])
                 return
-        runs = 0
-        for other in others:
-            program_and_byte = self._common_byte(op.index, other)
+        replays = 0
+        for partner in partners:
+            program_and_byte = self._common_byte(op.index, partner)
             if program_and_byte is None:
                 yield NoConflict("evaluated")
                 continue
-            runs += 1
-            pair = self._undecided.pairs[ascending(op.index, other)]
-            shown = self._pairs.shown_at(*pair, *program_and_byte) if runs <= _MOST_SHOWN else None
-            yield shown or Undecided(_NOT_SHOWN)
-
-    def _common_byte(self, one: int, other: int) -> tuple[int, int] | None:
-        """Return a program and a byte that both ops touch, or one op in two trips; else None.
-
-        The byte counts from the start of the storage.
-        """
-        touched, others = self._touched[one], self._touched[other]
-        if one == other:
-            return _in_two_trips(touched)
-        storages = {trip.storage for trip in touched} & {trip.storage for trip in others}
-        for storage in storages:
-            sides = [
-                [trip for trip in side if trip.storage is storage] for side in (touched, others)
-            ]
-            cell = _cell([*sides[0], *sides[1]])
-            first, second = (
-                np.concatenate([_cells(trip, cell) for trip in side]) for side in sides
+            replays += 1
+            pair = self._undecided.pairs[ascending(op.index, partner)]
+            race = (
+                self._pairs.confirm_at(*pair, *program_and_byte)
+                if replays <= _MAX_REPLAYS
+                else None
             )
-            common = np.intersect1d(first, second)
-            if len(common):
-                return _program_and_byte(int(common[0]), storage, cell)
+            yield race or Undecided(_NO_RACE_REPLAYED)
+
+    def _common_byte(self, left: int, right: int) -> tuple[int, int] | None:
+        """Return a program and a byte that two ops (or two trips of an op) touch, else None.
+
+        The byte is an offset from the storage's start.
+        """
+        left_trips, right_trips = self._touched[left], self._touched[right]
+        if left == right:
+            return _in_two_trips(left_trips)
+        storages = {trip.storage for trip in left_trips} & {trip.storage for trip in right_trips}
+        for storage in storages:
+            trips_by_op = [
+                [trip for trip in trips if trip.storage is storage]
+                for trips in (left_trips, right_trips)
+            ]
+            cell = _cell_bytes([*trips_by_op[0], *trips_by_op[1]])
+            left_cells, right_cells = (
+                np.concatenate([_cells(trip, cell) for trip in trips]) for trips in trips_by_op
+            )
+            common_cells = np.intersect1d(left_cells, right_cells)
+            if len(common_cells):
+                return _program_and_byte(int(common_cells[0]), storage, cell)
         return None
 
 
 def _in_two_trips(touched: list[_TripBytes]) -> tuple[int, int] | None:
-    """Return a program and a byte that it touches in two trips, else None."""
+    """Return a program and a byte that an op touches in two trips, else None."""
     for storage in {trip.storage for trip in touched}:
         trips = [trip for trip in touched if trip.storage is storage]
-        cell = _cell(trips)
+        cell = _cell_bytes(trips)
         sets = [np.unique(_cells(trip, cell)) for trip in trips]
         cells, counts = np.unique(np.concatenate(sets), return_counts=True)
         if (counts > 1).any():
@@ -183,17 +188,19 @@ def _in_two_trips(touched: list[_TripBytes]) -> tuple[int, int] | None:
     return None
 
 
-def _cell(touched: list[_TripBytes]) -> int:
-    """Return the largest width in bytes that divides all touched elements and their starts."""
+def _cell_bytes(touched: list[_TripBytes]) -> int:
+    """Return the largest number of bytes that divides all widths and starts."""
     starts = (int(np.gcd.reduce(trip.starts, initial=0)) for trip in touched)
     return gcd(*(trip.width for trip in touched), *starts)
 
 
 def _cells(touched: _TripBytes, cell: int) -> NDArray[np.int64]:
-    """Return the cells that each program touches, as numbers unique to the program."""
-    steps = np.arange(touched.width // cell)
-    room = _cells_per_program(touched.storage, cell)
-    cells = touched.starts[:, None] // cell + steps + touched.programs[:, None] * room
+    """Return the numbers of all touched cells; programs have disjoint ranges of numbers."""
+    cell_steps = np.arange(touched.width // cell)
+    cells_per_program = _cells_per_program(touched.storage, cell)
+    cells = (
+        touched.starts[:, None] // cell + cell_steps + touched.programs[:, None] * cells_per_program
+    )
     return np.asarray(cells.reshape(-1))
 
 
@@ -202,6 +209,6 @@ def _cells_per_program(storage: Storage, cell: int) -> int:
 
 
 def _program_and_byte(number: int, storage: Storage, cell: int) -> tuple[int, int]:
-    """Return the program and the byte of a cell, by the cell's number from `_cells`."""
+    """Return the program and byte offset of a cell, from its number in `_cells`."""
     program, position = divmod(number, _cells_per_program(storage, cell))
     return program, position * cell

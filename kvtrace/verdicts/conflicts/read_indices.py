@@ -1,7 +1,7 @@
-"""Races through recorded indices: actors compared by the index values that they read.
+"""Races through recorded indices: two actors compared by the index values that they load.
 
-An address is split as in `verdicts/contents/by_contents.py`: the part that loaded values decide is
-enumerated, as one number for each row that is read; heads, columns and the like stay symbols. If
+An address is split as in `verdicts/contents/by_contents.py`: the part made of loaded values is
+enumerated, as one number per loaded row; heads, columns and the like stay symbols. If
 that number is a digit of the address, it is equal on both sides of a race. So no two programs meet
 if each number is read by one program alone, and no two lanes of a program if each number is read by
 one lane.
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.prover import Interval
     from kvtrace.verdicts.binding import BoundCall
 
-_LARGEST: Final = 1 << 62
-_READ: Final = Symbol("content", ("read",), -_LARGEST, _LARGEST)
-"""The number that a row reads, in the unit of both sides."""
+_MAX_NUMBER: Final = 1 << 62
+_READ: Final = Symbol("content", ("read",), -_MAX_NUMBER, _MAX_NUMBER)
+"""The number loaded for a row, as a multiple of the unit of both sides."""
 
 
 @dataclass(frozen=True, eq=False)
-class _Part:
-    """One side of a pair: its address is `factor` times `sums[read]` (by rows) plus `rest`.
+class _SplitAccess:
+    """One side of a pair: its address is `factor` times `sums[read]` (by row) plus `rest`.
 
     `filters` are the conditions on rows alone, `given` the other conditions.
     """
@@ -56,21 +56,21 @@ class _Part:
 
 
 @dataclass(frozen=True)
-class _Column:
-    """The numbers that the rows of one side read, as multiples of a unit, with their readers.
+class _ReadColumn:
+    """The numbers loaded for the rows of one side, as multiples of a unit, with their readers.
 
-    `who` numbers the symbols that may differ between the two sides, `together` the symbols that
-    both share. `certain`: rows that are known to be active.
+    `readers` encodes the values of symbols that may differ between the two sides, `shared_values`
+    of those that both share. `is_active`: rows that are surely active.
     """
 
     numbers: NDArray[np.int64]
-    who: NDArray[np.int64]
-    together: NDArray[np.int64]
-    certain: NDArray[np.bool_]
+    readers: NDArray[np.int64]
+    shared_values: NDArray[np.int64]
+    is_active: NDArray[np.bool_]
     parts: Sequence[Rows]
 
     def row(self, position: int) -> Rows:
-        """Return the row at a position among the rows of all parts."""
+        """Return a single row, by its position among the rows of all parts."""
         for rows in self.parts:
             if position < len(rows):
                 columns = {s: column[position : position + 1] for s, column in rows.columns.items()}
@@ -80,7 +80,7 @@ class _Column:
 
 
 class ReadIndices:
-    """A judge of pairs of accesses of one call whose addresses depend on recorded contents.
+    """A judge of two accesses of one call whose addresses depend on recorded contents.
 
     At least one of the actors' differing symbols differs between the two sides.
     """
@@ -91,53 +91,63 @@ class ReadIndices:
         self._shared = actors.shared
         self._contents = bound.by_contents
 
-    def judged(self, one: Copy, other: Copy, nbytes: int) -> SuspectedConflict | bool:
-        """Return two actors that meet; True: no actors meet; False: not known.
+    def judged(self, left: Copy, right: Copy, nbytes: int) -> SuspectedConflict | bool:
+        """Return two actors that meet, True if none do, or False if unknown.
 
-        Bytes outside of the storage, of `nbytes`, are out of bounds and not shared.
+        Bytes outside of the storage of `nbytes` are out of bounds and not compared.
         """
-        atoms = one[0].atoms() | other[0].atoms()
+        atoms = left[0].atoms() | right[0].atoms()
         if not self._contents.is_about(atoms):
             return False
-        atoms = atoms.union(*(condition.atoms() for condition in (*one[2], *other[2])))
-        deciding, constants = self._contents.deciding(atoms), self._contents.settled(atoms)
-        one, other = _substituted(one, constants), _substituted(other, constants)
-        conditions = [*one[2], *other[2]]
-        one, other = _inside_storage(one, nbytes), _inside_storage(other, nbytes)
+        atoms = atoms.union(*(condition.atoms() for condition in (*left[2], *right[2])))
+        deciding_symbols, constants = (
+            self._contents.selecting_symbols(atoms),
+            self._contents.settled(atoms),
+        )
+        left, right = _substituted(left, constants), _substituted(right, constants)
+        conditions = [*left[2], *right[2]]
+        left, right = _inside_storage(left, nbytes), _inside_storage(right, nbytes)
         for _ in range(2):
             try:
-                answer = self._judged(deciding, one, other)
+                answer = self._compare_rows(deciding_symbols, left, right)
             except TooLarge:
                 return False
             if answer is not False:
                 return answer
-            mixed = (c.atoms() for c in conditions if not deciding.isdisjoint(c.atoms()))
-            wider = self._contents.values.free(frozenset(deciding).union(*mixed))
-            if wider <= deciding:
+            condition_atoms = (
+                c.atoms() for c in conditions if not deciding_symbols.isdisjoint(c.atoms())
+            )
+            more_symbols = self._contents.values.free(
+                frozenset(deciding_symbols).union(*condition_atoms)
+            )
+            if more_symbols <= deciding_symbols:
                 break
-            deciding = wider
+            deciding_symbols = more_symbols
         return False
 
-    def _judged(
-        self, deciding: frozenset[Symbol], one: Copy, other: Copy
+    def _compare_rows(
+        self, deciding: frozenset[Symbol], left: Copy, right: Copy
     ) -> SuspectedConflict | bool:
-        is_same = one[0] == other[0] and tuple(one[2]) == tuple(other[2])
-        parts = [self._part(deciding, side) for side in ((one,) if is_same else (one, other))]
-        known_parts = [part for part in parts if part is not None]
-        if len(known_parts) < len(parts):
+        is_same = left[0] == right[0] and tuple(left[2]) == tuple(right[2])
+        split_accesses = [
+            self._split(deciding, side) for side in ((left,) if is_same else (left, right))
+        ]
+        sides = [split_access for split_access in split_accesses if split_access is not None]
+        if len(sides) < len(split_accesses):
             return False
-        unit = gcd(*(part.factor for part in known_parts))
-        columns = [self._column(deciding, part, unit) for part in known_parts]
+        unit = gcd(*(split_access.factor for split_access in sides))
+        columns = [self._column(deciding, split_access, unit) for split_access in sides]
         if not all(len(column.numbers) for column in columns):
             return True
         rows = _rows_with_equal_numbers(columns)
         if rows is None:
-            return self._is_digit(known_parts, columns, unit)
-        return self._meeting(known_parts[0], columns[0], unit, rows) if is_same else False
+            return self._is_digit(sides, columns, unit)
+        return self._meeting(sides[0], columns[0], unit, rows) if is_same else False
 
-    def _part(self, deciding: frozenset[Symbol], side: Copy) -> _Part | None:
+    def _split(self, deciding: frozenset[Symbol], side: Copy) -> _SplitAccess | None:
+        """Return a side's address as a multiple of one loaded number plus a rest, else None."""
         gathering = Gathering(self._contents.values, deciding)
-        filters, given = gathering.parted(side[2])
+        filters, given = gathering.split_conditions(side[2])
         address = gathering(side[0])
         form = address.affine()
         read_symbols = [] if form is None else [s for s in gathering.sums if s in form[1]]
@@ -147,76 +157,82 @@ class ReadIndices:
         rest = address - read_symbols[0].term * factor
         if not rest.atoms().isdisjoint(gathering.sums):
             return None
-        return _Part(factor, read_symbols[0], rest, side[1], filters, given, gathering.sums)
+        return _SplitAccess(factor, read_symbols[0], rest, side[1], filters, given, gathering.sums)
 
-    def _column(self, deciding: frozenset[Symbol], part: _Part, unit: int) -> _Column:
-        numbers, who, together, certain, parts = [], [], [], [], []
-        times, term = part.factor // unit, part.sums[part.read]
+    def _column(self, deciding: frozenset[Symbol], part: _SplitAccess, unit: int) -> _ReadColumn:
+        """Return the loaded numbers of all rows of a side; raise TooLarge if they are too large."""
+        numbers, readers, shared_values, is_active, parts = [], [], [], [], []
+        factor_in_units, term = part.factor // unit, part.sums[part.read]
         for rows, reading in self._contents.rows(deciding, part.filters):
             read_numbers = np.broadcast_to(reading(term), len(rows))
-            largest = int(np.abs(read_numbers).max(initial=0)) * abs(times)
-            if largest >= _LARGEST or np.any(reading.doubt(term)):
+            largest = int(np.abs(read_numbers).max(initial=0)) * abs(factor_in_units)
+            if largest >= _MAX_NUMBER or np.any(reading.doubt(term)):
                 raise TooLarge
-            numbers.append(read_numbers * times)
-            who.append(self._numbered(rows, self._axes))
+            numbers.append(read_numbers * factor_in_units)
+            readers.append(self._encoded(rows, self._axes))
             shared = [symbol for symbol in rows.columns if self._shared(symbol)]
-            together.append(self._numbered(rows, sorted(shared, key=lambda symbol: symbol.order)))
-            certain.append(rows.certain)
+            shared_values.append(
+                self._encoded(rows, sorted(shared, key=lambda symbol: symbol.order))
+            )
+            is_active.append(rows.certain)
             parts.append(rows)
         if not parts:
-            none = np.zeros(0, np.int64)
-            return _Column(none, none, none, none.astype(bool), ())
-        joined = [np.concatenate(arrays) for arrays in (numbers, who, together)]
-        return _Column(joined[0], joined[1], joined[2], np.concatenate(certain), parts)
+            empty = np.zeros(0, np.int64)
+            return _ReadColumn(empty, empty, empty, empty.astype(bool), ())
+        arrays_ = [np.concatenate(arrays) for arrays in (numbers, readers, shared_values)]
+        return _ReadColumn(arrays_[0], arrays_[1], arrays_[2], np.concatenate(is_active), parts)
 
-    def _numbered(self, rows: Rows, symbols: Sequence[Symbol]) -> NDArray[np.int64]:
-        """Return a number per row for the values of symbols; symbols that rows lack are 0."""
-        linear, stride = np.zeros(len(rows), np.int64), 1
+    def _encoded(self, rows: Rows, symbols: Sequence[Symbol]) -> NDArray[np.int64]:
+        """Return one number per row that encodes the values of symbols; missing symbols are 0."""
+        codes, stride = np.zeros(len(rows), np.int64), 1
         for symbol in symbols:
             if symbol not in rows.columns:
                 continue
             low, high = self._bound.ranges.of(symbol)
-            linear = linear + (rows.columns[symbol] - low) * stride
+            codes = codes + (rows.columns[symbol] - low) * stride
             stride *= high - low + 1
-            if stride >= _LARGEST:
+            if stride >= _MAX_NUMBER:
                 raise TooLarge
-        return linear
+        return codes
 
-    def _is_digit(self, parts: Sequence[_Part], columns: Sequence[_Column], unit: int) -> bool:
-        """Return whether equal addresses imply equal numbers, and equal values on other axes."""
+    def _is_digit(
+        self, parts: Sequence[_SplitAccess], columns: Sequence[_ReadColumn], unit: int
+    ) -> bool:
+        """Return whether equal addresses imply equal loaded numbers and equal other axes."""
         low = min(int(column.numbers.min()) for column in columns)
         high = max(int(column.numbers.max()) for column in columns)
         ranges = self._bound.supposing({(_READ.kind, _READ.key): (low, high)})
-        sides = [_side(part, unit, ranges) for part in parts]
+        sides = [_side(split_access, unit, ranges) for split_access in parts]
         shared = self._shared
         if shared is not nothing:
             shared = self._shared_but_read
-        common = Common(sides[0], sides[-1], shared)
-        if common.is_nowhere:
+        shared_digits = Common(sides[0], sides[-1], shared)
+        if shared_digits.is_nowhere:
             return True
         other_axes = [axis for axis in self._axes if axis not in columns[0].parts[0].columns]
-        return common.determines(_READ) and common.are_equal(other_axes)
+        return shared_digits.determines(_READ) and shared_digits.are_equal(other_axes)
 
     def _shared_but_read(self, symbol: Symbol) -> bool:
         return symbol is not _READ and self._shared(symbol)
 
     def _meeting(
-        self, part: _Part, column: _Column, unit: int, positions: tuple[int, int]
+        self, part: _SplitAccess, column: _ReadColumn, unit: int, positions: tuple[int, int]
     ) -> SuspectedConflict | bool:
-        """Return two actors that use the same loaded number, if all conditions allow it."""
-        if not column.certain[list(positions)].all():
+        """Return two actors that load the same number, or False if a condition may exclude one."""
+        if not column.is_active[list(positions)].all():
             return False
         rows = [column.row(position) for position in positions]
-        first, second = (self._sums(part, row) for row in rows)
-        fixed: dict[tuple[str, Any], Interval] = {
-            (symbol.kind, symbol.key): (first[symbol], first[symbol]) for symbol in part.sums
+        first_sums, second_sums = (self._sum_values(part, row) for row in rows)
+        fixed_ranges: dict[tuple[str, Any], Interval] = {
+            (symbol.kind, symbol.key): (first_sums[symbol], first_sums[symbol])
+            for symbol in part.sums
         }
-        given = Given(part.given, self._bound.supposing(fixed))
+        given = Given(part.given, self._bound.supposing(fixed_ranges))
         decision = prove(FALSE, given, seconds=0, order=self._bound.order)
         if not isinstance(decision, Refuted):
             return False
         point_of_both = dict(decision.model)
-        point_of_both.update(second)
+        point_of_both.update(second_sums)
         if not is_counterexample(point_of_both, FALSE, part.given):
             return False
         point: dict[Symbol | Opaque, int] = {
@@ -229,18 +245,19 @@ class ReadIndices:
         first_id, second_id = (self._bound.program_of({**point, **_values(row)}) for row in rows)
         return SuspectedConflict((first_id, second_id), byte, "affine")
 
-    def _sums(self, part: _Part, row: Rows) -> dict[Symbol | Opaque, int]:
+    def _sum_values(self, part: _SplitAccess, row: Rows) -> dict[Symbol | Opaque, int]:
+        """Return the values of an access's sums in a row."""
         reading = Reading(self._contents.values, row)
         return {symbol: reading(term).item() for symbol, term in part.sums.items()}
 
 
 def _values(row: Rows) -> dict[Symbol | Opaque, int]:
-    """Return the values of a row's symbols."""
+    """Return the values of the symbols of a single row."""
     return {symbol: int(column[0]) for symbol, column in row.columns.items()}
 
 
 def _substituted(side: Copy, constants: Substitution) -> Copy:
-    """Return a side with symbols that have only one value replaced by it."""
+    """Return a side in which symbols with only one value are replaced by that value."""
     conditions = conjunction(condition.substitute(constants) for condition in side[2])
     return side[0].substitute(constants), side[1], conditions.conjuncts()
 
@@ -250,20 +267,20 @@ def _inside_storage(side: Copy, nbytes: int) -> Copy:
     return address, width, (*given, at_least(address), at_least(nbytes - width - address))
 
 
-def _rows_with_equal_numbers(columns: Sequence[_Column]) -> tuple[int, int] | None:
+def _rows_with_equal_numbers(columns: Sequence[_ReadColumn]) -> tuple[int, int] | None:
     """Return the positions of two rows with equal numbers but different readers, else None."""
-    numbers, who, together = (
+    numbers, readers, shared_values = (
         np.concatenate(arrays)
-        for arrays in zip(*((c.numbers, c.who, c.together) for c in columns), strict=True)
+        for arrays in zip(*((c.numbers, c.readers, c.shared_values) for c in columns), strict=True)
     )
-    order = np.lexsort((who, together, numbers))
-    numbers, who, together = numbers[order], who[order], together[order]
-    same = (numbers[1:] == numbers[:-1]) & (together[1:] == together[:-1])
-    apart = np.flatnonzero(same & (who[1:] != who[:-1]))
-    return (int(order[apart[0]]), int(order[apart[0] + 1])) if len(apart) else None
+    order = np.lexsort((readers, shared_values, numbers))
+    numbers, readers, shared_values = numbers[order], readers[order], shared_values[order]
+    is_same = (numbers[1:] == numbers[:-1]) & (shared_values[1:] == shared_values[:-1])
+    differing = np.flatnonzero(is_same & (readers[1:] != readers[:-1]))
+    return (int(order[differing[0]]), int(order[differing[0] + 1])) if len(differing) else None
 
 
-def _side(part: _Part, unit: int, ranges: Ranges) -> Side:
-    """Return a side with its read number as one variable, without conditions on sums."""
+def _side(part: _SplitAccess, unit: int, ranges: Ranges) -> Side:
+    """Return a side with the loaded number as a variable, without conditions on sums."""
     given = [c for c in part.given if c.atoms().isdisjoint(part.sums)]
     return Side(ranges.form(part.rest + _READ.term * unit), part.width, Given(given, ranges))

@@ -1,4 +1,4 @@
-"""Stores that need no order: wherever two of them meet, both store the same value.
+"""Stores that need no order: two actors that touch the same byte store the same value.
 
 A value is traced back, from the lane that stores it, to its sources: constants, parameters,
 integers that are equal on both sides wherever the addresses are equal, and loads at equal addresses
@@ -39,97 +39,101 @@ from kvtrace.symbolic.summary import Access, Pointer
 from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
 from kvtrace.symbolic.walk_types import is_block_pointer, number_of, shape_of
-from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.sharers import Sharer, sharers_of, source_of
 from kvtrace.verdicts.lanes import lanes_before, own_lanes
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
-_PURE: Final = (
+_POSITIONWISE: Final = (
     named(lambda row: row.kind in (Kind.ELEMENTWISE, Kind.SPREAD))
     | computing("+", "int_to_ptr", "ptr_to_int", "num_programs", "constant")
 ) - computing("inline_asm", "extern", "map")
 """Ops whose result elements depend only on the operand elements at the same position."""
-_MOVED: Final = computing("expand_dims", "trans", "reshape")
+_REARRANGING: Final = computing("expand_dims", "trans", "reshape")
 _SPREADING: Final = SPREADING | computing("expand_dims", "reshape")
-_ENDS: Final = named(lambda row: row.kind is Kind.END)
-_MOST_VALUES: Final = 512
-_MOST_DOUBTS: Final = 8
+_REGION_ENDS: Final = named(lambda row: row.kind is Kind.END)
+_MAX_VALUES: Final = 512
+_MAX_CONDITIONS: Final = 8
 
 Lanes = tuple[Term, ...]
 
 
 @dataclass(frozen=True)
-class Doubt:
+class EqualityCondition:
     """A condition under which two lanes that meet store the same value.
 
-    `what` has to be equal on both sides: an integer, or whether a condition holds; None: the lanes
-    must not meet. This is required where all conditions of `path` hold on both sides. All symbols
-    are those of the first side.
+    `formula` has to be equal on both sides: an integer, or whether a condition holds; None: the
+    lanes must not meet. This is required where all conditions of `path` hold on both sides. All
+    symbols are those of the first side.
     """
 
-    what: Term | Condition | None
+    formula: Term | Condition | None
     path: tuple[Condition, ...]
 
 
-def store_the_same(bound: BoundCall, one: Sharer, other: Sharer, common: Common) -> bool:
+def store_same_value(bound: BoundCall, left: Sharer, right: Sharer, common: Common) -> bool:
     """Return whether two programs store the same value wherever they touch the same byte.
 
     Args:
         bound: the call's bound summary.
-        one: the store of the first program.
-        other: the store of the second program.
+        left: the store of the first program.
+        right: the store of the second program.
         common: symbols that are equal on both sides, such as scalars.
 
     """
-    ops = one.access.op, other.access.op
-    sources = [_source(op) for op in ops]
-    if sources[0] is None or sources[0] != sources[1] or not _are_aligned(common, one, other):
+    ops = left.access.op, right.access.op
+    sources = [_source_key(op) for op in ops]
+    if sources[0] is None or sources[0] != sources[1] or not _are_aligned(common, left, right):
         return False
-    first, second = (op.operand("value") for op in ops)
-    equality = _Equality(bound, common, in_one_program=False)
-    if first is second and one.access.shape == other.access.shape == shape_of(first.type):
-        return equality.doubts(first, own_lanes(first)) == []
-    source = value_before(first, _SPREADING)
-    anywhere = (
+    left_value, right_value = (op.operand("value") for op in ops)
+    equality = _EqualitySearch(bound, common, in_one_program=False)
+    if left_value is right_value and left.access.shape == right.access.shape == shape_of(
+        left_value.type
+    ):
+        return equality.conditions(left_value, own_lanes(left_value)) == []
+    source = value_before(left_value, _SPREADING)
+    any_lanes = (
         Symbol("lane", ("any", axis), 0, extent - 1).term
         for axis, extent in enumerate(shape_of(source.type))
     )
-    return equality.doubts(source, tuple(anywhere)) == []
+    return equality.conditions(source, tuple(any_lanes)) == []
 
 
-def doubts_of_lanes(bound: BoundCall, store: Sharer, common: Common) -> list[Doubt] | None:
+def equality_conditions(
+    bound: BoundCall, store: Sharer, common: Common
+) -> list[EqualityCondition] | None:
     """Return conditions under which two lanes of a store that meet store the same value.
 
-    Empty: they always do; None: the value cannot be traced back. `common` has the symbols that both
-    lanes share.
+    Empty if they always do, None if the value cannot be traced back. `common` has the symbols that
+    both lanes share.
     """
     op = store.access.op
-    if _source(op) is None or not _are_aligned(common, store, store):
+    if _source_key(op) is None or not _are_aligned(common, store, store):
         return None
     value = op.operand("value")
     if store.access.shape != shape_of(value.type):
         return None
-    return _Equality(bound, common, in_one_program=True).doubts(value, own_lanes(value))
+    return _EqualitySearch(bound, common, in_one_program=True).conditions(value, own_lanes(value))
 
 
-def _are_aligned(common: Common, one: Sharer, other: Sharer) -> bool:
-    """Return whether elements of both stores are the same bytes or share no byte."""
-    if one.side is None or other.side is None or one.side.width != other.side.width:
+def _are_aligned(common: Common, left: Sharer, right: Sharer) -> bool:
+    """Return whether each element of one store is the same bytes as, or apart from, the other's."""
+    if left.side is None or right.side is None or left.side.width != right.side.width:
         return False
-    gap = one.side.form - other.side.form
-    steps = [
+    gap = left.side.form - right.side.form
+    factors = [
         factor
-        for side in (one.side, other.side)
-        for variable, factor in side.form.coefficients.items()
+        for side_ in (left.side, right.side)
+        for variable, factor in side_.form.coefficients.items()
         if variable in gap.coefficients or not common.determines(variable)
     ]
-    return all(number % one.side.width == 0 for number in (*steps, gap.constant))
+    return all(offset % left.side.width == 0 for offset in (*factors, gap.constant))
 
 
-def _source(store: Op) -> object | None:
-    """Return a key of a stored value's source: a constant with its type, or a value's id."""
+def _source_key(store: Op) -> object | None:
+    """Return the constant and type, or the id of the value, that a store writes; else None."""
     if effect_of(store) != "store" or not KINDS[store.name].has("value"):
         return None
     value = store.operand("value")
@@ -143,10 +147,11 @@ def _source(store: Op) -> object | None:
 
 @dataclass(frozen=True, slots=True)
 class _TracedValue:
-    """A value at its `lanes`, of which to find out whether it is equal on both sides.
+    """A value at its `lanes` that may or may not be equal on both sides.
 
-    `beyond`: the value may be of another trip of a loop than the store, so that integers equal in
-    the store's trip say nothing of it. The value matters where `path` holds on both sides.
+    `beyond`: the value may be of another trip than the store, so that integers that are equal in
+    the store's trip may differ. The value matters where all conditions of `path` hold on both
+    sides.
     """
 
     value: Value
@@ -155,21 +160,21 @@ class _TracedValue:
     path: tuple[Condition, ...]
 
 
-class _Renamed(Substitution):
-    """A substitution of the lanes of a `_TracedValue` for the lane symbols of the value."""
+class _LaneSubstitution(Substitution):
+    """A substitution of a traced value's lanes for the value's own lane symbols."""
 
     def __init__(self, by: Mapping[Atom, Term | int], *, beyond: bool) -> None:
         super().__init__(by)
         self.beyond = beyond
 
 
-_NOTHING_RENAMED: Final = _Renamed({}, beyond=False)
+_NO_SUBSTITUTION: Final = _LaneSubstitution({}, beyond=False)
 
 
-class _Equality:
-    """Values traced back to their sources, each once.
+class _EqualitySearch:
+    """A search for the conditions under which a value is equal on both sides.
 
-    A value that a loop carries is equal on both sides if all its sources are.
+    A value carried by a loop is equal on both sides if all its sources are.
     """
 
     def __init__(self, bound: BoundCall, common: Common, *, in_one_program: bool) -> None:
@@ -178,98 +183,108 @@ class _Equality:
         self._common = common
         self._in_one_program = in_one_program
         self._flow = flow_of(module)
-        self._parts = parts_of(module).by_op
+        self._roles = roles_of(module).by_op
         self._varying = {sharer.access.op.index for sharer in sharers_of(bound)}
         self._is_called = any(op.name in CALLS for op in module.ops)
 
-    def doubts(self, value: Value, lanes: Lanes) -> list[Doubt] | None:
-        """Return conditions under which a value at its `lanes` is equal on both sides.
-
-        None: there are too many.
-        """
+    def conditions(self, value: Value, lanes: Lanes) -> list[EqualityCondition] | None:
+        """Return conditions under which a value at its lanes is equal; None: too many."""
         pending = [self._traced(value, lanes, beyond=False, path=())]
         traced = set(pending)
-        doubts: dict[Doubt, None] = {}
-        most = _MOST_DOUBTS if self._in_one_program else 0
+        conditions: dict[EqualityCondition, None] = {}
+        limit = _MAX_CONDITIONS if self._in_one_program else 0
         while pending:
             for source in self._sources(pending.pop()):
-                if isinstance(source, Doubt):
-                    doubts[source] = None
+                if isinstance(source, EqualityCondition):
+                    conditions[source] = None
                 elif source not in traced:
                     traced.add(source)
                     pending.append(source)
-            if len(doubts) > most or len(traced) > _MOST_VALUES:
+            if len(conditions) > limit or len(traced) > _MAX_VALUES:
                 return None
-        return list(doubts)
+        return list(conditions)
 
     def _traced(
         self, value: Value, lanes: Lanes, *, beyond: bool, path: tuple[Condition, ...]
     ) -> _TracedValue:
-        """Return a value to trace; lanes that are equal on both sides are made interchangeable."""
-        extents = enumerate(shape_of(value.type))
+        """Return a value to trace; lanes that are equal on both sides become arbitrary ones."""
+        axes = enumerate(shape_of(value.type))
         fixed_lanes = tuple(
-            _anywhere(extent, axis) if self._is_determined(at) else at
-            for (axis, extent), at in zip(extents, lanes, strict=True)
+            _any_index(extent, axis) if self._is_determined(lane_term) else lane_term
+            for (axis, extent), lane_term in zip(axes, lanes, strict=True)
         )
         return _TracedValue(value, fixed_lanes, beyond, path)
 
-    def _sources(self, traced: _TracedValue) -> Iterable[_TracedValue | Doubt]:
-        """Return the values and conditions that make a traced value equal on both sides."""
+    def _sources(self, traced: _TracedValue) -> Iterable[_TracedValue | EqualityCondition]:
+        """Return the values and conditions that have to be equal for a traced value to be equal."""
         value, lanes = traced.value, traced.lanes
         if self._in_one_program and (
-            not isinstance(value.type, TensorType) or lanes == _all_of(value)
+            not isinstance(value.type, TensorType) or lanes == _any_lanes(value)
         ):
             return ()
-        renamed = self._renaming(traced)
+        substitution = self._substitution(traced)
         op = value.owner
-        if self._is_equal_integer(value, renamed) or _is_kernel_parameter(value):
+        if self._is_equal_integer(value, substitution) or _is_kernel_parameter(value):
             return ()
         if self._flow.origins(value):
-            return self._carried(traced)
+            return self._forwarded_sources(traced)
         if not isinstance(op, Op):
-            return (Doubt(None, traced.path),)
+            return (EqualityCondition(None, traced.path),)
         if op.name in CONSTANTS:
-            splat = getattr(op.attributes["value"], "is_splat", True)
-            return () if splat or lanes == _all_of(value) else (Doubt(None, traced.path),)
+            is_splat = getattr(op.attributes["value"], "is_splat", True)
+            return (
+                ()
+                if is_splat or lanes == _any_lanes(value)
+                else (EqualityCondition(None, traced.path),)
+            )
         if effect_of(op) is not None:
-            return self._loaded(op, traced, renamed)
+            return self._load_sources(op, traced, substitution)
         if operator_of(op) == "where":
-            return self._chosen(op, traced, renamed)
+            return self._selected_sources(op, traced, substitution)
         operands = self._operand_lanes(value, op, lanes)
         if operands is None:
-            return (self._doubt(value, traced, renamed),)
+            return (self._condition_of(value, traced, substitution),)
         return [
-            self._traced(operand, at, beyond=traced.beyond, path=traced.path)
-            for operand, at in operands
+            self._traced(operand, operand_lanes, beyond=traced.beyond, path=traced.path)
+            for operand, operand_lanes in operands
         ]
 
-    def _doubt(self, value: Value, traced: _TracedValue, renamed: _Renamed) -> Doubt:
-        """Return the condition that a value is equal: as an integer, if it is a tracked integer."""
+    def _condition_of(
+        self, value: Value, traced: _TracedValue, substitution: _LaneSubstitution
+    ) -> EqualityCondition:
+        """Return the condition that a value is equal: by its formula if it is tracked."""
         formula = None if self._is_called else self._bound.summary.values.get(value.id)
-        return Doubt(self._fixed(formula, renamed), traced.path)
+        return EqualityCondition(self._in_own_trip(formula, substitution), traced.path)
 
-    def _fixed(self, formula: object, renamed: _Renamed) -> Term | Condition | None:
-        """Return an integer or condition that both sides derive from trips and lanes, or None."""
-        if not isinstance(formula, Term | Condition) or not self._is_of_this_trip(formula, renamed):
+    def _in_own_trip(
+        self, formula: object, substitution: _LaneSubstitution
+    ) -> Term | Condition | None:
+        """Return a formula in the traced lanes, or None if its values may be of another trip."""
+        if not isinstance(formula, Term | Condition) or not self._is_in_store_trip(
+            formula, substitution
+        ):
             return None
         if isinstance(formula, Term):
-            return renamed(formula)
-        return None if formula.opaques() else formula.substitute(renamed)
+            return substitution(formula)
+        return None if formula.opaques() else formula.substitute(substitution)
 
     # -- integers ------------------------------------------------------------------------------
 
     def _is_determined(self, term: Term) -> bool:
+        """Return whether a term has the same value on both sides."""
         return self._common.determines_form(self._bound.ranges.form(term))
 
-    def _is_equal_term(self, term: Term, renamed: _Renamed) -> bool:
-        return self._is_of_this_trip(term, renamed) and self._is_determined(renamed(term))
+    def _is_equal_term(self, term: Term, substitution: _LaneSubstitution) -> bool:
+        return self._is_in_store_trip(term, substitution) and self._is_determined(
+            substitution(term)
+        )
 
-    def _is_of_this_trip(self, formula: Term | Condition, renamed: _Renamed) -> bool:
-        """Return whether loaded parts of a formula are of the store's trip, not of another trip."""
-        return not renamed.beyond or all(map(self._is_once, formula.atoms()))
+    def _is_in_store_trip(self, formula: Term | Condition, substitution: _LaneSubstitution) -> bool:
+        """Return whether the loaded values in a formula are from the store's own trip."""
+        return not substitution.beyond or all(map(self._is_loaded_once, formula.atoms()))
 
-    def _is_once(self, atom: Atom) -> bool:
-        """Return whether a loaded or untracked symbol has one value per program."""
+    def _is_loaded_once(self, atom: Atom) -> bool:
+        """Return whether a loaded or untracked symbol has a single value per program."""
         if not isinstance(atom, Symbol) or atom.kind not in ("content", "unknown"):
             return True
         source = source_of(self._bound.call.module, atom)
@@ -277,187 +292,202 @@ class _Equality:
             parent.name in LOOPS for parent in enclosing_ops(source)
         )
 
-    def _is_equal_integer(self, value: Value, renamed: _Renamed) -> bool:
-        """Return whether tracked integers show that a value is equal on both sides."""
+    def _is_equal_integer(self, value: Value, substitution: _LaneSubstitution) -> bool:
+        """Return whether a value's formula proves that it is equal on both sides."""
         formula = None if self._is_called else self._bound.summary.values.get(value.id)
         if isinstance(formula, Pointer):
             return all(
                 choice.unknown is None
-                and self._is_equal_term(choice.offset, renamed)
-                and self._holds_alike(choice.condition, renamed)
+                and self._is_equal_term(choice.offset, substitution)
+                and self._holds_alike(choice.condition, substitution)
                 for choice in formula.choices
             )
         if isinstance(formula, Condition):
-            return self._holds_alike(formula, renamed)
-        return isinstance(formula, Term) and self._is_equal_term(formula, renamed)
+            return self._holds_alike(formula, substitution)
+        return isinstance(formula, Term) and self._is_equal_term(formula, substitution)
 
-    def _holds_alike(self, condition: Condition, renamed: _Renamed) -> bool:
+    def _holds_alike(self, condition: Condition, substitution: _LaneSubstitution) -> bool:
+        """Return whether a condition has the same truth on both sides."""
         if isinstance(condition, And | Or):
-            return all(self._holds_alike(part, renamed) for part in condition.parts)
+            return all(self._holds_alike(part, substitution) for part in condition.parts)
         if isinstance(condition, Not):
-            return self._holds_alike(condition.inner, renamed)
+            return self._holds_alike(condition.inner, substitution)
         if isinstance(condition, AtLeast | Equal):
-            return self._is_equal_term(condition.term, renamed)
+            return self._is_equal_term(condition.term, substitution)
         return not isinstance(condition, Opaque)
 
-    def _renaming(self, traced: _TracedValue) -> _Renamed:
-        """Return the substitution of traced lanes for a value's own, and of any trip for a trip."""
-        by: dict[Atom, Term | int] = {}
-        for axis, (extent, at) in enumerate(
+    def _substitution(self, traced: _TracedValue) -> _LaneSubstitution:
+        """Return the substitution of a traced value's lanes, and of arbitrary trips if `beyond`."""
+        replacements: dict[Atom, Term | int] = {}
+        for axis, (extent, lane_term) in enumerate(
             zip(shape_of(traced.value.type), traced.lanes, strict=True)
         ):
-            by.update(dict.fromkeys(lane(axis, extent).symbols("lane"), at))
+            replacements.update(dict.fromkeys(lane(axis, extent).symbols("lane"), lane_term))
         if traced.beyond:
             trips = (loop.trip for loop in self._bound.summary.loops)
-            by.update({t: Symbol("scalar", ("trip", t.key), t.low, t.high).term for t in trips})
-        return _Renamed(by, beyond=traced.beyond)
+            replacements.update(
+                {t: Symbol("scalar", ("trip", t.key), t.low, t.high).term for t in trips}
+            )
+        return _LaneSubstitution(replacements, beyond=traced.beyond)
 
-    # -- what is carried, loaded and computed --------------------------------------------------
+    # -- carried, loaded and computed values ---------------------------------------------------
 
-    def _carried(self, traced: _TracedValue) -> Iterable[_TracedValue | Doubt]:
-        """Return the values that a loop, branch or jump passes on: both lanes take the same way."""
+    def _forwarded_sources(
+        self, traced: _TracedValue
+    ) -> Iterable[_TracedValue | EqualityCondition]:
+        """Return the values that a loop, branch or jump forwards to a traced value."""
         if not self._in_one_program or self._is_called:
-            return (Doubt(None, traced.path),)
+            return (EqualityCondition(None, traced.path),)
         origins = self._flow.origins(traced.value)
         return [
             self._traced(origin, traced.lanes, beyond=True, path=traced.path) for origin in origins
         ]
 
-    def _chosen(
-        self, op: Op, traced: _TracedValue, renamed: _Renamed
-    ) -> Iterable[_TracedValue | Doubt]:
-        """Yield the condition that both sides choose alike, and both values to choose from."""
+    def _selected_sources(
+        self, op: Op, traced: _TracedValue, substitution: _LaneSubstitution
+    ) -> Iterable[_TracedValue | EqualityCondition]:
+        """Yield the condition that both sides select alike, and both values of a `where`."""
         condition = op.operand("condition")
-        formula = self._fixed(self._bound.summary.values.get(condition.id), renamed)
+        formula = self._in_own_trip(self._bound.summary.values.get(condition.id), substitution)
         choices: Iterable[tuple[Value, tuple[Condition, ...]]]
         if self._is_called or not isinstance(formula, Condition) or not self._in_one_program:
             choices = [(operand, ()) for operand in op.operands]
-        elif self._holds_alike(formula, _NOTHING_RENAMED):
+        elif self._holds_alike(formula, _NO_SUBSTITUTION):
             choices = [(op.operand("first"), (formula,)), (op.operand("second"), (~formula,))]
         else:
-            yield Doubt(formula, traced.path)
+            yield EqualityCondition(formula, traced.path)
             choices = [(op.operand("first"), (formula,)), (op.operand("second"), (~formula,))]
-        for value, more in choices:
-            lanes, path = _spread(value, traced.lanes), (*traced.path, *more)
+        for value, branch_condition in choices:
+            lanes, path = _broadcast_lanes(value, traced.lanes), (*traced.path, *branch_condition)
             yield self._traced(value, lanes, beyond=traced.beyond, path=path)
 
-    def _loaded(
-        self, op: Op, traced: _TracedValue, renamed: _Renamed
-    ) -> Iterable[_TracedValue | Doubt]:
+    def _load_sources(
+        self, op: Op, traced: _TracedValue, substitution: _LaneSubstitution
+    ) -> Iterable[_TracedValue | EqualityCondition]:
         """Return conditions for equal results of a load, if the launch does not write there."""
-        part = self._parts.get(op.index)
-        if part is None or part.kind != "load" or part.strong or op.index in self._varying:
-            return [Doubt(None, traced.path)]
+        role = self._roles.get(op.index)
+        if role is None or role.kind != "load" or role.strong or op.index in self._varying:
+            return [EqualityCondition(None, traced.path)]
         if leaves_lanes(op) and not self._in_one_program:
-            return [Doubt(None, traced.path)]  # for one program the rule undefined-lanes reports it
+            return [
+                EqualityCondition(None, traced.path)
+            ]  # for one program the rule undefined-lanes reports it
         operands = [op.optional("mask"), op.optional("other")] if op.name in FILLING else []
         accesses = [access for access in self._bound.summary.accesses if access.op is op]
-        doubts = None if self._is_called else self._address_doubts(accesses, traced, renamed)
-        if doubts is not None:
+        conditions = (
+            None if self._is_called else self._address_conditions(accesses, traced, substitution)
+        )
+        if conditions is not None:
             operands = operands[1:]
         elif op.name in FILLING and not is_block_pointer(op.operand("pointer").type):
             operands.append(op.operand("pointer"))
         else:
-            return [Doubt(None, traced.path)]
+            return [EqualityCondition(None, traced.path)]
         values = [
             self._traced(
-                value, _spread(value, traced.lanes), beyond=traced.beyond, path=traced.path
+                value, _broadcast_lanes(value, traced.lanes), beyond=traced.beyond, path=traced.path
             )
             for value in operands
             if value is not None
         ]
-        return [*values, *(doubts or ())]
+        return [*values, *(conditions or ())]
 
-    def _address_doubts(
-        self, accesses: Sequence[Access], traced: _TracedValue, renamed: _Renamed
-    ) -> list[Doubt] | None:
-        """Return conditions under which both sides load from one address; None: not known."""
-        doubts = []
+    def _address_conditions(
+        self, accesses: Sequence[Access], traced: _TracedValue, substitution: _LaneSubstitution
+    ) -> list[EqualityCondition] | None:
+        """Return conditions under which both sides load from one address; None: unknown."""
+        conditions = []
         for access in accesses:
             offset, mask = (
-                self._fixed(formula, renamed) for formula in (access.offset, access.mask)
+                self._in_own_trip(formula, substitution) for formula in (access.offset, access.mask)
             )
             if access.unknown is not None or offset is None or not isinstance(mask, Condition):
                 return None
-            if not self._holds_alike(mask, _NOTHING_RENAMED):
-                doubts.append(Doubt(mask, traced.path))
-            if not self._is_equal_term(access.offset, renamed):
-                doubts.append(Doubt(offset, (*traced.path, *mask.conjuncts())))
-        return doubts if accesses else None
+            if not self._holds_alike(mask, _NO_SUBSTITUTION):
+                conditions.append(EqualityCondition(mask, traced.path))
+            if not self._is_equal_term(access.offset, substitution):
+                conditions.append(EqualityCondition(offset, (*traced.path, *mask.conjuncts())))
+        return conditions if accesses else None
 
     def _operand_lanes(
         self, value: Value, op: Op, lanes: Lanes
     ) -> list[tuple[Value, Lanes]] | None:
-        """Return the operands, and their lanes, that determine a result's lanes; or None."""
+        """Return operands with the lanes that determine a result's lanes; None: unknown."""
         row, operator = KINDS[op.name], operator_of(op)
-        if op.name in _PURE or (operator == "extern" and attribute(op, "pure", False)):
-            return [(operand, _spread(operand, lanes)) for operand in op.operands]
-        if op.name in _MOVED and not attribute(op, "allow_reorder", False):
-            before = lanes_before(op, lanes)
-            return None if before is None else [(op.operand("source"), before)]
+        if op.name in _POSITIONWISE or (operator == "extern" and attribute(op, "pure", False)):
+            return [(operand, _broadcast_lanes(operand, lanes)) for operand in op.operands]
+        if op.name in _REARRANGING and not attribute(op, "allow_reorder", False):
+            source_lanes = lanes_before(op, lanes)
+            return None if source_lanes is None else [(op.operand("source"), source_lanes)]
         if operator == "split":
             return [(op.operand("source"), (*lanes, ZERO + value.position))]
         if operator == "join" and self._is_determined(lanes[-1]):
             return [(operand, lanes[:-1]) for operand in op.operands]
         if row.kind in (Kind.REDUCTION, Kind.SCAN) and _is_pure(op):
-            return self._combined(op, lanes)
+            return self._reduced_operands(op, lanes)
         if operator == "dot" and lanes:
             left, right, added = (op.operand(name) for name in ("left", "right", "added"))
-            depth = _anywhere(shape_of(left.type)[-1])
+            depth = _any_index(shape_of(left.type)[-1])
             *outer, line, column = lanes
             return [
                 (left, (*outer, line, depth)), (right, (*outer, depth, column)), (added, lanes)
             ]  # fmt: skip
         if row.kind in (Kind.COUNT, Kind.PICKED) or operator == "cat":
-            whole = lanes == _all_of(value)
-            return [(operand, _all_of(operand)) for operand in op.operands] if whole else None
+            covers_all = lanes == _any_lanes(value)
+            return (
+                [(operand, _any_lanes(operand)) for operand in op.operands] if covers_all else None
+            )
         return None
 
-    def _combined(self, op: Op, lanes: Lanes) -> list[tuple[Value, Lanes]] | None:
-        """Return the operands of a reduction or scan, whole along its axis."""
+    def _reduced_operands(self, op: Op, lanes: Lanes) -> list[tuple[Value, Lanes]] | None:
+        """Return the operands of a reduction or scan with all lanes along its axis."""
         axis = number_of(op, "axis")
         if KINDS[op.name].kind is Kind.SCAN:
             if not self._is_determined(lanes[axis]):
                 return None
             lanes = (*lanes[:axis], *lanes[axis + 1 :])
         sources = op.group("source")
-        along = _anywhere(shape_of(sources[0].type)[axis])
-        whole = [(source, (*lanes[:axis], along, *lanes[axis:])) for source in sources]
-        return [*whole, *((source, _all_of(source)) for source in _captured(op))]
+        axis_lane = _any_index(shape_of(sources[0].type)[axis])
+        operands = [(source, (*lanes[:axis], axis_lane, *lanes[axis:])) for source in sources]
+        return [*operands, *((source, _any_lanes(source)) for source in _captured_values(op))]
 
 
-def _spread(operand: Value, lanes: Lanes) -> Lanes:
-    """Return the lanes of an operand whose elements keep their positions, or are broadcast."""
+def _broadcast_lanes(operand: Value, lanes: Lanes) -> Lanes:
+    """Return the lanes of an operand whose elements keep their positions or are broadcast."""
     shape = shape_of(operand.type)
     if len(shape) != len(lanes):
         return (ZERO,) * len(shape)
-    return tuple(ZERO if extent == 1 else at for extent, at in zip(shape, lanes, strict=True))
+    return tuple(
+        ZERO if extent == 1 else lane_term for extent, lane_term in zip(shape, lanes, strict=True)
+    )
 
 
-def _all_of(value: Value) -> Lanes:
-    """Return arbitrary lanes of a value, the same on both sides."""
-    return tuple(_anywhere(n, axis) for axis, n in enumerate(shape_of(value.type)))
+def _any_lanes(value: Value) -> Lanes:
+    """Return arbitrary lanes of a value, equal on both sides."""
+    return tuple(_any_index(extent, axis) for axis, extent in enumerate(shape_of(value.type)))
 
 
-def _anywhere(extent: int, axis: int = 0) -> Term:
-    """Return an arbitrary index below an extent, the same on both sides."""
+def _any_index(extent: int, axis: int = 0) -> Term:
+    """Return an arbitrary index below `extent`, equal on both sides."""
     return Symbol("scalar", ("anywhere", axis), 0, extent - 1).term
 
 
 def _is_pure(op: Op) -> bool:
-    """Return whether an op's result depends only on its operands and captured values."""
+    """Return whether the ops in a reduction's body depend only on operands at the same position."""
     return all(
-        inner.name in _PURE for inner in op.walk() if inner is not op and inner.name not in _ENDS
+        inner.name in _POSITIONWISE
+        for inner in op.walk()
+        if inner is not op and inner.name not in _REGION_ENDS
     )
 
 
-def _captured(op: Op) -> Iterator[Value]:
-    """Yield the values from outside that an op's regions use."""
-    first, *inner = op.walk()
-    inside = {first.index, *(inner_op.index for inner_op in inner)}
-    for value in (value for inner_op in inner for value in inner_op.operands):
+def _captured_values(op: Op) -> Iterator[Value]:
+    """Yield the values from outside of an op's regions that are used inside."""
+    outer_op, *inner_ops = op.walk()
+    inner_indices = {outer_op.index, *(inner_op.index for inner_op in inner_ops)}
+    for value in (value for inner_op in inner_ops for value in inner_op.operands):
         owner = value.owner.region.owner if isinstance(value.owner, Block) else value.owner
-        if owner is None or owner.index not in inside:
+        if owner is None or owner.index not in inner_indices:
             yield value
 
 

@@ -35,88 +35,92 @@ _LOST: Final = "its address depends on a branch that kvtrace does not track"
 
 
 def shared_by_lanes(module: Module, own_trips: Collection[Symbol] = ()) -> Shared:
-    """Return a function that tells which symbols two lanes of one program have in common.
+    """Return a function that says whether two lanes of a program share a symbol's value.
 
-    Each lane has its own lane index, and a separate trip in the loops of `own_trips`. A loaded or
-    untracked value is shared if both lanes have it from the same execution of an op, at the same
+    Each lane has a lane index, and a separate trip in the loops of `own_trips`. A loaded or
+    untracked value is shared if both lanes use the same execution of its op, at the same
     position.
     """
-    keys = {trip.key for trip in own_trips}
-    loops = {key if isinstance(key, int) else key[0] for key in keys}
+    trip_keys = {trip.key for trip in own_trips}
+    loop_indices = {key if isinstance(key, int) else key[0] for key in trip_keys}
 
     def is_shared(symbol: Symbol) -> bool:
         if symbol.kind == "lane":
             return False
         if symbol.kind == "trip":
-            return symbol.key not in keys
+            return symbol.key not in trip_keys
         if symbol.kind not in ("content", "unknown"):
             return True
         source = source_of(module, symbol)
-        if source is not None and not loops.isdisjoint(
+        if source is not None and not loop_indices.isdisjoint(
             op.index for op in (source, *enclosing_ops(source))
         ):
             return False
-        inside = (atom for term in symbol.at for atom in term.atoms())
-        return all(is_shared(atom) for atom in inside if isinstance(atom, Symbol))
+        atoms = (atom for term in symbol.at for atom in term.atoms())
+        return all(is_shared(atom) for atom in atoms if isinstance(atom, Symbol))
 
     return is_shared
 
 
 def lanes_of(sharer: Sharer) -> tuple[Symbol, ...]:
-    """Return the lane symbols of an access, outermost axis first; a scalar access has none."""
-    axes = (lane(axis, extent).atoms() for axis, extent in enumerate(sharer.access.shape))
-    return tuple(symbol for axis in axes for symbol in axis if isinstance(symbol, Symbol))
+    """Return the lane symbols of an access, outermost axis first; () for a scalar access."""
+    axis_atoms = (lane(atoms, extent).atoms() for atoms, extent in enumerate(sharer.access.shape))
+    return tuple(symbol for atoms in axis_atoms for symbol in atoms if isinstance(symbol, Symbol))
 
 
 def meeting(
-    bound: BoundCall, one: Sharer, other: Sharer, actors: Actors
+    bound: BoundCall, left: Sharer, right: Sharer, actors: Actors
 ) -> NoConflict | SuspectedConflict | Undecided:
-    """Return whether two actors touch the same byte of a storage, each by one of two accesses."""
-    outcome = by_digits(bound, one, other, actors)
-    return searched(bound, one, other, actors, outcome) if isinstance(outcome, Common) else outcome
+    """Return whether two actors touch the same byte of a storage by these accesses."""
+    outcome = compare_digits(bound, left, right, actors)
+    return (
+        search_pair(bound, left, right, actors, outcome) if isinstance(outcome, Common) else outcome
+    )
 
 
-def by_digits(
-    bound: BoundCall, one: Sharer, other: Sharer, actors: Actors
+def compare_digits(
+    bound: BoundCall, left: Sharer, right: Sharer, actors: Actors
 ) -> NoConflict | Undecided | Common:
-    """Decide a pair by ranges and digits alone; if undecided, return the digits that both share."""
-    is_one = one is other
+    """Decide a pair by ranges and digits of addresses; return the shared digits if undecided."""
+    is_one = left is right
     if not actors.are_programs:
-        one = as_in_one_program(bound, one, actors.shared)
-        other = one if is_one else as_in_one_program(bound, other, actors.shared)
-    exact = (one.exact, other.exact)
-    if any(side is not None and side.given.is_impossible for side in exact):
+        left = as_in_one_program(bound, left, actors.shared)
+        right = left if is_one else as_in_one_program(bound, right, actors.shared)
+    exact_sides = (left.exact, right.exact)
+    if any(side is not None and side.given.is_impossible for side in exact_sides):
         return NoConflict("interval")
-    if one.side is None or other.side is None:
-        return _outcome_without_address(bound, one, other, actors)
-    is_exact = one.modulus is None and other.modulus is None
-    if is_exact and are_far_apart(one.side, other.side):
+    if left.side is None or right.side is None:
+        return _outcome_without_address(bound, left, right, actors)
+    is_exact = left.modulus is None and right.modulus is None
+    if is_exact and are_far_apart(left.side, right.side):
         return NoConflict("interval")
-    common, differing = Common(one.side, other.side, actors.shared), actors.differing
-    equal = common.is_nowhere if differing is None else common.are_equal(differing)
-    if equal and _is_near(one, other, common):
+    shared_digits, differing = Common(left.side, right.side, actors.shared), actors.differing
+    are_equal = (
+        shared_digits.is_nowhere if differing is None else shared_digits.are_equal(differing)
+    )
+    if are_equal and _is_near(left, right, shared_digits):
         return NoConflict("affine")
     if not is_exact:
-        return _outcome_without_address(bound, one, other, actors)
-    if actors.are_programs and _are_one_program(one.side, other.side, differing or ()):
+        return _outcome_without_address(bound, left, right, actors)
+    if actors.are_programs and _are_one_program(left.side, right.side, differing or ()):
         return NoConflict("affine")
-    return common
+    return shared_digits
 
 
-def _is_near(one: Sharer, other: Sharer, common: Common) -> bool:
-    """Return whether addresses that are equal modulo their modulus, if any, are equal."""
-    moduli = {sharer.modulus for sharer in (one, other) if sharer.modulus is not None}
+def _is_near(left: Sharer, right: Sharer, common: Common) -> bool:
+    """Return whether addresses that are equal modulo their modulus are surely equal."""
+    moduli = {sharer.modulus for sharer in (left, right) if sharer.modulus is not None}
     return not moduli or (len(moduli) == 1 and common.spread <= min(moduli))
 
 
-def _are_one_program(one: Side, other: Side, axes: Sequence[Symbol]) -> bool:
-    """Return whether guards leave only one program, the same on both sides."""
-    programs = [_only_program(side, axes) for side in (one, other)]
+def _are_one_program(left: Side, right: Side, axes: Sequence[Symbol]) -> bool:
+    """Return whether guards leave only one program, the same for both accesses."""
+    programs = [_only_program(side, axes) for side in (left, right)]
     return programs[0] is not None and programs[0] == programs[1]
 
 
 def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
-    """Return the ids of the only program that can be active, or None if several can."""
+    """Return the ids along the axes of the only program that can be active, else None."""
     bounds = [side.given.bounds(axis.term) for axis in axes]
     if any(bound is None or bound[0] != bound[1] for bound in bounds):
         return None
@@ -124,49 +128,50 @@ def _only_program(side: Side, axes: Sequence[Symbol]) -> tuple[int, ...] | None:
 
 
 def _outcome_without_address(
-    bound: BoundCall, one: Sharer, other: Sharer, actors: Actors
+    bound: BoundCall, left: Sharer, right: Sharer, actors: Actors
 ) -> NoConflict | Undecided:
-    data = data_behind(bound, (one, other))
+    """Return the outcome of a pair of which an address is not exactly known."""
+    data = data_behind(bound, (left, right))
     if data is None or data.evaluating:
-        return Undecided(one.reason or other.reason or "its address could not be derived")
-    if _is_unreached(bound, one, other):
+        return Undecided(left.reason or right.reason or "its address could not be derived")
+    if _is_unreached(bound, left, right):
         return NoConflict("affine")
-    assumption = _assumption(bound, one, other, actors, None)
+    assumption = _assumption(bound, left, right, actors, None)
     return replace(data, assumption=assumption)
 
 
 def _is_unreached(bound: BoundCall, *pair: Sharer) -> bool:
-    """Return whether no program gets to one of two accesses, whatever its address."""
+    """Return whether no program reaches one of two accesses."""
     return any(is_unreached(bound, sharer.access) for sharer in pair if sharer.exact is not None)
 
 
 def _assumption(
-    bound: BoundCall, one: Sharer, other: Sharer, actors: Actors, common: Common | None
+    bound: BoundCall, left: Sharer, right: Sharer, actors: Actors, common: Common | None
 ) -> str | None:
-    """Return the assumption under which two programs do not meet; None for lanes."""
+    """Return a condition on contents under which two programs do not meet, else None."""
     if not actors.are_programs:
         return None
-    return assumption_of(bound, (one, other), common, actors.differing or ())
+    return assumption_of(bound, (left, right), common, actors.differing or ())
 
 
-def searched(
-    bound: BoundCall, one: Sharer, other: Sharer, actors: Actors, common: Common
+def search_pair(
+    bound: BoundCall, left: Sharer, right: Sharer, actors: Actors, common: Common
 ) -> NoConflict | SuspectedConflict | Undecided:
-    """Decide a pair that digits leave open: by contents, linear reasoning and a solver.
+    """Decide a pair by recorded contents, linear reasoning and a solver.
 
-    `common` has the digits that both actors share, from `by_digits`.
+    `common` has the digits that both actors share, from `compare_digits`.
     """
-    if one is not other and common.are_apart:
+    if left is not right and common.are_apart:
         return NoConflict("affine")
-    assert one.storage is not None
-    copies, nbytes = (copy_of(bound, one), copy_of(bound, other)), one.storage.nbytes
+    assert left.storage is not None
+    copies, nbytes = (copy_of(bound, left), copy_of(bound, right)), left.storage.nbytes
     question = Question(*copies, actors, bound.ranges, nbytes)
-    data = data_behind(bound, (one, other))
-    if data is not None and not data.evaluating and _is_unreached(bound, one, other):
+    data = data_behind(bound, (left, right))
+    if data is not None and not data.evaluating and _is_unreached(bound, left, right):
         return NoConflict("affine")
     if question.is_lost:
         return data or Undecided(_LOST)
-    if any(is_loaded(sharer.access.offset.atoms()) for sharer in (one, other)):
+    if any(is_loaded(sharer.access.offset.atoms()) for sharer in (left, right)):
         # For an address that was loaded, a solver would only find possible contents.
         decision = prove(question.claim, question.given, seconds=0)
     else:
@@ -180,10 +185,12 @@ def searched(
         if isinstance(contents_answer, SuspectedConflict):
             return replace(contents_answer, solver_ns=decision.solver_ns)
     if data is not None:
-        assumption = _assumption(bound, one, other, actors, common)
+        assumption = _assumption(bound, left, right, actors, common)
         return replace(data, solver_ns=decision.solver_ns, assumption=assumption)
     if not isinstance(decision, Refuted):
         return Undecided(decision.reason, solver_ns=decision.solver_ns)
-    first, second = map(bound.program_of, question.sides(decision.model))
+    first_program, second_program = map(bound.program_of, question.sides(decision.model))
     byte = question.byte(decision.model)
-    return SuspectedConflict((first, second), byte, decision.method, decision.solver_ns)
+    return SuspectedConflict(
+        (first_program, second_program), byte, decision.method, decision.solver_ns
+    )

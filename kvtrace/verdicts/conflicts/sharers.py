@@ -27,7 +27,7 @@ from kvtrace.symbolic.prover.digits import Shared, Side
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.conflicts.copies import Copy
-from kvtrace.verdicts.conflicts.parts import Part, parts_of
+from kvtrace.verdicts.conflicts.parts import Role, roles_of
 from kvtrace.verdicts.ideal_trips import are_ideal, has_ideal_trips
 from kvtrace.verdicts.rules import overflow
 
@@ -41,15 +41,15 @@ _LEAVES: Final = GIVEN - computing("undefined")
 
 @dataclass(frozen=True, eq=False)
 class Sharer:
-    """An access to a storage that the launch writes (None: it is not known which storage).
+    """An access to a storage that the launch also writes (None: the storage is not known).
 
     `side` has the address; if the address is not known, `reason` says why. With a `modulus`, the
-    address is known except for multiples of the modulus, in bytes: its integers may wrap around.
-    Those of the mask may wrap too, so the side then has no conditions.
+    address is known only modulo that many bytes, since its integers may wrap around.
+    The mask's integers may wrap too, so the side then has no conditions.
     """
 
     access: Access
-    part: Part
+    role: Role
     storage: Storage | None
     side: Side | None
     reason: str | None
@@ -57,12 +57,12 @@ class Sharer:
 
     @property
     def exact(self) -> Side | None:
-        """The side, if its address and conditions are known exactly, else None."""
+        """The side if its address and conditions are known exactly, else None."""
         return self.side if self.modulus is None else None
 
 
 def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
-    """Return the accesses to written storages, in the summary's order, from the call's memo."""
+    """Return a call's accesses to written storages, in the summary's order; cached."""
     sharers: tuple[Sharer, ...] | None = bound.memo.get(sharers_of)
     if sharers is None:
         sharers = bound.memo[sharers_of] = tuple(_sharers(bound))
@@ -70,7 +70,7 @@ def sharers_of(bound: BoundCall) -> tuple[Sharer, ...]:
 
 
 def source_of(module: Module, symbol: Symbol) -> Op | None:
-    """Return the op that a loaded or untracked symbol comes from, else None."""
+    """Return the op whose result a loaded or untracked symbol stands for, None if there is none."""
     key: object = symbol.key
     while isinstance(key, tuple):
         key = key[0]
@@ -78,14 +78,14 @@ def source_of(module: Module, symbol: Symbol) -> Op | None:
 
 
 def pairs_of_one_storage(sharers: Sequence[Sharer]) -> Iterator[tuple[Sharer, Sharer]]:
-    """Yield each pair of accesses (or one twice) that may go to the same storage."""
-    for one, other in combinations_with_replacement(sharers, 2):
-        if None in (one.storage, other.storage) or one.storage is other.storage:
-            yield one, other
+    """Yield each pair of accesses (also each access with itself) that may share a storage."""
+    for left, right in combinations_with_replacement(sharers, 2):
+        if None in (left.storage, right.storage) or left.storage is right.storage:
+            yield left, right
 
 
 def copy_of(bound: BoundCall, sharer: Sharer) -> Copy:
-    """Return the address, width and conditions of a sharer whose argument is known."""
+    """Return the address, width and conditions of an access whose argument is known."""
     access = sharer.access
     assert access.argument is not None
     argument = bound.call.arguments[access.argument]
@@ -96,19 +96,19 @@ def copy_of(bound: BoundCall, sharer: Sharer) -> Copy:
 
 def _sharers(bound: BoundCall) -> Iterator[Sharer]:
     accesses = bound.summary.accesses
-    parts = parts_of(bound.call.module).by_op
+    roles = roles_of(bound.call.module).by_op
     tensors = [_tensor(bound, access) for access in accesses]
     pairs = list(zip(accesses, tensors, strict=True))
-    writing = [tensor for access, tensor in pairs if access.kind != "load"]
-    written = {tensor.storage for tensor in writing if tensor is not None}
+    written_tensors = [tensor for access, tensor in pairs if access.kind != "load"]
+    written_storages_ = {tensor.storage for tensor in written_tensors if tensor is not None}
     for access, tensor in pairs:
         storage = None if tensor is None else tensor.storage
-        if storage is None or storage in written or None in writing:
+        if storage is None or storage in written_storages_ or None in written_tensors:
             if tensor is None or access.unknown is not None:
                 reason = access.unknown or "its address could not be derived"
-                yield Sharer(access, parts[access.op.index], storage, None, reason)
+                yield Sharer(access, roles[access.op.index], storage, None, reason)
             else:
-                yield _sharer(bound, access, parts[access.op.index], tensor)
+                yield _sharer(bound, access, roles[access.op.index], tensor)
 
 
 def _tensor(bound: BoundCall, access: Access) -> TensorArgument | None:
@@ -116,41 +116,43 @@ def _tensor(bound: BoundCall, access: Access) -> TensorArgument | None:
     return argument if isinstance(argument, TensorArgument) else None
 
 
-def _sharer(bound: BoundCall, access: Access, part: Part, tensor: TensorArgument) -> Sharer:
+def _sharer(bound: BoundCall, access: Access, role: Role, tensor: TensorArgument) -> Sharer:
     form = bound.ranges.form(access.offset).shifted(tensor.offset_bytes)
     if _is_ideal(bound, access):
         side = Side(form, access.element_bytes, bound.active(access))
-        return Sharer(access, part, tensor.storage, side, None)
+        return Sharer(access, role, tensor.storage, side, None)
     reason = "its address may be computed from integers that wrap around"
-    bits = None if access.calls else _bits_of_sum(access.op, in_one_program=False)
+    bits = None if access.calls else _address_bits(access.op, in_one_program=False)
     if bits is None:
-        return Sharer(access, part, tensor.storage, None, reason)
+        return Sharer(access, role, tensor.storage, None, reason)
     side = Side(form, access.element_bytes, Given((), bound.ranges))
-    return Sharer(access, part, tensor.storage, side, reason, access.element_bytes << bits)
+    return Sharer(access, role, tensor.storage, side, reason, access.element_bytes << bits)
 
 
 def _is_ideal(bound: BoundCall, access: Access) -> bool:
-    """Return whether the kernel's integers equal ideal integers wherever an access uses them.
+    """Return whether no integer that determines an access wraps around where the access runs.
 
-    Where that depends on data, a solver runs only if a program gets to the access.
+    If that depends on data, a solver runs only if a program may reach the access.
     """
-    wrapping = bound.may_wrap(access)
-    if wrapping is None:
+    possible_wrap = bound.may_wrap(access)
+    if possible_wrap is None:
         return True
-    decision = wrapping[1]
-    doubtful = isinstance(decision, Refuted) and bool(bound.doubts(decision.model))
-    return (not doubtful or is_unreached(bound, access)) and not overflow.wraps(bound, access)
+    decision = possible_wrap[1]
+    depends_on_data = isinstance(decision, Refuted) and bool(bound.doubts(decision.model))
+    return (not depends_on_data or is_unreached(bound, access)) and not overflow.wraps(
+        bound, access
+    )
 
 
 def is_unreached(bound: BoundCall, access: Access) -> bool:
-    """Return whether no program gets to an access, with ideal integers."""
+    """Return whether no program reaches an access, if no integer wraps around."""
     return isinstance(bound.prove(FALSE, bound.given(access)), Proven)
 
 
 def as_in_one_program(bound: BoundCall, sharer: Sharer, shared: Shared) -> Sharer:
-    """Return an access of one lane with an address that is exact up to wrap-around.
+    """Return an access with an address that is known modulo a power of two, for two lanes.
 
-    Scalars may have any value: both lanes have the same, if they are in the same trips (`shared`).
+    Scalars may have any value, as both lanes have the same in the same trips (`shared`).
     In other loops all trips must be those of the loops' formulas.
     """
     if sharer.exact is not None or sharer.storage is None:
@@ -160,7 +162,7 @@ def as_in_one_program(bound: BoundCall, sharer: Sharer, shared: Shared) -> Share
     is_lost = bool(access.calls) or access.unknown is not None
     if is_lost or not all(has_ideal_trips(bound, loop) for loop in separate_loops):
         return sharer
-    bits = _bits_of_sum(access.op, in_one_program=True)
+    bits = _address_bits(access.op, in_one_program=True)
     if bits is None:
         return sharer
     address, width, _ = copy_of(bound, sharer)
@@ -171,35 +173,35 @@ def as_in_one_program(bound: BoundCall, sharer: Sharer, shared: Shared) -> Share
     return replace(sharer, side=side, modulus=width << bits)
 
 
-def _bits_of_sum(op: Op, *, in_one_program: bool) -> int | None:
-    """Return the width in bits in which an address is summed, if by sums and products alone.
+def _address_bits(op: Op, *, in_one_program: bool) -> int | None:
+    """Return the width in bits modulo which an address is right, None if it is not a sum.
 
-    These may wrap around anywhere: the result is right modulo 2 ** width. With `in_one_program` the
-    sources of scalars do not matter.
+    Sums and products may wrap around and stay right modulo 2 ** width. With `in_one_program`,
+    scalars may be computed in any way.
     """
     pointer, bits = value_before(address_of(op), _SPREADING), 64
     while not in_one_program or isinstance(pointer.type, TensorType):
-        added = pointer.owner
-        if not isinstance(added, Op):
+        sum_op = pointer.owner
+        if not isinstance(sum_op, Op):
             return bits if _is_function_parameter(pointer) else None
-        offset = _bits_of(added.operand("offset"), in_one_program=in_one_program) if (
-            operator_of(added) == "+"
+        offset_bits = _offset_bits(sum_op.operand("offset"), in_one_program=in_one_program) if (
+            operator_of(sum_op) == "+"
         ) else None  # fmt: skip
-        if offset is None:
+        if offset_bits is None:
             return None
-        pointer, bits = value_before(added.operand("pointer"), _SPREADING), min(bits, offset)
+        pointer, bits = value_before(sum_op.operand("pointer"), _SPREADING), min(bits, offset_bits)
     return bits
 
 
-def _bits_of(offset: Value, *, in_one_program: bool) -> int | None:
-    """Return the narrowest width in which an integer is summed, if by sums and products alone."""
+def _offset_bits(offset: Value, *, in_one_program: bool) -> int | None:
+    """Return the narrowest width of the sums and products behind an integer, else None."""
     pending, bits = [offset], 64
     while pending:
         value = pending.pop()
-        width = _width(value)
-        if width is None:
+        value_bits = _integer_bits(value)
+        if value_bits is None:
             return None
-        bits = min(bits, width)
+        bits = min(bits, value_bits)
         if in_one_program and not isinstance(value.type, TensorType):
             continue
         if not isinstance(value.owner, Op):
@@ -216,6 +218,6 @@ def _is_function_parameter(value: Value) -> bool:
     return isinstance(value.owner, Block) and value.owner.region.owner.name in FUNCTIONS
 
 
-def _width(value: Value) -> int | None:
-    kind = value.type.element if isinstance(value.type, TensorType) else value.type
-    return kind.width if isinstance(kind, IntegerType) else None
+def _integer_bits(value: Value) -> int | None:
+    type_ = value.type.element if isinstance(value.type, TensorType) else value.type
+    return type_.width if isinstance(type_, IntegerType) else None

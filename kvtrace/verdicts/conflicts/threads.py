@@ -1,4 +1,4 @@
-"""Threads of a program that execute the lanes of its memory ops, as far as they are known.
+"""Threads of a program that execute the lanes of its memory ops, as far as known.
 
 For a block whose layout was read from TTGIR, the lane determines the thread; if several threads
 hold a lane, all of them load it and the first one stores it. A scalar is loaded by all threads and
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.symbolic.summary import Access
 
-_IN_LANE: Final = ELEMENTWISE | SPREADING | computing("+")
+_LANEWISE_OPS: Final = ELEMENTWISE | SPREADING | computing("+")
 
 Lane = tuple[int, ...]
 Relation = Literal["apart", "one warp", "one thread", "one lane", "not known"]
@@ -41,10 +41,10 @@ no layout was recorded."""
 
 @dataclass(frozen=True)
 class OpThreads:
-    """The threads that execute a memory op; `layout` is None for scalars, and if it is not known.
+    """The threads that execute a memory op; `layout` is None for scalars and unknown layouts.
 
-    `by_all`: every thread executes the op, or (with a layout) several threads execute the same
-    lane. `is_own`: likewise, but only the value that the first one loads is used, for its own
+    `by_all`: every thread executes the op, or (with a layout) several threads do the same
+    lane. `is_own`: likewise, but only the value loaded by the first thread is used, for its own
     store.
     """
 
@@ -56,29 +56,29 @@ class OpThreads:
 
     @property
     def is_scalar(self) -> bool:
-        """The op accesses one element without a block; one thread stores it."""
+        """Whether the op accesses one element without a block; one thread stores it."""
         return self.shape == ()
 
     @property
     def is_one(self) -> bool:
-        """The op accesses one element: a scalar, or the only one of its block."""
+        """Whether the op accesses one element: a scalar, or the only element of its block."""
         return prod(self.shape) == 1
 
     @property
     def is_known(self) -> bool:
-        """The lanes determine the threads."""
+        """Whether the lane determines the thread."""
         return self.is_scalar or self.layout is not None
 
     @property
     def number(self) -> Term:
-        """The number of a lane in its block; 0 for a scalar."""
+        """The number of a lane in its block, as a term of the lane symbols; 0 for a scalar."""
         number = ZERO
         for axis, extent in enumerate(self.shape):
             number = number * extent + lane(axis, extent)
         return number
 
-    def places(self) -> tuple[Term, Term] | None:
-        """Return the warp and the thread within it as terms of the lanes; None: not known."""
+    def warp_and_thread(self) -> tuple[Term, Term] | None:
+        """Return the warp and the thread within it as terms of the lanes, None if unknown."""
         if self.is_scalar:
             return ZERO, ZERO
         if self.layout is None:
@@ -88,25 +88,29 @@ class OpThreads:
             lanes.insert(self.layout.sliced, ZERO)
         warp = thread = ZERO
         for axis in reversed(self.layout.order):
-            within, among = self.layout.digits(axis)
-            thread = thread * within[1] + remainder(quotient(lanes[axis], within[0]), within[1])
-            warp = warp * among[1] + remainder(quotient(lanes[axis], among[0]), among[1])
+            thread_digits, warp_digits = self.layout.digits(axis)
+            thread = thread * thread_digits[1] + remainder(
+                quotient(lanes[axis], thread_digits[0]), thread_digits[1]
+            )
+            warp = warp * warp_digits[1] + remainder(
+                quotient(lanes[axis], warp_digits[0]), warp_digits[1]
+            )
         return warp, thread
 
-    def place(self, at: Lane) -> tuple[int, int] | None:
-        """Return the first warp and thread within it of a lane; None: not known."""
-        places = self.places()
-        if places is None:
+    def warp_and_thread_at(self, lane_: Lane) -> tuple[int, int] | None:
+        """Return the warp and thread that first hold a lane, None if unknown."""
+        warp_and_thread = self.warp_and_thread()
+        if warp_and_thread is None:
             return None
         terms = (lane(axis, extent) for axis, extent in enumerate(self.shape))
-        numbers = {
-            atom: at[axis] for axis, term in enumerate(terms) for atom in term.atoms()
+        lane_values = {
+            atom: lane_[axis] for axis, term in enumerate(terms) for atom in term.atoms()
         }  # fmt: skip
-        return places[0].value(numbers), places[1].value(numbers)
+        return warp_and_thread[0].value(lane_values), warp_and_thread[1].value(lane_values)
 
 
 class Threads:
-    """The threads of one call's programs."""
+    """The threads that execute the memory ops of one call."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
@@ -114,7 +118,7 @@ class Threads:
         self.one_warp = call.warps == 1
 
     def of_access(self, access: Access) -> OpThreads:
-        """Return the threads that execute an access."""
+        """Return the threads that execute an access, by the layout of the compiled code."""
         layout = self._call.layouts.get(access.op.index)
         if layout is not None and not layout.fits(access.shape):
             layout = None
@@ -126,67 +130,73 @@ class Threads:
         is_own = threads.by_all and stays_in_lane(access.op, self._call, threads)
         return replace(threads, by_all=False, is_own=True) if is_own else threads
 
-    def relation(self, one: OpThreads, at: Lane, other: OpThreads, other_at: Lane) -> Relation:
-        """Return how the threads of two lanes, one of each op, are related."""
-        if one.by_all or other.by_all:
-            return "one warp" if self.one_warp or self._in_one_warp(one, other) else "apart"
+    def relation(
+        self, left: OpThreads, left_lane: Lane, right: OpThreads, right_lane: Lane
+    ) -> Relation:
+        """Return the relation of the threads of two lanes, one of each op."""
+        if left.by_all or right.by_all:
+            return "one warp" if self.one_warp or self._in_one_warp(left, right) else "apart"
         if not self.compiled:
-            return self._by_lanes(one, at, other, other_at)
-        warps_and_threads = one.place(at), other.place(other_at)
+            return self._relation_without_layout(left, left_lane, right, right_lane)
+        warps_and_threads = left.warp_and_thread_at(left_lane), right.warp_and_thread_at(right_lane)
         if warps_and_threads[0] is None or warps_and_threads[1] is None:
             return "not known"
         if warps_and_threads[0] == warps_and_threads[1]:
             return "one thread"
         return "one warp" if warps_and_threads[0][0] == warps_and_threads[1][0] else "apart"
 
-    def in_other_ctas(self, one: OpThreads, at: Lane, other: OpThreads, other_at: Lane) -> bool:
-        """Return whether two lanes, one of each op, are surely of different CTAs of a program."""
-        ctas = self._cta(one, at), self._cta(other, other_at)
+    def in_other_ctas(
+        self, left: OpThreads, left_lane: Lane, right: OpThreads, right_lane: Lane
+    ) -> bool:
+        """Return whether two lanes, one of each op, are surely in different CTAs."""
+        ctas = self._cta(left, left_lane), self._cta(right, right_lane)
         return None not in ctas and ctas[0] != ctas[1]
 
-    def _cta(self, threads: OpThreads, at: Lane) -> Lane | None:
-        """Return the coordinates of a lane's CTA among those of its program; None: not known."""
+    def _cta(self, threads: OpThreads, lane_: Lane) -> Lane | None:
+        """Return the coordinates of a lane's CTA in its program, None if unknown."""
         compiled = self._call.compiled
-        split = None if compiled is None else compiled.splits.get(threads.op.index)
-        if split is None or len(split) != len(threads.shape):
+        cta_counts = None if compiled is None else compiled.splits.get(threads.op.index)
+        if cta_counts is None or len(cta_counts) != len(threads.shape):
             return None
-        if any(extent % count for extent, count in zip(threads.shape, split, strict=True)):
-            return None  # CTAs share what is too small to be split
-        numbers = zip(at, threads.shape, split, strict=True)
-        return tuple(index * count // extent for index, extent, count in numbers)
+        if any(extent % count for extent, count in zip(threads.shape, cta_counts, strict=True)):
+            return None  # several CTAs hold each element
+        axes = zip(lane_, threads.shape, cta_counts, strict=True)
+        return tuple(index * count // extent for index, extent, count in axes)
 
     @staticmethod
-    def _in_one_warp(one: OpThreads, other: OpThreads) -> bool:
-        """Return whether one warp holds all lanes of blocks whose elements all threads load."""
-        blocks = [threads for threads in (one, other) if not threads.is_one]
-        warps_and_threads = [threads.places() for threads in blocks]
+    def _in_one_warp(left: OpThreads, right: OpThreads) -> bool:
+        """Return whether one warp holds all lanes of the blocks that every thread loads."""
+        blocks = [threads for threads in (left, right) if not threads.is_one]
+        warps_and_threads = [threads.warp_and_thread() for threads in blocks]
         return bool(blocks) and all(
             threads is not None and threads[0] == ZERO for threads in warps_and_threads
         )
 
-    def _by_lanes(self, one: OpThreads, at: Lane, other: OpThreads, other_at: Lane) -> Relation:
-        numbers = [
+    def _relation_without_layout(
+        self, left: OpThreads, left_lane: Lane, right: OpThreads, right_lane: Lane
+    ) -> Relation:
+        lane_numbers = [
             int(np.ravel_multi_index(lane_, threads.shape)) if threads.shape else 0
-            for threads, lane_ in ((one, at), (other, other_at))
+            for threads, lane_ in ((left, left_lane), (right, right_lane))
         ]
-        if numbers[0] == numbers[1]:
-            return "one lane" if one.shape == other.shape else "not known"
+        if lane_numbers[0] == lane_numbers[1]:
+            return "one lane" if left.shape == right.shape else "not known"
         return "one warp" if self.one_warp else "apart"
 
 
-def same_threads(one: OpThreads, other: OpThreads) -> bool:
-    """Return whether each lane has the same first thread in both ops, which have one shape."""
-    if one.is_scalar or one.layout == other.layout:
+def same_threads(left: OpThreads, right: OpThreads) -> bool:
+    """Return whether two ops of one shape have the same first thread for each lane."""
+    if left.is_scalar or left.layout == right.layout:
         return True
-    if one.layout is None or other.layout is None:
+    if left.layout is None or right.layout is None:
         return False
-    return one.places() == other.places()
+    return left.warp_and_thread() == right.warp_and_thread()
 
 
 def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
-    """Return whether the loaded value is used only for what the thread itself stores in that lane.
+    """Return whether a loaded value is only used for what its own thread stores in its lane.
 
-    Then the values that other threads load from the same address do not matter.
+    The values that other threads load from the same address then do not matter.
     """
     flow = flow_of(call.module)
     leaves = False
@@ -194,11 +204,13 @@ def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
     def onwards(op: Op, value: Value) -> tuple[Value, ...]:
         nonlocal leaves
         del value
-        if op.name in _IN_LANE:
-            same = all(
+        if op.name in _LANEWISE_OPS:
+            same_shape = all(
                 _shape(operand) in (threads.shape, ()) for operand in (*op.operands, *op.results)
             )
-            leaves = leaves or not same or (threads.is_scalar and any(map(_shape, op.results)))
+            leaves = (
+                leaves or not same_shape or (threads.is_scalar and any(map(_shape, op.results)))
+            )
             return op.results
         is_own_store = op.name in POINTED and _shape(op.operand("pointer")) == threads.shape
         if is_own_store and effect_of(op) != "load" and not threads.is_scalar:
@@ -210,9 +222,9 @@ def stays_in_lane(load: Op, call: Call, threads: OpThreads) -> bool:
         return op.results if effect_of(op) == "load" else ()
 
     values = forward(flow, load.results, onwards)
-    copied = any(flow.copies(operand) for op in call.module.ops for operand in op.results
+    is_copied = any(flow.copies(operand) for op in call.module.ops for operand in op.results
                  if operand.id in values)  # fmt: skip
-    return not leaves and not copied
+    return not leaves and not is_copied
 
 
 def _shape(value: Value) -> tuple[int, ...]:

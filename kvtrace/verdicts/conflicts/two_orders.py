@@ -1,7 +1,7 @@
-"""Replay of one store in two orders of its lanes; different results show that lanes conflict.
+"""Replay of one store in two orders of its lanes; different results show a conflict.
 
-The lanes store one after the other, twice from the same memory, with two lanes that meet at the
-end: in one order and in the other. A byte that differs afterwards is in conflict. If lanes update
+The lanes store one after the other, twice from the same memory; two lanes that meet come at the
+end, in either order. A byte that differs afterwards shows a conflict. If lanes update
 values that they load, one lane's update is put into memory before the other lane's load: if that
 lane then stores another value, one of the updates is lost.
 """
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.types import ValueType
     from kvtrace.verdicts.binding import BoundCall
 
-_DISTINCT: Final = range(1, 128)
+_MADE_UP_NUMBERS: Final = range(1, 128)
 """Made-up numbers: their count is a prime, so numbers at strides of powers of two differ."""
-_SAME: Final = "lanes that store to the same byte store the same value in the replay"
+_SAME_VALUE: Final = "lanes that store to the same byte store the same value in the replay"
 
 
 @dataclass(frozen=True)
 class Conflict:
-    """Two lanes of a program that store different `values` to one byte, the first they share.
+    """Two lanes of a program that store different values to a byte, the first that they share.
 
     `is_update`: the second lane would store another value if it loaded the first lane's.
     """
@@ -49,8 +49,8 @@ class Conflict:
 
 
 @dataclass(frozen=True)
-class _Stored:
-    """The active lanes of one execution of a store, flat and in order, with bytes and values."""
+class _StoreExecution:
+    """The active lanes of one execution of a store, flat, with their bytes and values."""
 
     request: Request
     lanes: NDArray[np.int64]
@@ -58,67 +58,67 @@ class _Stored:
     bytes: NDArray[np.uint8]
     values: NDArray[Any]
 
-    def conflict(self, one: int, other: int, *, is_update: bool = False) -> Conflict:
+    def conflict(self, left: int, right: int, *, is_update: bool = False) -> Conflict:
         """Return the conflict of two lanes, by their positions among the active lanes."""
-        first, second = self._touch(one), self._touch(other)
-        witness = Witness(first, second, int(max(self.starts[one], self.starts[other])))
-        values = self.values[one].item(), self.values[other].item()
+        first, second = self._touch(left), self._touch(right)
+        witness = Witness(first, second, int(max(self.starts[left], self.starts[right])))
+        values = self.values[left].item(), self.values[right].item()
         return Conflict(witness, values, is_update)
 
-    def _touch(self, number: int) -> Touch:
+    def _touch(self, position: int) -> Touch:
         request, scope = self.request, self.request.scope
         return Touch(
             request.op,
             int(scope.linear[0]),
             int(np.broadcast_to(np.asarray(scope.iteration), (1,))[0]),
-            tuple(map(int, np.unravel_index(self.lanes[number], request.type_.shape))),
+            tuple(map(int, np.unravel_index(self.lanes[position], request.type_.shape))),
             request.argument,
-            int(self.starts[number]) - request.tensor.offset_bytes,
+            int(self.starts[position]) - request.tensor.offset_bytes,
         )
 
 
-def _stored(request: Request, values: Any) -> _Stored:
+def _execution(request: Request, values: Any) -> _StoreExecution:
     element = request.type_.element
-    index = request.lane_bytes()
+    lane_starts = request.lane_bytes()
     active = request.lane_mask().reshape(-1)
-    every = np.broadcast_to(values, index.shape).reshape(-1)[active]
-    raw = np.ascontiguousarray(to_memory(every, element)).view(np.uint8)
-    return _Stored(
+    active_values = np.broadcast_to(values, lane_starts.shape).reshape(-1)[active]
+    raw_bytes = np.ascontiguousarray(to_memory(active_values, element)).view(np.uint8)
+    return _StoreExecution(
         request,
         np.flatnonzero(active),
-        index.reshape(-1)[active],
-        raw.reshape(len(every), element.bytes),
-        every,
+        lane_starts.reshape(-1)[active],
+        raw_bytes.reshape(len(active_values), element.bytes),
+        active_values,
     )
 
 
 class _WatchedMemory(Memory):
-    """Memory that compares the executions of one store until a conflict is found."""
+    """A memory that compares executions of one store until a conflict is found."""
 
-    def __init__(self, before: Memory, launch: Launch, watch: _Watch) -> None:
+    def __init__(self, before: Memory, launch: Launch, watch: _StoreWatch) -> None:
         super().__init__(launch.arguments, before.written)
         self._watch = watch
 
     def load(
         self, op: Op, scope: Scope, pointer: Any, mask: Any, other: Any, type_: ValueType
     ) -> Any:
-        """Load, with one lane's update in memory if this is the watched load of a replay."""
+        """Load; for the watched load of a replay, one lane's update is in memory meanwhile."""
         watch = self._watch
         if op is not watch.load:
             return super().load(op, scope, pointer, mask, other, type_)
         watch.loads += 1
-        first = watch.first
-        if first is None or watch.loads != watch.at:
+        first_update = watch.first
+        if first_update is None or watch.loads != watch.at:
             return super().load(op, scope, pointer, mask, other, type_)
-        start, raw = first
+        start, update_bytes = first_update
         assert watch.storage is not None
         data = self.bytes_of(watch.storage)
-        saved = data[start : start + len(raw)].copy()
-        data[start : start + len(raw)] = raw
+        saved = data[start : start + len(update_bytes)].copy()
+        data[start : start + len(update_bytes)] = update_bytes
         loaded = super().load(op, scope, pointer, mask, other, type_)
         if isinstance(loaded, np.ndarray):
             loaded = loaded.copy()
-        data[start : start + len(raw)] = saved
+        data[start : start + len(update_bytes)] = saved
         return loaded
 
     def write(self, request: Request, values: Any) -> None:
@@ -127,18 +127,20 @@ class _WatchedMemory(Memory):
         if request.op is watch.store:
             watch.stores += 1
             if watch.first is not None and watch.stores == watch.at:
-                watch.after = _stored(request, values)
+                watch.after = _execution(request, values)
             elif watch.first is None and watch.shown_conflict is None:
-                watch.look(_stored(request, values), self.bytes_of(request.tensor.storage))
+                watch.compare_orders(
+                    _execution(request, values), self.bytes_of(request.tensor.storage)
+                )
         super().write(request, values)
 
 
-class _Watch(Instrument):
-    """An instrument for one run: looks for conflicts of `store`, or replays an update.
+class _StoreWatch(Instrument):
+    """An instrument of one run that searches for conflicts of `store`, or replays an update.
 
-    A replay stores `first`, the address and bytes of one lane's update, before execution number
-    `at` of the load, and records in `after` what the lanes then store. `meets` has the first two
-    lanes that meet, if any.
+    A replay writes `first`, the address and bytes of one lane's update, before execution number
+    `at` of the load, and records the lanes' stores in `after`. `meets` has the first execution with
+    overlapping lanes, and two of these.
     """
 
     def __init__(self, store: Op, load: Op | None) -> None:
@@ -146,65 +148,68 @@ class _Watch(Instrument):
         self.store = store
         self.load = load
         self.shown_conflict: Conflict | None = None
-        self.meets: tuple[int, _Stored, int, int] | None = None
+        self.meets: tuple[int, _StoreExecution, int, int] | None = None
         self.first: tuple[int, NDArray[np.uint8]] | None = None
         self.storage: Storage | None = None
         self.at = self.loads = self.stores = 0
-        self.after: _Stored | None = None
+        self.after: _StoreExecution | None = None
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Replace the launch's memory."""
+        """Replace the launch's memory by one that is watched."""
         del values
         launch.memory = _WatchedMemory(launch.memory, launch, self)
 
-    def look(self, stored: _Stored, data: NDArray[np.uint8]) -> None:
-        """Store the lanes in two orders and compare the results; memory is then restored."""
+    def compare_orders(self, stored: _StoreExecution, data: NDArray[np.uint8]) -> None:
+        """Store the lanes in two orders and record a conflict; memory is restored."""
         order = np.argsort(stored.starts, kind="stable")
         overlapping = np.flatnonzero(np.diff(stored.starts[order]) < stored.bytes.shape[1])
         if not len(overlapping):
             return
         if self.meets is None:
-            one, other = sorted((int(order[overlapping[0]]), int(order[overlapping[0] + 1])))
-            self.meets = self.stores, stored, one, other
+            left, right = sorted((int(order[overlapping[0]]), int(order[overlapping[0] + 1])))
+            self.meets = self.stores, stored, left, right
         pair = _lanes_with_different_bytes(stored, order)
         if pair is None:
             return
         touched = np.unique(stored.starts[:, None] + np.arange(stored.bytes.shape[1]))
-        saved = data[touched]
+        saved_bytes = data[touched]
         _store(stored, (*order, *pair), data)
-        first = data[touched]
-        data[touched] = saved
+        first_result = data[touched]
+        data[touched] = saved_bytes
         _store(stored, (*order, *pair[::-1]), data)
-        if (first != data[touched]).any():
-            one, other = sorted(pair)
-            self.shown_conflict = stored.conflict(one, other)
-        data[touched] = saved
+        if (first_result != data[touched]).any():
+            left, right = sorted(pair)
+            self.shown_conflict = stored.conflict(left, right)
+        data[touched] = saved_bytes
 
 
 def _lanes_with_different_bytes(
-    stored: _Stored, order: NDArray[np.int64]
+    stored: _StoreExecution, order: NDArray[np.int64]
 ) -> tuple[int, int] | None:
-    """Return two lanes that meet and store different bytes; `order` sorts lanes by address."""
-    starts, raw = stored.starts[order], stored.bytes[order]
+    """Return two overlapping lanes that store different bytes; `order` sorts lanes by address."""
+    starts, raw_bytes = stored.starts[order], stored.bytes[order]
     is_first = np.diff(starts, prepend=starts[0] - 1) > 0
-    firsts = np.maximum.accumulate(np.where(is_first, np.arange(len(starts)), 0))
-    different = np.flatnonzero((raw != raw[firsts]).any(axis=1))
-    if len(different):
-        return int(order[firsts[different[0]]]), int(order[different[0]])
-    size = raw.shape[1]
-    for number in np.flatnonzero(is_first)[1:].tolist():
-        gap = int(starts[number] - starts[number - 1])
-        if gap < size and (raw[number - 1][gap:] != raw[number][: size - gap]).any():
-            return int(order[number - 1]), int(order[number])
+    first_positions = np.maximum.accumulate(np.where(is_first, np.arange(len(starts)), 0))
+    differing = np.flatnonzero((raw_bytes != raw_bytes[first_positions]).any(axis=1))
+    if len(differing):
+        return int(order[first_positions[differing[0]]]), int(order[differing[0]])
+    size = raw_bytes.shape[1]
+    for position in np.flatnonzero(is_first)[1:].tolist():
+        gap = int(starts[position] - starts[position - 1])
+        if (
+            gap < size
+            and (raw_bytes[position - 1][gap:] != raw_bytes[position][: size - gap]).any()
+        ):
+            return int(order[position - 1]), int(order[position])
     return None
 
 
-def _store(stored: _Stored, lanes: Sequence[int], data: NDArray[np.uint8]) -> None:
-    """Store lanes one after the other, so that the last one stays."""
-    chosen = np.array(lanes, np.int64)
-    places = stored.starts[chosen][:, None] + np.arange(stored.bytes.shape[1])
+def _store(stored: _StoreExecution, lanes: Sequence[int], data: NDArray[np.uint8]) -> None:
+    """Store the lanes one after the other, so that the last lane's bytes remain."""
+    lane_positions = np.array(lanes, np.int64)
+    byte_offsets = stored.starts[lane_positions][:, None] + np.arange(stored.bytes.shape[1])
     # For repeated indices NumPy keeps the last value in the index's memory order, which is C order.
-    data[places] = stored.bytes[chosen]
+    data[byte_offsets] = stored.bytes[lane_positions]
 
 
 def conflict_of(
@@ -215,71 +220,81 @@ def conflict_of(
     `load` reads the values that the store's lanes update, if any. Unrecorded contents are made up,
     except for those that decide an address, a mask or a branch.
     """
-    arguments = with_contents(bound.call.arguments, _numbers_for(bound))
+    arguments = with_contents(bound.call.arguments, _contents_for(bound))
     reason = "two lanes that access the same byte by formulas did not do so in the replay"
     for program in programs:
-        watch = _Watch(store, load)
+        watch = _StoreWatch(store, load)
         failure = evaluated(bound.call, arguments, watch, program)
         if watch.shown_conflict is not None:
             return watch.shown_conflict
         if watch.meets is None:
             reason = failure or reason
             continue
-        reason = _SAME
+        reason = _SAME_VALUE
         if load is not None:
-            conflict = _update(bound, watch, arguments, program)
+            conflict = _lost_update(bound, watch, arguments, program)
             if conflict is not None:
                 return conflict
     return reason
 
 
-def _update(bound: BoundCall, first_run: _Watch, arguments: Any, program: int) -> Conflict | None:
-    """Run again with one lane's update in memory before the other lane loads.
+def _lost_update(
+    bound: BoundCall, first_run: _StoreWatch, arguments: Any, program: int
+) -> Conflict | None:
+    """Replay with one lane's update in memory before the other lane's load.
 
-    A lost update is returned, if there is one.
+    Returns the conflict if the other lane then stores another value, else None.
     """
     assert first_run.meets is not None
-    execution, stored, one, other = first_run.meets
-    watch = _Watch(first_run.store, first_run.load)
-    watch.at, watch.storage = execution, stored.request.tensor.storage
-    watch.first = int(stored.starts[one]), stored.bytes[one]
+    execution, first_execution, left, right = first_run.meets
+    watch = _StoreWatch(first_run.store, first_run.load)
+    watch.at, watch.storage = execution, first_execution.request.tensor.storage
+    watch.first = int(first_execution.starts[left]), first_execution.bytes[left]
     evaluated(bound.call, arguments, watch, program)
-    after = watch.after
-    if after is None or not np.array_equal(after.lanes, stored.lanes):
+    replayed_execution = watch.after
+    if replayed_execution is None or not np.array_equal(
+        replayed_execution.lanes, first_execution.lanes
+    ):
         return None
-    if not np.array_equal(after.starts, stored.starts):
+    if not np.array_equal(replayed_execution.starts, first_execution.starts):
         return None
-    if np.array_equal(after.bytes[other], stored.bytes[other]):
+    if np.array_equal(replayed_execution.bytes[right], first_execution.bytes[right]):
         return None
-    conflict = stored.conflict(one, other, is_update=True)
-    return replace(conflict, values=(stored.values[other].item(), after.values[other].item()))
+    conflict = first_execution.conflict(left, right, is_update=True)
+    return replace(
+        conflict,
+        values=(first_execution.values[right].item(), replayed_execution.values[right].item()),
+    )
 
 
-def _numbers_for(bound: BoundCall) -> Any:
-    """Return a function that gives made-up contents for tensors without recorded contents."""
+def _contents_for(bound: BoundCall) -> Any:
+    """Return a function that makes up contents for a tensor without recorded contents."""
     module = bound.call.module
-    deciding = frozenset[int]().union(
+    feeders = frozenset[int]().union(
         *(feeding(op, module) for op in module.ops if op.name in MEMORY)
     )
-    reads = {op.index for op in module.ops if op.name in READING} & deciding
+    deciding_loads = {op.index for op in module.ops if op.name in READING} & feeders
     storages = {
         argument.storage
         for access in bound.summary.accesses
-        if access.op.index in reads and access.argument is not None
+        if access.op.index in deciding_loads and access.argument is not None
         if isinstance(argument := bound.call.arguments[access.argument], TensorArgument)
     }
-    unfilled = {
-        a.name
-        for a in bound.call.arguments
-        if isinstance(a, TensorArgument) and a.storage in storages
+    deciding_names = {
+        argument_.name
+        for argument_ in bound.call.arguments
+        if isinstance(argument_, TensorArgument) and argument_.storage in storages
     }
-    is_lost = any(a.op.index in reads and a.argument is None for a in bound.summary.accesses)
+    is_lost = any(
+        argument_.op.index in deciding_loads and argument_.argument is None
+        for argument_ in bound.summary.accesses
+    )
 
     def numbers(argument: TensorArgument) -> Numbers:
-        if is_lost or argument.name in unfilled:
+        if is_lost or argument.name in deciding_names:
             return None
         if argument.element.kind == "f":
-            return [number / 64 for number in _DISTINCT]
-        return _DISTINCT
+            return [number / 64 for number in _MADE_UP_NUMBERS]
+        return _MADE_UP_NUMBERS
 
     return numbers

@@ -1,10 +1,10 @@
-"""Decision of claims about recorded contents, with loaded values enumerated and all else symbolic.
+"""Decision of claims about recorded contents: loaded values are enumerated, others symbolic.
 
-A claim's symbols are separated. The programs, trips and lanes that decide which integers are loaded
-are enumerated (`read_values.py`), and each sum over only these becomes a new symbol with the sum's
-values. Other symbols, such as heads and columns, stay. A claim is proven from the ranges of the new
-symbols and of their relevant sums, or for each of their values if these are few; it is refuted at a
-row that was read. So a grid of any size costs as much as its index tables.
+A claim's symbols are separated. The programs, trips and lanes that select the loaded integers are
+enumerated (`read_values.py`), and each sum over only these becomes a new symbol with the sum's
+values. Other symbols, such as heads and columns, remain. A claim is proven from the ranges of the
+new symbols and of their relevant sums, or for each of their values if these are few; it is refuted
+at a row that was read. The cost depends on the index tables, not on the grid.
 
 Example: `table[program] * 64 + column < size` with `column < 64`. `table[program]` is read for all
 programs and becomes a symbol with, say, range 0 to 9; the claim follows from 9 * 64 + 63 < size.
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.prover import Interval, Ranges
     from kvtrace.verdicts.contents.loaded import Contents
 
-_MOST_SPLIT: Final = 4
-_MOST_KEPT: Final = 1 << 18
-_KEPT: Final = 4
+_MAX_SPLITS: Final = 4
+_MAX_CACHED_ROWS: Final = 1 << 18
+_MAX_CACHE_ENTRIES: Final = 4
 _UNDECIDED: Final = "the recorded contents neither prove nor refute it"
 
 
 class ByContents:
-    """A decider of claims about one call; enumerated rows are kept for the next claim.
+    """The decider of claims about one call's recorded contents, with a cache of enumerated rows.
 
-    `supposing` returns the call's ranges with those of more symbols, by kind and key; `order` are
-    the symbols that a counterexample should have small.
+    `supposing` returns the call's ranges with those of more symbols, by kind and key; `order` has
+    the symbols whose values a counterexample should minimize.
     """
 
     def __init__(
@@ -68,49 +68,51 @@ class ByContents:
         self.values = ReadValues(contents.recorded, ranges.of)
         self._supposing = supposing
         self._order = order
-        self._kept_rows: dict[object, list[tuple[Rows, Reading]]] = {}
+        self._row_cache: dict[object, list[tuple[Rows, Reading]]] = {}
         self._too_large: set[object] = set()
 
     def is_about(self, atoms: Iterable[Atom]) -> bool:
-        """Return whether an atom is a recorded integer."""
+        """Return whether any of the atoms is a recorded integer."""
         return any(self._is_recorded(atom) for atom in atoms)
 
     def prove(self, claim: Condition, given: Sequence[Condition], seconds: float) -> Decision:
-        """Decide whether a claim holds wherever the given conditions do, for the recorded contents.
+        """Decide, for the recorded contents, whether a claim holds wherever the conditions hold.
 
-        A counterexample has the loaded numbers, too. `seconds` is the solver's time.
+        A counterexample includes the loaded numbers. `seconds` limits the solver's time.
         """
         atoms = _atoms((claim, *given))
         constants = self.settled(atoms)
-        split, (claim, *parts) = self._split(
+        split, (claim, *split_conditions) = self._split_divided(
             [condition.substitute(constants) for condition in (claim, *given)]
         )
-        conditions = conjunction(parts).conjuncts()
-        everything = _atoms((claim, *conditions))
-        enumerated = self.deciding(everything)
+        conditions = conjunction(split_conditions).conjuncts()
+        all_atoms = _atoms((claim, *conditions))
+        enumerated = self.selecting_symbols(all_atoms)
         for _ in range(3):
-            question = _Question(self.values, enumerated, claim, conditions)
+            query = _Query(self.values, enumerated, claim, conditions)
             try:
-                decision = self._decided(question, seconds)
+                decision = self._decide(query, seconds)
             except TooLarge:
                 return Unknown(_UNDECIDED)
             if isinstance(decision, Refuted):
-                return self._completed(decision, split, atoms)
+                return self._complete(decision, split, atoms)
             if isinstance(decision, Proven):
                 return decision
-            wider = self.values.free(everything if enumerated == question.wider else question.wider)
-            if wider <= enumerated:
+            more_symbols = self.values.free(all_atoms if enumerated == query.wider else query.wider)
+            if more_symbols <= enumerated:
                 break
-            enumerated = wider
+            enumerated = more_symbols
         return Unknown(_UNDECIDED)
 
-    def deciding(self, atoms: Iterable[Atom]) -> frozenset[Symbol]:
-        """Return the programs, trips and lanes that decide which recorded integers are loaded."""
-        recorded = [a for a in atoms if isinstance(a, Symbol) and self._is_recorded(a)]
-        return self.values.free(frozenset().union(*(at.atoms() for a in recorded for at in a.at)))
+    def selecting_symbols(self, atoms: Iterable[Atom]) -> frozenset[Symbol]:
+        """Return the programs, trips and lanes that select the recorded integers among atoms."""
+        recorded = [atom for atom in atoms if isinstance(atom, Symbol) and self._is_recorded(atom)]
+        return self.values.free(
+            frozenset().union(*(index.atoms() for atom in recorded for index in atom.at))
+        )
 
     def settled(self, atoms: Iterable[Atom]) -> Substitution:
-        """Return the substitution of numbers for symbols that have one value in this call."""
+        """Return the substitution of numbers for symbols with a single value in this call."""
         numbers: dict[Atom, Term | int] = {}
         for atom in atoms:
             if isinstance(atom, Symbol) and atom.kind != "content":
@@ -129,15 +131,15 @@ class ByContents:
     def rows(
         self, symbols: frozenset[Symbol], filters: tuple[Condition, ...]
     ) -> Iterator[tuple[Rows, Reading]]:
-        """Yield the rows of symbols for which conditions may hold; few rows are kept for later.
+        """Yield the rows of symbols for which conditions may hold; small results are cached.
 
         Raises:
             TooLarge: there are too many rows.
 
         """
         key = symbols, filters
-        if key in self._kept_rows:
-            yield from self._kept_rows[key]
+        if key in self._row_cache:
+            yield from self._row_cache[key]
             return
         if key in self._too_large:
             raise TooLarge
@@ -147,34 +149,39 @@ class ByContents:
         for rows in self.values.rows(symbols, filters):
             pair = rows, Reading(self.values, rows)
             count += len(rows)
-            if count <= _MOST_KEPT:
+            if count <= _MAX_CACHED_ROWS:
                 pairs.append(pair)
             yield pair
         self._too_large.discard(key)
-        if count <= _MOST_KEPT:
-            while len(self._kept_rows) >= _KEPT:
-                del self._kept_rows[next(iter(self._kept_rows))]
-            self._kept_rows[key] = pairs
+        if count <= _MAX_CACHED_ROWS:
+            while len(self._row_cache) >= _MAX_CACHE_ENTRIES:
+                del self._row_cache[next(iter(self._row_cache))]
+            self._row_cache[key] = pairs
 
-    def _decided(self, question: _Question, seconds: float) -> Decision:
-        extremes = Extremes(question.gathered, question.directions)
-        for rows, reading in self.rows(question.own, question.filters):
+    def _decide(self, query: _Query, seconds: float) -> Decision:
+        """Decide a claim from the extremes of its gathered sums, then at single rows."""
+        extremes = Extremes(query.gathered, query.directions)
+        for rows, reading in self.rows(query.own, query.filters):
             extremes.add(rows, reading)
         if not extremes.count:
             return Proven("interval")
-        ranges = self._ranges(question, extremes.ends)
-        whole = Given((*question.given, *extremes.bounds()), ranges)
-        proof = None if extremes.is_doubtful else follows(question.claim, whole)
+        ranges = self._ranges(query, extremes.ends)
+        general_given = Given((*query.given, *extremes.bounds()), ranges)
+        proof = None if extremes.is_doubtful else follows(query.claim, general_given)
         if proof is not None:
             return proof
         methods: list[Method] = []
         for row in extremes.candidates():
-            fixed = self._ranges(question, [(number, number) for number in row.numbers])
-            given = Given(question.given, fixed)
-            decision = prove(question.claim, given, seconds=seconds, order=self._order)
+            row_ranges = self._ranges(query, [(number, number) for number in row.numbers])
+            given = Given(query.given, row_ranges)
+            decision = prove(query.claim, given, seconds=seconds, order=self._order)
             seconds = max(seconds - decision.solver_ns / 1e9, 0.0)
             if isinstance(decision, Refuted):
-                point = {k: n for k, n in decision.model.items() if k not in question.gathered}
+                point = {
+                    symbol: n
+                    for symbol, n in decision.model.items()
+                    if symbol not in query.gathered
+                }
                 point.update(row.own)
                 return Refuted(point, decision.method, decision.solver_ns)
             if isinstance(decision, Unknown):
@@ -185,24 +192,24 @@ class ByContents:
                 return Proven(strongest(methods))
         if extremes.is_doubtful:
             return Unknown(_UNDECIDED)
-        decision = prove(question.claim, whole, seconds=seconds, order=self._order)
+        decision = prove(query.claim, general_given, seconds=seconds, order=self._order)
         return decision if isinstance(decision, Proven) else Unknown(_UNDECIDED)
 
-    def _ranges(self, question: _Question, ends: Sequence[Interval]) -> Ranges:
+    def _ranges(self, query: _Query, intervals_: Sequence[Interval]) -> Ranges:
         """Return the call's ranges with those of gathered symbols."""
         intervals: dict[tuple[str, Any], Interval] = {}
-        for symbol, interval in zip(question.gathered, ends, strict=True):
+        for symbol, interval in zip(query.gathered, intervals_, strict=True):
             intervals[symbol.kind, symbol.key] = interval
         return self._supposing(intervals)
 
-    def _completed(
-        self, refuted: Refuted, split: Sequence[_Split], atoms: Iterable[Atom]
+    def _complete(
+        self, refuted: Refuted, split: Sequence[_DigitSplit], atoms: Iterable[Atom]
     ) -> Refuted:
         """Return a counterexample in the call's own symbols, with the loaded numbers."""
         point = dict(refuted.model)
         for digits in reversed(split):
             outer, inner = point.pop(digits.outer, 0), point.pop(digits.inner, 0)
-            point[digits.symbol] = outer * digits.by + inner
+            point[digits.symbol] = outer * digits.divisor + inner
         for atom in sorted(atoms, key=lambda atom: atom.order):
             if not isinstance(atom, Symbol) or atom in point:
                 continue
@@ -215,66 +222,70 @@ class ByContents:
                 point[atom] = number
         return Refuted(point, refuted.method, refuted.solver_ns)
 
-    def _split(self, conditions: Sequence[Condition]) -> tuple[list[_Split], tuple[Condition, ...]]:
-        """Replace a symbol that is divided to find an index by two symbols, its digits.
+    def _split_divided(
+        self, conditions: Sequence[Condition]
+    ) -> tuple[list[_DigitSplit], tuple[Condition, ...]]:
+        """Replace each symbol that is divided in an index by two symbols, its digits.
 
-        The rest of the division then decides no index, and stays symbolic.
+        The remainder's digit then selects no index, and remains symbolic.
         """
-        splits: list[_Split] = []
-        for _ in range(_MOST_SPLIT):
-            candidates = self._divided(_atoms(conditions))
+        splits: list[_DigitSplit] = []
+        for _ in range(_MAX_SPLITS):
+            candidates = self._divisors(_atoms(conditions))
             if not candidates:
                 break
-            by, symbol = min(candidates, key=lambda pair: (pair[0], pair[1].order))
-            most = self.values.range_of(symbol)[1]
-            outer = Symbol(symbol.kind, (symbol.key, "over", by), 0, most // by)
-            inner = Symbol(symbol.kind, (symbol.key, "within", by), 0, by - 1)
-            splits.append(_Split(symbol, outer, inner, by))
-            whole = outer.term * by + inner.term
-            replaced = Substitution({symbol: whole})
-            changed = [condition.substitute(replaced) for condition in conditions]
-            conditions = (*changed, *at_least(most - whole).conjuncts())
+            divisor, symbol = min(candidates, key=lambda pair: (pair[0], pair[1].order))
+            largest = self.values.range_of(symbol)[1]
+            outer = Symbol(symbol.kind, (symbol.key, "over", divisor), 0, largest // divisor)
+            inner = Symbol(symbol.kind, (symbol.key, "within", divisor), 0, divisor - 1)
+            splits.append(_DigitSplit(symbol, outer, inner, divisor))
+            sum_of_digits = outer.term * divisor + inner.term
+            substitution = Substitution({symbol: sum_of_digits})
+            substituted = [condition.substitute(substitution) for condition in conditions]
+            conditions = (*substituted, *at_least(largest - sum_of_digits).conjuncts())
         return splits, tuple(conditions)
 
-    def _divided(self, atoms: Iterable[Atom]) -> list[tuple[int, Symbol]]:
-        """Return (divisor, symbol) pairs whose quotient or remainder decides an index."""
+    def _divisors(self, atoms: Iterable[Atom]) -> list[tuple[int, Symbol]]:
+        """Return (divisor, symbol) pairs whose quotient or remainder selects an index."""
         recorded = [
-            atom_ for atom_ in atoms if isinstance(atom_, Symbol) and self._is_recorded(atom_)
+            candidate
+            for candidate in atoms
+            if isinstance(candidate, Symbol) and self._is_recorded(candidate)
         ]
         pairs = []
         for atom in {atom for symbol in recorded for index in symbol.at for atom in index.atoms()}:
             if not isinstance(atom, Quotient | Remainder):
                 continue
-            by, form = atom.arguments[1].constant, atom.arguments[0].affine()
-            if by is None or by < 2 or form is None:
+            divisor, form = atom.arguments[1].constant, atom.arguments[0].affine()
+            if divisor is None or divisor < 2 or form is None:
                 continue
             for symbol, factor in form[1].items():
                 if factor == 1 and self.values.is_free(symbol):
                     assert isinstance(symbol, Symbol)
                     low, high = self.values.range_of(symbol)
-                    if low == 0 and high >= by:
-                        pairs.append((by, symbol))
+                    if low == 0 and high >= divisor:
+                        pairs.append((divisor, symbol))
         return pairs
 
 
 @dataclass(frozen=True)
-class _Split:
-    """A symbol that equals `outer * by + inner`."""
+class _DigitSplit:
+    """A symbol that equals `outer * divisor + inner`."""
 
     symbol: Symbol
     outer: Symbol
     inner: Symbol
-    by: int
+    divisor: int
 
 
 def _atoms(conditions: Iterable[Condition]) -> frozenset[Atom]:
     return frozenset().union(*(condition.atoms() for condition in conditions))
 
 
-class _Question:
-    """A claim and its conditions, with sums of enumerated symbols replaced by new symbols.
+class _Query:
+    """A claim and its conditions, in which sums over enumerated symbols are new symbols.
 
-    `own` are the enumerated symbols, `filters` the conditions on these alone. `wider` also has the
+    `own` has the enumerated symbols, `filters` the conditions on these alone. `wider` also has the
     symbols that share conditions with them.
     """
 
@@ -286,10 +297,10 @@ class _Question:
         conditions: Sequence[Condition],
     ) -> None:
         gathering = Gathering(values, enumerated)
-        self.filters, self.given = gathering.parted(conditions)
-        mixed = (c.atoms() for c in conditions if not enumerated.isdisjoint(c.atoms()))
+        self.filters, self.given = gathering.split_conditions(conditions)
+        mixed_atoms = (c.atoms() for c in conditions if not enumerated.isdisjoint(c.atoms()))
         self.own = enumerated
         self.claim = claim.substitute(gathering)
         self.gathered = gathering.sums
-        self.wider = values.free(frozenset(enumerated).union(*mixed))
+        self.wider = values.free(frozenset(enumerated).union(*mixed_atoms))
         self.directions = tuple(directions(self.claim, self.given, gathering.sums))

@@ -1,4 +1,4 @@
-"""Extremes of sums over all rows that are read: ends, extreme rows, and distinct rows."""
+"""Extremes of sums over all rows that are read: intervals, extreme rows, and distinct rows."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.contents.gathering import Direction
     from kvtrace.verdicts.contents.read_values import Reading, Rows
 
-_LARGEST: Final = 1 << 62
-_MOST_DISTINCT: Final = 32
-_MOST_SORTED: Final = 1 << 12
+_MAX_NUMBER: Final = 1 << 62
+_MAX_DISTINCT: Final = 32
+_MAX_SORTED: Final = 1 << 12
 
 
 @dataclass(frozen=True)
 class Row:
-    """One row: the numbers of its own symbols, and those of the gathered symbols."""
+    """One row: the values of its own symbols, and the numbers of the gathered symbols."""
 
     own: Mapping[Symbol | Opaque, int]
     numbers: tuple[int, ...]
@@ -32,10 +32,10 @@ class Row:
 
 @dataclass
 class Extremes:
-    """The extremes of gathered symbols, and of sums of them, over all rows.
+    """The extremes of gathered symbols, and of sums of these symbols, over all rows.
 
-    `ends` are the least and greatest value of each symbol. `distinct` has all distinct rows, None
-    if there are too many. `is_doubtful`: some number is not known.
+    `ends` has the smallest and largest value of each symbol. `distinct` has all distinct rows, None
+    if there are too many. `is_doubtful`: at least one number is unknown.
     """
 
     sums: Mapping[Symbol, Term]
@@ -48,7 +48,7 @@ class Extremes:
     _extreme: dict[tuple[int, int], tuple[int, Row]] = field(default_factory=dict)
 
     def add(self, rows: Rows, reading: Reading) -> None:
-        """Add the rows of a part."""
+        """Add a batch of rows, with the numbers of their sums."""
         if not len(rows):
             return
         self.count += len(rows)
@@ -59,18 +59,19 @@ class Extremes:
             if np.any(doubt):
                 self.is_doubtful = True
                 certain = certain & np.logical_not(doubt)
-        ends = [(int(column.min()), int(column.max())) for column in columns]
+        intervals = [(int(column.min()), int(column.max())) for column in columns]
         self.ends = [
-            (min(a[0], b[0]), max(a[1], b[1])) for a, b in zip(self.ends or ends, ends, strict=True)
+            (min(left[0], right[0]), max(left[1], right[1]))
+            for left, right in zip(self.ends or intervals, intervals, strict=True)
         ]
-        self._note_distinct(rows, columns, certain)
+        self._add_distinct(rows, columns, certain)
         positions = np.flatnonzero(certain)
-        for number, column in enumerate((*columns, *self._along(columns))):
+        for column_index, column in enumerate((*columns, *self._direction_sums(columns))):
             if column is None:
                 continue
-            if number >= len(columns):
-                least = int(column.min())
-                self._least[number] = min(self._least.get(number, least), least)
+            if column_index >= len(columns):
+                smallest = int(column.min())
+                self._least[column_index] = min(self._least.get(column_index, smallest), smallest)
             if not len(positions):
                 continue
             known_numbers = column[positions]
@@ -79,46 +80,52 @@ class Extremes:
                 (-1, positions[known_numbers.argmax()]),
             ):
                 extreme = sign * int(column[position])
-                before = self._extreme.get((number, sign))
-                if before is None or extreme < before[0]:
-                    self._extreme[number, sign] = extreme, _row(rows, columns, int(position))
+                previous = self._extreme.get((column_index, sign))
+                if previous is None or extreme < previous[0]:
+                    self._extreme[column_index, sign] = (
+                        extreme,
+                        _row_at(rows, columns, int(position)),
+                    )
         if not columns and len(positions):
-            self._extreme.setdefault((0, 1), (0, _row(rows, columns, int(positions[0]))))
+            self._extreme.setdefault((0, 1), (0, _row_at(rows, columns, int(positions[0]))))
 
-    def _along(self, columns: Sequence[NDArray[np.int64]]) -> Iterator[NDArray[np.int64] | None]:
-        positions = {symbol: number for number, symbol in enumerate(self.sums)}
-        for number, direction in enumerate(self.directions):
-            largest = (max(map(abs, self.ends[positions[symbol]])) for symbol, _ in direction)
-            reach = sum(
-                abs(factor) * most for (_, factor), most in zip(direction, largest, strict=True)
+    def _direction_sums(
+        self, columns: Sequence[NDArray[np.int64]]
+    ) -> Iterator[NDArray[np.int64] | None]:
+        positions = {symbol: direction_index for direction_index, symbol in enumerate(self.sums)}
+        for direction_index, direction in enumerate(self.directions):
+            magnitudes = (max(map(abs, self.ends[positions[symbol]])) for symbol, _ in direction)
+            largest_sum = sum(
+                abs(factor) * magnitude
+                for (_, factor), magnitude in zip(direction, magnitudes, strict=True)
             )
-            if reach >= _LARGEST:
-                self._least[len(columns) + number] = -reach * 2
+            if largest_sum >= _MAX_NUMBER:
+                self._least[len(columns) + direction_index] = -largest_sum * 2
                 yield None
                 continue
-            total = np.zeros((), np.int64)
+            sums = np.zeros((), np.int64)
             for symbol, factor in direction:
-                total = total + columns[positions[symbol]] * factor
-            yield total
+                sums = sums + columns[positions[symbol]] * factor
+            yield sums
 
-    def _note_distinct(
+    def _add_distinct(
         self, rows: Rows, columns: Sequence[NDArray[np.int64]], certain: NDArray[np.bool_]
     ) -> None:
         if self.distinct is None:
             return
-        if len(rows) > _MOST_SORTED or not certain.all():
+        if len(rows) > _MAX_SORTED or not certain.all():
             self.distinct = None
             return
-        table = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), np.int64)
-        _, firsts = np.unique(table, axis=0, return_index=True)
-        for position in firsts[: _MOST_DISTINCT + 1]:
-            row = _row(rows, columns, int(position))
+        numbers = np.stack(columns, axis=1) if columns else np.zeros((len(rows), 0), np.int64)
+        _, first_positions = np.unique(numbers, axis=0, return_index=True)
+        for position in first_positions[: _MAX_DISTINCT + 1]:
+            row = _row_at(rows, columns, int(position))
             self.distinct.setdefault(row.numbers, row)
-        if len(self.distinct) > _MOST_DISTINCT:
+        if len(self.distinct) > _MAX_DISTINCT:
             self.distinct = None
 
     def bounds(self) -> list[Condition]:
-        """Return conditions that hold of sums of several symbols."""
+        """Return conditions that give lower bounds of the sums of several symbols."""
         conditions = []
         for number, direction in enumerate(self.directions, len(self.sums)):
             term = as_term(0)
@@ -128,14 +135,14 @@ class Extremes:
         return conditions
 
     def candidates(self) -> list[Row]:
-        """Return the rows at which to check a claim: all distinct ones, or extreme ones."""
+        """Return the rows at which to check a claim: all distinct rows, else the extreme ones."""
         if self.distinct is not None:
             return list(self.distinct.values())
         rows = {row.numbers: row for _, row in self._extreme.values()}
-        return list(rows.values())[:_MOST_DISTINCT]
+        return list(rows.values())[:_MAX_DISTINCT]
 
 
-def _row(rows: Rows, columns: Sequence[NDArray[np.int64]], position: int) -> Row:
+def _row_at(rows: Rows, columns: Sequence[NDArray[np.int64]], position: int) -> Row:
     symbols: dict[Symbol | Opaque, int] = {
         symbol: int(column[position]) for symbol, column in rows.columns.items()
     }

@@ -1,7 +1,7 @@
-"""Pointer arguments of a kernel whose integers matter, and those that it writes to.
+"""Pointer arguments of a kernel whose integers affect its behavior, and those that it writes to.
 
-A loaded value matters if it decides an address, a mask, a loop's trip count or a branch, or if a
-rule checks it (a divisor, an assertion). Values that are not tracked count as mattering.
+A loaded value is relevant if it feeds an address, a mask, a loop's trip count or a branch, or if a
+rule checks it (a divisor, an assertion). Values that are not tracked count as relevant.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ from kvtrace.ir.ops import (
 )
 from kvtrace.verdicts.feeding import feeding
 
-_CHECKED: Final = (
+_CHECKED_OPS: Final = (
     DIVIDING
     | computing("int_to_ptr")
     | named(lambda row: row.kind is Kind.REPORT and row.has("condition"))
 )
 _NOT_TRACED: Final = READING | computing("int_to_ptr")
-"""Ops whose result is a pointer that comes from no other pointer."""
+"""Ops whose result is a pointer that is not computed from another pointer."""
 
 
 @dataclass(frozen=True, slots=True)
 class IndexArguments:
-    """Positions among the arguments of the IR's function; None: they are not known.
+    """Positions of a kernel's pointer arguments by use; None if not known.
 
     Attributes:
-        read: arguments whose contents matter.
+        read: arguments whose contents are relevant.
         written: arguments that are stored to.
-        loaded: arguments that are loaded from, for whatever reason.
+        loaded: arguments that are loaded from for any purpose.
         memory: all arguments that are pointers or descriptors, in order.
     """
 
@@ -52,7 +52,7 @@ class IndexArguments:
 
 
 def index_arguments(module: Module) -> IndexArguments:
-    """Return which pointers' contents a kernel's accesses depend on, and which pointers it writes.
+    """Return the pointers whose contents are relevant to a kernel's accesses, and other uses.
 
     Contents behind descriptors are not tracked.
     """
@@ -60,20 +60,22 @@ def index_arguments(module: Module) -> IndexArguments:
     if any(op.name not in KINDS for op in ops):
         return IndexArguments(None, None)
     roots = PointerRoots(module)
-    memory = tuple(
-        n for n, argument in enumerate(module.main.arguments) if leads_to_memory(argument)
+    memory_arguments = tuple(
+        position
+        for position, argument in enumerate(module.main.arguments)
+        if leads_to_memory(argument)
     )
     stores = [op for op in ops if op.name in WRITING]
     all_loads = [op for op in ops if op.name in READING]
     if any(KINDS[op.name].has("descriptor") for op in ops):
-        return IndexArguments(None, roots.of(stores), roots.of(all_loads), memory)
+        return IndexArguments(None, roots.of(stores), roots.of(all_loads), memory_arguments)
     relevant: set[int] = set()
     for op in ops:
-        if op.name in MEMORY or op.name in _CHECKED:
+        if op.name in MEMORY or op.name in _CHECKED_OPS:
             relevant |= feeding(op, module)
     relevant |= {op.index for op in ops if waits_for_memory(op)}
     loads = [op for op in ops if op.index in relevant and op.name in READING]
-    return IndexArguments(roots.of(loads), roots.of(stores), roots.of(all_loads), memory)
+    return IndexArguments(roots.of(loads), roots.of(stores), roots.of(all_loads), memory_arguments)
 
 
 def _pointer_of(op: Op) -> Value:
@@ -81,20 +83,20 @@ def _pointer_of(op: Op) -> Value:
 
 
 def leads_to_memory(value: Value) -> bool:
-    """Return whether a value is a pointer or a descriptor, or a block of these."""
+    """Return whether a value is a pointer, a descriptor, or a block of these."""
     return "!tt.ptr" in str(value.type) or "!tt.tensordesc" in str(value.type)
 
 
 class PointerRoots:
-    """The function arguments from which pointers are computed."""
+    """The search for the function arguments from which pointers are computed."""
 
     def __init__(self, module: Module) -> None:
         self._module = module
         main = module.main.arguments
-        self._position = {value.id: number for number, value in enumerate(main)}
+        self._position = {value.id: position for position, value in enumerate(main)}
 
     def of(self, ops: Iterable[Op]) -> frozenset[int] | None:
-        """Return the arguments that the ops' pointers may come from; None: not known."""
+        """Return the positions of arguments behind the ops' pointers, None if one is unknown."""
         positions: set[int] = set()
         visited: set[int] = set()
         queue: list[Value] = [_pointer_of(op) for op in ops]
@@ -114,21 +116,21 @@ class PointerRoots:
 
 
 def _sources(value: Value) -> list[Value] | None:
-    """Return the values that a pointer is computed from; None: not tracked."""
+    """Return the pointers from which a pointer is computed, None if they are not tracked."""
     owner = value.owner
     if isinstance(owner, Block):
         parent = owner.region.owner
         if parent.name not in LOOPS:
             return None
-        return _pointers((*parent.operands, *_yielded(parent)))
+        return _pointers((*parent.operands, *_region_results(parent)))
     if not isinstance(owner, Op) or owner.name in _NOT_TRACED:
         return None
     if owner.regions:
-        return _pointers((*owner.operands, *_yielded(owner)))
+        return _pointers((*owner.operands, *_region_results(owner)))
     return _pointers(owner.operands)
 
 
-def _yielded(op: Op) -> list[Value]:
+def _region_results(op: Op) -> list[Value]:
     return [
         value
         for region in op.regions
@@ -138,6 +140,6 @@ def _yielded(op: Op) -> list[Value]:
 
 
 def _pointers(values: Iterable[Value]) -> list[Value] | None:
-    """Return the pointers and descriptors among values; None: there are none."""
+    """Return the pointers and descriptors among values, None if there are none."""
     pointers = [value for value in values if leads_to_memory(value)]
     return pointers or None

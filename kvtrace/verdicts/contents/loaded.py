@@ -1,4 +1,4 @@
-"""Recorded integers behind loads: values at addresses, and the range of a whole storage."""
+"""Recorded integers that loads read: the values at addresses, and the range of a storage."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _INTEGERS: Final = ("i", "u")
 
 @dataclass(frozen=True)
 class Recorded:
-    """The recorded integers that a load reads: those of a storage, from byte `first`.
+    """The recorded integers that a load may read: those of a storage from byte `first`.
 
-    `base` is the origin of the load's offsets, in bytes from the storage's start.
+    `base` is the byte of the storage from which the load's offsets count.
     """
 
     numbers: NDArray[Any]
@@ -32,14 +32,18 @@ class Recorded:
     first: int
     base: int
 
-    def places(self, offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return the positions of the numbers at byte offsets, and where a number exists."""
-        places, between = np.divmod(offsets + (self.base - self.first), self.size)
-        return places, (between == 0) & (places >= 0) & (places < len(self.numbers))
+    def positions_at(
+        self, offsets: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the positions of the numbers at byte offsets, and where there is a number."""
+        positions_at, remainder = np.divmod(offsets + (self.base - self.first), self.size)
+        return positions_at, (remainder == 0) & (positions_at >= 0) & (
+            positions_at < len(self.numbers)
+        )
 
 
 class Contents:
-    """The recorded integer tensors of a call, as read by loads of its kernel."""
+    """The recorded integer tensors of a call, as its kernel's loads read them."""
 
     def __init__(self, call: Call, summary: Summary) -> None:
         self._call = call
@@ -48,30 +52,30 @@ class Contents:
         self._recorded: dict[tuple[Key, int], Recorded | None] = {}
 
     def range_of(self, symbol: Symbol) -> Interval | None:
-        """Return the range of values that a load may give; None: not known.
+        """Return the range of values that a load may read, None if unknown.
 
-        The range includes the whole storage, the values outside of it, and 0, which masked lanes
-        give.
+        It includes the whole storage, substitutes for values outside, and 0, which masked lanes
+        have.
         """
-        op = _load_of(symbol)
+        op = _load_index(symbol)
         if op is None:
             return None
         if op not in self._ranges:
-            self._ranges[op] = self._range(op)
+            self._ranges[op] = self._range_of_load(op)
         return self._ranges[op]
 
     def recorded(self, symbol: Symbol) -> Recorded | None:
-        """Return the integers that a content symbol's load reads; None: not known.
+        """Return the integers that a content symbol's load may read, None if unknown.
 
-        No program of the launch writes there, so the integers stay the same.
+        The launch does not write to them, so they are constant.
         """
         key = symbol.key, symbol.high
         if key not in self._recorded:
-            self._recorded[key] = self._read(symbol)
+            self._recorded[key] = self._find_recorded(symbol)
         return self._recorded[key]
 
     def number(self, symbol: Symbol, point: Mapping[Any, int]) -> int | None:
-        """Return the integer that a load gives at a point; None: not known."""
+        """Return the integer that a content symbol has at a point, None if unknown."""
         recorded = self.recorded(symbol)
         if recorded is None:
             return None
@@ -79,11 +83,11 @@ class Contents:
             offset = symbol.at[0].value(point)
         except KeyError:
             return None
-        position, between = divmod(offset + recorded.base - recorded.first, recorded.size)
-        inside = between == 0 and 0 <= position < len(recorded.numbers)
-        return int(recorded.numbers[position]) if inside else None
+        position, remainder = divmod(offset + recorded.base - recorded.first, recorded.size)
+        is_recorded = remainder == 0 and 0 <= position < len(recorded.numbers)
+        return int(recorded.numbers[position]) if is_recorded else None
 
-    def _read(self, symbol: Symbol) -> Recorded | None:
+    def _find_recorded(self, symbol: Symbol) -> Recorded | None:
         if symbol.kind != "content" or not isinstance(symbol.key, tuple):
             return None
         op, argument = symbol.key[:2]
@@ -99,22 +103,22 @@ class Contents:
         return None
 
     def sources(self, symbol: Symbol) -> tuple[TensorArgument, ...]:
-        """Return the tensors that a content symbol's integer was loaded from."""
-        op = _load_of(symbol)
+        """Return the tensors from which a content symbol's integer was loaded."""
+        op = _load_index(symbol)
         accesses = [access for access in self._summary.accesses if access.op.index == op]
         tensors = (self._tensor(access) for access in accesses)
         return tuple(tensor for tensor in tensors if tensor is not None)
 
     def read_by(self, ops: Collection[int]) -> tuple[TensorArgument, ...]:
-        """Return the tensors without contents that ops of these indices read."""
+        """Return the tensors without recorded contents that ops of these indices access."""
         tensors = (
             self._tensor(access) for access in self._summary.accesses if access.op.index in ops
         )
         return tuple(t for t in tensors if t is not None and t.storage.data is None)
 
-    def _range(self, op: int) -> Interval | None:
+    def _range_of_load(self, op: int) -> Interval | None:
         accesses = [access for access in self._summary.accesses if access.op.index == op]
-        ranges = [self._stored(access) for access in accesses]
+        ranges = [self._range_in_storage(access) for access in accesses]
         if not ranges:
             return None
         low = high = 0
@@ -124,10 +128,10 @@ class Contents:
             low, high = min(low, interval[0]), max(high, interval[1])
         return low, high
 
-    def _stored(self, access: Access) -> Interval | None:
+    def _range_in_storage(self, access: Access) -> Interval | None:
         tensor, size = self._tensor(access), access.element_bytes
         if any(step % size for step in access.offset.coefficients.values()):
-            return None  # not at multiples of its size, so other numbers than these may be read
+            return None  # offsets are not multiples of the element size
         numbers = None if tensor is None else self._numbers(tensor, size)
         if numbers is None or tensor is None:
             return None
@@ -137,7 +141,7 @@ class Contents:
         return min(int(np.min(numbers)), low), max(int(np.max(numbers)), high)
 
     def _numbers(self, tensor: TensorArgument, size: int) -> NDArray[Any] | None:
-        """Return the integers of `size` bytes in a tensor's storage, if the launch keeps them."""
+        """Return the integers of a tensor's storage, None if unknown or the launch writes there."""
         data = tensor.storage.data
         if size not in (1, 2, 4, 8) or tensor.dtype[0] not in _INTEGERS:
             return None
@@ -164,7 +168,7 @@ class Contents:
 
 
 def depends_on(tensors: Iterable[TensorArgument]) -> str:
-    """Return a phrase for results that depend on tensors, and the setting that records them."""
+    """Return a reason that names unrecorded tensors, and the setting that records them."""
     listed = list(tensors)
     names = ", ".join(dict.fromkeys(tensor.name for tensor in listed)) or "memory"
     setting = "int" if all(tensor.dtype[0] in _INTEGERS for tensor in listed) else "all"
@@ -174,8 +178,8 @@ def depends_on(tensors: Iterable[TensorArgument]) -> str:
     )
 
 
-def _load_of(symbol: Symbol) -> int | None:
-    """Return the op index of the load that a content symbol represents."""
+def _load_index(symbol: Symbol) -> int | None:
+    """Return the index of the op that loads a content symbol, None for other symbols."""
     if symbol.kind != "content":
         return None
     return symbol.key if isinstance(symbol.key, int) else symbol.key[0]

@@ -1,9 +1,9 @@
-"""Values that a call's loads read, as columns over the programs, trips and lanes that select them.
+"""Values that a call's loads read, as columns over programs, trips and lanes.
 
-A row is one choice of the programs, trips and lanes by which recorded integers are loaded. Symbols
-that do not select an integer have no column, so an index table is enumerated once, however many
-lanes use its numbers. Rows in which conditions do not hold are left out, mostly before they exist:
-loop bounds and masks bound the next column.
+A row is a combination of the programs, trips and lanes by which recorded integers are loaded.
+Symbols that do not select an integer have no column, so an index table is enumerated once for any
+number of lanes that use its numbers. Rows in which conditions do not hold are left out, mostly
+before they are made: loop bounds and masks bound the next column.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ Doubt = Any
 """The rows with unknown numbers: a Boolean array over rows, or one Boolean for all rows."""
 
 MOST_ROWS: Final = 1 << 22
-_CHUNK: Final = 1 << 19
-_LARGEST: Final = 1 << 62
-_WIDE: Final = 62
-_FREE: Final = ("program", "trip", "lane")
+_CHUNK_ROWS: Final = 1 << 19
+_MAX_NUMBER: Final = 1 << 62
+_MAX_BITS: Final = 62
+_ROW_KINDS: Final = ("program", "trip", "lane")
 
 
 class TooLarge(Exception):
-    """There are too many rows to enumerate, or numbers that do not fit 64 bits."""
+    """The error of too many rows to enumerate, or of numbers that do not fit 64 bits."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Columns of equal length; `certain`: rows for which all conditions are known to hold."""
+    """Columns of equal length, by symbol; `certain` marks rows in which all conditions hold."""
 
     columns: Mapping[Symbol, Numbers]
     certain: NDArray[np.bool_]
@@ -53,9 +53,9 @@ class Rows:
 
 
 class ReadValues:
-    """The integers that a call's loads read, for terms and conditions over them.
+    """The integers that a call's loads read, for the evaluation of terms and conditions.
 
-    `recorded` returns the integers that a content symbol is read from (None: not known), `range_of`
+    `recorded` returns the integers from which a content symbol is read (None: unknown), `range_of`
     the range of any other symbol.
     """
 
@@ -68,34 +68,45 @@ class ReadValues:
         self.range_of = range_of
 
     def is_free(self, atom: Atom) -> bool:
-        """Return whether an atom is a program, trip or lane with several values."""
-        if not isinstance(atom, Symbol) or atom.kind not in _FREE:
+        """Return whether an atom is a program, trip or lane with more than one value."""
+        if not isinstance(atom, Symbol) or atom.kind not in _ROW_KINDS:
             return False
         low, high = self.range_of(atom)
         return low < high
 
     def free(self, atoms: Collection[Atom]) -> frozenset[Symbol]:
-        """Return the programs, trips and lanes with several values among atoms."""
+        """Return the programs, trips and lanes among atoms that have more than one value."""
         return frozenset(a for a in atoms if isinstance(a, Symbol) and self.is_free(a))
 
     def rows(self, symbols: Collection[Symbol], conditions: Sequence[Condition]) -> Iterator[Rows]:
-        """Yield all values of symbols for which conditions may hold, in parts.
+        """Yield, in batches, all values of symbols for which conditions may hold.
 
-        Conditions are over these symbols, and over values loaded by them. Rows with an unknown
+        Conditions are about these symbols, and values that they select. Rows with an unknown
         condition are kept.
 
         Raises:
             TooLarge: there are too many rows.
 
         """
-        order = sorted(symbols, key=lambda s: (_FREE.index(s.kind), s.order))
-        needed = [(condition, self.free(condition.atoms())) for condition in conditions]
-        first = Rows({}, np.ones(1, bool))
-        yield from self._expanded(
-            self._filtered(first, [c for c, n in needed if not n]), order, needed
+        order = sorted(symbols, key=lambda s: (_ROW_KINDS.index(s.kind), s.order))
+        symbols_by_condition = [
+            (condition, self.free(condition.atoms())) for condition in conditions
+        ]
+        empty_rows = Rows({}, np.ones(1, bool))
+        yield from self._expand(
+            self._filtered(
+                empty_rows,
+                [
+                    condition_
+                    for condition_, free_symbols in symbols_by_condition
+                    if not free_symbols
+                ],
+            ),
+            order,
+            symbols_by_condition,
         )
 
-    def _expanded(
+    def _expand(
         self,
         rows: Rows,
         order: Sequence[Symbol],
@@ -109,43 +120,45 @@ class ReadValues:
             if depth == len(order):
                 yield rows
                 return
-            symbol, before = order[depth], set(order[:depth])
-            due = [c for c, n in needed if symbol in n and n <= before | {symbol}]
-            lows, highs = self._bounds(rows, symbol, due)
+            symbol, earlier_symbols = order[depth], set(order[:depth])
+            ready_conditions = [
+                c for c, n in needed if symbol in n and n <= earlier_symbols | {symbol}
+            ]
+            lows, highs = self._bounds(rows, symbol, ready_conditions)
             counts = np.maximum(highs - lows + 1, 0)
             if int(counts.max()) > MOST_ROWS:
                 raise TooLarge
-            ends = np.cumsum(counts)
-            total = int(ends[-1])
-            remaining[depth] -= total
+            row_ends = np.cumsum(counts)
+            row_count = int(row_ends[-1])
+            remaining[depth] -= row_count
             if remaining[depth] < 0:
                 raise TooLarge
-            for start in range(0, total, _CHUNK):
-                positions = np.arange(start, min(start + _CHUNK, total))
-                parents = np.searchsorted(ends, positions, side="right")
+            for start in range(0, row_count, _CHUNK_ROWS):
+                positions = np.arange(start, min(start + _CHUNK_ROWS, row_count))
+                parents = np.searchsorted(row_ends, positions, side="right")
                 columns = {
                     column_symbol: column[parents] for column_symbol, column in rows.columns.items()
                 }
-                columns[symbol] = lows[parents] + positions - (ends - counts)[parents]
-                wider = Rows(columns, rows.certain[parents])
-                yield from expanded(self._filtered(wider, due), depth + 1)
+                columns[symbol] = lows[parents] + positions - (row_ends - counts)[parents]
+                expanded_rows = Rows(columns, rows.certain[parents])
+                yield from expanded(self._filtered(expanded_rows, ready_conditions), depth + 1)
 
         yield from expanded(rows, 0)
 
     def _bounds(
         self, rows: Rows, symbol: Symbol, conditions: Sequence[Condition]
     ) -> tuple[Numbers, Numbers]:
-        """Return the least and greatest value of a symbol in each row, by linear conditions."""
+        """Return the smallest and largest value of a symbol in each row, from linear conditions."""
         low, high = self.range_of(symbol)
-        if high - low > _LARGEST:
+        if high - low > _MAX_NUMBER:
             raise TooLarge
         lows, highs = np.full(len(rows), low), np.full(len(rows), high)
         reading = Reading(self, rows)
         for condition in conditions:
-            split = _split(condition, symbol)
-            if split is None:
+            factor_and_rest = _linear_parts(condition, symbol)
+            if factor_and_rest is None:
                 continue
-            factor, rest = split
+            factor, rest = factor_and_rest
             numbers, doubt = reading(rest), reading.doubt(rest)
             if factor > 0:
                 lows = np.where(doubt, lows, np.maximum(lows, -(numbers // factor)))
@@ -154,7 +167,7 @@ class ReadValues:
         return lows, highs
 
     def _filtered(self, rows: Rows, conditions: Sequence[Condition]) -> Rows:
-        """Return the rows in which conditions may hold."""
+        """Return the rows in which all conditions may hold."""
         if not conditions or not len(rows):
             return rows
         reading = Reading(self, rows)
@@ -171,7 +184,7 @@ class ReadValues:
 
 
 class Reading(Evaluation):
-    """The numbers of terms in each row, and the rows in which they are not known.
+    """The numbers of terms in each row, and the rows in which they are unknown.
 
     Raises:
         TooLarge: a number does not fit 64 bits.
@@ -179,44 +192,47 @@ class Reading(Evaluation):
     """
 
     def __init__(self, values: ReadValues, rows: Rows) -> None:
-        super().__init__(rows.columns, self._loaded, arrays=True)
+        super().__init__(rows.columns, self._load, arrays=True)
         self._values = values
-        self._most: dict[Any, int] = {}
+        self._largest_by_atom: dict[Any, int] = {}
         self._doubts: dict[Any, tuple[Any, Doubt]] = {}
 
     def __call__(self, term: Term) -> Any:
-        """Return the numbers of a term."""
-        total: Any = 0
-        most = 0
+        """Return the numbers of a term in each row."""
+        sums: Any = 0
+        largest_sum = 0
         for monomial, coefficient in term.coefficients.items():
             product: Any = 1
-            largest = 1
-            for factor, size in ((coefficient, abs(coefficient)), *map(self._sized, monomial)):
-                largest *= size
-                if max(largest, size) >= _LARGEST:
+            largest_product = 1
+            for factor, magnitude in (
+                (coefficient, abs(coefficient)),
+                *map(self._atom_with_magnitude, monomial),
+            ):
+                largest_product *= magnitude
+                if max(largest_product, magnitude) >= _MAX_NUMBER:
                     raise TooLarge
                 product = product * factor
-            most += largest
-            if most >= _LARGEST:
+            largest_sum += largest_product
+            if largest_sum >= _MAX_NUMBER:
                 raise TooLarge
-            total = total + product
-        return np.asarray(total, np.int64)
+            sums = sums + product
+        return np.asarray(sums, np.int64)
 
-    def _sized(self, atom: Atom) -> tuple[Any, int]:
+    def _atom_with_magnitude(self, atom: Atom) -> tuple[Any, int]:
         """Return the numbers of an atom, and the largest of their absolute values."""
-        return self.atom(atom), self._most[atom]
+        return self.atom(atom), self._largest_by_atom[atom]
 
     def atom(self, atom: Any) -> Any:
-        """Return the numbers of an atom; arbitrary ones if they are not known."""
+        """Return the numbers of an atom in each row; unknown ones are arbitrary."""
         if isinstance(atom, Opaque):
             return np.asarray(False)
-        if atom not in self._most:
-            self._known[atom] = number = np.asarray(self._number(atom), np.int64)
-            ends = (int(number.min()), int(number.max())) if number.size else (0, 0)
-            self._most[atom] = max(abs(ends[0]), abs(ends[1]))
+        if atom not in self._largest_by_atom:
+            self._known[atom] = number = np.asarray(self._compute(atom), np.int64)
+            extremes = (int(number.min()), int(number.max())) if number.size else (0, 0)
+            self._largest_by_atom[atom] = max(abs(extremes[0]), abs(extremes[1]))
         return self._known[atom]
 
-    def _number(self, atom: Atom) -> Any:
+    def _compute(self, atom: Atom) -> Any:
         if isinstance(atom, Symbol):
             if atom in self.assignment:
                 return self.assignment[atom]
@@ -224,55 +240,55 @@ class Reading(Evaluation):
                 return atom.compute(self)
             low, high = self._values.range_of(atom)
             return low if low == high else 0
-        if isinstance(atom, Wrap) and atom.bits >= _WIDE:
+        if isinstance(atom, Wrap) and atom.bits >= _MAX_BITS:
             number = self(atom.arguments[0])
             if not atom.signed and number.size and number.min() < 0:
                 raise TooLarge
             return number
         if isinstance(atom, Bitwise) and atom.operator == "shl":
-            left, by = (self(term) for term in atom.arguments)
-            widest = max((int(np.abs(left).max(initial=0)).bit_length()), 1)
-            if widest + min(int(by.max(initial=0)), atom.bits) >= _WIDE:
+            left, shift = (self(term) for term in atom.arguments)
+            bit_length = max((int(np.abs(left).max(initial=0)).bit_length()), 1)
+            if bit_length + min(int(shift.max(initial=0)), atom.bits) >= _MAX_BITS:
                 raise TooLarge
         return atom.compute(self)
 
-    def _loaded(self, symbol: Symbol, at: tuple[Numbers, ...]) -> Any:
+    def _load(self, symbol: Symbol, offsets: tuple[Numbers, ...]) -> Any:
         recorded = self._values.recorded(symbol)
         if recorded is None or not len(recorded.numbers):
             return 0
-        places, inside = recorded.places(at[0])
-        return np.where(inside, recorded.numbers[np.where(inside, places, 0)], 0)
+        positions, is_recorded = recorded.positions_at(offsets[0])
+        return np.where(is_recorded, recorded.numbers[np.where(is_recorded, positions, 0)], 0)
 
-    # -- what is not known -----------------------------------------------------------------------
+    # -- unknown numbers -------------------------------------------------------------------------
 
-    def doubt(self, what: Term | Condition | Atom) -> Doubt:
-        """Return the rows in which a term's numbers, or a condition's truth, are not known."""
-        cached = self._doubts.get(id(what))
+    def doubt(self, formula: Term | Condition | Atom) -> Doubt:
+        """Return the rows in which a term's numbers, or a condition's truth, are unknown."""
+        cached = self._doubts.get(id(formula))
         if cached is None:
-            cached = self._doubts[id(what)] = (what, self._doubt(what))
+            cached = self._doubts[id(formula)] = (formula, self._doubt(formula))
         return cached[1]
 
-    def _doubt(self, what: Term | Condition | Atom) -> Doubt:
-        if isinstance(what, Term):
-            return self._any(atom for monomial in what.coefficients for atom in monomial)
-        if isinstance(what, Symbol):
-            return self._doubt_of_symbol(what)
-        if isinstance(what, Choice):
-            holds = what.condition.evaluate(self)
-            chosen = np.where(holds, self.doubt(what.then), self.doubt(what.otherwise))
-            return self.doubt(what.condition) | chosen
-        if isinstance(what, Applied):
-            return self._any(what.arguments)
-        if isinstance(what, And | Or):
-            return self._doubt_of_parts(what)
-        if isinstance(what, Not):
-            return self.doubt(what.inner)
-        if isinstance(what, Opaque):
+    def _doubt(self, formula: Term | Condition | Atom) -> Doubt:
+        if isinstance(formula, Term):
+            return self._any(atom for monomial in formula.coefficients for atom in monomial)
+        if isinstance(formula, Symbol):
+            return self._symbol_doubt(formula)
+        if isinstance(formula, Choice):
+            holds = formula.condition.evaluate(self)
+            branch_doubt = np.where(holds, self.doubt(formula.then), self.doubt(formula.otherwise))
+            return self.doubt(formula.condition) | branch_doubt
+        if isinstance(formula, Applied):
+            return self._any(formula.arguments)
+        if isinstance(formula, And | Or):
+            return self._parts_doubt(formula)
+        if isinstance(formula, Not):
+            return self.doubt(formula.inner)
+        if isinstance(formula, Opaque):
             return np.asarray(True)
-        inner = getattr(what, "term", None)
+        inner = getattr(formula, "term", None)
         return np.asarray(False) if inner is None else self.doubt(inner)
 
-    def _doubt_of_symbol(self, symbol: Symbol) -> Doubt:
+    def _symbol_doubt(self, symbol: Symbol) -> Doubt:
         if symbol in self.assignment:
             return np.asarray(False)
         if symbol.kind != "content":
@@ -281,16 +297,16 @@ class Reading(Evaluation):
         recorded = self._values.recorded(symbol)
         if recorded is None:
             return np.asarray(True)
-        _, inside = recorded.places(self(symbol.at[0]))
-        return np.logical_not(inside) | self.doubt(symbol.at[0])
+        _, is_recorded = recorded.positions_at(self(symbol.at[0]))
+        return np.logical_not(is_recorded) | self.doubt(symbol.at[0])
 
-    def _doubt_of_parts(self, condition: And | Or) -> Doubt:
-        """Return where no known part decides, and a part is not known."""
+    def _parts_doubt(self, condition: And | Or) -> Doubt:
+        """Return the rows in which a part is unknown and no known part determines the result."""
         decisive = isinstance(condition, Or)
         is_decided: Any = np.asarray(False)
         for part in condition.parts:
-            agrees = np.asarray(part.evaluate(self), bool) == decisive
-            is_decided = is_decided | (agrees & np.logical_not(self.doubt(part)))
+            is_decisive_part = np.asarray(part.evaluate(self), bool) == decisive
+            is_decided = is_decided | (is_decisive_part & np.logical_not(self.doubt(part)))
         return self._any(condition.parts) & np.logical_not(is_decided)
 
     def _any(self, parts: Any) -> Doubt:
@@ -300,13 +316,17 @@ class Reading(Evaluation):
         return doubt
 
 
-def _split(condition: Condition, symbol: Symbol) -> tuple[int, Term] | None:
+def _linear_parts(condition: Condition, symbol: Symbol) -> tuple[int, Term] | None:
     """Return (factor, rest) of a condition `factor * symbol + rest >= 0`, else None."""
     if not isinstance(condition, AtLeast):
         return None
     coefficients = condition.term.coefficients
     factor = coefficients.get((symbol,), 0)
     rest = Term(
-        {monomial: number for monomial, number in coefficients.items() if monomial != (symbol,)}
+        {
+            monomial: coefficient
+            for monomial, coefficient in coefficients.items()
+            if monomial != (symbol,)
+        }
     )
     return None if not factor or symbol in rest.atoms() else (factor, rest)

@@ -1,8 +1,8 @@
 """Reachable states of a program over all trip counts, and operations that come too early in one.
 
 Each op on shared memory changes a state (`state.py`). Loops are repeated until the states at their
-heads reach a fixpoint, so the result holds for any number of trips. A condition that is not known
-is taken both ways. Barriers between ordinary accesses do not matter: Triton inserts them later.
+heads reach a fixpoint, so the result holds for any number of trips. For an unknown condition both
+branches are explored. Barriers between ordinary accesses are ignored: Triton inserts them later.
 
 Example: a loop copies into part `i % 3` of a buffer, waits until at most 2 copies are in flight,
 and reads part `(i - 2) % 3`. At the head of trip 5 the same copies into the same parts are in
@@ -46,15 +46,15 @@ from kvtrace.verdicts.pipeline.faults import (
 from kvtrace.verdicts.pipeline.numbers import Counter, Numbers
 from kvtrace.verdicts.pipeline.relevance import Relevance
 from kvtrace.verdicts.pipeline.state import Known, Pending, State, Use
-from kvtrace.verdicts.pipeline.views import View, viewed, whole
+from kvtrace.verdicts.pipeline.views import View, viewed, whole_buffer
 
-#: Most states at heads of loops, and most operations in flight; beyond, the result is unknown.
-_MOST_STATES: Final = 1000
-_MOST_IN_FLIGHT: Final = 128
+#: Limits of states at heads of loops and of operations in flight; beyond, the result is unknown.
+_MAX_STATES: Final = 1000
+_MAX_IN_FLIGHT: Final = 128
 
 
 class _CertainFault(Exception):
-    """A fault that certainly occurs, raised to end the exploration."""
+    """The exception for a fault that surely occurs, which ends the exploration."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__()
@@ -82,6 +82,8 @@ def explore(module: Module) -> Findings:
 
 
 class _Exploration:
+    """The exploration of one module; `result` has its findings."""
+
     def __init__(self, module: Module) -> None:
         self.result = Findings()
         self._module = module
@@ -107,183 +109,194 @@ class _Exploration:
         }
 
     def run(self) -> None:
-        """Explore the kernel."""
-        self._region(self._module.main.body, [State()])
+        """Explore the kernel from its initial state."""
+        self._explore_region(self._module.main.body, [State()])
 
     # -- control ---------------------------------------------------------------------------------
 
-    def _region(self, region: Region, states: list[State]) -> list[State]:
-        """Return the states at the end of a region."""
+    def _explore_region(self, region: Region, states: list[State]) -> list[State]:
+        """Return the states at the end of a region that is entered in some states."""
         if len(region.blocks) == 1:
-            return self._block(region.blocks[0], states)
+            return self._explore_block(region.blocks[0], states)
         end_states: list[State] = []
         keys: set[object] = set()
         pending = deque((region.blocks[0], state) for state in states)
         while pending:
             block, state = pending.popleft()
-            if not self._is_new(keys, (id(block), state.key(frozenset(state.values)))):
+            if not self._add_state(keys, (id(block), state.key(frozenset(state.values)))):
                 continue
-            for after in self._block(block, [state]):
+            for end_state in self._explore_block(block, [state]):
                 targets = jumps(block.ops[-1])
                 if not targets:
-                    end_states.append(after)
-                for target, passed in targets:
-                    next_state = after.copy()
-                    self._pass(next_state, passed, target.arguments, after)
+                    end_states.append(end_state)
+                for target, arguments in targets:
+                    next_state = end_state.copy()
+                    self._copy_values(next_state, arguments, target.arguments, end_state)
                     pending.append((target, next_state))
         return end_states
 
-    def _is_new(self, keys: set[object], key: object) -> bool:
+    def _add_state(self, keys: set[object], key: object) -> bool:
+        """Return whether a state is new, and count it; raise Unexplored beyond the limit."""
         if key in keys:
             return False
         keys.add(key)
         self.result.states += 1
-        if self.result.states > _MOST_STATES:
-            raise Unexplored(f"there are more than {_MOST_STATES:,} states")
+        if self.result.states > _MAX_STATES:
+            raise Unexplored(f"there are more than {_MAX_STATES:,} states")
         return True
 
-    def _block(self, block: Block, states: list[State]) -> list[State]:
+    def _explore_block(self, block: Block, states: list[State]) -> list[State]:
         for op in self._relevance.steps[id(block)]:
             if op.name in LOOPS:
-                states = self._loop(op, states)
+                states = self._explore_loop(op, states)
                 continue
-            after: list[State] = []
+            next_states: list[State] = []
             for state in states:
-                after += self._step(op, state)
-            states = after
+                next_states += self._explore_op(op, state)
+            states = next_states
         return states
 
-    def _step(self, op: Op, state: State) -> list[State]:
+    def _explore_op(self, op: Op, state: State) -> list[State]:
         if not is_known(op):
             raise Unexplored(f"it is not known which operations {op.name} starts")
         act = act_of(op)
         if operator_of(op) == "where":
-            self._choose(op, state)
+            self._forward_pending(op, state)
         elif act is None or act is Act.STORE:
             self._check_operands(op, state)
         if act is not None:
             if act is Act.FREE:
                 return [state]
-            after = self._uses[act](op, state)
-            if state.size > _MOST_IN_FLIGHT:
+            next_states = self._uses[act](op, state)
+            if state.size > _MAX_IN_FLIGHT:
                 raise Unexplored(f"nothing waits for the operations that {op.name} starts")
-            return [state] if after is None else after
+            return [state] if next_states is None else next_states
         if op.name in BRANCHES:
-            return self._branch(op, state)
+            return self._explore_branch(op, state)
         if op.name in CALLS:
-            return self._call(op, state)
+            return self._skip_call(op, state)
         if any(isinstance(value.type, SharedType) for value in op.operands):
             if _kind(op) not in (Kind.END, Kind.REMARK):
                 raise Unexplored(f"it is not known what {op.name} does to shared memory")
             return [state]
-        return self._number(op, state)
+        return self._compute_number(op, state)
 
-    def _loop(self, op: Op, states: list[State]) -> list[State]:
-        """Return the states after a loop, repeated until its head has no new state.
+    def _explore_loop(self, op: Op, states: list[State]) -> list[State]:
+        """Return the states after a loop, explored until no new state occurs at its head.
 
         The loop may end after any trip.
         """
         head, body = op.regions[0].blocks[0], op.regions[-1].blocks[0]
         counter = counter_of(op)
         carried = head.arguments[counter is not None :]
-        passed = terminator(op, -1).group("passed")
-        live, later = self._relevance.live(op), self._relevance.live(op, after=True)
+        yielded = terminator(op, -1).group("passed")
+        live, live_after = self._relevance.live(op), self._relevance.live(op, after=True)
         pending: deque[tuple[State, Counter | None]] = deque()
         for state in states:
-            first, counted = state.copy(), self._counted(op, counter, state)
-            self._pass(first, op.group("initial"), carried, state)
-            if counted is not None:
-                first.values[counted.slot] = counted.first
-            first.trips = (*state.trips, 0)
-            pending.append((first, counted))
+            first_state, counter_ = state.copy(), self._known_counter(op, counter, state)
+            self._copy_values(first_state, op.group("initial"), carried, state)
+            if counter_ is not None:
+                first_state.values[counter_.value_id] = counter_.first
+            first_state.trips = (*state.trips, 0)
+            pending.append((first_state, counter_))
         keys: set[object] = set()
         after_loop: dict[object, State] = {}
         while pending:
-            head_state, counted = pending.popleft()
-            if not self._is_new(keys, (head_state.key(live), counted)):
+            head_state, counter_ = pending.popleft()
+            if not self._add_state(keys, (head_state.key(live), counter_)):
                 continue
-            for leaving, staying in self._next_states(op, head_state, counted):
+            for leaving, next_trip in self._next_states(op, head_state, counter_):
                 if leaving is not None:
-                    self._leave(leaving, later, after_loop)
-                for after in [] if staying is None else self._block(body, [staying]):
-                    next_state = after.copy()
-                    self._pass(next_state, passed, carried, after)
-                    if counted is not None:
-                        next_state.values[counted.slot] = counted.after(head_state)
+                    self._leave_loop(leaving, live_after, after_loop)
+                for end_state in (
+                    [] if next_trip is None else self._explore_block(body, [next_trip])
+                ):
+                    next_state = end_state.copy()
+                    self._copy_values(next_state, yielded, carried, end_state)
+                    if counter_ is not None:
+                        next_state.values[counter_.value_id] = counter_.after(head_state)
                     next_state.trips = (*head_state.trips[:-1], head_state.trips[-1] + 1)
-                    pending.append((next_state, counted))
+                    pending.append((next_state, counter_))
         return list(after_loop.values())
 
-    def _counted(self, op: Op, counter: Value | None, state: State) -> Counter | None:
-        """Return the counter of a loop if its numbers are known and it decides something."""
+    def _known_counter(self, op: Op, counter: Value | None, state: State) -> Counter | None:
+        """Return the counter of a loop if its numbers are known and relevant, else None."""
         if counter is None or counter.id not in self._relevance.numbers:
             return None
-        first, end, step = (self._value(value, state) for value in deciding(op))
-        if not (isinstance(first, int) and isinstance(end, int) and isinstance(step, int)):
+        start, end, step = (self._value(value, state) for value in deciding(op))
+        if not (isinstance(start, int) and isinstance(end, int) and isinstance(step, int)):
             return None
-        return Counter(counter.id, first, end, step) if step > 0 else None
+        return Counter(counter.id, start, end, step) if step > 0 else None
 
     def _next_states(
-        self, op: Op, head_state: State, counted: Counter | None
+        self, op: Op, head_state: State, counter_: Counter | None
     ) -> Iterator[tuple[State | None, State | None]]:
-        """Yield, for a state at a loop's head, the state after the loop and that of a new trip."""
+        """Yield the states after the loop and in a new trip (None: impossible), from its head."""
         head = op.regions[0].blocks[0]
         if counter_of(op) is not None:
-            is_over = None if counted is None else counted.is_over(head_state)
+            is_over = None if counter_ is None else counter_.is_over(head_state)
             leaving = head_state.copy()
-            self._pass(leaving, head.arguments[1:], op.results, head_state)
+            self._copy_values(leaving, head.arguments[1:], op.results, head_state)
             yield None if is_over is False else leaving, None if is_over else head_state.copy()
             return
-        passed = terminator(op, 0).group("passed")
-        for after in self._block(head, [head_state.copy()]):
+        yielded = terminator(op, 0).group("passed")
+        for end_state in self._explore_block(head, [head_state.copy()]):
             (condition,) = deciding(op)
-            truth = self._value(condition, after)
-            leaving, staying = after.copy(), after.copy()
-            self._pass(leaving, passed, op.results, after)
-            self._pass(staying, passed, op.regions[1].blocks[0].arguments, after)
-            yield None if truth == 1 else leaving, None if truth == 0 else staying
+            truth = self._value(condition, end_state)
+            leaving, next_trip = end_state.copy(), end_state.copy()
+            self._copy_values(leaving, yielded, op.results, end_state)
+            self._copy_values(next_trip, yielded, op.regions[1].blocks[0].arguments, end_state)
+            yield None if truth == 1 else leaving, None if truth == 0 else next_trip
 
-    def _leave(self, state: State, later: frozenset[int], after_loop: dict[object, State]) -> None:
+    def _leave_loop(
+        self, state: State, live_after: frozenset[int], after_loop: dict[object, State]
+    ) -> None:
         state.leave_loop()
         state.trips = state.trips[:-1]
-        after_loop.setdefault(state.key(later), state)
+        after_loop.setdefault(state.key(live_after), state)
 
-    def _branch(self, op: Op, state: State) -> list[State]:
-        """Return the states after a branch; those that only one way reaches are doubtful."""
-        ways = list(op.regions)
-        truth = self._known(op, "condition", state) if KINDS[op.name].has("condition") else None
-        if truth is not None:
-            ways = ways[:1] if truth else ways[1:]
+    def _explore_branch(self, op: Op, state: State) -> list[State]:
+        """Return the states after a branch; states of only one of its paths are doubtful."""
+        regions = list(op.regions)
+        is_true = (
+            self._known_integer(op, "condition", state) if KINDS[op.name].has("condition") else None
+        )
+        if is_true is not None:
+            regions = regions[:1] if is_true else regions[1:]
         live = self._relevance.live(op, after=True)
-        merged: list[dict[object, State]] = []
-        for region in ways:
-            states_of_way: dict[object, State] = {}
-            for after in self._region(region, [state.copy()]) if region.blocks else [state.copy()]:
+        states_by_path: list[dict[object, State]] = []
+        for region in regions:
+            path_states: dict[object, State] = {}
+            for end_state in (
+                self._explore_region(region, [state.copy()]) if region.blocks else [state.copy()]
+            ):
                 if region.blocks:
-                    end = region.blocks[-1].ops[-1]
-                    self._pass(after, end.operands, op.results, after.copy())
-                states_of_way.setdefault(after.key(live), after)
-            merged.append(states_of_way)
+                    last_op = region.blocks[-1].ops[-1]
+                    self._copy_values(end_state, last_op.operands, op.results, end_state.copy())
+                path_states.setdefault(end_state.key(live), end_state)
+            states_by_path.append(path_states)
         states_after = {
             key: state_after
-            for states_of_way in merged
-            for key, state_after in states_of_way.items()
+            for path_states in states_by_path
+            for key, state_after in path_states.items()
         }
         for key, state_after in states_after.items():
-            if not state_after.doubt and not all(key in states_of_way for states_of_way in merged):
+            if not state_after.doubt and not all(
+                key in path_states for path_states in states_by_path
+            ):
                 state_after.doubt = f"it depends on the condition of {op.name}"
         return list(states_after.values())
 
-    def _call(self, op: Op, state: State) -> list[State]:
+    def _skip_call(self, op: Op, state: State) -> list[State]:
         function = called(op, self._module)
         if function is None or not self._relevance.matters(function):
             return [state]
         raise Unexplored(f"{op.name} runs a function that uses shared memory")
 
-    def _pass(
+    def _copy_values(
         self, state: State, sources: Iterable[Value], targets: Iterable[Value], source: State
     ) -> None:
-        """Copy the values of one state to other values of another state, all at once."""
+        """Set values of `state` to values of `source`, all at once."""
         numbers = [self._value(value, source) for value in sources]
         for number, value in zip(numbers, targets, strict=False):
             if number is None:
@@ -293,8 +306,8 @@ class _Exploration:
 
     # -- numbers ---------------------------------------------------------------------------------
 
-    def _number(self, op: Op, state: State) -> list[State]:
-        """Compute an integer result, if its operands are known."""
+    def _compute_number(self, op: Op, state: State) -> list[State]:
+        """Return the states after an integer op, with its result if that is known."""
         if not any(value.id in self._relevance.numbers for value in op.results):
             return [state]
         result = op.results[0]
@@ -309,43 +322,43 @@ class _Exploration:
         state.values.pop(result.id, None)
         if operator_of(op) != "where":
             return [state]
-        arms = [self._value(op.operand(name), state) for name in ("first", "second")]
-        if None in arms:
+        choices = [self._value(op.operand(name), state) for name in ("first", "second")]
+        if None in choices:
             return [state]
-        ways = []
-        for arm in dict.fromkeys(arms):
+        branch_states = []
+        for choice_value in dict.fromkeys(choices):
             choice = state.copy()
-            assert arm is not None
-            choice.values[result.id] = arm
-            if arms[0] != arms[1]:
+            assert choice_value is not None
+            choice.values[result.id] = choice_value
+            if choices[0] != choices[1]:
                 choice.doubt = choice.doubt or f"it depends on the condition of {op.name}"
-            ways.append(choice)
-        return ways
+            branch_states.append(choice)
+        return branch_states
 
     def _value(self, value: Value, state: State) -> Known | None:
-        known = state.values.get(value.id)
-        if known is not None:
-            return known
+        known_value = state.values.get(value.id)
+        if known_value is not None:
+            return known_value
         if not isinstance(value.type, IntegerType | IndexType):
             return None
         constant = constant_of(value)
         return None if constant is None else int(constant)
 
-    def _known(self, op: Op, name: str, state: State) -> int | None:
+    def _known_integer(self, op: Op, name: str, state: State) -> int | None:
         value = op.optional(name)
-        known = None if value is None else self._value(value, state)
-        return known if isinstance(known, int) else None
+        integer = None if value is None else self._value(value, state)
+        return integer if isinstance(integer, int) else None
 
     # -- views -----------------------------------------------------------------------------------
 
     def _view(self, value: Value, state: State) -> View:
-        known = state.values.get(value.id)
-        if not isinstance(known, View):
+        view = state.values.get(value.id)
+        if not isinstance(view, View):
             raise Unexplored("it is not known which buffer an op uses")
-        return known
+        return view
 
     def _allocate(self, op: Op, state: State) -> None:
-        view = state.values[op.results[0].id] = whole(op)
+        view = state.values[op.results[0].id] = whole_buffer(op)
         for use in (*state.copies(), *state.read(), *state.stores):
             if not self._relevance.live_together(op, use.view.buffer):
                 self.result.reused_memory = self.result.reused_memory or (op, use.op)
@@ -354,11 +367,11 @@ class _Exploration:
             self._check_free(op, view, state)
 
     def _make_view(self, op: Op, state: State) -> None:
-        index = self._known(op, "index", state) if act_of(op) is Act.INDEX else None
+        index = self._known_integer(op, "index", state) if act_of(op) is Act.INDEX else None
         view = self._view(op.operand("shared"), state)
         state.values[op.results[0].id] = viewed(op, view, index)
 
-    # -- what reads and writes -------------------------------------------------------------------
+    # -- reads and writes ------------------------------------------------------------------------
 
     def _read(self, op: Op, state: State) -> None:
         self._check_arrived(op, self._view(op.operand("shared"), state), state)
@@ -370,8 +383,8 @@ class _Exploration:
     def _copy(self, op: Op, state: State) -> None:
         view = self._view(op.operand("shared"), state)
         self._check_free(op, view, state)
-        masked = mask_of(op) is not None
-        state.open = (*state.open, Use(view, op, masked, trips=state.trips))
+        is_masked = mask_of(op) is not None
+        state.open = (*state.open, Use(view, op, is_masked, trips=state.trips))
 
     def _begin_phases(self, op: Op, state: State) -> None:
         if attribute(op, "count", 1) != 1:
@@ -379,7 +392,7 @@ class _Exploration:
         state.begin_phases(self._barrier(op, state))
 
     def _expect(self, op: Op, state: State) -> None:
-        if self._known(op, "predicate", state) == 0:
+        if self._known_integer(op, "predicate", state) == 0:
             return
         barrier = self._barrier(op, state)
         if state.phases[barrier][1] is not None:
@@ -387,7 +400,7 @@ class _Exploration:
         state.expect(barrier, int(attribute(op, "size", 0)))
 
     def _arrive(self, op: Op, state: State) -> None:
-        predicate = self._known(op, "predicate", state)
+        predicate = self._known_integer(op, "predicate", state)
         if predicate == 0:
             return
         view, barrier = self._view(op.operand("shared"), state), self._barrier(op, state)
@@ -405,12 +418,12 @@ class _Exploration:
 
     def _wait_for_phase(self, op: Op, state: State) -> list[State]:
         if op.optional("predicate") is not None:
-            active = self._known(op, "predicate", state)
+            active = self._known_integer(op, "predicate", state)
             if active is None:
                 raise Unexplored(f"it is not known whether {op.name} waits")
             if not active:
                 return [state]
-        parity = self._known(op, "phase", state)
+        parity = self._known_integer(op, "phase", state)
         if parity is None:
             raise Unexplored(f"it is not known for which phase {op.name} waits")
         barrier = self._barrier(op, state)
@@ -438,13 +451,13 @@ class _Exploration:
         if is_asynchronous(op):
             uses = [Use(view, op, trips=state.trips) for view in views]
             state.values[result] = state.begin_product(uses)
-        else:  # the op waits for this product at once, and for those before
+        else:  # the op itself waits for this and all earlier products
             state.wait_for_products(0)
             state.values.pop(result, None)
 
     def _wait_for_products(self, op: Op, state: State) -> None:
         state.wait_for_products(allowed_in_flight(op))
-        self._pass(state, op.group("passed"), op.results, state)
+        self._copy_values(state, op.group("passed"), op.results, state)
 
     def _store(self, op: Op, state: State) -> None:
         view = self._view(op.operand("value"), state)
@@ -471,12 +484,12 @@ class _Exploration:
                     doubt = doubt or "it is not known which part of the buffer is used"
                 elif not use.sure:
                     doubt = doubt or f"{use.op.name} may be masked off in the last trips"
-                self._report(Fault(kind, op, use.op, view, state.trips, use.trips, doubt))
+                self._record_fault(Fault(kind, op, use.op, view, state.trips, use.trips, doubt))
 
-    def _choose(self, op: Op, state: State) -> None:
-        """Pass on a pending product through a `where`, as Triton does with sums that restart."""
-        arms = [state.values.get(op.operand(name).id) for name in ("first", "second")]
-        pending = next((value for value in arms if isinstance(value, Pending)), None)
+    def _forward_pending(self, op: Op, state: State) -> None:
+        """Forward a pending product through a `where`, as Triton does for restarted sums."""
+        choices = [state.values.get(op.operand(name).id) for name in ("first", "second")]
+        pending = next((value for value in choices if isinstance(value, Pending)), None)
         if pending is None:
             state.values.pop(op.results[0].id, None)
         else:
@@ -488,13 +501,15 @@ class _Exploration:
                 self._check_complete(op, value, state)
 
     def _check_complete(self, op: Op, value: Value, state: State) -> None:
-        known = state.values.get(value.id)
-        if isinstance(known, Pending) and state.is_pending(known):
-            uses = next((uses for number, uses in state.products if number == known.number), ())
-            other, trips = (uses[0].op, uses[0].trips) if uses else (op, state.trips)
-            self._report(Fault(USED_EARLY, op, other, None, state.trips, trips, state.doubt))
+        pending = state.values.get(value.id)
+        if isinstance(pending, Pending) and state.is_pending(pending):
+            uses = next((uses for number, uses in state.products if number == pending.number), ())
+            started_by, trips = (uses[0].op, uses[0].trips) if uses else (op, state.trips)
+            self._record_fault(
+                Fault(USED_EARLY, op, started_by, None, state.trips, trips, state.doubt)
+            )
 
-    def _report(self, fault: Fault) -> None:
+    def _record_fault(self, fault: Fault) -> None:
         if not fault.doubt:
             raise _CertainFault(fault)
         if not any(

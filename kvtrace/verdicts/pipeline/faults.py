@@ -1,4 +1,4 @@
-"""Faults in TTGIR, operations that come too early, and the findings of an exploration."""
+"""Faults in TTGIR (operations that come too early), and the findings of an exploration."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ USED_EARLY: Final = "used early"
 
 
 class Unexplored(KvtraceError):
-    """The operations in flight are not known."""
+    """The error of an exploration in which operations in flight are unknown."""
 
     slug = "unexplored"
 
 
 @dataclass(frozen=True)
 class Fault:
-    """An op that comes too early: before an operation that `other` started has ended.
+    """An op that runs before an operation that `other` started has ended.
 
     `trips` are those of the loops around the op, `other_trips` those of the loops around the other
-    op. `doubt` is the reason why no program may get there; empty: there is none.
+    op. `doubt` is the reason why programs may never reach the fault; empty if they surely do.
     """
 
     kind: Early
@@ -46,12 +46,12 @@ class Fault:
 
 @dataclass(slots=True)
 class Findings:
-    """The findings of an exploration: the first certain fault, and possible ones."""
+    """The findings of an exploration: the first certain fault, and possible faults."""
 
     fault: Fault | None = None
     possible: list[Fault] = field(default_factory=list)
     states: int = 0
     endless_wait: Op | None = None
-    """A wait that never ends in some state."""
+    """An op whose wait never ends in some state."""
     reused_memory: tuple[Op, Op] | None = None
-    """A new buffer, and an op in flight on another buffer that may have the same memory."""
+    """An op that allocates a buffer, and an op in flight on a buffer that may share its memory."""

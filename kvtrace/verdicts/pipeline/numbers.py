@@ -1,4 +1,4 @@
-"""Integers that decide parts of buffers and phases: results of ops, and counters of loops."""
+"""Integers that select parts of buffers and phases: results of ops, and loop counters."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ from kvtrace.verdicts.pipeline.state import State
 class Counter:
     """The counter of a loop: its value's id, start, end (excluded) and step."""
 
-    slot: int
+    value_id: int
     first: int
     end: int
     step: int
 
-    def is_over(self, at: State) -> bool:
-        """Return whether the loop ends at its head."""
-        return self._number(at) >= self.end
+    def is_over(self, state: State) -> bool:
+        """Return whether the loop ends, in a state at its head."""
+        return self._number(state) >= self.end
 
-    def after(self, at: State) -> int:
-        """Return the counter of the next trip."""
-        return self._number(at) + self.step
+    def after(self, state: State) -> int:
+        """Return the counter's number in the next trip."""
+        return self._number(state) + self.step
 
-    def _number(self, at: State) -> int:
-        number = at.values[self.slot]
+    def _number(self, state: State) -> int:
+        number = state.values[self.value_id]
         assert isinstance(number, int)
         return number
 
 
 class Numbers:
-    """Results of integer ops by the evaluator, each computed once."""
+    """Results of integer ops, computed by the evaluator and cached."""
 
     def __init__(self, module: Module) -> None:
         self._compiler = compiled(module, observed=False)
         self._scope = Scope(Launch("", (1, 1, 1), (), ()), np.zeros(1, np.int64))
-        self._known: dict[tuple[int, tuple[int, ...]], int | None] = {}
+        self._results: dict[tuple[int, tuple[int, ...]], int | None] = {}
 
     def of(self, op: Op, operands: list[int]) -> int | None:
-        """Return the result of an op on integers; None: not known."""
+        """Return the result of an op on integers, None if it is unknown."""
         key = (op.index, tuple(operands))
-        if key not in self._known:
-            self._known[key] = self._computed(op, operands)
-        return self._known[key]
+        if key not in self._results:
+            self._results[key] = self._compute(op, operands)
+        return self._results[key]
 
-    def _computed(self, op: Op, operands: list[int]) -> int | None:
+    def _compute(self, op: Op, operands: list[int]) -> int | None:
         values = {
             value.id: bool(number) if str(value.type) == "i1" else constant_sum(number)
             for value, number in zip(op.operands, operands, strict=True)

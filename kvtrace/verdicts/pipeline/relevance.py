@@ -1,4 +1,4 @@
-"""Ops of a module that decide which operations are in flight, and the liveness of their values."""
+"""Ops that affect which operations are in flight, and the liveness of their values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kvtrace.ir.flow import backward, deciding, enclosing_ops, flow_of, forward
 from kvtrace.ir.ops import BRANCHES, CONSTANTS, KINDS, LOOPS, Kind, operator_of
 from kvtrace.ir.types import IndexType, IntegerType, SharedType
 
-_DECIDING = ("phase", "predicate")
-_BLOCKS = frozenset({Kind.BRANCH, Kind.LOOP})
-_COMPUTED = frozenset({Kind.ELEMENTWISE})
+_STATE_OPERANDS = ("phase", "predicate")
+_REGION_KINDS = frozenset({Kind.BRANCH, Kind.LOOP})
+_COMPUTED_KINDS = frozenset({Kind.ELEMENTWISE})
 
 
 class Relevance:
     """The ops and values of a module that an exploration needs.
 
     Attributes:
-        numbers: ids of the integers that decide a buffer, a phase, or a branch.
+        numbers: ids of the integers that select a buffer, a phase, or a branch.
         pending: ids of values that a product may not have computed yet.
         steps: the relevant ops of each block.
     """
@@ -27,50 +27,52 @@ class Relevance:
     def __init__(self, module: Module) -> None:
         self._module = module
         self._flow = flow_of(module)
-        self._ends = _ends(module)
+        self._last_inner_ops = _last_inner_ops(module)
         self._buffers: dict[int, tuple[int, int]] = {}
-        self._lives: dict[tuple[int, bool], frozenset[int]] = {}
-        self.pending = self._pending()
-        self._acting = self._around(op for op in module.ops if _acts(op))
-        self._open = self._unknowable()
-        self.numbers = self._numbers()
+        self._live_ids: dict[tuple[int, bool], frozenset[int]] = {}
+        self.pending = self._find_pending()
+        self._relevant_ops = self._with_enclosing(op for op in module.ops if _acts(op))
+        self._unknown_ids = self._find_unknown_ids()
+        self.numbers = self._find_numbers()
         self.steps = {
             id(block): tuple(op for op in block.ops if self._matters(op))
             for op in module.ops
             for region in op.regions
             for block in region.blocks
         }
-        self._spans = dict(self._spans_of_values())
+        self._span_by_value = dict(self._value_spans())
 
     def matters(self, op: Op) -> bool:
-        """Return whether an op is relevant, contains a relevant op, or has a relevant result."""
-        return op.index in self._acting or any(value.id in self.numbers for value in op.results)
+        """Return whether an op is or contains a relevant op, or has a relevant integer result."""
+        return op.index in self._relevant_ops or any(
+            value.id in self.numbers for value in op.results
+        )
 
     def live(self, op: Op, *, after: bool = False) -> frozenset[int]:
-        """Return the ids of values that are used in a loop, or after a loop or branch."""
+        """Return the ids of values that are used in a loop, or `after` a loop or branch."""
         key = (op.index, after)
-        ids = self._lives.get(key)
+        ids = self._live_ids.get(key)
         if ids is None:
-            first, end = op.index, self._ends[op.index]
-            since = end if after else first
+            start_index, end_index = op.index, self._last_inner_ops[op.index]
+            from_index = end_index if after else start_index
             arguments = frozenset[int]() if after else _arguments(op)
-            ids = self._lives[key] = arguments | frozenset(
-                slot
-                for slot, (start, last_use) in self._spans.items()
-                if last_use > since and not (first < start <= end)
+            ids = self._live_ids[key] = arguments | frozenset(
+                value_id
+                for value_id, (defined_at, last_use) in self._span_by_value.items()
+                if last_use > from_index and not (start_index < defined_at <= end_index)
             )
         return ids
 
     def live_together(self, buffer: Op, other: Op) -> bool:
-        """Return whether two buffers are in use at once, and so never share memory."""
-        first, last = self._life(buffer)
-        other_first, other_last = self._life(other)
-        return first <= other_last and other_first <= last
+        """Return whether two buffers are in use at the same time, and so never share memory."""
+        start, end = self._lifetime(buffer)
+        other_start, other_end = self._lifetime(other)
+        return start <= other_end and other_start <= end
 
-    def _life(self, buffer: Op) -> tuple[int, int]:
-        """Return the op that makes a buffer, and the last op that uses it or a view of it."""
-        life = self._buffers.get(buffer.index)
-        if life is None:
+    def _lifetime(self, buffer: Op) -> tuple[int, int]:
+        """Return the indices of the op that allocates a buffer, and of its last use."""
+        lifetime = self._buffers.get(buffer.index)
+        if lifetime is None:
 
             def views(op: Op, value: Value) -> list[Value]:
                 del value
@@ -78,15 +80,15 @@ class Relevance:
 
             views_of_buffer = forward(self._flow, list(buffer.results), views)
             values = [value for value in _values(self._module) if value.id in views_of_buffer]
-            last = max([buffer.index, *(self._last_use(value) for value in values)])
-            life = self._buffers[buffer.index] = buffer.index, last
-        return life
+            last_use = max([buffer.index, *(self._last_use(value) for value in values)])
+            lifetime = self._buffers[buffer.index] = buffer.index, last_use
+        return lifetime
 
     def _matters(self, op: Op) -> bool:
         row = KINDS.get(op.name)
         if not is_known(op) or act_of(op) is not None:
             return True
-        if row is not None and row.kind in _BLOCKS:
+        if row is not None and row.kind in _REGION_KINDS:
             return self.matters(op)
         if row is not None and row.kind is Kind.CALL:
             return True
@@ -94,12 +96,14 @@ class Relevance:
             value.id in self.pending for value in op.operands
         )
 
-    def _around(self, ops: Iterable[Op]) -> set[int]:
+    def _with_enclosing(self, ops: Iterable[Op]) -> set[int]:
         return {outer.index for op in ops for outer in (op, *enclosing_ops(op))}
 
-    def _pending(self) -> set[int]:
+    def _find_pending(self) -> set[int]:
         """Return the ids of results of products that may be incomplete, and of their copies."""
-        results = [v for op in self._module.ops if act_of(op) is Act.PRODUCT for v in op.results]
+        results = [
+            value_ for op in self._module.ops if act_of(op) is Act.PRODUCT for value_ in op.results
+        ]
 
         def onwards(op: Op, value: Value) -> list[Value]:
             if operator_of(op) == "where":
@@ -107,63 +111,67 @@ class Relevance:
             if act_of(op) is not Act.WAIT_PRODUCTS:
                 return []
             pairs = zip(op.group("passed"), op.results, strict=True)
-            return [result for passed, result in pairs if passed is value]
+            return [result for operand, result in pairs if operand is value]
 
         return forward(self._flow, results, onwards)
 
-    def _numbers(self) -> set[int]:
-        """Return the ids of integers that decide something, and of their sources."""
+    def _find_numbers(self) -> set[int]:
+        """Return the ids of integers that affect shared memory or branches, and their sources."""
         numbers: set[int] = set()
         while True:
             sinks = [
                 value
                 for op in self._module.ops
-                for value in self._deciding(op, numbers)
-                if value.id not in numbers and value.id not in self._open
+                for value in self._selecting_values(op, numbers)
+                if value.id not in numbers and value.id not in self._unknown_ids
             ]
             if not sinks:
                 return numbers
-            numbers |= {value.id for value in backward(sinks, self._made_of)}
+            numbers |= {value.id for value in backward(sinks, self._integer_sources)}
 
-    def _deciding(self, op: Op, numbers: set[int]) -> Iterator[Value]:
+    def _selecting_values(self, op: Op, numbers: set[int]) -> Iterator[Value]:
         row = KINDS.get(op.name)
         if row is None:
             return
         if act_of(op) is Act.INDEX:
             yield from op.group("index")
         elif act_of(op) is not None:
-            for name in _DECIDING:
+            for name in _STATE_OPERANDS:
                 if row.has(name):
                     yield from op.group(name)
         elif (op.name in BRANCHES or (op.name in LOOPS and not row.has("step"))) and (
-            op.index in self._acting or any(value.id in numbers for value in op.results)
+            op.index in self._relevant_ops or any(value.id in numbers for value in op.results)
         ):
             yield from deciding(op)
 
-    def _made_of(self, value: Value) -> list[Value]:
+    def _integer_sources(self, value: Value) -> list[Value]:
         return [source for source in self._flow.sources(value) if _is_number(source)]
 
-    def _unknowable(self) -> set[int]:
-        """Return the ids of integers that depend on arguments or memory, and so are never known."""
+    def _find_unknown_ids(self) -> set[int]:
+        """Return the ids of integers that depend on arguments or memory, so are never known."""
         unknown: set[int] = set()
         numbers = [value for value in _values(self._module) if _is_number(value)]
         while True:
-            more = {v.id for v in numbers if v.id not in unknown and self._depends(v, unknown)}
-            if not more:
+            new_ids = {
+                value_.id
+                for value_ in numbers
+                if value_.id not in unknown and self._is_unknown(value_, unknown)
+            }
+            if not new_ids:
                 return unknown
-            unknown |= more
+            unknown |= new_ids
 
-    def _depends(self, value: Value, unknown: set[int]) -> bool:
-        """Return whether a value has an unknown source; of a carried value, all must be unknown."""
+    def _is_unknown(self, value: Value, unknown: set[int]) -> bool:
+        """Return whether a value has an unknown source; a carried value: only unknown sources."""
         origins, owner = self._flow.origins(value), value.owner
         if origins:
             return all(source.id in unknown for source in origins)
         if isinstance(owner, Op):
             if operator_of(owner) == "where":
-                arms = (*owner.group("first"), *owner.group("second"))
-                return any(source.id in unknown for source in arms)
+                choices = (*owner.group("first"), *owner.group("second"))
+                return any(source.id in unknown for source in choices)
             row = KINDS.get(owner.name)
-            if row is None or row.kind not in _COMPUTED:
+            if row is None or row.kind not in _COMPUTED_KINDS:
                 return owner.name not in CONSTANTS
             return any(source.id in unknown or not _is_number(source) for source in owner.operands)
         parent = None if owner is None else owner.region.owner
@@ -171,13 +179,13 @@ class Relevance:
             return True
         return any(source.id in unknown for source in deciding(parent))
 
-    def _spans_of_values(self) -> Iterator[tuple[int, tuple[int, int]]]:
-        """Yield the op that makes each kept value, and the last op that uses the value."""
+    def _value_spans(self) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Yield the id of each kept value, and the indices of its definition and last use."""
         for op in self._module.ops:
             for value in _values_of(op):
                 if self._is_kept(value):
-                    inside = value.owner is not op
-                    yield value.id, (op.index + inside, self._last_use(value))
+                    is_block_argument = value.owner is not op
+                    yield value.id, (op.index + is_block_argument, self._last_use(value))
 
     def _is_kept(self, value: Value) -> bool:
         return (
@@ -186,18 +194,18 @@ class Relevance:
         )  # fmt: skip
 
     def _last_use(self, value: Value) -> int:
-        """Return the last op that may use a value; a loop uses values from outside to its end."""
-        home = value.owner.block if isinstance(value.owner, Op) else value.owner
+        """Return the index of the last op that may use a value."""
+        defining_block = value.owner.block if isinstance(value.owner, Op) else value.owner
         last = -1
         for op in self._flow.uses(value):
             last = max(last, op.index)
             inner = op
-            while inner.block is not home and inner.parent is not None:
+            while inner.block is not defining_block and inner.parent is not None:
                 inner = inner.parent
                 if inner.name in LOOPS:
-                    last = max(last, self._ends[inner.index])
-        if home is not None and len(home.region.blocks) > 1:
-            last = max(last, self._ends[home.region.owner.index])
+                    last = max(last, self._last_inner_ops[inner.index])
+        if defining_block is not None and len(defining_block.region.blocks) > 1:
+            last = max(last, self._last_inner_ops[defining_block.region.owner.index])
         return last
 
 
@@ -229,11 +237,11 @@ def _arguments(op: Op) -> frozenset[int]:
     )
 
 
-def _ends(module: Module) -> dict[int, int]:
-    """Return the last op within each op, by index."""
+def _last_inner_ops(module: Module) -> dict[int, int]:
+    """Return the index of the last op within each op, by the op's index."""
     last_ops: dict[int, int] = {}
     for op in reversed(module.ops):
-        inner: list[Block] = [block for region in op.regions for block in region.blocks]
-        last = inner[-1].ops[-1] if inner and inner[-1].ops else op
-        last_ops[op.index] = last_ops.get(last.index, op.index)
+        blocks: list[Block] = [block for region in op.regions for block in region.blocks]
+        last_op = blocks[-1].ops[-1] if blocks and blocks[-1].ops else op
+        last_ops[op.index] = last_ops.get(last_op.index, op.index)
     return last_ops

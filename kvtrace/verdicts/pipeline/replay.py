@@ -1,6 +1,7 @@
-"""Replay of a fault: an evaluation of a launch's TTGIR with its trip counts.
+"""Replay of a fault by an evaluation of a launch's TTGIR with its trip counts.
 
-Contents of tensors do not matter: only integers that depend on arguments, and operations in flight.
+Contents of tensors are not needed: only integers that depend on arguments, and operations in
+flight.
 """
 
 from __future__ import annotations
@@ -36,24 +37,24 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module, Op
     from kvtrace.recorded_calls.recorded import Call
 
-_SEEN: Final = {READS_EARLY: SEEN_READING, WRITES_EARLY: SEEN_WRITING}
-_STEPS: Final = 1 << 17
-_LARGE: Final = 4096
-_NOTHING: Final = Unknown(frozenset({"the contents of tensors, which do not matter here"}))
+_FAULT_TEXTS: Final = {READS_EARLY: SEEN_READING, WRITES_EARLY: SEEN_WRITING}
+_MAX_STEPS: Final = 1 << 17
+_LARGE_INTEGER: Final = 4096
+_UNKNOWN_CONTENTS: Final = Unknown(frozenset({"the contents of tensors, which are not needed"}))
 
 
-def shows(fault: Fault, module: Module, call: Call) -> bool | None:
-    """Return whether a fault occurs in an evaluation of a call's TTGIR; None: not decidable.
+def occurs_in(fault: Fault, module: Module, call: Call) -> bool | None:
+    """Return whether a fault occurs in an evaluation of a call's TTGIR, None if undecided.
 
-    The call's integers are used first, then large integers instead: the call's loops may be too
-    short. In an evaluation a buffer that is allocated in a loop is a new one in each trip.
+    The call's integers are used first, then large integers, as the call's loops may be too short.
+    Undecided if the buffer is allocated in a loop: an evaluation makes a new one in each trip.
     """
     parents = (
         [] if fault.view is None else [parent.name for parent in enclosing_ops(fault.view.buffer)]
     )
-    if fault.kind not in _SEEN or not LOOPS.isdisjoint(parents):
+    if fault.kind not in _FAULT_TEXTS or not LOOPS.isdisjoint(parents):
         return None
-    description = f"{fault.op.name} at {place(fault.op)} {_SEEN[fault.kind]}"
+    description = f"{fault.op.name} at {place(fault.op)} {_FAULT_TEXTS[fault.kind]}"
     result: bool | None = None
     for arguments in _arguments(call):
         try:
@@ -70,7 +71,7 @@ def shows(fault: Fault, module: Module, call: Call) -> bool | None:
 def _arguments(call: Call) -> Iterator[tuple[Argument, ...]]:
     yield call.arguments
     yield tuple(
-        replace(argument, value=max(argument.value, _LARGE))
+        replace(argument, value=max(argument.value, _LARGE_INTEGER))
         if isinstance(argument, ScalarArgument)
         and type(argument.value) is int
         and argument.value > 1
@@ -92,72 +93,74 @@ def _evaluated(
         planned=False,
         instrument=replay,
         programs=np.unique([0, count // 2, count - 1]) if count else np.zeros(0, np.int64),
-        most_steps=_STEPS,
+        most_steps=_MAX_STEPS,
     )
     return replay
 
 
 class _Replay(Instrument):
-    """An instrument that evaluates only the ops that decide which operations are in flight."""
+    """An instrument that evaluates only the ops that affect which operations are in flight."""
 
     shared: _EmptyShared
 
     def __init__(self, fault: Fault) -> None:
         super().__init__()
         self._fault = fault
-        self._times = 0
+        self._executions = 0
 
     @property
     def has_reached_fault(self) -> bool:
-        """The replay has has_reached_fault the trip at which the op is at fault."""
-        return self._times > max(self._fault.trips, default=0)
+        """Whether the replay has reached the trip at which the op is at fault."""
+        return self._executions > max(self._fault.trips, default=0)
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Replace the launch's memories by empty ones."""
+        """Replace the launch's memories by memories without contents."""
         del values
         self.shared = launch.shared = _EmptyShared(prod(launch.grid))
         launch.memory = _NoMemory(launch.arguments, frozenset())
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Replace ops that compute tensors by ops without effect."""
-        plain = not any(isinstance(value.type, TensorType) for value in (*op.results, *op.operands))
+        """Replace ops that compute tensors by steps that set unknown results."""
+        has_no_tensor = not any(
+            isinstance(value.type, TensorType) for value in (*op.results, *op.operands)
+        )
         if op is self._fault.op:
             return self._counted(step)
-        if op.regions or act_of(op) is not None or plain:
+        if op.regions or act_of(op) is not None or has_no_tensor:
             return step
         results = tuple(value.id for value in op.results)
 
         def nothing(values: list[Any], _scope: Scope) -> None:
-            for slot in results:
-                values[slot] = _NOTHING
+            for value_id in results:
+                values[value_id] = _UNKNOWN_CONTENTS
 
         return nothing
 
     def _counted(self, step: Step) -> Step:
         def counted(values: list[Any], scope: Scope) -> None:
-            self._times += 1
+            self._executions += 1
             step(values, scope)
 
         return counted
 
 
 class _NoMemory(Memory):
-    """Memory with unknown contents that ignores stores."""
+    """A memory with unknown contents that ignores stores."""
 
     def load(self, *_given: Any) -> Any:
         """Return an unknown value."""
-        return _NOTHING
+        return _UNKNOWN_CONTENTS
 
     def store(self, *_given: Any) -> None:
         """Ignore a store."""
 
 
 class _EmptyShared(SharedMemory):
-    """Shared memory without contents, which only tracks operations in flight."""
+    """Shared memory without contents that only tracks operations in flight."""
 
     @property
     def complete(self) -> bool:
-        """Each op certainly ran, at a known address."""
+        """Whether each op surely ran at a known address."""
         return self._complete
 
     def copy(
@@ -175,7 +178,7 @@ class _EmptyShared(SharedMemory):
     def read(self, op: Op, view: Any) -> Any:
         """Check that a view may be read, and return an unknown value."""
         super().read(op, view)
-        return _NOTHING
+        return _UNKNOWN_CONTENTS
 
 
 def _zero(type_: ValueType) -> Any:

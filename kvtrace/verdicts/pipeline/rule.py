@@ -1,4 +1,4 @@
-"""The rule pipeline-order: TTGIR waits for operations in flight, in any number of trips."""
+"""The rule pipeline-order: TTGIR waits for operations in flight, for any number of trips."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kvtrace.verdicts.pipeline.faults import (
     Fault,
     Findings,
 )
-from kvtrace.verdicts.pipeline.replay import shows
+from kvtrace.verdicts.pipeline.replay import occurs_in
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module, Op
@@ -46,7 +46,7 @@ _NOUNS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OrderVerdict:
-    """The verdict on one kernel's TTGIR; `op` and `other` are ops of the TTGIR."""
+    """The verdict on one kernel's TTGIR; `op` and `other` are the ops of a fault."""
 
     verdict: Answer
     message: str
@@ -56,13 +56,13 @@ class OrderVerdict:
     iteration: int | None = None
 
 
-NOTHING_GOES_ON: Final = OrderVerdict(
+NO_ASYNCHRONOUS_OPS: Final = OrderVerdict(
     "proven", "nothing in its TTGIR comes too early", "no op of its TTGIR is asynchronous"
 )
 
 
 def undecided(reason: str) -> OrderVerdict:
-    """Return the verdict unknown with a reason."""
+    """Return an unknown verdict with its reason."""
     return OrderVerdict(
         "unknown",
         f"whether anything in its TTGIR comes too early was not decided: {reason}",
@@ -71,81 +71,83 @@ def undecided(reason: str) -> OrderVerdict:
 
 
 def judge_order(module: Module, kernel: str, calls: Iterable[Call]) -> OrderVerdict:
-    """Return the verdict on a kernel's TTGIR; faults are replayed in evaluations of its calls."""
+    """Return the verdict on a kernel's TTGIR; faults are replayed for its calls."""
     try:
         findings = explore(module)
     except KvtraceError as error:
         return undecided(str(error))
     except UNFIT as error:  # recorded IR may be anything; reported for the kernel
         return undecided(str(UnfitOp(kernel, error)))
-    return _judged(findings, module, calls)
+    return _verdict_of(findings, module, calls)
 
 
-def _judged(findings: Findings, module: Module, calls: Iterable[Call]) -> OrderVerdict:
+def _verdict_of(findings: Findings, module: Module, calls: Iterable[Call]) -> OrderVerdict:
     if findings.fault is not None:
-        occurs = _occurs(findings.fault, module, calls)
-        if occurs is not False:
-            return _violation(findings.fault, confirmed=bool(occurs))
+        is_confirmed = _occurs_in_any(findings.fault, module, calls)
+        if is_confirmed is not False:
+            return _violation(findings.fault, confirmed=bool(is_confirmed))
         return undecided(
-            f"{_sentence(findings.fault)}, but evaluations of its calls do not show it"
+            f"{_fault_text(findings.fault)}, but evaluations of its calls do not show it"
         )
     calls = list(calls) if findings.possible else []
     for fault in findings.possible:
-        if _occurs(fault, module, calls):
+        if _occurs_in_any(fault, module, calls):
             return _violation(fault, confirmed=True)
     if findings.possible:
-        return undecided(f"{_sentence(findings.possible[0])}, unless {findings.possible[0].doubt}")
+        return undecided(
+            f"{_fault_text(findings.possible[0])}, unless {findings.possible[0].doubt}"
+        )
     if findings.endless_wait is not None:
         return undecided(f"{findings.endless_wait.name} may wait for a phase that never ends")
     if findings.reused_memory is not None:
         op, other = findings.reused_memory
-        return undecided(f"{op.name} may get memory that {other.name} still uses")
+        return undecided(f"{op.name} may be given memory that {other.name} still uses")
     return OrderVerdict("proven", "nothing in its TTGIR comes too early, in any number of trips")
 
 
-def _occurs(fault: Fault, module: Module, calls: Iterable[Call]) -> bool | None:
-    """Return whether a fault occurs in evaluations of calls; None: that cannot be decided."""
+def _occurs_in_any(fault: Fault, module: Module, calls: Iterable[Call]) -> bool | None:
+    """Return whether a fault occurs in an evaluation of any call, None if undecided."""
     answers = set()
     for call in calls:
-        answers.add(shows(fault, module, call))
+        answers.add(occurs_in(fault, module, call))
         if True in answers:
             return True
     return False if answers == {False} else None
 
 
 def _violation(fault: Fault, *, confirmed: bool) -> OrderVerdict:
-    how = "an evaluation of the TTGIR shows it" if confirmed else "no evaluation could show it"
+    evidence = "an evaluation of the TTGIR shows it" if confirmed else "no evaluation could show it"
     return OrderVerdict(
         "violation",
-        f"{_sentence(fault)}; {how}",
+        f"{_fault_text(fault)}; {evidence}",
         op=fault.op,
         other=fault.other,
         iteration=fault.trips[-1] if fault.trips else None,
     )
 
 
-def _sentence(fault: Fault) -> str:
-    other = f"the {_noun(fault.other).partition(' ')[2]}{_line(fault.other)}"
-    started = _when(fault.other_trips, "begun")
+def _fault_text(fault: Fault) -> str:
+    other = f"the {_noun_of(fault.other).partition(' ')[2]}{_line_text(fault.other)}"
+    started = _trips_text(fault.other_trips, "begun")
     predicate = _PREDICATES[fault.kind].format(
-        view="" if fault.view is None else _buffer(fault.view),
-        when=_when(fault.trips),
+        view="" if fault.view is None else _view_text(fault.view),
+        when=_trips_text(fault.trips),
         other=f"{other},{started}," if started else other,
     )
-    return f"{_noun(fault.op)} ({fault.op.name}) {predicate}"
+    return f"{_noun_of(fault.op)} ({fault.op.name}) {predicate}"
 
 
-def _line(op: Op) -> str:
+def _line_text(op: Op) -> str:
     stack = source_stack(op)
     return f" at line {stack[0].line}" if stack else ""
 
 
-def _noun(op: Op) -> str:
+def _noun_of(op: Op) -> str:
     act = act_of(op)
     return "an op" if act is None else _NOUNS.get(act, "an op")
 
 
-def _when(trips: tuple[int, ...], verb: str = "") -> str:
+def _trips_text(trips: tuple[int, ...], verb: str = "") -> str:
     participle = f" {verb}" if verb else ""
     if not trips:
         return f"{participle} before the loop" if verb else ""
@@ -154,8 +156,8 @@ def _when(trips: tuple[int, ...], verb: str = "") -> str:
     return f"{participle} in iteration {trips[-1]} of iteration {', '.join(map(str, trips[:-1]))}"
 
 
-def _buffer(view: View) -> str:
-    """Return the name of a view: the shape of its buffer, and its part."""
+def _view_text(view: View) -> str:
+    """Return the name of a view: its buffer's shape and type, and its part."""
     type_ = view.buffer.results[0].type
     assert isinstance(type_, SharedType)
     text = f"the buffer of {'×'.join(map(str, type_.shape))} {type_.element}"

@@ -1,7 +1,7 @@
-"""States of a program's shared memory: operations in flight, and how ops change the state.
+"""States of a program's shared memory: operations in flight, and the effects of ops on them.
 
-A state ignores the contents of buffers. It has the copies, products and stores in flight, the order
-in which they were started, and the numbers that decide parts of buffers and phases.
+A state does not include the contents of buffers. It has the copies, products and stores in flight,
+the order in which they were started, and the numbers that select parts of buffers and phases.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kvtrace.verdicts.pipeline.views import View, size_bytes
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """The result of a product that may be incomplete, by the product's number."""
+    """The result of a product that may be incomplete; `number` identifies the product."""
 
     number: int
 
@@ -25,7 +25,7 @@ Known = int | View | Pending
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A view that an op reads or writes while the program continues.
+    """A view that an operation in flight reads or writes.
 
     `masked`: the op may be masked off in some programs and trips. `loop_ended`: a loop around the
     op has ended since, and its last trips may start nothing new. `trips` are those of the loops
@@ -40,13 +40,13 @@ class Use:
 
     @property
     def sure(self) -> bool:
-        """The operation was certainly started, and its view is known."""
+        """Whether the operation was surely started, on a known view."""
         return self.view.exact and not (self.masked and self.loop_ended)
 
 
 @dataclass(slots=True)
 class State:
-    """A point that a program may reach, as far as operations in flight depend on it.
+    """The operations in flight at a point of a program, and the integers that affect them.
 
     Attributes:
         values: known values, by their ids.
@@ -74,30 +74,36 @@ class State:
     doubt: str = ""
 
     def copy(self) -> State:
-        """Return an independent copy."""
+        """Return a copy with its own values and phases."""
         return replace(self, values=dict(self.values), phases=dict(self.phases))
 
     def key(self, live: frozenset[int]) -> object:
-        """Return a key that is equal for states that continue alike; dead values are dropped."""
-        self.forget(live)
+        """Return a key that is equal for states with equal futures, after dropping dead values."""
+        self.drop_dead_values(live)
         values = frozenset(
-            (slot, Pending(known.number - self.begun) if isinstance(known, Pending) else known)
-            for slot, known in self.values.items()
+            (
+                value_id,
+                Pending(known_value.number - self.begun)
+                if isinstance(known_value, Pending)
+                else known_value,
+            )
+            for value_id, known_value in self.values.items()
         )
         products = tuple((number - self.begun, uses) for number, uses in self.products)
         phases = frozenset(self.phases.items())
         return values, self.open, self.groups, self.arriving, phases, products, self.stores
 
-    def forget(self, live: frozenset[int]) -> None:
+    def drop_dead_values(self, live: frozenset[int]) -> None:
         """Drop values that are no longer used, and results of products that have ended."""
-        under_way = {number for number, _ in self.products}
+        running = {number for number, _ in self.products}
         self.values = {
-            slot: known
-            for slot, known in self.values.items()
-            if slot in live and not (isinstance(known, Pending) and known.number not in under_way)
+            value_id: known_value
+            for value_id, known_value in self.values.items()
+            if value_id in live
+            and not (isinstance(known_value, Pending) and known_value.number not in running)
         }
 
-    # -- what is in flight -----------------------------------------------------------------------
+    # -- operations in flight --------------------------------------------------------------------
 
     @property
     def size(self) -> int:
@@ -116,15 +122,15 @@ class State:
             yield use
 
     def read(self) -> Iterator[Use]:
-        """Yield the views that products may still read."""
+        """Yield the views that products in flight may still read."""
         for _, uses in self.products:
             yield from uses
 
     def is_pending(self, value: Known | None) -> bool:
-        """Return whether the product that a value comes from may not have ended."""
+        """Return whether a value is the result of a product that is in flight."""
         return isinstance(value, Pending) and any(value.number == n for n, _ in self.products)
 
-    # -- what ops do -----------------------------------------------------------------------------
+    # -- effects of ops --------------------------------------------------------------------------
 
     def close(self) -> None:
         """Close the open group of copies."""
@@ -132,26 +138,26 @@ class State:
         self.open = ()
 
     def wait_for_copies(self, remaining: int) -> None:
-        """End all closed groups of copies but the last `remaining` ones."""
+        """Remove all closed groups of copies except for the last `remaining` ones."""
         self.groups = self.groups[-remaining:] if remaining else ()
 
     def begin_product(self, uses: Iterable[Use]) -> Pending:
-        """Begin a product that reads views until a wait ends it."""
+        """Add a product that reads views; return its pending result."""
         self.begun += 1
         self.products = (*self.products, (self.begun, tuple(uses)))
         return Pending(self.begun)
 
     def wait_for_products(self, remaining: int) -> None:
-        """End all products but the last `remaining` ones."""
+        """Remove all products except for the last `remaining` ones."""
         ended = self.begun - remaining
         self.products = tuple(product for product in self.products if product[0] > ended)
 
     def wait_for_stores(self, remaining: int) -> None:
-        """End all stores but the last `remaining` ones."""
+        """Remove all stores except for the last `remaining` ones."""
         self.stores = self.stores[-remaining:] if remaining else ()
 
     def begin_phases(self, barrier: View) -> None:
-        """Initialize a barrier; masked copies of an earlier barrier there do not belong to it."""
+        """Initialize a barrier, without masked copies of an earlier barrier in its place."""
         self.end_phases(barrier)
         self.phases[barrier] = (0, None)
 
@@ -159,7 +165,9 @@ class State:
         """Remove a barrier and its masked copies."""
         self.phases.pop(barrier, None)
         self.arriving = tuple(
-            (about, use) for about, use in self.arriving if about != barrier or not use.masked
+            (copy_barrier, use)
+            for copy_barrier, use in self.arriving
+            if copy_barrier != barrier or not use.masked
         )
 
     def expect(self, barrier: View, size: int) -> None:
@@ -167,8 +175,10 @@ class State:
         self.phases[barrier] = (self.phases[barrier][0], size)
 
     def arriving_bytes(self, barrier: View) -> int:
-        """Return the bytes of all copies that belong to a barrier's phase."""
-        return sum(size_bytes(use.op) for about, use in self.arriving if about == barrier)
+        """Return the total bytes of copies that belong to a barrier's phase."""
+        return sum(
+            size_bytes(use.op) for copy_barrier, use in self.arriving if copy_barrier == barrier
+        )
 
     def wait_for_phase(self, barrier: View, parity: int) -> bool:
         """End a barrier's phase of this parity; return False if the phase never ends."""

@@ -1,4 +1,4 @@
-"""Views of buffers in shared memory, and the elements that two views have in common."""
+"""Views of buffers in shared memory, and whether two views overlap."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class View:
     """A block of a buffer, which is identified by the op that allocates it.
 
     `box` has the first element and one past the last along each axis of the buffer; `axes` the
-    buffer's axis of each axis of the view (None: the view was reshaped). If not `exact`, the view
+    buffer's axis for each axis of the view (None: the view was reshaped). If not `exact`, the view
     is somewhere in the box.
     """
 
@@ -31,12 +31,14 @@ class View:
     def meets(self, other: View) -> bool:
         """Return whether two views may have an element in common."""
         return self.buffer is other.buffer and all(
-            first < end and start < last
-            for (first, last), (start, end) in zip(self.box, other.box, strict=True)
+            left_start < right_end and right_start < left_end
+            for (left_start, left_end), (right_start, right_end) in zip(
+                self.box, other.box, strict=True
+            )
         )
 
     def within(self, axis: int, first: int, last: int) -> View:
-        """Return the block from `first` up to `last` along an axis of the view."""
+        """Return the block from index `first` up to `last` along an axis of the view."""
         if self.axes is None:
             return replace(self, exact=False)
         buffer_axis = self.axes[axis]
@@ -45,25 +47,25 @@ class View:
         return replace(self, box=(*self.box[:buffer_axis], block, *self.box[buffer_axis + 1 :]))
 
     def part(self, index: int | None) -> View:
-        """Return the part at an index along the first axis; None: any part."""
+        """Return the part at an index along the first axis, or any part if it is None."""
         if self.axes is None:
             return replace(self, exact=False)
-        chosen = replace(self, exact=False) if index is None else self.within(0, index, index + 1)
-        return replace(chosen, axes=self.axes[1:])
+        selected = replace(self, exact=False) if index is None else self.within(0, index, index + 1)
+        return replace(selected, axes=self.axes[1:])
 
-    def turned(self, order: Iterable[int]) -> View:
-        """Return the same elements with permuted axes."""
+    def permuted(self, order: Iterable[int]) -> View:
+        """Return the view with its axes permuted."""
         return self if self.axes is None else replace(self, axes=tuple(self.axes[i] for i in order))
 
 
-def whole(op: Op) -> View:
-    """Return the view of all of the buffer that an op allocates."""
+def whole_buffer(op: Op) -> View:
+    """Return the view of the whole buffer that an op allocates."""
     box = tuple((0, extent) for extent in _shape(op.results[0].type))
     return View(op, box, tuple(range(len(box))))
 
 
 def viewed(op: Op, view: View, index: int | None) -> View:
-    """Return the view that an op makes of a view; `index` is that of a part, None if not known.
+    """Return the view that an op makes of a view; `index` selects a part (None: unknown).
 
     Raises:
         Unexplored: the buffer has no such part.
@@ -76,7 +78,7 @@ def viewed(op: Op, view: View, index: int | None) -> View:
             raise Unexplored(f"{op.name} may use part {index} of {parts}")
         return view.part(index)
     if act is Act.TURN:
-        return view.turned(attribute(op, "order"))
+        return view.permuted(attribute(op, "order"))
     if act is Act.RESHAPE:
         return replace(view, axes=None)
     extents = _shape(op.results[0].type)

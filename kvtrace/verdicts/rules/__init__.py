@@ -1,5 +1,5 @@
-"""The rules, a file each, and `table.py`, which lists them: id, severity, function that judges.
+"""The rules, one per file, and their table (`table.py`): id, severity, judging function.
 
-`choice.py` reads which of them a user asks for; `added.py` has those of add-ons. A new rule is its
-file and its row in the table.
+`choice.py` selects rules by the names that users pass; `added.py` has the rules of add-ons. A new
+rule needs a file and a row in the table.
 """

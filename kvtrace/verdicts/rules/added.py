@@ -1,4 +1,4 @@
-"""Rules of add-ons and other packages: the group `kvtrace.rules`."""
+"""Rules that add-ons and other packages register: the entry point group `kvtrace.rules`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AddedRules:
-    """Rules of one add-on, and the function that judges by them.
+    """The rules of one add-on, and the function that judges by them.
 
     The module that defines an `AddedRules` is imported by every command, so it imports little.
 
@@ -24,8 +24,8 @@ class AddedRules:
         rules: Texts of each rule (severity, summary, hint) by the rule's id, as passes write them.
         findings: Judges all calls of a run together: returns the run's tables `findings` and
             `stacks`, or None if nothing was judged. The third argument is true if the user named a
-            rule; else `findings` judges what comments in the kernels' source ask for. Rows of a
-            table `artifacts`, one of a kind, are what a view shows: the pass's setting `artifacts`
+            rule; else `findings` judges only what comments in the kernels' source name. Rows of a
+            table `artifacts`, one per kind, are shown in a view: the pass's setting `artifacts`
             has their hashes. None: calls are judged while they run.
         chosen: Whether users choose among these rules, which are all default rules. Otherwise a
             pass of the add-on judges by them and evaluates no calls.
@@ -43,21 +43,23 @@ def added_rules() -> Iterator[tuple[str, AddedRules]]:
 
 
 def watched_rules() -> tuple[str, ...]:
-    """Return the ids of rules that calls are judged by while they run."""
+    """Return the ids of rules by which calls are judged while they run."""
     return _ids(lambda added: added.chosen and added.findings is None)
 
 
 def run_rules() -> tuple[str, ...]:
-    """Return the ids of rules about whole runs."""
+    """Return the ids of rules by which a whole run is judged."""
     return _ids(lambda added: added.chosen and added.findings is not None)
 
 
 def pass_rules() -> tuple[str, ...]:
-    """Return the ids of rules of passes that evaluate no calls."""
+    """Return the ids of rules by which passes judge without evaluating calls."""
     return _ids(lambda added: not added.chosen)
 
 
-def _ids(matches: Callable[[AddedRules], bool]) -> tuple[str, ...]:
+def _ids(is_selected: Callable[[AddedRules], bool]) -> tuple[str, ...]:
     return tuple(
-        dict.fromkeys(rule for _, added in added_rules() if matches(added) for rule in added.rules)
+        dict.fromkeys(
+            rule for _, added in added_rules() if is_selected(added) for rule in added.rules
+        )
     )

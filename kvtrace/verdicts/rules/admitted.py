@@ -1,4 +1,4 @@
-"""Values that a mask compares in the lane of a witness, in the kernel's own names.
+"""Values that a mask compares in the lane of a witness, with their names in the kernel.
 
 For `mask=index < n`, n = 1,001 and a tensor of 1,000 elements: "the mask admits index = 1,000; x
 has 1000 elements".
@@ -29,24 +29,28 @@ if TYPE_CHECKING:
 #: Start of the reason of a violation by an access with a mask.
 MASK_ADMITS: Final = "the mask admits"
 
-_LONGEST: Final = 60
+_MAX_CHARACTERS: Final = 60
 """Expressions of more characters are not shown."""
 
 
 def admitted(bound: BoundCall, access: Access, defect: OutOfBounds) -> str | None:
-    """Return text on what a mask admits in a lane outside its tensor, and on the tensor's extent.
+    """Return a phrase with the compared values in an outside lane and the tensor's extent.
 
-    None: the access has no mask, or its mask is a constant.
+    Returns None if the access has no mask, or a constant one.
     """
     mask = mask_of(access.op)
     if mask is None or constant_of(value_before(mask, SPREADING)) is not None:
         return None
     lanes = tuple(as_term(number) for number in defect.lane)
-    numbers = {} if access.calls else dict(_compared(bound, access, defect, mask, lanes))
-    what = ", ".join(f"{name} = {number:,}" for name, number in numbers.items()) or "this lane"
+    values_by_name = (
+        {} if access.calls else dict(_compared_values(bound, access, defect, mask, lanes))
+    )
+    values_text = (
+        ", ".join(f"{name} = {number:,}" for name, number in values_by_name.items()) or "this lane"
+    )
     tensor = bound.call.arguments[defect.argument]
     assert isinstance(tensor, TensorArgument)
-    return f"{MASK_ADMITS} {what}; {tensor.name} has {_extent(tensor)}"
+    return f"{MASK_ADMITS} {values_text}; {tensor.name} has {_extent(tensor)}"
 
 
 def _extent(tensor: TensorArgument) -> str:
@@ -55,52 +59,55 @@ def _extent(tensor: TensorArgument) -> str:
     return plural(tensor.shape[0] if tensor.shape else 1, "element")
 
 
-def _compared(
+def _compared_values(
     bound: BoundCall, access: Access, defect: OutOfBounds, value: Value, lanes: Lanes
 ) -> Iterator[tuple[str, int]]:
-    """Yield the expressions of the integers that a mask compares, with their numbers in a lane."""
+    """Yield each integer expression that a mask compares, with its value in a lane."""
     op = value.owner
     if not isinstance(op, Op) or lanes is None:
         return
     operator = operator_of(op)
     if op.name in SPREADING:
         source = op.operand("source")
-        inner = lanes if shape_of(source.type) else ()
-        yield from _compared(bound, access, defect, source, inner)
+        source_lanes = lanes if shape_of(source.type) else ()
+        yield from _compared_values(bound, access, defect, source, source_lanes)
     elif operator in ("expand_dims", "trans", "reshape"):
         source = op.operand("source")
-        yield from _compared(bound, access, defect, source, lanes_before(op, lanes))
+        yield from _compared_values(bound, access, defect, source, lanes_before(op, lanes))
     elif operator == "&":
         for name in ("left", "right"):
-            yield from _compared(bound, access, defect, op.operand(name), lanes)
+            yield from _compared_values(bound, access, defect, op.operand(name), lanes)
     elif operator == "compare":
         for name in ("left", "right"):
-            side = op.operand(name)
-            term = bound.summary.values.get(side.id)
+            operand = op.operand(name)
+            term = bound.summary.values.get(operand.id)
             if isinstance(term, Term) and _varies(term):
-                number = _number(bound, access, defect, term, lanes)
-                text = value_expression(side, bound.summary)
-                if number is not None and len(text) <= _LONGEST:
+                number = _value_in_lane(bound, access, defect, term, lanes)
+                text = value_expression(operand, bound.summary)
+                if number is not None and len(text) <= _MAX_CHARACTERS:
                     yield text, number
 
 
 def _varies(term: Term) -> bool:
-    return any(isinstance(a, Symbol) and a.kind in ("program", "lane", "trip") for a in _all(term))
+    return any(
+        isinstance(a, Symbol) and a.kind in ("program", "lane", "trip") for a in _all_atoms(term)
+    )
 
 
-def _all(term: Term) -> Iterator[object]:
+def _all_atoms(term: Term) -> Iterator[object]:
+    """Yield the atoms of a term and the atoms inside of these."""
     for atom in term.atoms():
         yield atom
         yield from atom.within()
 
 
-def _number(
+def _value_in_lane(
     bound: BoundCall, access: Access, defect: OutOfBounds, term: Term, lanes: tuple[Term, ...]
 ) -> int | None:
-    """Return a term's number in the witness's lane, or None if it depends on unknown values."""
+    """Return a term's value in the witness's lane, None if it depends on unknown values."""
     trips = {access.loops[-1].trip: defect.iteration} if access.loops else {}
     point: dict[Symbol, int] = {}
-    for atom in _all(term):
+    for atom in _all_atoms(term):
         if not isinstance(atom, Symbol):
             continue
         low, high = bound.ranges.of(atom)

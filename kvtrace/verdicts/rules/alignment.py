@@ -1,4 +1,4 @@
-"""The rules misaligned and null-pointer: addresses that the hardware refuses.
+"""The rules misaligned and null-pointer: addresses that the hardware rejects.
 
 An access of elements of n bytes needs an address that is a multiple of n. Storages are assumed to
 start at multiples of 256 bytes, as those of PyTorch's allocators do; the offset of a tensor's data
@@ -35,14 +35,18 @@ _NULL_PAGE: Final = 4096
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return the worst verdict by rule and op; none for accesses that are aligned in any call."""
+    """Return the worst verdict by rule and op; none for accesses that are aligned in every call."""
     worst: dict[tuple[str, int], Verdict] = {}
     for access in bound.summary.accesses:
-        verdict = _null(bound, access) if _is_number(bound, access) else _aligned(bound, access)
+        verdict = (
+            _judge_null(bound, access)
+            if _is_integer_pointer(bound, access)
+            else _judge_alignment(bound, access)
+        )
         if verdict is None:
             continue
-        before = worst.get((verdict.rule, verdict.op.index))
-        if before is None or _RANK.index(verdict.verdict) > _RANK.index(before.verdict):
+        previous = worst.get((verdict.rule, verdict.op.index))
+        if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous.verdict):
             worst[verdict.rule, verdict.op.index] = verdict
     return worst.values()
 
@@ -50,7 +54,8 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 # -- alignment ----------------------------------------------------------------------------------
 
 
-def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
+def _judge_alignment(bound: BoundCall, access: Access) -> Verdict | None:
+    """Return the verdict misaligned on an access, None if it is aligned in every call."""
     size = access.element_bytes
     if access.argument is None or size == 1:
         return None
@@ -59,29 +64,29 @@ def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
         return None
     address = access.offset + tensor.offset_bytes
     if _is_multiple(address, size):
-        return None  # as nearly all accesses are
+        return None  # true of nearly all accesses
     given = bound.active(access)
     if bound.is_unreached(access, given):
         return None
     decision = bound.prove(equal(remainder(address, size, floor=True)), given)
     if isinstance(decision, Proven) and bound.may_wrap(access) is not None:
-        reason = "the arithmetic of its address may overflow"
-        return _open(access, reason, tensor.name, decision.solver_ns)
+        reason = "the arithmetic of the address may overflow"
+        return _unknown(access, reason, tensor.name, decision.solver_ns)
     if isinstance(decision, Proven):
         return _proven(access, tensor.name, decision.method, decision.solver_ns)
     if not isinstance(decision, Refuted) or bound.doubts(decision.model):
-        return _unknown(bound, access, decision, tensor.name)
+        return _undecided(bound, access, decision, tensor.name)
     offset = access.offset.value(completed(bound, decision.model, access.offset))
     program = bound.program_of(decision.model)
-    watch = _Offsets(access.op)
-    failure = run(bound.call, (watch,), (program,), lanes=bound.budget.replay_lanes)
-    if offset not in watch.offsets:
+    observer = _Offsets(access.op)
+    failure = run(bound.call, (observer,), (program,), lanes=bound.budget.replay_lanes)
+    if offset not in observer.offsets:
         reason = f"{NOT_REPRODUCED} ({failure or 'not seen'})"
-        return _open(access, reason, tensor.name, decision.solver_ns)
-    where = (offset + tensor.offset_bytes) % size
+        return _unknown(access, reason, tensor.name, decision.solver_ns)
+    bytes_past = (offset + tensor.offset_bytes) % size
     message = (
-        f"{access.kind} of {size} bytes at byte {offset} of {tensor.name}, which is {where} past a "
-        f"multiple of {size}"
+        f"{access.kind} of {size} bytes at byte {offset} of {tensor.name}, {bytes_past} bytes past "
+        f"a multiple of {size}"
     )
     return _violation(
         MISALIGNED, bound, access, message, decision.model, tensor.name, offset, decision
@@ -89,7 +94,7 @@ def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
 
 
 def _is_multiple(term: Term, number: int) -> bool:
-    """Return whether each summand is a multiple; wraps keep this, as offsets count elements."""
+    """Return whether each summand is a multiple of a number, which wrap-around preserves."""
     return all(coefficient % number == 0 for coefficient in term.coefficients.values())
 
 
@@ -101,14 +106,14 @@ def _proven(access: Access, name: str, method: str, solver_ns: int = 0) -> Verdi
     )  # fmt: skip
 
 
-def _unknown(bound: BoundCall, access: Access, decision: Decision, name: str) -> Verdict | None:
+def _undecided(bound: BoundCall, access: Access, decision: Decision, name: str) -> Verdict | None:
     if not isinstance(decision, Refuted):
         reason = "" if isinstance(decision, Proven) else decision.reason
-        return _open(access, reason, name, decision.solver_ns)
-    return _open(access, bound.doubts(decision.model).reason, name, decision.solver_ns)
+        return _unknown(access, reason, name, decision.solver_ns)
+    return _unknown(access, bound.doubts(decision.model).reason, name, decision.solver_ns)
 
 
-def _open(access: Access, reason: str, name: str, solver_ns: int) -> Verdict:
+def _unknown(access: Access, reason: str, name: str, solver_ns: int) -> Verdict:
     message = f"whether {access.kind} of {name} is aligned could not be decided: {reason}"
     return Verdict(
         MISALIGNED, "unknown", access.op, message, reason=reason, access=access.kind, arg=name,
@@ -117,7 +122,7 @@ def _open(access: Access, reason: str, name: str, solver_ns: int) -> Verdict:
 
 
 class _Offsets(Observer):
-    """Records the byte offsets of an op's active lanes."""
+    """An observer that records the byte offsets of an op's active lanes."""
 
     def __init__(self, op: Op) -> None:
         self._op = op
@@ -125,7 +130,7 @@ class _Offsets(Observer):
         self.active = False
 
     def access(self, access: Touched) -> None:
-        """Record a batch of accesses."""
+        """Record the offsets of a batch of accesses of the op."""
         if access.op is not self._op:
             return
         certain = access.certain or access.argument is None
@@ -138,36 +143,37 @@ class _Offsets(Observer):
 # -- null pointers ------------------------------------------------------------------------------
 
 
-def _is_number(bound: BoundCall, access: Access) -> bool:
-    """Return whether a pointer is an integer, is cast from one, or has an empty storage."""
+def _is_integer_pointer(bound: BoundCall, access: Access) -> bool:
+    """Return whether a pointer is an integer or cast from one, or its storage is empty."""
     if access.argument is None:
         return access.unknown in (FROM_INTEGER, FROM_MEMORY)
     argument = bound.call.arguments[access.argument]
     return isinstance(argument, ScalarArgument) or argument.storage.nbytes == 0
 
 
-def _null(bound: BoundCall, access: Access) -> Verdict | None:
+def _judge_null(bound: BoundCall, access: Access) -> Verdict | None:
+    """Return the violation null-pointer if a run shows it, else None."""
     given = bound.active(access)
     if bound.is_unreached(access, given):
         return None
-    claim, address = _is_beyond_null(bound, access)
+    claim, address = _address_beyond_null(bound, access)
     if claim is None:
         return None
     decision = bound.prove(claim, given)
     if not isinstance(decision, Refuted) or bound.doubts(decision.model):
         return None  # the rule out-of-bounds reports an unknown pointer
-    watch = _Offsets(access.op)
-    run(bound.call, (watch,), (bound.program_of(decision.model),))
-    if not watch.active:
+    observer = _Offsets(access.op)
+    run(bound.call, (observer,), (bound.program_of(decision.model),))
+    if not observer.active:
         return None
-    number = address.value(completed(bound, decision.model, address))
-    message = f"{access.kind} through a null pointer" + (f", {number} bytes on" if number else "")
+    offset = address.value(completed(bound, decision.model, address))
+    message = f"{access.kind} through a null pointer" + (f" plus {offset} bytes" if offset else "")
     name = None if access.argument is None else bound.call.arguments[access.argument].name
-    return _violation(NULL, bound, access, message, decision.model, name, number, decision)
+    return _violation(NULL, bound, access, message, decision.model, name, offset, decision)
 
 
-def _is_beyond_null(bound: BoundCall, access: Access) -> tuple[Condition | None, Term]:
-    """Return an address, after the condition (None: unknown) that it is beyond the null page."""
+def _address_beyond_null(bound: BoundCall, access: Access) -> tuple[Condition | None, Term]:
+    """Return the condition (None: unknown) that an address is no null pointer; the address."""
     if access.argument is None:
         symbols = [a for a in access.offset.atoms() if isinstance(a, Symbol)]
         if bound.unrecorded(symbols):
@@ -188,7 +194,11 @@ def _violation(
     offset: int,
     decision: Refuted,
 ) -> Verdict:
-    axes = {k.key: n for k, n in model.items() if isinstance(k, Symbol) and k.kind == "program"}
+    program_ids = {
+        symbol.key: value
+        for symbol, value in model.items()
+        if isinstance(symbol, Symbol) and symbol.kind == "program"
+    }
     lane = tuple(
         model.get(Symbol("lane", axis, 0, extent - 1), 0) if extent > 1 else 0
         for axis, extent in enumerate(access.shape)
@@ -201,7 +211,7 @@ def _violation(
         decision.method,
         access=access.kind,
         arg=name,
-        program=(axes.get(0, 0), axes.get(1, 0), axes.get(2, 0)),
+        program=(program_ids.get(0, 0), program_ids.get(1, 0), program_ids.get(2, 0)),
         iteration=model.get(access.loops[-1].trip, 0) if access.loops else 0,
         lane=lane,
         address_offset=offset,

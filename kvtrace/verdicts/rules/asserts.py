@@ -1,4 +1,4 @@
-"""The rule device-assert: the kernel's own assertions hold in every program and lane."""
+"""The rule device-assert: a kernel's assertion fails in some program and lane."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall, Doubts
 
 
-#: An evaluation of one program, which shows a witness, ends after so many lanes.
-_MOST_LANES: Final = 1 << 25
+#: Limit of lanes of an evaluation of one program that shows a witness.
+_MAX_LANES: Final = 1 << 25
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return a verdict for each assertion, the worst of those that several function calls reach."""
+    """Return the worst verdict for each assertion over all function calls that contain it."""
     worst: dict[int, Verdict] = {}
     rank = ("proven", "unknown", "violation")
     for assertion in bound.summary.assertions:
-        verdict = _judged(bound, assertion)
-        before = worst.get(assertion.op.index)
-        if before is None or rank.index(verdict.verdict) > rank.index(before.verdict):
+        verdict = _judge_assertion(bound, assertion)
+        previous = worst.get(assertion.op.index)
+        if previous is None or rank.index(verdict.verdict) > rank.index(previous.verdict):
             worst[assertion.op.index] = verdict
     return worst.values()
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-    """Return an observer of failing assertions, or None if all assertions are decided."""
+    """Return an observer of failing assertions, or None if no assertion is undecided."""
     undecided = [v for v in undecided if v.rule == "device-assert"]
     return EvaluatedAsserts(bound.call, undecided) if undecided else None
 
 
-def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
+def _judge_assertion(bound: BoundCall, assertion: Assertion) -> Verdict:
     given = bound.given(assertion)
     op = assertion.op
     if bound.is_unreached(assertion, given):
@@ -57,17 +57,17 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
         return _unknown(assertion, decision.reason, decision.solver_ns)
     doubts = bound.doubts(decision.model)
     if doubts:
-        return _unknown(assertion, _doubted(bound, op, doubts), decision.solver_ns)
+        return _unknown(assertion, _doubts_text(bound, op, doubts), decision.solver_ns)
     program = bound.program_of(decision.model)
     observer = EvaluatedAsserts(bound.call, ())
-    run(bound.call, (observer,), (program,), lanes=_MOST_LANES)
+    run(bound.call, (observer,), (program,), lanes=_MAX_LANES)
     if observer.failure is None or observer.failure.op is not op:
         return _unknown(assertion, NOT_REPRODUCED)
-    return asserted(observer.failure, decision.method)
+    return assertion_violation(observer.failure, decision.method)
 
 
-def _doubted(bound: BoundCall, op: Op, doubts: Doubts) -> str:
-    """Return text on what a counterexample assumes, and on the setting that records contents."""
+def _doubts_text(bound: BoundCall, op: Op, doubts: Doubts) -> str:
+    """Return a phrase for the unknowns that a counterexample assumes, and how to record them."""
     if doubts.unrecorded:
         return depends_on(doubts.unrecorded)
     missing = bound.contents.read_by(feeding(op, bound.call.module))
@@ -97,8 +97,8 @@ def _unknown(assertion: Assertion, reason: str, solver_ns: int = 0) -> Verdict:
     )
 
 
-def asserted(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
-    """Return the violation of an assertion that failed in an evaluation."""
+def assertion_violation(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
+    """Return the violation for an assertion that failed in an evaluation."""
     others = f" in {failure.lanes:,} lanes" if failure.lanes > 1 else ""
     return Verdict(
         "device-assert",
@@ -114,14 +114,14 @@ def asserted(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
 
 
 class EvaluatedAsserts(Concrete):
-    """Observer of the assertion at which a launch ends; `undecided` are unknown verdicts."""
+    """An observer of the failing assertion that ends a launch; decides the `undecided` verdicts."""
 
     rules = frozenset({"device-assert"})
 
     def __init__(self, call: Call, undecided: Sequence[Verdict]) -> None:
         self._undecided = undecided
         tensors = [a for a in call.arguments if isinstance(a, TensorArgument)]
-        self._all_known = all(tensor.storage.data is not None for tensor in tensors)
+        self._all_recorded = all(tensor.storage.data is not None for tensor in tensors)
         self.failure: FailedAssertion | None = None
 
     def device_assert(self, failure: FailedAssertion) -> None:
@@ -129,10 +129,10 @@ class EvaluatedAsserts(Concrete):
         self.failure = failure
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Return the failed assertion, or else proofs of all, if all contents were recorded."""
+        """Return the violation, or proofs of all assertions if all contents were recorded."""
         if self.failure is not None:
-            return [asserted(self.failure)]
-        if failure is not None or not self._all_known:
+            return [assertion_violation(self.failure)]
+        if failure is not None or not self._all_recorded:
             return []
         return [
             Verdict(

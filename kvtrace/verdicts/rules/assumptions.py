@@ -1,4 +1,4 @@
-"""Certified conditions on loaded integers under which an access is safe: `0 <= index < 1000`."""
+"""Conditions on loaded integers that are proven to make an access safe, as `0 <= index < 1000`."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 def assumption_of(
     bound: BoundCall, access: Access, limits: Interval, symbols: Iterable[Symbol]
 ) -> str | None:
-    """Return a condition on loaded integers under which an access lies within byte limits.
+    """Return a condition on loaded integers that keeps an access within byte limits, else None.
 
-    The condition is proven to suffice, also for the address not to overflow. None if there is no
+    The condition is proven to suffice, and to exclude overflow of the address. None if there is no
     such proof, or if the address is not affine in exactly one loaded value.
     """
     form = bound.ranges.form(access.offset)
@@ -29,32 +29,32 @@ def assumption_of(
     if len(loaded) != 1 or len(names) != 1:
         return None
     symbol = loaded[0]
-    span = _span(bound, access, limits, symbol, form.coefficients[symbol])
-    if span is None or not _suffices(bound, access, limits, symbol, span):
+    index_range = _safe_range(bound, access, limits, symbol, form.coefficients[symbol])
+    if index_range is None or not _is_sufficient(bound, access, limits, symbol, index_range):
         return None
-    return f"{span[0]} <= {names.pop()} < {span[1] + 1}"
+    return f"{index_range[0]} <= {names.pop()} < {index_range[1] + 1}"
 
 
-def _suffices(
-    bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, span: Interval
+def _is_sufficient(
+    bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, index_range: Interval
 ) -> bool:
     """Return whether an access is proven safe if every loaded value lies in a range."""
-    ranges = bound.supposing({(symbol.kind, symbol.key): span})
+    ranges = bound.supposing({(symbol.kind, symbol.key): index_range})
     claims = [(access.lies_within(*limits), bound.active(access))]
     claims += [(op.stays_in_width, bound.given(op)) for op in bound.arithmetic_of(access)]
     return all(follows(claim, Given(given.exact, ranges)) for claim, given in claims)
 
 
-def _span(
+def _safe_range(
     bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, factor: int
 ) -> Interval | None:
-    """Return the range of a symbol in which an access is inside for all other symbols."""
-    rest = bound.active(access).bounds(access.offset - symbol.term * factor)
-    if rest is None:
+    """Return the range of a symbol for which an access is inside for all others, else None."""
+    other_bytes = bound.active(access).bounds(access.offset - symbol.term * factor)
+    if other_bytes is None:
         return None
-    room = limits[0] - rest[0], limits[1] - access.element_bytes - rest[1]
+    limits_of_factor = limits[0] - other_bytes[0], limits[1] - access.element_bytes - other_bytes[1]
     if factor < 0:
-        room = -room[1], -room[0]
+        limits_of_factor = -limits_of_factor[1], -limits_of_factor[0]
     factor = abs(factor)
-    first, last = -(-room[0] // factor), room[1] // factor
-    return (first, last) if first <= last else None
+    low, high = -(-limits_of_factor[0] // factor), limits_of_factor[1] // factor
+    return (low, high) if low <= high else None

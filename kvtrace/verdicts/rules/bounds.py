@@ -1,9 +1,9 @@
-"""The rules out-of-bounds and out-of-view: each access stays inside its tensor.
+"""The rules out-of-bounds and out-of-view: an access leaves its tensor's storage or view.
 
-The claim, for all programs, active lanes and trips at once: the access's first byte is not before
-the start of the tensor's view, and its last byte is not past the view's end. A weaker claim is the
-same of the storage. The view is the span of the tensor's shape and strides, holes included, cut to
-the storage, as in evaluation (`TensorArgument.view_bytes`).
+The claim for all programs, active lanes and trips at once: the access's first byte is not before
+the start of the tensor's view, and its last byte is not past the view's end. The weaker claim is
+the same for the storage. The view is the span of the tensor's shape and strides, holes included,
+cut to the storage, as in evaluation (`TensorArgument.view_bytes`).
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall, Doubts
     from kvtrace.verdicts.concrete import Concrete
 
-_NONE: Final = (
-    "the kernel as compiled touches no memory; the compiler deletes a load whose value nobody uses"
+_NO_ACCESS: Final = (
+    "the kernel as compiled touches no memory; the compiler deletes loads whose values are not used"
 )
 
 
 @dataclass(frozen=True, slots=True)
-class _Inside:
-    """An access stays inside its tensor; `reached`: a program may reach the access."""
+class _InsideTensor:
+    """An access that stays inside its tensor; `reached`: a program may reach it."""
 
     method: Method
     reached: bool = True
@@ -54,7 +54,7 @@ class _Inside:
 
 
 @dataclass(frozen=True, slots=True)
-class _Open:
+class _UndecidedAccess:
     """An access that formulas do not decide; `evaluating`: an evaluation may decide it."""
 
     reason: str
@@ -64,44 +64,49 @@ class _Open:
     names_tensors: bool = False
 
 
-_Finding = _Inside | Outside | _Open
+_Finding = _InsideTensor | Outside | _UndecidedAccess
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return one or more verdicts for each op that accesses memory."""
+    """Return the verdicts on each memory op, or a single unknown one if there is no memory op."""
     by_op: dict[int, list[Access]] = {}
     for access in bound.summary.accesses:
         by_op.setdefault(access.op.index, []).append(access)
     witnesses = Witnesses(bound)
     for accesses in by_op.values():
-        yield from _verdicts(bound, accesses, witnesses)
+        yield from _verdicts_on_op(bound, accesses, witnesses)
     if not any(effect_of(op) is not None for op in bound.call.module.ops):
-        message = "no access is left to judge: as compiled for this call, it touches no memory"
-        yield Verdict("out-of-bounds", "unknown", bound.call.module.main.op, message, reason=_NONE)
+        message = "nothing to judge: the kernel as compiled for this call accesses no memory"
+        yield Verdict(
+            "out-of-bounds", "unknown", bound.call.module.main.op, message, reason=_NO_ACCESS
+        )
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-    """Return an observer that decides ops by what an evaluation of the grid touches."""
+    """Return an observer that decides ops by evaluating the grid, None if none is undecided."""
     ops = {verdict.op.index for verdict in undecided if verdict.rule == "out-of-bounds"}
     return EvaluatedBounds(bound.call, ops) if ops else None
 
 
-def _verdicts(
+def _verdicts_on_op(
     bound: BoundCall, accesses: Sequence[Access], witnesses: Witnesses
 ) -> Iterator[Verdict]:
-    """Judge all accesses of one op, whose pointer may point into several arguments."""
-    findings = [_judged(bound, access) for access in accesses]
-    op, kind, arg = accesses[0].op, accesses[0].kind, _names(bound, accesses)
+    """Yield the verdicts on an op from all its accesses, one per argument it may point into."""
+    findings = [_judge_access(bound, access) for access in accesses]
+    op, kind, arg = accesses[0].op, accesses[0].kind, _tensor_names(bound, accesses)
     outside = [finding for finding in findings if isinstance(finding, Outside)]
     if outside:
         yield from witnesses.verdicts(op, outside, arg, kind)
         return
-    solver_ns = sum(f.solver_ns for f in findings if not isinstance(f, Outside)) or None
-    undecided = [finding for finding in findings if isinstance(finding, _Open)]
+    solver_ns = (
+        sum(finding_.solver_ns for finding_ in findings if not isinstance(finding_, Outside))
+        or None
+    )
+    undecided = [finding for finding in findings if isinstance(finding, _UndecidedAccess)]
     if undecided:
         reason = undecided[0].reason
-        evaluable = _is_evaluable(bound, op)
-        if not evaluable and not any(finding.names_tensors for finding in undecided):
+        is_evaluable = _is_evaluable(bound, op)
+        if not is_evaluable and not any(finding.names_tensors for finding in undecided):
             reason += f"; {bound.missing_contents(op)}"
         yield Verdict(
             "out-of-bounds",
@@ -112,11 +117,13 @@ def _verdicts(
             access=kind,
             arg=arg,
             solver_ns=solver_ns,
-            assumption=next((f.assumption for f in undecided if f.assumption), None),
-            evaluating=evaluable and all(finding.evaluating for finding in undecided),
+            assumption=next(
+                (finding_.assumption for finding_ in undecided if finding_.assumption), None
+            ),
+            evaluating=is_evaluable and all(finding.evaluating for finding in undecided),
         )
         return
-    inside = [finding for finding in findings if isinstance(finding, _Inside)]
+    inside = [finding for finding in findings if isinstance(finding, _InsideTensor)]
     method = strongest([finding.method for finding in inside])
     is_reached = any(finding.reached for finding in inside)
     scope = "in every program" if is_reached else "no program reaches it"
@@ -135,33 +142,35 @@ def _verdicts(
 
 
 def _is_evaluable(bound: BoundCall, op: Op) -> bool:
-    """Return whether an op's address depends on no contents, or contents were recorded."""
+    """Return whether an op's address depends on no contents, or any contents were recorded."""
     return bool(bound.call.recorded) or op.index not in depending_on_data(bound.call.module)
 
 
-def _judged(bound: BoundCall, access: Access) -> _Finding:
+def _judge_access(bound: BoundCall, access: Access) -> _Finding:
     given = bound.active(access)
     if bound.is_unreached(access, given):
-        return _Inside("interval", reached=False)
+        return _InsideTensor("interval", reached=False)
     if access.argument is None:
         reason = access.unknown or "its address comes from no argument"
-        return _Open(reason, evaluating=True)
+        return _UndecidedAccess(reason, evaluating=True)
     tensor = bound.call.arguments[access.argument]
     if not isinstance(tensor, TensorArgument):
-        return _Open(f"argument {tensor.name} is a pointer that was not recorded", evaluating=False)
-    wrapping = bound.may_wrap(access)
-    if wrapping is not None and not _is_ideal(bound, access, wrapping[1]):
-        return _wrapping(bound, access, tensor, *wrapping)
+        return _UndecidedAccess(
+            f"argument {tensor.name} is a pointer that was not recorded", evaluating=False
+        )
+    possible_wrap = bound.may_wrap(access)
+    if possible_wrap is not None and not _is_ideal(bound, access, possible_wrap[1]):
+        return _judge_wrapping_access(bound, access, tensor, *possible_wrap)
     if given.is_impossible:
-        return _Inside("interval", reached=False)
-    return _compared(bound, access, tensor, given)
+        return _InsideTensor("interval", reached=False)
+    return _compare_ranges(bound, access, tensor, given)
 
 
 def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Unknown) -> bool:
-    """Return whether no wrapped number decides an access, although one may be computed.
+    """Return whether no wrapped integer affects an access, although one may be computed.
 
-    False, without asking the solver, if an evaluation decides the access anyway: formulas do not
-    follow its arithmetic, or the contents that it depends on were all recorded.
+    False, without a proof, if an evaluation decides the access anyway: formulas do not
+    cover its arithmetic, or all contents that it depends on were recorded.
     """
     if bound.contents.read_by(feeding(access.op, bound.call.module)):
         return not overflow.wraps(bound, access)  # an evaluation would not decide
@@ -173,14 +182,14 @@ def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Unknown) -> 
     return not overflow.wraps(bound, access)
 
 
-def _wrapping(
+def _judge_wrapping_access(
     bound: BoundCall,
     access: Access,
     tensor: TensorArgument,
     arithmetic: Arithmetic,
     decision: Refuted | Unknown,
 ) -> _Finding:
-    """Judge an access whose ideal address may not be the one that the kernel computes."""
+    """Judge an access whose integers may wrap around."""
     reason = (
         f"arithmetic that its address depends on ({arithmetic.op.name}) may not fit into "
         f"{arithmetic.bits} bits"
@@ -191,15 +200,17 @@ def _wrapping(
             return _unrecorded(bound, access, _view(tensor), doubts, decision.solver_ns)
         if not doubts:
             return Outside(access, "out-of-bounds", decision, reason)
-    return _Open(reason, evaluating=True, solver_ns=decision.solver_ns)
+    return _UndecidedAccess(reason, evaluating=True, solver_ns=decision.solver_ns)
 
 
-def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: Given) -> _Finding:
-    """Compare the byte range of an access with that of its tensor's view and storage."""
+def _compare_ranges(
+    bound: BoundCall, access: Access, tensor: TensorArgument, given: Given
+) -> _Finding:
+    """Compare the bytes of an access with its tensor's view and storage."""
     storage, view = tensor.storage_bytes, _view(tensor)
     proof = follows(access.lies_within(*view), given)
     if proof is not None:
-        return _Inside(proof.method)
+        return _InsideTensor(proof.method)
     decision = bound.prove(access.lies_within(*storage), given)
     rule = "out-of-bounds"
     if isinstance(decision, Proven) and view != storage:
@@ -208,32 +219,32 @@ def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: G
         decision = replace(decision, solver_ns=decision.solver_ns + storage_ns)
         rule = "out-of-view"
     if isinstance(decision, Proven):
-        return _Inside(decision.method, solver_ns=decision.solver_ns)
+        return _InsideTensor(decision.method, solver_ns=decision.solver_ns)
     if isinstance(decision, Unknown):
-        return _Open(decision.reason, evaluating=True, solver_ns=decision.solver_ns)
+        return _UndecidedAccess(decision.reason, evaluating=True, solver_ns=decision.solver_ns)
     doubts = bound.doubts(decision.model)
     if not doubts:
         return Outside(access, rule, decision)
     if doubts.unrecorded:
         return _unrecorded(bound, access, view, doubts, decision.solver_ns)
-    return _Open(doubts.reason, evaluating=True, solver_ns=decision.solver_ns)
+    return _UndecidedAccess(doubts.reason, evaluating=True, solver_ns=decision.solver_ns)
 
 
 def _view(tensor: TensorArgument) -> Interval:
-    """Return the byte limits of a tensor's view, cut to the storage."""
+    """Return the first and end byte of a tensor's view, cut to the storage."""
     storage, view = tensor.storage_bytes, tensor.view_bytes
     return max(view[0], storage[0]), min(view[1], storage[1])
 
 
 def _unrecorded(
     bound: BoundCall, access: Access, view: Interval, doubts: Doubts, solver_ns: int
-) -> _Open:
-    """Return the tensors whose contents would decide, and a condition that would make it safe."""
+) -> _UndecidedAccess:
+    """Return the undecided access, naming unrecorded tensors and a sufficient condition."""
     assumption = assumption_of(bound, access, view, doubts.symbols)
     reason = depends_on(doubts.unrecorded)
-    return _Open(reason, False, assumption, solver_ns, names_tensors=True)
+    return _UndecidedAccess(reason, False, assumption, solver_ns, names_tensors=True)
 
 
-def _names(bound: BoundCall, accesses: Iterable[Access]) -> str | None:
+def _tensor_names(bound: BoundCall, accesses: Iterable[Access]) -> str | None:
     indices = {access.argument for access in accesses if access.argument is not None}
     return ",".join(sorted({bound.call.arguments[index].name for index in indices})) or None

@@ -1,6 +1,6 @@
-"""Witnesses of accesses that leave their tensor: counterexamples, run in the evaluator.
+"""Witnesses of accesses that leave their tensor: counterexamples confirmed by evaluation.
 
-A small grid is run as a whole, once for all counterexamples of a call. Of a large grid one program
+A small grid is run as a whole, once for all counterexamples of a call. In a large grid one program
 is run, and formulas give the lane of the grid that is farthest out of bounds.
 """
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.summary import Access
     from kvtrace.verdicts.binding import BoundCall
 
-_MOST_LANES: Final = 1 << 25
-"""An evaluation of a witness's program ends after so many lanes."""
+_MAX_LANES: Final = 1 << 25
+"""Limit of lanes of an evaluation of a witness's program."""
 
-_ENOUGH_BATCHES: Final = 1 << 10
-"""An evaluation that has seen the defect ends after so many batches of accesses."""
+_MAX_BATCHES: Final = 1 << 10
+"""Limit of batches of accesses after which an evaluation ends, once the defect was seen."""
 
 _FARTHEST_SECONDS: Final = 0.1
 """Limit on the search for the farthest lane, which only adds detail to a violation."""
@@ -41,9 +41,9 @@ _FARTHEST_SECONDS: Final = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """An access that leaves its storage (or only its view) at a point.
+    """An access that leaves its storage (or only its view) at a point, by formulas.
 
-    `suspected`: the reason, if `refuted` is not about the bounds but about arithmetic that they
+    `suspected` is a reason if `refuted` is not about the bounds but about arithmetic that they
     depend on.
     """
 
@@ -53,14 +53,14 @@ class Outside:
     suspected: str | None = None
 
 
-class _Shown(KvtraceError):
-    """Ends an evaluation that has shown its witness."""
+class _DefectSeen(KvtraceError):
+    """The exception that ends an evaluation after its defect was seen."""
 
     slug = "shown"
 
 
-class _Enough(Observer):
-    """Ends an evaluation of long loops once an op was seen to leave its tensor."""
+class _LoopLimit(Observer):
+    """An observer that ends an evaluation of long loops once an op has left its tensor."""
 
     def __init__(self, bounds: EvaluatedBounds, op: int) -> None:
         self._bounds = bounds
@@ -68,27 +68,27 @@ class _Enough(Observer):
         self._batches = 0
 
     def access(self, access: Evaluated) -> None:  # noqa: ARG002
-        """Count a batch."""
+        """Count a batch of accesses; raise if the defect was seen and the limit is exceeded."""
         self._batches += 1
-        if self._batches > _ENOUGH_BATCHES and self._bounds.defects(self._op):
-            raise _Shown("an access was seen to leave its tensor")
+        if self._batches > _MAX_BATCHES and self._bounds.defects(self._op):
+            raise _DefectSeen("an access was seen to leave its tensor")
 
 
 class Witnesses:
-    """Runs of counterexamples: of the whole grid once if it is small, else of single programs."""
+    """Evaluations of counterexamples: of the whole grid if it is small, else of one program."""
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
-        self._whole: EvaluatedBounds | None = None
-        self._ended: str | None = None
+        self._grid_bounds: EvaluatedBounds | None = None
+        self._grid_failure: str | None = None
         self._failure: str | None = None
 
     def verdicts(
         self, op: Op, outside: Sequence[Outside], arg: str | None, kind: str
     ) -> Iterator[Verdict]:
-        """Yield the violations that a run shows of an op's accesses, else an unknown verdict."""
+        """Yield the violations of an op that an evaluation confirms, else an unknown verdict."""
         access, refuted = outside[0].access, outside[0].refuted
-        bounds, counted = self._run(op, refuted.model)
+        bounds, ran_grid = self._run(op, refuted.model)
         defects = bounds.defects(op.index)
         if not defects:
             reason = outside[0].suspected or NOT_REPRODUCED
@@ -101,36 +101,38 @@ class Witnesses:
             return
         arguments = self._bound.call.arguments
         for defect in defects.values():
-            whole = defect if counted else self._farthest(outside, defect)
+            grid_defect = defect if ran_grid else self._farthest(outside, defect)
             verdict = outside_verdict(
-                whole or defect, arguments, refuted.method, counted=counted,
-                farthest=whole is not None,
+                grid_defect or defect, arguments, refuted.method, counted=ran_grid,
+                farthest=grid_defect is not None,
             )  # fmt: skip
             if verdict.verdict == "violation":
                 verdict = replace(verdict, reason=admitted(self._bound, access, defect))
             yield replace(verdict, solver_ns=refuted.solver_ns or None)
 
     def _farthest(self, outside: Sequence[Outside], defect: OutOfBounds) -> OutOfBounds | None:
-        """Return the defect with the farthest lane of the grid, or None if that is unknown."""
+        """Return the defect with the farthest lane of the grid, None if that is unknown."""
         first, *others = outside
         if others or first.suspected or first.rule != defect.rule:
             return None
         if not self._bound.budget.replay_lanes:
-            return None  # the program waits
+            return None  # a limit for launches that are judged while they run
         return _with_farthest(self._bound, first.access, defect, first.refuted.model)
 
     def _run(self, op: Op, point: Point) -> tuple[EvaluatedBounds, bool]:
-        """Return the bounds seen in a run of a point, and whether all programs were run."""
+        """Return the bounds seen in a run of a point's program, and whether the grid was run."""
         bound = self._bound
-        if self._whole is None and bound.lanes <= bound.budget.replay_lanes:
-            self._whole = EvaluatedBounds(bound.call)
-            self._ended = run(bound.call, (self._whole,), contents="none", lanes=_MOST_LANES)
-        if self._whole is not None and self._whole.defects(op.index):
-            return self._whole, self._ended is None
+        if self._grid_bounds is None and bound.lanes <= bound.budget.replay_lanes:
+            self._grid_bounds = EvaluatedBounds(bound.call)
+            self._grid_failure = run(
+                bound.call, (self._grid_bounds,), contents="none", lanes=_MAX_LANES
+            )
+        if self._grid_bounds is not None and self._grid_bounds.defects(op.index):
+            return self._grid_bounds, self._grid_failure is None
         bounds = EvaluatedBounds(bound.call, (op.index,))
         programs = (bound.program_of(point),)
-        enough = _Enough(bounds, op.index)
-        self._failure = run(bound.call, (bounds, enough), programs, lanes=_MOST_LANES)
+        loop_limit = _LoopLimit(bounds, op.index)
+        self._failure = run(bound.call, (bounds, loop_limit), programs, lanes=_MAX_LANES)
         return bounds, False
 
 
@@ -156,17 +158,20 @@ def _with_farthest(
     if farthest is None:
         return None
     bounds = EvaluatedBounds(bound.call, (access.op.index,))
-    run(bound.call, (bounds,), (bound.program_of(farthest),), lanes=_MOST_LANES)
-    other = bounds.defects(access.op.index).get(defect.rule)
-    if other is None or access.offset.value(farthest) not in (other.lowest, other.highest):
+    run(bound.call, (bounds,), (bound.program_of(farthest),), lanes=_MAX_LANES)
+    farthest_defect = bounds.defects(access.op.index).get(defect.rule)
+    if farthest_defect is None or access.offset.value(farthest) not in (
+        farthest_defect.lowest,
+        farthest_defect.highest,
+    ):
         return None
-    return defect.followed_by(other)
+    return defect.followed_by(farthest_defect)
 
 
 def _farthest_point(bound: BoundCall, access: Access, point: Point, *, past: bool) -> Point | None:
-    """Return a point where an active lane of an access has its highest or lowest offset.
+    """Return a point at which an active lane has its highest (`past`) or lowest offset.
 
-    Formulas alone decide, which leaves the solver's time to other rules. None if that takes too
+    The solver is not used, which leaves its time to other rules. None if the search takes too
     long, or depends on unknown contents.
     """
     offset = access.offset if past else as_term(0) - access.offset

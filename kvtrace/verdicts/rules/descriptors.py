@@ -1,4 +1,4 @@
-"""The rule descriptor-contract: requirements of tensor maps, and stores past an inner extent.
+"""The rule descriptor-contract: requirements on tensor maps, and stores past an inner extent.
 
 From sm_90 on, a tensor descriptor is a tensor map of the hardware, and nothing checks a map that is
 made on the device. The claim for each access through a descriptor: addresses, strides, the block's
@@ -44,7 +44,7 @@ _RANK: Final = ("proven", "unknown", "violation")
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return the worst verdict for each op that goes through a tensor descriptor."""
+    """Return the worst verdict for each op that accesses memory through a tensor descriptor."""
     module = bound.call.module
     if module.target.startswith("cuda:") and not has_tensor_maps(module):
         return ()  # descriptors are compiled to pointers
@@ -53,24 +53,24 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         if not KINDS[access.op.name].has("descriptor"):
             continue
         if not has_tensor_maps(module):
-            verdict = _unknown(bound, access, _target_unknown(module.target))
+            verdict = _unknown(bound, access, _unknown_target_text(module.target))
         elif access.descriptor is None:
-            verdict = _unknown(bound, access, "a descriptor that is not followed")
+            verdict = _unknown(bound, access, "kvtrace cannot trace its descriptor")
         else:
-            verdict = _judged(bound, access, access.descriptor)
-        before = worst.get(verdict.op.index)
-        if before is None or _RANK.index(verdict.verdict) > _RANK.index(before.verdict):
+            verdict = _judge_access(bound, access, access.descriptor)
+        previous = worst.get(verdict.op.index)
+        if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous.verdict):
             worst[verdict.op.index] = verdict
     return worst.values()
 
 
-def _target_unknown(target: str) -> str:
+def _unknown_target_text(target: str) -> str:
     if not target:
         return "the kernel's compilation target was not recorded"
     return f"kvtrace does not know how {target} implements descriptors"
 
 
-def _judged(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdict:
+def _judge_access(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdict:
     reached = bound.given(access)
     if bound.is_unreached(access, reached):
         return _proven(bound, access, "interval", "no program reaches it")
@@ -99,16 +99,18 @@ def _judged(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdi
 def _claims(
     bound: BoundCall, access: Access, descriptor: BlockPointer, reached: Given
 ) -> Iterator[tuple[Condition, Given]]:
-    """Yield the claims that are not trivially true, each with its assumptions."""
+    """Yield the claims on a descriptor that are not trivially true, each with its conditions."""
     size, extents = access.element_bytes, descriptor.extents
-    whole = [
+    byte_terms = [
         *(stride * size for stride in descriptor.strides[:-1]),
         descriptor.positions[-1] * size,
         as_term(access.shape[-1] * size),
     ]
-    claims = [_base_is_aligned(bound, access, descriptor), *map(_is_whole, whole)]
-    claims += [_within(stride, 0, STRIDE_LIMIT - 1) for stride in whole[: len(extents) - 1]]
-    claims += [_within(extent, 1, LARGEST_EXTENT) for extent in extents]
+    claims = [_base_is_aligned(bound, access, descriptor), *map(_is_chunk_multiple, byte_terms)]
+    claims += [
+        _is_between(stride, 0, STRIDE_LIMIT - 1) for stride in byte_terms[: len(extents) - 1]
+    ]
+    claims += [_is_between(extent, 1, LARGEST_EXTENT) for extent in extents]
     claims.append(equal(descriptor.strides[-1], 1))
     yield from ((claim, reached) for claim in claims if claim is not TRUE)
     if access.kind != "load":
@@ -121,23 +123,23 @@ def _base_is_aligned(bound: BoundCall, access: Access, descriptor: BlockPointer)
     tensor = bound.call.arguments[access.argument or 0]
     first = tensor.offset_bytes if isinstance(tensor, TensorArgument) else 0
     return conjunction(
-        ~choice.condition | _is_whole(choice.offset + first)
+        ~choice.condition | _is_chunk_multiple(choice.offset + first)
         for choice in descriptor.base.choices
         if choice.argument == access.argument
     )
 
 
-def _is_whole(term: Term) -> Condition:
-    """Return the condition that a number of bytes is a multiple of 16, which wraps preserve."""
+def _is_chunk_multiple(term: Term) -> Condition:
+    """Return the condition that a number of bytes is a multiple of 16, even if it wraps."""
     return equal(remainder(term, CHUNK_BYTES, floor=True))
 
 
-def _within(term: Term, low: int, high: int) -> Condition:
+def _is_between(term: Term, low: int, high: int) -> Condition:
     return at_least(term, low) & at_least(high - term)
 
 
 def _by_evaluation(bound: BoundCall, access: Access) -> Verdict:
-    """Judge an access by evaluating all programs, if the budget allows."""
+    """Return the verdict from an evaluation of all programs, unknown if over the budget."""
     if bound.lanes > bound.budget.lanes:
         return _unknown(bound, access, "no formula decides it, and the grid is too large to run")
     breach = _first_breach(bound, access, None)
@@ -149,9 +151,9 @@ def _by_evaluation(bound: BoundCall, access: Access) -> Verdict:
 
 
 def _first_breach(bound: BoundCall, access: Access, program: int | None) -> Breach | str | None:
-    """Return the first breach, None if all requirements are met, or why that is unknown.
+    """Return the first breach in an evaluation, None if there is none, or a reason if unknown.
 
-    `program` is a linear id; None: all programs are evaluated.
+    `program` is a linear id; None evaluates all programs.
     """
     watch = TensorMapWatch(access.op, access.kind, access.shape, bound.call.arguments)
     failure = evaluated(bound, watch, None if program is None else (program,))

@@ -1,4 +1,4 @@
-"""The rule division-by-zero: no integer divisor is 0 in a program that reaches the division.
+"""The rule division-by-zero: an integer divisor is 0 in a program that reaches the division.
 
 On GPUs an integer divided by 0 gives some number and no fault, so the defect shows later, if at
 all. All lanes count, as masks apply only after the division.
@@ -30,26 +30,26 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     """Return the worst verdict for each division whose divisor is not a constant."""
     worst: dict[int, Verdict] = {}
     for division in bound.summary.divisions:
-        verdict = _judged(bound, division)
-        before = worst.get(verdict.op.index)
-        if before is None or _RANK.index(verdict.verdict) > _RANK.index(before.verdict):
+        verdict = _judge_division(bound, division)
+        previous = worst.get(verdict.op.index)
+        if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous.verdict):
             worst[verdict.op.index] = verdict
     return worst.values()
 
 
-def _judged(bound: BoundCall, division: Division) -> Verdict:
+def _judge_division(bound: BoundCall, division: Division) -> Verdict:
     given = bound.given(division)
     if bound.is_unreached(division, given):
         return _proven(bound, division, "interval", "no program reaches it")
-    exact = _is_exact(bound, division)
+    is_exact = _is_exact(bound, division)
     decision = bound.prove(~equal(division.divisor), given)
-    if isinstance(decision, Proven) and exact:
+    if isinstance(decision, Proven) and is_exact:
         return _proven(bound, division, decision.method, "in every program", decision.solver_ns)
     symbols = [a for a in division.divisor.atoms() if isinstance(a, Symbol)]
     unrecorded = bound.unrecorded(symbols)
     if unrecorded:
         return _unknown(bound, division, depends_on(unrecorded))
-    if isinstance(decision, Refuted) and exact and not bound.doubts(decision.model):
+    if isinstance(decision, Refuted) and is_exact and not bound.doubts(decision.model):
         zero = _first_zero(bound, division, bound.program_of(decision.model))
         if isinstance(zero, Sighting):
             return _violation(bound, division, zero, decision.method, decision.solver_ns)
@@ -57,14 +57,14 @@ def _judged(bound: BoundCall, division: Division) -> Verdict:
 
 
 def _is_exact(bound: BoundCall, division: Division) -> bool:
-    """Return whether the kernel computes the ideal divisor: nothing wraps around."""
+    """Return whether the kernel computes the formula's divisor, as no integer wraps around."""
     low, high = signed_range(integer_bits(division.op.operand("right").type) or 64)
-    least, most = bound.ranges.interval(division.divisor)
-    return low <= least and most <= high and bound.may_wrap(division) is None
+    smallest, largest = bound.ranges.interval(division.divisor)
+    return low <= smallest and largest <= high and bound.may_wrap(division) is None
 
 
 def _by_evaluation(bound: BoundCall, division: Division) -> Verdict:
-    """Judge a division by evaluating all programs, if the budget allows."""
+    """Return the verdict from an evaluation of all programs, unknown if over the budget."""
     if bound.lanes > bound.budget.lanes:
         return _unknown(bound, division, "no formula decides it, and the grid is too large to run")
     zero = _first_zero(bound, division, None)
@@ -76,7 +76,7 @@ def _by_evaluation(bound: BoundCall, division: Division) -> Verdict:
 
 
 def _first_zero(bound: BoundCall, division: Division, program: int | None) -> Sighting | str | None:
-    """Return the first divisor that is 0, None if there is none, or why that is unknown."""
+    """Return the first divisor of 0, None if there is none, or a reason if unknown."""
     op = division.op
     watch = ValueWatch(op, op.operand("right"), lambda numbers: numbers == 0)
     failure = evaluated(bound, watch, None if program is None else (program,))

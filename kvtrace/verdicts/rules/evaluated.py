@@ -1,4 +1,4 @@
-"""Bounds of memory ops by an evaluation of the grid.
+"""Bounds of memory ops, from an evaluation of the grid.
 
 An op is *proven* if every lane of every program and iteration was evaluated and lies inside its
 tensor's view. It is *violated* if a lane that certainly executes lies outside; the first such lane
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class _OpBounds:
+    """The executions and defects of one op that were seen so far."""
+
     executions: int = 0
     arguments: set[int | None] = field(default_factory=set)
     unknown: str | None = None
@@ -34,9 +36,9 @@ class _OpBounds:
 
 
 class EvaluatedBounds(Concrete):
-    """Observer that collects the accesses of memory ops of one call, and judges them.
+    """An observer that records how ops leave their tensors, and returns verdicts.
 
-    `ops` are the indices of the ops that get a verdict; None: all.
+    `ops` has the indices of the ops to judge; None: all.
     """
 
     rules = frozenset({"out-of-bounds", "out-of-view"})
@@ -47,7 +49,7 @@ class EvaluatedBounds(Concrete):
         self._ops: dict[int, _OpBounds] = {}
 
     def access(self, access: Access) -> None:
-        """Record a batch of accesses."""
+        """Record the executions, argument and unknown address of a batch of accesses."""
         state = self._ops.setdefault(access.op.index, _OpBounds())
         state.executions += access.executions
         state.arguments.add(access.argument)
@@ -56,7 +58,7 @@ class EvaluatedBounds(Concrete):
             state.unknown = access.reason or "its address could not be derived"
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Record lanes that leave their tensor; the first certain lane is the witness."""
+        """Record lanes that leave their tensor; the first lane that surely runs is the witness."""
         state = self._ops.setdefault(defect.op.index, _OpBounds())
         if not defect.certain:
             state.unknown = (
@@ -75,15 +77,15 @@ class EvaluatedBounds(Concrete):
             if kind not in ("load", "store", "atomic"):
                 continue
             if self._judged_ops is None or op.index in self._judged_ops:
-                verdicts += self._of(op, kind, failure)
+                verdicts += self._verdicts_on_op(op, kind, failure)
         return verdicts
 
     def defects(self, op: int) -> dict[str, OutOfBounds]:
-        """Return, by rule, the first certain defect of an op; `lanes` counts all defects' lanes."""
+        """Return an op's first certain defect by rule, with the count of all lanes with defects."""
         state = self._ops.get(op)
         return {} if state is None else state.defects
 
-    def _of(self, op: Op, kind: str, failure: str | None) -> Iterator[Verdict]:
+    def _verdicts_on_op(self, op: Op, kind: str, failure: str | None) -> Iterator[Verdict]:
         state = self._ops.get(op.index, _OpBounds())
         for defect in state.defects.values():
             yield outside_verdict(defect, self._call.arguments)
@@ -112,7 +114,7 @@ def outside_verdict(
 ) -> Verdict:
     """Return the verdict on an access that left its tensor in an evaluation.
 
-    The verdict is a violation, or unknown if the storage may continue behind the tensor.
+    The verdict is a violation, or unknown if the storage may extend past the tensor.
 
     Args:
         defect: the access as observed, with byte offsets from the data pointer.
@@ -125,8 +127,8 @@ def outside_verdict(
     name = arguments[defect.argument].name
     if may_be_inside(defect, arguments):
         reason = (
-            f"it {where_it_goes(defect, name)}, and how large the storage of {name} is was not "
-            "recorded"
+            f"the access {outside_text(defect, name)}, and the size of the storage of {name} was "
+            "not recorded"
         )
         message = f"{defect.kind} could not be decided: {reason}"
         return Verdict(
@@ -134,12 +136,12 @@ def outside_verdict(
         )
     inside = ", still inside its storage" if defect.rule == "out-of-view" else ""
     lanes = defect.lanes if counted else None
-    others = _others(defect, lanes) if farthest else ""
+    others = _other_lanes_text(defect, lanes) if farthest else ""
     return Verdict(
         defect.rule,
         "violation",
         defect.op,
-        f"{defect.kind} {where_it_goes(defect, name)}{inside}{others}",
+        f"{defect.kind} {outside_text(defect, name)}{inside}{others}",
         method,
         access=defect.kind,
         arg=name,
@@ -160,20 +162,22 @@ def may_be_inside(defect: OutOfBounds, arguments: Sequence[Argument]) -> bool:
     return past_the_end and isinstance(tensor, TensorArgument) and not tensor.end_known
 
 
-def _others(defect: OutOfBounds, lanes: int | None) -> str:
-    """Return text that says how many lanes leave the tensor, and how far the farthest does."""
+def _other_lanes_text(defect: OutOfBounds, lanes: int | None) -> str:
+    """Return a phrase for the count of lanes outside, and the distance of the farthest."""
     farthest = abs(defect.farthest_bytes)
-    by = plural(farthest, "byte") if farthest > abs(defect.past_end_bytes) else ""
+    distance = plural(farthest, "byte") if farthest > abs(defect.past_end_bytes) else ""
     outside = "out of bounds" if defect.rule == "out-of-bounds" else "outside of it"
     if lanes is None:
-        return f"; the farthest lane is {outside} by {by}" if by else ""
+        return f"; the farthest lane is {outside} by {distance}" if distance else ""
     if lanes < 2:
         return ""
-    return f"; {lanes:,} lanes of the grid are {outside}" + (f", by up to {by}" if by else "")
+    return f"; {lanes:,} lanes of the grid are {outside}" + (
+        f", by up to {distance}" if distance else ""
+    )
 
 
-def where_it_goes(defect: OutOfBounds, name: str) -> str:
-    """Return text on how far, and on which side, an access leaves the tensor of that name."""
+def outside_text(defect: OutOfBounds, name: str) -> str:
+    """Return a phrase for how far an access starts before or ends past a tensor."""
     past = defect.past_end_bytes
     if past > 0:
         return f"ends {plural(past, 'byte')} past the end of {name}"
@@ -185,27 +189,29 @@ def _name(indices: set[int | None], arguments: Sequence[Argument]) -> str | None
 
 
 def _nearest_tensor(arguments: Sequence[Argument], index: int, address_offset: int) -> str | None:
-    """Return text on the tensor that lies nearest to a byte offset from an argument's data pointer.
+    """Return a phrase for the tensor of the same storage nearest to a byte offset, else None.
 
-    Only tensors of the same storage are compared: addresses of storages were not recorded.
+    `address_offset` counts from the argument's data pointer. Addresses of storages are unknown.
     """
     accessed = arguments[index]
     assert isinstance(accessed, TensorArgument)
     byte = accessed.offset_bytes + address_offset
     distances = []
-    for position, other in enumerate(arguments):
-        if position == index or not isinstance(other, TensorArgument):
+    for position, candidate in enumerate(arguments):
+        if position == index or not isinstance(candidate, TensorArgument):
             continue
-        if other.storage is not accessed.storage:
+        if candidate.storage is not accessed.storage:
             continue
-        first, end = (other.offset_bytes + limit for limit in other.view_bytes)
-        before, behind = max(first - byte, 0), max(byte - end + 1, 0)
-        distances.append((max(before, behind), position, other.name, before, behind, byte - first))
+        start, end = (candidate.offset_bytes + limit for limit in candidate.view_bytes)
+        before, after = max(start - byte, 0), max(byte - end + 1, 0)
+        distances.append(
+            (max(before, after), position, candidate.name, before, after, byte - start)
+        )
     if not distances:
         return None
-    _, _, name, before, behind, inside = min(distances)
+    _, _, name, before, after, offset = min(distances)
     if before:
         return f"{name}, {plural(before, 'byte')} further on"
-    if behind:
-        return f"{name}, {plural(behind, 'byte')} past its end"
-    return f"{name}, {plural(inside, 'byte')} into it"
+    if after:
+        return f"{name}, {plural(after, 'byte')} past its end"
+    return f"{name}, {plural(offset, 'byte')} into it"

@@ -1,7 +1,7 @@
-"""Effects of undefined lanes: a program is run twice, with different numbers in these lanes.
+"""Effects of undefined lanes, by runs of a program with different numbers in these lanes.
 
-Tensors whose contents were not recorded get made-up contents, which is valid for values that depend
-on no contents.
+Tensors whose contents were not recorded have made-up contents, which is valid for values that
+depend on no contents.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kvtrace.ir.ops import ELEMENTWISE
 from kvtrace.ir.types import IntegerType, TensorType, Type
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes
-from kvtrace.verdicts.replaying import Limit, program_at, untouched
+from kvtrace.verdicts.replaying import Limit, program_at, read_only_arguments
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _PATTERN_BYTES: Final = 1 << 26
-"""Larger made-up tensors are all zero: zero pages cost nothing until they are accessed."""
+"""Larger made-up tensors are all zeros, whose pages cost nothing until they are accessed."""
 
-#: A run ends after so many lanes. One program nearly always takes fewer, and a whole grid is run
+#: Limit of lanes of a run. One program nearly always takes fewer, and a whole grid is run
 #: only if it is known to take fewer.
-_MOST_LANES: Final = 1 << 25
+_MAX_LANES: Final = 1 << 25
 
 _SCATTERED: Final = None
-"""A different number in every lane of every load: equal numbers might cancel out."""
+"""Marks a fill with a different number in every lane of every load: equal ones might cancel out."""
 
 _FILLS: Final = ((0.0, 100.0), (0.0, nan), (0.0, _SCATTERED))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """First place where a value differs: program, trip of the innermost loop, lane."""
+    """The first place where a value differs: program, trip of the innermost loop, and lane."""
 
     program: tuple[int, int, int]
     iteration: int
@@ -55,6 +55,8 @@ class Difference:
 
 @dataclass(frozen=True)
 class _Snapshot:
+    """The numbers and mask of an observed value in a batch of programs."""
+
     programs: Any
     grid: tuple[int, int, int]
     iterations: Any
@@ -63,8 +65,8 @@ class _Snapshot:
 
 
 @dataclass(frozen=True)
-class Look:
-    """An observed operand or result of an op; of an operand only the lanes of `mask` count."""
+class ObservedValue:
+    """An operand or result of an op to observe; of an operand only the lanes of `mask` count."""
 
     op: Op
     value: Value
@@ -72,32 +74,34 @@ class Look:
 
 
 class _LaneFiller(Instrument):
-    """Puts a number into undefined lanes of loads, and records the observed values."""
+    """An instrument that fills undefined lanes of loads and records observed values."""
 
-    def __init__(self, fill: float | None, looks: Iterable[Look]) -> None:
+    def __init__(self, fill: float | None, to_observe: Iterable[ObservedValue]) -> None:
         super().__init__()
         self._fill = fill
         self._fill_count = 0
         self._masks: dict[int, Value] = {}
-        self.snapshots: dict[Look, list[_Snapshot]] = {look: [] for look in looks}
+        self.snapshots: dict[ObservedValue, list[_Snapshot]] = {
+            observed_value: [] for observed_value in to_observe
+        }
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap loads and the observed ops."""
+        """Wrap loads to fill their undefined lanes, and observed ops to record their values."""
         mask = op.optional("mask") if leaves_lanes(op) else None
         if mask is not None:
             self._masks[op.results[0].id] = mask
             step = filling_masked(op, mask, step, self._numbers)
         elif self._fill is _SCATTERED and (mask := self._merged_mask(op)) is not None:
             step = filling_masked(op, mask, step, self._numbers)
-        for look in self.snapshots:
-            if look.op is op:
-                step = self._looking(look, step)
+        for observed_value in self.snapshots:
+            if observed_value.op is op:
+                step = self._recording(observed_value, step)
         return step
 
     def _merged_mask(self, op: Op) -> Value | None:
-        """Return the mask of a load that both operands of an op are, else None.
+        """Return the mask of the load that is both operands of an op, else None.
 
-        The compiler may have merged two loads of one place, whose undefined lanes may differ.
+        The compiler may have merged two loads of one address, whose undefined lanes may differ.
         """
         operands = {value.id for value in op.operands}
         if op.name not in ELEMENTWISE or len(op.operands) != 2 or len(operands) != 1:
@@ -107,37 +111,37 @@ class _LaneFiller(Instrument):
     def _numbers(self, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return the numbers for undefined lanes; each fits into 8 bits."""
         if self._fill is not _SCATTERED:
-            return _as(self._fill, dtype)
+            return _fill_number(self._fill, dtype)
         self._fill_count += 1
         indices = np.arange(prod(shape), dtype=np.int64).reshape(shape)
         numbers = 100 + (11 * self._fill_count + 5 * indices) % 27
         return (numbers % 2 if dtype.kind == "b" else numbers).astype(dtype)
 
-    def _looking(self, look: Look, step: Step) -> Step:
-        is_operand = any(operand is look.value for operand in look.op.operands)
+    def _recording(self, observed_value: ObservedValue, step: Step) -> Step:
+        is_operand = any(operand is observed_value.value for operand in observed_value.op.operands)
 
         def observed(values: list[Any], scope: Any) -> None:
             if is_operand:
-                self._record(look, values, scope)
+                self._record(observed_value, values, scope)
             step(values, scope)
             if not is_operand:
-                self._record(look, values, scope)
+                self._record(observed_value, values, scope)
 
         return observed
 
-    def _record(self, look: Look, values: list[Any], scope: Any) -> None:
-        numbers = _numbers(values[look.value.id], look.value.type)
-        mask = look.mask
-        on = True if mask is None else _numbers(values[mask.id], mask.type)
+    def _record(self, observed_value: ObservedValue, values: list[Any], scope: Any) -> None:
+        numbers = _numbers(values[observed_value.value.id], observed_value.value.type)
+        mask = observed_value.mask
+        active = True if mask is None else _numbers(values[mask.id], mask.type)
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        snapshot = _Snapshot(scope.linear, scope.launch.grid, trips, numbers, on)
-        self.snapshots[look].append(snapshot)
+        snapshot = _Snapshot(scope.linear, scope.launch.grid, trips, numbers, active)
+        self.snapshots[observed_value].append(snapshot)
 
 
 def filling_masked(
     op: Op, mask: Value, step: Step, numbers_of: Callable[[tuple[int, ...], Any], Any]
 ) -> Step:
-    """Return a step that also puts numbers, by shape and dtype, into masked-off result lanes."""
+    """Return a step that also writes numbers of a shape and dtype into masked-off result lanes."""
     result = op.results[0]
     type_ = value_type(result.type)
     if type_.pointer:
@@ -149,20 +153,20 @@ def filling_masked(
         if isinstance(loaded, Unknown) or isinstance(active, Unknown):
             return
         numbers = full_array(loaded, type_)
-        on = full_array(active, value_type(mask.type))
-        values[result.id] = np.where(on, numbers, numbers_of(numbers.shape, numbers.dtype))
+        is_active = full_array(active, value_type(mask.type))
+        values[result.id] = np.where(is_active, numbers, numbers_of(numbers.shape, numbers.dtype))
 
     return filled
 
 
-def _as(fill: float, dtype: Any) -> Any:
+def _fill_number(fill: float, dtype: Any) -> Any:
     if np.issubdtype(dtype, np.inexact):
         return np.asarray(fill, dtype)
     return np.asarray(0 if fill != fill else int(fill), dtype)
 
 
 def _numbers(value: Any, type_: Type) -> Any:
-    """Return the array of a value (of a pointer, its byte offsets), or None if it is unknown."""
+    """Return numbers for undefined lanes, each of at most 8 bits."""
     if isinstance(value, Pointer):
         value = value.offset
         offset = IntegerType(64)
@@ -176,57 +180,65 @@ Numbers = Sequence[float] | None
 
 
 def small_numbers(argument: TensorArgument) -> Numbers:
-    """Return small nonzero floats; for integers zeros, as 0 is an index into any tensor."""
+    """Return the numbers 1 to 4 for floats; none for integers, as zeros are valid indices."""
     return (1, 2, 3, 4) if argument.element.kind == "f" else ()
 
 
 class Replays:
     """Cached runs of a call's programs with different numbers in undefined lanes.
 
-    Each run observes all of `looks`.
+    Each run records all values of `to_observe`.
     """
 
-    def __init__(self, bound: BoundCall, looks: Iterable[Look]) -> None:
+    def __init__(self, bound: BoundCall, to_observe: Iterable[ObservedValue]) -> None:
         self._bound = bound
-        self._looks = tuple(dict.fromkeys(looks))
-        self._runs: dict[tuple[int | None, int], tuple[dict[Look, Difference], str]] = {}
+        self._observed_values = tuple(dict.fromkeys(to_observe))
+        self._runs: dict[tuple[int | None, int], tuple[dict[ObservedValue, Difference], str]] = {}
 
-    def difference(self, look: Look, program: int | None) -> Difference | str:
-        """Return where other numbers first change an observed value, or why no change was seen.
+    def difference(self, observed_value: ObservedValue, program: int | None) -> Difference | str:
+        """Return where fills first change an observed value, or the reason why none does.
 
-        `program` is a linear id; None: all programs are run.
+        `program` is a linear id; None runs all programs.
         """
         reason = ""
-        for number in range(len(_FILLS)):
-            differences, failure = self._run(program, number)
-            if look in differences:
-                return differences[look]
+        for fill_pair in range(len(_FILLS)):
+            differences, failure = self._run(program, fill_pair)
+            if observed_value in differences:
+                return differences[observed_value]
             reason = failure
-        return reason or "other numbers in these lanes change nothing when it is run"
+        return reason or "a run with other numbers in these lanes has the same results"
 
-    def _run(self, program: int | None, number: int) -> tuple[dict[Look, Difference], str]:
-        """Run with a pair of fills; return differences, and why a run ended early ("": neither)."""
-        key = program, number
-        if key not in self._runs:
-            pair = [_LaneFiller(fill, self._looks) for fill in _FILLS[number]]
+    def _run(
+        self, program: int | None, fill_pair: int
+    ) -> tuple[dict[ObservedValue, Difference], str]:
+        """Run with a pair of fills; return differences, and the reason of an early end or ""."""
+        run_key = program, fill_pair
+        if run_key not in self._runs:
+            fillers = [_LaneFiller(fill, self._observed_values) for fill in _FILLS[fill_pair]]
             call = self._bound.call
             failures = [
-                evaluated(call, with_contents(call.arguments), filler, program) for filler in pair
+                evaluated(call, with_contents(call.arguments), filler, program)
+                for filler in fillers
             ]
-            first, second = (filler.snapshots for filler in pair)
+            first_snapshots, second_snapshots = (filler.snapshots for filler in fillers)
             differences = {
-                look: difference
-                for look in self._looks
-                if (difference := _first_difference(first[look], second[look])) is not None
+                observed_value: difference
+                for observed_value in self._observed_values
+                if (
+                    difference := _first_difference(
+                        first_snapshots[observed_value], second_snapshots[observed_value]
+                    )
+                )
+                is not None
             }
-            self._runs[key] = differences, next(filter(None, failures), "")
-        return self._runs[key]
+            self._runs[run_key] = differences, next(filter(None, failures), "")
+        return self._runs[run_key]
 
 
 def evaluated(
     call: Call, arguments: Sequence[Argument], instrument: Instrument, program: int | None
 ) -> str:
-    """Evaluate one program (None: all) of a call with other arguments.
+    """Evaluate one program (None: all) with other arguments of the call.
 
     Returns the reason if the evaluation ended early, else "".
     """
@@ -236,7 +248,7 @@ def evaluated(
                 call.module,
                 arguments,
                 call.grid,
-                observers=(Limit(_MOST_LANES),),
+                observers=(Limit(_MAX_LANES),),
                 kernel=call.kernel,
                 programs=None if program is None else np.array([program], np.int64),
                 instrument=instrument,
@@ -245,53 +257,55 @@ def evaluated(
     except KvtraceError as error:
         return str(error)
     except MemoryError:
-        return "its tensors are too large for a run"
+        return "the tensors of the call are too large to evaluate"
     return ""
 
 
-def _first_difference(first: Iterable[_Snapshot], second: Iterable[_Snapshot]) -> Difference | None:
-    for one, other in zip(first, second, strict=False):
-        if one.numbers is None or other.numbers is None or one.mask is None:
+def _first_difference(
+    left_snapshots: Iterable[_Snapshot], right_snapshots: Iterable[_Snapshot]
+) -> Difference | None:
+    for left, right in zip(left_snapshots, right_snapshots, strict=False):
+        if left.numbers is None or right.numbers is None or left.mask is None:
             continue
-        a, b = np.broadcast_arrays(one.numbers, other.numbers)
-        differs = a != b
-        if np.issubdtype(a.dtype, np.inexact):
-            differs = differs & ~(np.isnan(a) & np.isnan(b))
-        places = np.argwhere(differs & one.mask)
-        if len(places):
-            first_place, *lane = map(int, places[0])
-            return _difference(one, first_place, tuple(lane))
+        left_numbers, right_numbers = np.broadcast_arrays(left.numbers, right.numbers)
+        differs = left_numbers != right_numbers
+        if np.issubdtype(left_numbers.dtype, np.inexact):
+            differs = differs & ~(np.isnan(left_numbers) & np.isnan(right_numbers))
+        positions = np.argwhere(differs & left.mask)
+        if len(positions):
+            program_position, *lane = map(int, positions[0])
+            return _difference(left, program_position, tuple(lane))
     return None
 
 
-def _difference(snapshot: _Snapshot, place: int, lane: tuple[int, ...]) -> Difference:
-    program = int(snapshot.programs[place])
-    return Difference(program_at(program, snapshot.grid), int(snapshot.iterations[place]), lane)
+def _difference(snapshot: _Snapshot, position: int, lane: tuple[int, ...]) -> Difference:
+    program = int(snapshot.programs[position])
+    return Difference(program_at(program, snapshot.grid), int(snapshot.iterations[position]), lane)
 
 
 def with_contents(
     arguments: Iterable[Argument], numbers: Callable[[TensorArgument], Numbers] = small_numbers
 ) -> tuple[Argument, ...]:
-    """Return arguments with contents: recorded ones (never written to), else made-up ones.
+    """Return arguments with recorded contents (never written to), or made-up ones.
 
-    `numbers` are repeated over a tensor's storage. None: its contents stay unknown; empty: zeros,
-    as in tensors that are large.
+    `numbers` returns numbers to repeat over a tensor's storage. None: the contents stay unknown;
+    empty: zeros, as in tensors that are large.
     """
     made_up: dict[int, Storage] = {}
-    copies = untouched(tuple(arguments))
-    room = _PATTERN_BYTES
+    copies = read_only_arguments(tuple(arguments))
+    bytes_left = _PATTERN_BYTES
     for argument in copies:
         if not isinstance(argument, TensorArgument) or argument.storage.data is not None:
             continue
-        storage, repeated = argument.storage, numbers(argument)
-        if id(storage) in made_up or repeated is None:
+        storage, repeated_numbers = argument.storage, numbers(argument)
+        if id(storage) in made_up or repeated_numbers is None:
             continue
         data = np.zeros(storage.nbytes, np.uint8)
-        if len(repeated) and storage.nbytes <= room:
-            room -= storage.nbytes
+        if len(repeated_numbers) and storage.nbytes <= bytes_left:
+            bytes_left -= storage.nbytes
             memory = np.dtype(argument.element.memory)
             count = storage.nbytes // memory.itemsize
-            pattern = _pattern(argument, repeated, count)
+            pattern = _pattern(argument, repeated_numbers, count)
             data[: count * memory.itemsize] = pattern.view(np.uint8)
         made_up[id(storage)] = Storage(storage.nbytes, data, storage.address)
     return tuple(

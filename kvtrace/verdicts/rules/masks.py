@@ -31,7 +31,7 @@ ALWAYS_TRUE: Final = "mask-always-true"
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Yield a violation for each op whose mask is the same in all lanes of all programs."""
+    """Yield a violation for each op whose mask is equal in all lanes of all programs."""
     if not bound.programs:
         return
     by_op: dict[Op, list[Access]] = {}
@@ -39,51 +39,55 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         by_op.setdefault(access.op, []).append(access)
     if ALWAYS_FALSE in bound.rules:
         for op, accesses in by_op.items():
-            yield from _never(bound, op, accesses)
-        yield from _plainly_never(bound, by_op)
+            yield from _judge_always_false(bound, op, accesses)
+        yield from _judge_constant_masks(bound, by_op)
     if ALWAYS_TRUE in bound.rules:
         for op, accesses in by_op.items():
-            yield from _always(bound, op, accesses)
+            yield from _judge_always_true(bound, op, accesses)
 
 
 # -- never --------------------------------------------------------------------------------------
 
 
-def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Verdict]:
-    """Yield mask-always-false for an op with a reached access but no active lane."""
-    if any(not access.mask.conjuncts() or _runs_at_first(bound, access) for access in accesses):
+def _judge_always_false(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Verdict]:
+    """Yield mask-always-false for an op that programs reach, but in no active lane."""
+    if any(
+        not access.mask.conjuncts() or _is_active_at_first(bound, access) for access in accesses
+    ):
         return
-    reached = [access for access in accesses if not bound.given(access).is_impossible]
-    if not reached:
+    reachable = [access for access in accesses if not bound.given(access).is_impossible]
+    if not reachable:
         return
     methods: list[Method] = []
-    for access in reached:
+    for access in reachable:
         given = bound.active(access)
         decision = Proven("interval") if given.is_impossible else bound.prove(FALSE, given)
         if not isinstance(decision, Proven):
             return
         methods.append(decision.method)
-    if not any(_is_reached(bound, access) for access in reached):
+    if not any(_is_reached(bound, access) for access in reachable):
         return
-    if any(bound.may_wrap(access) is not None for access in reached):
+    if any(bound.may_wrap(access) is not None for access in reachable):
         return  # wrapped numbers may satisfy a condition that ideal numbers do not
     method = strongest(methods)
-    yield from _never_active(bound, op, accesses[0].kind, _names(bound, accesses), method)
+    yield from _false_mask_verdict(
+        bound, op, accesses[0].kind, _tensor_names(bound, accesses), method
+    )
 
 
 def _is_reached(bound: BoundCall, place: Place) -> bool:
-    """Return whether a program of the call is known to reach a place, with recorded contents.
+    """Return whether a program surely reaches a place, with the recorded contents.
 
-    An access that no program reaches gets no verdict: its mask is both true and false in all of its
+    An access that no program reaches has no verdict: its mask is both true and false in all of its
     zero lanes.
     """
     return isinstance(bound.prove(FALSE, bound.given(place)), Refuted)
 
 
-def _runs_at_first(bound: BoundCall, access: Access) -> bool:
+def _is_active_at_first(bound: BoundCall, access: Access) -> bool:
     """Return whether the first lane of the first program is active in the first trip.
 
-    This is mostly so, and quick to decide.
+    This is usually true, and quick to decide.
     """
     given = bound.active(access)
     point: dict[Symbol, int] = {}
@@ -98,14 +102,15 @@ def _runs_at_first(bound: BoundCall, access: Access) -> bool:
 
 
 def _holds(given: Given, point: dict[Symbol, int]) -> bool:
+    """Return whether all conditions hold at a point; False if one depends on unknown values."""
     try:
         return all(condition.value(point) for condition in given.exact)
     except (KeyError, ZeroDivisionError):  # a condition depends on unknown values
         return False
 
 
-def _plainly_never(bound: BoundCall, by_op: dict[Op, list[Access]]) -> Iterator[Verdict]:
-    """Yield mask-always-false for ops with a constant false mask, which the summary leaves out."""
+def _judge_constant_masks(bound: BoundCall, by_op: dict[Op, list[Access]]) -> Iterator[Verdict]:
+    """Yield mask-always-false for ops with a constant false mask, which have no access."""
     for op in bound.call.module.ops:
         kind = effect_of(op)
         if kind is None or op in by_op:
@@ -113,21 +118,21 @@ def _plainly_never(bound: BoundCall, by_op: dict[Op, list[Access]]) -> Iterator[
         mask, place = mask_of(op), bound.summary.places.get(op.block) if op.block else None
         if mask is None or place is None or bound.summary.values.get(mask.id) is not FALSE:
             continue
-        here = replace(place, op=op)
-        if not _is_reached(bound, here) or bound.may_wrap(here) is not None:
+        op_place = replace(place, op=op)
+        if not _is_reached(bound, op_place) or bound.may_wrap(op_place) is not None:
             continue
-        yield from _never_active(bound, op, kind, None, "interval")
+        yield from _false_mask_verdict(bound, op, kind, None, "interval")
 
 
-def _never_active(
+def _false_mask_verdict(
     bound: BoundCall, op: Op, kind: str, arg: str | None, method: Method
 ) -> Iterator[Verdict]:
-    """Yield the violation, or unknown if an evaluation of a small grid sees an active lane."""
+    """Yield the violation, or unknown if an evaluation of a small grid has an active lane."""
     if bound.lanes <= bound.budget.replay_lanes:
         observer = _ActiveLanes(op)
         run(bound.call, (observer,), lanes=2 * bound.budget.replay_lanes)
         if observer.active:
-            reason = "formulas say never, but an evaluation saw an active lane"
+            reason = "formulas prove that it is never true, but a lane was active in an evaluation"
             message = f"whether the mask of this {kind} is ever true is not decided: {reason}"
             yield Verdict(ALWAYS_FALSE, "unknown", op, message, reason=reason, access=kind, arg=arg)
             return
@@ -136,14 +141,14 @@ def _never_active(
 
 
 class _ActiveLanes(Observer):
-    """Observer that sets `active` once a lane of an op is certainly active."""
+    """An observer that sets `active` once a lane of an op is surely active."""
 
     def __init__(self, op: Op) -> None:
         self._op = op
         self.active = False
 
     def access(self, access: Seen) -> None:
-        """Record a batch of accesses."""
+        """Set `active` if the batch is of the op and has a surely active lane."""
         if access.op.index == self._op.index and access.certain and access.active:
             self.active = True
 
@@ -151,7 +156,7 @@ class _ActiveLanes(Observer):
 # -- always -------------------------------------------------------------------------------------
 
 
-def _always(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Verdict]:
+def _judge_always_true(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Verdict]:
     """Yield mask-always-true for a masked op whose accesses are all proven active."""
     if not _is_masked(op) or len({access.calls for access in accesses}) < len(accesses):
         return
@@ -169,7 +174,7 @@ def _always(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ve
         return
     kind, method = accesses[0].kind, strongest(methods)
     message = f"the mask of this {kind} is true in every lane of every program of this call"
-    arg = _names(bound, accesses)
+    arg = _tensor_names(bound, accesses)
     yield Verdict(ALWAYS_TRUE, "violation", op, message, method, access=kind, arg=arg)
 
 
@@ -180,7 +185,7 @@ def _is_masked(op: Op) -> bool:
     )
 
 
-def _names(bound: BoundCall, accesses: Iterable[Place]) -> str | None:
+def _tensor_names(bound: BoundCall, accesses: Iterable[Place]) -> str | None:
     indices = {
         access.argument
         for access in accesses

@@ -1,8 +1,8 @@
-"""The rule non-finite: no op makes a NaN or an infinity that reaches memory.
+"""The rule non-finite: an op makes a NaN or an infinity that reaches memory.
 
 A call is evaluated with the recorded contents of its tensors. A *birth* is an infinity that an op
 makes of finite operands, or a NaN that an op makes of operands without a NaN. A birth reaches
-memory if a program stores fewer NaNs and infinities once the born value is replaced by 1: a value
+memory if a program stores fewer NaNs and infinities when the new value is replaced by 1: a value
 that is masked off later, or multiplied by zero, does no harm.
 """
 
@@ -42,19 +42,19 @@ if TYPE_CHECKING:
 
 RULE: Final = "non-finite"
 
-_PASSING: Final = computing("where", "bitcast", "negate", "abs")
-"""Ops that only pass on NaNs and infinities."""
-_BEARING: Final = (ELEMENTWISE - computing("map") | COMBINING | computing("dot")) - _PASSING
+_FORWARDING: Final = computing("where", "bitcast", "negate", "abs")
+"""Ops that only forward NaNs and infinities."""
+_PRODUCING: Final = (ELEMENTWISE - computing("map") | COMBINING | computing("dot")) - _FORWARDING
 
-_MOST_TRIED: Final = 8
-_MOST_SHOWN: Final = 4
-_MOST_PLACES: Final = 100_000
-_NUMBER_INSTEAD: Final = 1.0
+_MAX_PROGRAMS: Final = 8
+_MAX_OPERANDS: Final = 4
+_MAX_PLACES: Final = 100_000
+_REPLACEMENT: Final = 1.0
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Yield a violation for each op that makes a NaN or an infinity that reaches memory."""
-    ops = [op for op in bound.call.module.ops if _may_bear(op)]
+    """Yield a violation for each op that makes a NaN or an infinity which reaches memory."""
+    ops = [op for op in bound.call.module.ops if _may_make_bad_values(op)]
     if not ops or not bound.programs:
         return
     if not holds_floats(bound.call):
@@ -68,29 +68,29 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         )
         yield _unknown(ops[0], reason)
         return
-    born = births(bound.call, bound.budget.lanes, stored=True)
-    if isinstance(born, str):
-        yield _unknown(ops[0], born)
+    births_found = births(bound.call, bound.budget.lanes, stored=True)
+    if isinstance(births_found, str):
+        yield _unknown(ops[0], births_found)
         return
-    yield from (_violation(bound.call, birth) for birth in born if birth.reaches_memory)
+    yield from (_violation(bound.call, birth) for birth in births_found if birth.reaches_memory)
 
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """An op that makes a NaN or an infinity, and the first place where it does.
+    """A NaN or infinity that an op makes, at the first place where it does.
 
     Attributes:
-        op: the op.
-        program: the first program in which a birth reaches memory, else the first with a birth; a
-            linear id, x fastest.
-        programs: the number of programs with a birth.
-        iteration: the trip of the innermost loop.
-        lane: the first such element of the op's result.
-        number: the NaN or infinity.
-        operands: the element's operands, by name: single numbers, or of a sum's summands the ones
-            that are not finite, else the largest.
-        reaches_memory: whether a program stores fewer NaNs and infinities without this birth.
-        from_masked: whether the birth vanishes if undefined lanes of masked loads hold 1.
+            op: the op.
+    program: the first program in which a birth reaches memory, else the first with a birth; a
+                linear id, x fastest.
+            programs: the number of programs with a birth.
+            iteration: the trip of the innermost loop.
+            lane: the first such element of the op's result.
+            number: the NaN or infinity.
+    operands: the element's operands, by name: single numbers, or of a sum's summands the ones
+                that are not finite, else the largest.
+            reaches_memory: whether a program stores fewer NaNs and infinities without this birth.
+            from_masked: whether the birth vanishes if undefined lanes of masked loads hold 1.
     """
 
     op: Op
@@ -113,79 +113,82 @@ def births(
         call: the call, with the contents of its tensors.
         lanes: limit on the lanes of memory accesses that an evaluation takes.
         programs: linear ids of the programs to evaluate; None: all.
-        stored: leave out births that reach no memory, and do not determine `from_masked`.
+        stored: whether to leave out births that reach no memory, and `from_masked`.
 
     Returns:
         The births, or the reason if the evaluation ended early.
 
     """
-    watch = _BirthWatch()
+    watch = _BirthRecorder()
     failure = _evaluated(call, watch, programs, lanes)
     if failure is not None:
         return failure
-    born = (_birth(call, watch, op, lanes, stored) for op in watch.births)
-    return tuple(birth for birth in born if birth is not None)
+    births_found = (_birth(call, watch, op, lanes, stored) for op in watch.births)
+    return tuple(birth for birth in births_found if birth is not None)
 
 
-def _birth(call: Call, watch: _BirthWatch, op: Op, lanes: int, stored: bool) -> Birth | None:
-    """Return an op's birth, after runs of single programs with the born values replaced."""
-    programs = watch.births[op]
-    storing = [program for program in programs if watch.stored.get(program)]
-    first: tuple[int, _BirthWatch, _FirstBirth, bool] | None = None
-    for program in storing[:_MOST_TRIED] or ([] if stored else list(programs)[:1]):
-        alone = _BirthWatch(op)
-        if _evaluated(call, alone, (program,), lanes) is not None or alone.first is None:
+def _birth(call: Call, whole_run: _BirthRecorder, op: Op, lanes: int, stored: bool) -> Birth | None:
+    """Return an op's birth, from runs of single programs with the new values replaced; or None."""
+    programs = whole_run.births[op]
+    storing_programs = [program for program in programs if whole_run.stored.get(program)]
+    first_run: tuple[int, _BirthRecorder, _FirstPlace, bool] | None = None
+    for program in storing_programs[:_MAX_PROGRAMS] or ([] if stored else list(programs)[:1]):
+        single_run = _BirthRecorder(op)
+        if _evaluated(call, single_run, (program,), lanes) is not None or single_run.first is None:
             continue
-        reaches = alone.stored.get(program, 0) < watch.stored.get(program, 0)
-        if first is None or reaches:
-            first = program, alone, alone.first, reaches
-        if reaches:
+        reaches_memory = single_run.stored.get(program, 0) < whole_run.stored.get(program, 0)
+        if first_run is None or reaches_memory:
+            first_run = program, single_run, single_run.first, reaches_memory
+        if reaches_memory:
             break
-    if first is None:
+    if first_run is None:
         return None
-    program, alone, birth, reaches = first
+    program, single_run, birth, reaches_memory = first_run
     from_masked = False
     if not stored:
-        most = watch.stored.get(program, 0) if reaches else 0
-        birth, from_masked = _relevant_birth(call, op, program, alone, most, lanes)
+        stored_count = whole_run.stored.get(program, 0) if reaches_memory else 0
+        birth, from_masked = _relevant_birth(call, op, program, single_run, stored_count, lanes)
     return Birth(
         op, program, len(programs), birth.iteration, birth.lane, birth.number, birth.operands,
-        reaches, from_masked,
+        reaches_memory, from_masked,
     )  # fmt: skip
 
 
 def _relevant_birth(
-    call: Call, op: Op, program: int, alone: _BirthWatch, most: int, lanes: int
-) -> tuple[_FirstBirth, bool]:
-    """Return a birth in a program, and whether it comes from undefined lanes of masked loads.
+    call: Call, op: Op, program: int, single_run: _BirthRecorder, stored_count: int, lanes: int
+) -> tuple[_FirstPlace, bool]:
+    """Return an op's birth in a program, and whether undefined lanes of masked loads cause it.
 
-    A birth without which the program stores fewer than `most` bad values is preferred. Of those, a
-    NaN is preferred to an infinity, and one that does not come from undefined lanes to one that
-    does.
+    A birth is preferred without which the program stores fewer than `stored_count` bad values. Of
+    those, a NaN is preferred to an infinity, and a birth that undefined lanes do not cause to one
+    that they cause.
     """
-    filled = _BirthWatch(op, filling=True)
-    _evaluated(call, filled, (program,), lanes)
-    kinds: dict[tuple[bool, bool], set[_Place]] = {}
-    for place, is_nan in alone.places.items():
-        kinds.setdefault((place not in filled.places, not is_nan), set()).add(place)
+    filled_run = _BirthRecorder(op, filling=True)
+    _evaluated(call, filled_run, (program,), lanes)
+    places_by_kind: dict[tuple[bool, bool], set[_Place]] = {}
+    for place, is_nan in single_run.places.items():
+        places_by_kind.setdefault((place not in filled_run.places, not is_nan), set()).add(place)
     fallback = None
-    for (from_masked, _), places in sorted(kinds.items(), key=lambda kind: kind[0]):
-        some = _BirthWatch(op, only=places)
-        if _evaluated(call, some, (program,), lanes) is not None or some.first is None:
+    for (from_masked, _), places in sorted(places_by_kind.items(), key=lambda kind: kind[0]):
+        partial_run = _BirthRecorder(op, only=places)
+        if (
+            _evaluated(call, partial_run, (program,), lanes) is not None
+            or partial_run.first is None
+        ):
             continue
-        if some.stored.get(program, 0) < most:
-            return some.first, from_masked
-        fallback = fallback or (some.first, from_masked)
-    assert alone.first is not None
-    return fallback or (alone.first, False)
+        if partial_run.stored.get(program, 0) < stored_count:
+            return partial_run.first, from_masked
+        fallback = fallback or (partial_run.first, from_masked)
+    assert single_run.first is not None
+    return fallback or (single_run.first, False)
 
 
 def _evaluated(
-    call: Call, watch: _BirthWatch, programs: Sequence[int] | None, lanes: int
+    call: Call, instrument: _BirthRecorder, programs: Sequence[int] | None, lanes: int
 ) -> str | None:
-    """Run programs (None: all); return the reason if the evaluation ended early."""
+    """Evaluate programs (None: all) with an instrument; return why it ended early, else None."""
     with np.errstate(all="ignore"):
-        return run(call, (), programs, contents="all", lanes=lanes, instrument=watch)
+        return run(call, (), programs, contents="all", lanes=lanes, instrument=instrument)
 
 
 _Place = tuple[int, tuple[int, ...]]
@@ -196,8 +199,8 @@ _Operand = tuple[str, "Value", Any]
 
 
 @dataclass(frozen=True)
-class _FirstBirth:
-    """First birth of an op in an evaluation, with its operands."""
+class _FirstPlace:
+    """The first place at which an op makes a NaN or infinity, with its operands."""
 
     iteration: int
     lane: tuple[int, ...]
@@ -205,11 +208,11 @@ class _FirstBirth:
     operands: tuple[tuple[str, tuple[float, ...]], ...]
 
 
-class _BirthWatch(Instrument):
-    """Records births by op and program, and counts the NaNs and infinities that programs store.
+class _BirthRecorder(Instrument):
+    """An instrument that records births by op and program, and counts stored bad values.
 
-    The births of op `replaced` (if `only` is set, those at its places) become 1, so that they do
-    not propagate; `places` records where they are, and whether they are NaNs. With `filling`,
+    The births of op `replaced` (only at the places of `only`, if set) become 1, so that they do
+    not propagate; `places` has their places, and whether they are NaNs. With `filling`,
     undefined lanes of masked loads hold 1, too.
     """
 
@@ -221,20 +224,20 @@ class _BirthWatch(Instrument):
         self._filling = filling
         self._only = only
         self.births: dict[Op, dict[int, None]] = {}
-        self.first: _FirstBirth | None = None
+        self.first: _FirstPlace | None = None
         self.places: dict[_Place, bool] = {}
         self.stored: dict[int, int] = {}
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap ops of floats, and those that write."""
+        """Wrap ops that make floats, and ops that write floats."""
         if op.name in WRITING and _is_float(op.operand("value")):
-            return self._writing(op, step)
+            return self._counting_stores(op, step)
         if self._filling and op.name in READING and _is_float(op.results[0]):
             mask = mask_of(op)
             return step if mask is None else filling_masked(op, mask, step, _number)
-        return self._bearing(op, step) if _may_bear(op) else step
+        return self._recording_births(op, step) if _may_make_bad_values(op) else step
 
-    def _bearing(self, op: Op, step: Step) -> Step:
+    def _recording_births(self, op: Op, step: Step) -> Step:
         result = op.results[0]
         type_ = value_type(result.type)
 
@@ -247,97 +250,105 @@ class _BirthWatch(Instrument):
             numbers = np.asarray(to_array(computed, type_))
             if np.isfinite(numbers).all():
                 return
-            born = _born(op, numbers, operands)
-            if born is None or not born.any():
+            births_found = _birth_mask(op, numbers, operands)
+            if births_found is None or not births_found.any():
                 return
             if op is self._replaced and self._only is not None:
-                born = self._at_places(born, scope)
-                if not born.any():
+                births_found = self._births_at_places(births_found, scope)
+                if not births_found.any():
                     return
-            self._record(op, born, numbers, operands, scope)
+            self._record(op, births_found, numbers, operands, scope)
             if op is self._replaced:
-                values[result.id] = np.where(born, _number(numbers.shape, numbers.dtype), numbers)
+                values[result.id] = np.where(
+                    births_found, _number(numbers.shape, numbers.dtype), numbers
+                )
 
         return watched
 
     def _record(
-        self, op: Op, born: Any, numbers: Any, operands: Sequence[_Operand], scope: Any
+        self, op: Op, births_found: Any, numbers: Any, operands: Sequence[_Operand], scope: Any
     ) -> None:
-        rows = born.reshape(born.shape[0], -1).any(axis=1)
-        rows = np.broadcast_to(rows, len(scope.linear))
+        has_birth = births_found.reshape(births_found.shape[0], -1).any(axis=1)
+        has_birth = np.broadcast_to(has_birth, len(scope.linear))
         programs = self.births.setdefault(op, {})
-        programs.update(dict.fromkeys(int(number) for number in scope.linear[rows]))
+        programs.update(dict.fromkeys(int(number) for number in scope.linear[has_birth]))
         if op is not self._replaced:
             return
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        places, results = np.argwhere(born), np.broadcast_to(numbers, born.shape)
-        for (row, *at), number in zip(places[:_MOST_PLACES].tolist(), results[born], strict=False):
-            if len(self.places) > _MOST_PLACES:
+        positions, results = np.argwhere(births_found), np.broadcast_to(numbers, births_found.shape)
+        for (program_row, *lane_), number in zip(
+            positions[:_MAX_PLACES].tolist(), results[births_found], strict=False
+        ):
+            if len(self.places) > _MAX_PLACES:
                 break
-            self.places.setdefault((int(trips[row]), tuple(at)), bool(np.isnan(number)))
+            self.places.setdefault((int(trips[program_row]), tuple(lane_)), bool(np.isnan(number)))
         if self.first is None:
-            row, *lane = place = tuple(places[0].tolist())
+            program_row, *lane = position = tuple(positions[0].tolist())
             elements = tuple(
-                (name, _elements_of(op, name, value, contents, place))
+                (name, _operand_elements(op, name, value, contents, position))
                 for name, value, contents in operands
                 if _is_float(value)
             )
-            self.first = _FirstBirth(int(trips[row]), tuple(lane), float(results[place]), elements)
+            self.first = _FirstPlace(
+                int(trips[program_row]), tuple(lane), float(results[position]), elements
+            )
 
-    def _at_places(self, born: Any, scope: Any) -> Any:
-        """Return the births of the one program that runs that are at `only`."""
+    def _births_at_places(self, births_found: Any, scope: Any) -> Any:
+        """Return the mask of births at the places of `only`, in a run of one program."""
         assert self._only is not None
         trip = int(np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))[0])
-        selected = np.zeros_like(born)
-        for at, lane in self._only:
-            if at == trip:
+        selected = np.zeros_like(births_found)
+        for place_trip, lane in self._only:
+            if place_trip == trip:
                 selected[(0, *lane)] = True
-        return selected & born
+        return selected & births_found
 
-    def _writing(self, op: Op, step: Step) -> Step:
+    def _counting_stores(self, op: Op, step: Step) -> Step:
         value, mask = op.operand("value"), mask_of(op)
 
         def counted(values: list[Any], scope: Any) -> None:
-            self._count(values, value, mask, scope)
+            self._count_bad_values(values, value, mask, scope)
             step(values, scope)
 
         return counted
 
-    def _count(self, values: list[Any], value: Value, mask: Value | None, scope: Any) -> None:
+    def _count_bad_values(
+        self, values: list[Any], value: Value, mask: Value | None, scope: Any
+    ) -> None:
         stored = values[value.id]
         active = True if mask is None else values[mask.id]
         if isinstance(stored, Unknown) or isinstance(active, Unknown):
             return
-        bad = ~np.isfinite(np.asarray(to_array(stored, value_type(value.type))))
+        is_bad = ~np.isfinite(np.asarray(to_array(stored, value_type(value.type))))
         if mask is not None:
-            bad = bad & to_array(active, value_type(mask.type))
-        if not bad.any():
+            is_bad = is_bad & to_array(active, value_type(mask.type))
+        if not is_bad.any():
             return
-        shape = (bad.shape[0], *value_type(value.type).shape)
-        counts = np.broadcast_to(bad, shape).reshape(bad.shape[0], -1).sum(axis=1)
-        for number, count in zip(
+        shape = (is_bad.shape[0], *value_type(value.type).shape)
+        counts = np.broadcast_to(is_bad, shape).reshape(is_bad.shape[0], -1).sum(axis=1)
+        for program, count in zip(
             scope.linear, np.broadcast_to(counts, len(scope.linear)), strict=True
         ):
             if count:
-                self.stored[int(number)] = self.stored.get(int(number), 0) + int(count)
+                self.stored[int(program)] = self.stored.get(int(program), 0) + int(count)
 
 
 def _number(_shape: tuple[int, ...], dtype: Any) -> Any:
-    return dtype.type(_NUMBER_INSTEAD)
+    return dtype.type(_REPLACEMENT)
 
 
-def _may_bear(op: Op) -> bool:
+def _may_make_bad_values(op: Op) -> bool:
     if not op.results or not op.operands or not _is_float(op.results[0]):
         return False
-    return op.name in _BEARING
+    return op.name in _PRODUCING
 
 
 def _is_float(value: Value) -> bool:
     return isinstance(element_of(value.type), FloatType)
 
 
-def _born(op: Op, numbers: Any, operands: Sequence[_Operand]) -> Any:
-    """Return a mask of the births among an op's results, or None if an operand is unknown."""
+def _birth_mask(op: Op, numbers: Any, operands: Sequence[_Operand]) -> Any:
+    """Return a mask of the births among an op's results, None if an operand is unknown."""
     was_nan: Any = np.zeros((1,) * numbers.ndim, bool)
     was_infinite: Any = was_nan
     for name, value, contents in operands:
@@ -346,14 +357,14 @@ def _born(op: Op, numbers: Any, operands: Sequence[_Operand]) -> Any:
         if isinstance(contents, Unknown):
             return None
         operand = np.asarray(to_array(contents, value_type(value.type)))
-        was_nan = was_nan | _spread(op, name, np.isnan(operand), numbers.ndim)
-        was_infinite = was_infinite | _spread(op, name, np.isinf(operand), numbers.ndim)
-    nan = np.isnan(numbers) & ~was_nan
-    return nan | (np.isinf(numbers) & ~was_nan & ~was_infinite)
+        was_nan = was_nan | _affected_results(op, name, np.isnan(operand), numbers.ndim)
+        was_infinite = was_infinite | _affected_results(op, name, np.isinf(operand), numbers.ndim)
+    is_new_nan = np.isnan(numbers) & ~was_nan
+    return is_new_nan | (np.isinf(numbers) & ~was_nan & ~was_infinite)
 
 
-def _spread(op: Op, name: str, marks: Any, rank: int) -> Any:
-    """Return a mask of the result's elements that depend on marked elements of an operand."""
+def _affected_results(op: Op, name: str, marks: Any, rank: int) -> Any:
+    """Return a mask of the results that depend on marked elements of an operand."""
     kind = KINDS[op.name].kind
     if op.name in COMBINING:
         axis = number_of(op, "axis") + 1
@@ -365,29 +376,29 @@ def _spread(op: Op, name: str, marks: Any, rank: int) -> Any:
     return marks
 
 
-def _elements_of(
-    op: Op, name: str, value: Value, contents: Any, place: tuple[int, ...]
+def _operand_elements(
+    op: Op, name: str, value: Value, contents: Any, result_index: tuple[int, ...]
 ) -> tuple[float, ...]:
-    """Return the elements of an operand that an element of the result was computed from."""
+    """Return the elements of an operand from which a result was computed, at most four."""
     numbers = np.asarray(to_array(contents, value_type(value.type)))
     kind = KINDS[op.name].kind
-    at: list[Any] = list(place)
+    index_by_axis: list[Any] = list(result_index)
     if op.name in COMBINING:
         axis = number_of(op, "axis") + 1
-        at[axis:axis] = [slice(None)] if kind is not Kind.SCAN else []
+        index_by_axis[axis:axis] = [slice(None)] if kind is not Kind.SCAN else []
         if kind is Kind.SCAN:
-            at[axis] = slice(0, place[axis] + 1)
+            index_by_axis[axis] = slice(0, result_index[axis] + 1)
     elif kind is Kind.PRODUCT and name in ("left", "right"):
-        at[-1 if name == "left" else -2] = slice(None)
+        index_by_axis[-1 if name == "left" else -2] = slice(None)
     shape = numbers.shape
-    at = [
-        0 if size == 1 and isinstance(index, int) else index
-        for index, size in zip(at, shape, strict=False)
+    index_by_axis = [
+        0 if extent == 1 and isinstance(index, int) else index
+        for index, extent in zip(index_by_axis, shape, strict=False)
     ]
-    elements = np.atleast_1d(numbers[tuple(at)]).reshape(-1).astype(np.float64)
-    if len(elements) > _MOST_SHOWN:
-        size = np.where(np.isfinite(elements), np.abs(elements), np.inf)
-        elements = elements[np.sort(np.argsort(-size, kind="stable")[:_MOST_SHOWN])]
+    elements = np.atleast_1d(numbers[tuple(index_by_axis)]).reshape(-1).astype(np.float64)
+    if len(elements) > _MAX_OPERANDS:
+        extent = np.where(np.isfinite(elements), np.abs(elements), np.inf)
+        elements = elements[np.sort(np.argsort(-extent, kind="stable")[:_MAX_OPERANDS])]
     return tuple(map(float, elements))
 
 
@@ -401,14 +412,14 @@ def _unknown(op: Op, reason: str) -> Verdict:
 
 def _violation(call: Call, birth: Birth) -> Verdict:
     op = birth.op
-    others = f"; in {birth.programs} programs" if birth.programs > 1 else ""
-    finite = "without a NaN" if np.isnan(birth.number) else "that are finite"
-    what = "a NaN" if np.isnan(birth.number) else f"{birth.number:+}"
+    where = f"; in {birth.programs} programs" if birth.programs > 1 else ""
+    operands_text = "without a NaN" if np.isnan(birth.number) else "that are finite"
+    value_text = "a NaN" if np.isnan(birth.number) else f"{birth.number:+}"
     return Verdict(
         RULE,
         "violation",
         op,
-        f"{op.name} gives {what} for operands {finite}, and it reaches memory{others}",
+        f"{op.name} gives {value_text} for operands {operands_text}, and it reaches memory{where}",
         "evaluated",
         program=program_at(birth.program, call.grid),
         iteration=birth.iteration,

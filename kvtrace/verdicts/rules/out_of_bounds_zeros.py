@@ -1,8 +1,8 @@
-"""Verdicts that depend on a substituted zero: the value of a load in lanes that are out of bounds.
+"""Verdicts that depend on the zero that replaces a load's value in lanes out of bounds.
 
-A lane that is out of bounds reads any bytes; the evaluator substitutes 0. A conclusion from that 0
+A load out of bounds may read any bytes; the evaluator substitutes 0. A conclusion from that 0
 (an index is inside, a divisor is zero) is not a fact about the kernel. After such a load a proof
-stands if it needs no contents, and a violation stands if its witness fails for other substitutes,
+remains if it needs no contents, and a violation remains if its witness fails for other substitutes,
 too: the call is run with several. All other verdicts become unknown and name the load.
 """
 
@@ -29,10 +29,10 @@ Judge = Callable[["Call", Collection[str]], Iterable[Verdict]]
 
 _BOUNDS: Final = "out-of-bounds"
 
-#: An evaluation of a witness's program ends after so many lanes.
-_MOST_LANES: Final = 1 << 25
+#: Limit of lanes of an evaluation of a witness's program.
+_MAX_LANES: Final = 1 << 25
 
-#: Substitutes besides 0. They fit into 8 bits, so that no loop that counts to one runs for long; -1
+#: Substitutes besides 0. They fit into 8 bits, so that a loop up to a substitute is short; -1
 #: means "none" in many kernels; and some rise or fall from place to place, as equal numbers might
 #: cancel out.
 _SUBSTITUTES: Final = (
@@ -50,7 +50,7 @@ def without_zeros(
     rules: Collection[str],
     judge: Judge,
 ) -> list[Verdict]:
-    """Return the verdicts of some rules; those that depend on a substituted zero become unknown.
+    """Return the verdicts of rules; those that depend on a substituted zero become unknown.
 
     Args:
         call: the call that was judged.
@@ -69,27 +69,27 @@ def without_zeros(
     verdicts_without_contents = (
         judge(_without_contents(call), {verdict.rule for verdict in doubtful}) if doubtful else ()
     )
-    bare = {(v.rule, v.op.index): v.verdict for v in verdicts_without_contents}
-    violated = {verdict.rule for verdict in doubtful if verdict.verdict == "violation"}
-    substituted = _SubstitutedCalls(call, verdicts, violated, judge)
+    verdicts_by_op = {(v.rule, v.op.index): v.verdict for v in verdicts_without_contents}
+    violated_rules = {verdict.rule for verdict in doubtful if verdict.verdict == "violation"}
+    substituted_calls = _SubstitutedCalls(call, verdicts, violated_rules, judge)
 
     def settled(verdict: Verdict) -> Verdict:
         loads = loads_of.get(id(verdict))
         stands = verdict.verdict == "unknown" or (
-            bare.get((verdict.rule, verdict.op.index)) == verdict.verdict
+            verdicts_by_op.get((verdict.rule, verdict.op.index)) == verdict.verdict
         )
         if loads is None or stands:
             return verdict
-        return substituted.lasting(verdict) or _unknown(verdict, loads)
+        return substituted_calls.common_violation(verdict) or _unknown(verdict, loads)
 
     return [settled(verdict) for verdict in selected]
 
 
 def without_any_zeros(module: Module, verdicts: Sequence[Verdict]) -> list[Verdict]:
-    """Return verdicts of one launch; those that may depend on a substituted zero become unknown.
+    """Return one launch's verdicts; those that may depend on a substituted zero become unknown.
 
-    The launch's contents are gone, so nothing can be run again. A verdict seen before a load left
-    its tensor does not depend on the load.
+    The launch's contents are no longer available, so nothing can be run again. A verdict before a
+    load left its tensor does not depend on the load.
 
     Args:
         module: the launched module.
@@ -97,8 +97,8 @@ def without_any_zeros(module: Module, verdicts: Sequence[Verdict]) -> list[Verdi
 
     """
     settled = []
-    for number, verdict in enumerate(verdicts):
-        loads = _doubtful_loads(module, [verdict], verdicts[:number]).get(id(verdict))
+    for position, verdict in enumerate(verdicts):
+        loads = _doubtful_loads(module, [verdict], verdicts[:position]).get(id(verdict))
         settled.append(verdict if loads is None else _unknown(verdict, loads))
     return settled
 
@@ -106,7 +106,7 @@ def without_any_zeros(module: Module, verdicts: Sequence[Verdict]) -> list[Verdi
 def _doubtful_loads(
     module: Module, verdicts: Sequence[Verdict], all_verdicts: Sequence[Verdict]
 ) -> dict[int, list[Op]]:
-    """Return, by id() of a verdict, the out-of-bounds loads that the verdict may depend on."""
+    """Return, by the id() of a verdict, the out-of-bounds loads on which it may depend."""
     out_of_bounds = {
         verdict.op.index: verdict.op
         for verdict in all_verdicts
@@ -114,16 +114,17 @@ def _doubtful_loads(
     }
     loads_of: dict[int, list[Op]] = {}
     for verdict in verdicts if out_of_bounds else ():
-        behind = set(loads_behind(verdict.op, module))
+        feeding_loads = set(loads_behind(verdict.op, module))
         if verdict.other_op is not None:
-            behind |= loads_behind(verdict.other_op, module)
-        loads = [op for index, op in out_of_bounds.items() if index in behind]
+            feeding_loads |= loads_behind(verdict.other_op, module)
+        loads = [op for index, op in out_of_bounds.items() if index in feeding_loads]
         if loads:
             loads_of[id(verdict)] = loads
     return loads_of
 
 
 def _without_contents(call: Call) -> Call:
+    """Return a copy of a call without recorded contents."""
     storages = {
         id(argument.storage): Storage(argument.storage.nbytes)
         for argument in call.arguments
@@ -139,7 +140,7 @@ def _without_contents(call: Call) -> Call:
 
 
 class _SubstitutedCalls:
-    """A call, and copies of the call with other substitutes outside of its tensors."""
+    """A call, and copies of the call with other substitutes, each judged when first needed."""
 
     def __init__(
         self, call: Call, verdicts: Sequence[Verdict], rules: Collection[str], judge: Judge
@@ -149,53 +150,59 @@ class _SubstitutedCalls:
         self._judge = judge
         self._judged: dict[int, Sequence[Verdict]] = {0: verdicts}
 
-    def lasting(self, verdict: Verdict) -> Verdict | None:
-        """Return a violation of the same rule and ops that occurs in all calls, or None.
+    def common_violation(self, verdict: Verdict) -> Verdict | None:
+        """Return a violation of the same rule and ops that occurs in all calls, else None.
 
-        `lanes` is None: some lanes may depend on the substitutes.
+        Its `lanes` is None, as some lanes may depend on the substitutes.
         """
         if verdict.verdict != "violation" or verdict.program is None:
             return None
-        for candidate in (verdict, *self._others(verdict)):
-            if all(self._occurs(number, candidate) for number in range(len(self._calls))):
-                lanes = f"; {candidate.lanes or 0:,} lanes over the grid"
-                message, _, _ = candidate.message.partition(lanes)
+        for candidate in (verdict, *self._similar_violations(verdict)):
+            if all(self._occurs(call_index, candidate) for call_index in range(len(self._calls))):
+                lanes_text = f"; {candidate.lanes or 0:,} lanes over the grid"
+                message, _, _ = candidate.message.partition(lanes_text)
                 return replace(candidate, message=message, lanes=None)
         return None
 
-    def _others(self, verdict: Verdict) -> Iterator[Verdict]:
-        """Yield the violations of the same rule and ops in the calls with other substitutes."""
-        for number in range(1, len(self._calls)):
-            for other in self._verdicts(number):
-                same = other.rule == verdict.rule and other.op is verdict.op
-                if same and other.verdict == "violation" and other.other_op is verdict.other_op:
-                    yield other
+    def _similar_violations(self, verdict: Verdict) -> Iterator[Verdict]:
+        """Yield the violations of the same rule and ops in the calls with substitutes."""
+        for call_index in range(1, len(self._calls)):
+            for candidate in self._verdicts(call_index):
+                is_same_op = candidate.rule == verdict.rule and candidate.op is verdict.op
+                if (
+                    is_same_op
+                    and candidate.verdict == "violation"
+                    and candidate.other_op is verdict.other_op
+                ):
+                    yield candidate
 
-    def _verdicts(self, number: int) -> Sequence[Verdict]:
-        if number not in self._judged:
-            self._judged[number] = list(self._judge(self._calls[number], self._rules))
-        return self._judged[number]
+    def _verdicts(self, call_index: int) -> Sequence[Verdict]:
+        if call_index not in self._judged:
+            self._judged[call_index] = list(self._judge(self._calls[call_index], self._rules))
+        return self._judged[call_index]
 
-    def _occurs(self, number: int, verdict: Verdict) -> bool:
-        """Return whether a violation's witness fails in the same way in a call."""
-        call, of_lanes = self._calls[number], verdict.other_program == verdict.program
-        if verdict.address_offset is not None and not of_lanes and _touches(call, verdict):
-            return True  # not for two lanes of one program: the access of one proves nothing
-        witness = _witness(verdict)
-        if number == 0 and verdict.address_offset is None:
-            return True  # the call with zeros has a violation, though perhaps another one first
-        return any(_witness(other) == witness for other in self._verdicts(number))
+    def _occurs(self, call_index: int, verdict: Verdict) -> bool:
+        """Return whether a violation's witness also fails in the call with this index."""
+        call, is_of_lanes = self._calls[call_index], verdict.other_program == verdict.program
+        if verdict.address_offset is not None and not is_of_lanes and _accesses_byte(call, verdict):
+            return True  # for two lanes of a program, the access of one proves nothing
+        witness = _witness_fields(verdict)
+        if call_index == 0 and verdict.address_offset is None:
+            return True  # the call with zeros has this violation, perhaps not as its first
+        return any(
+            _witness_fields(candidate) == witness for candidate in self._verdicts(call_index)
+        )
 
 
-def _witness(verdict: Verdict) -> tuple[object, ...]:
+def _witness_fields(verdict: Verdict) -> tuple[object, ...]:
     return (
         verdict.rule, verdict.verdict, verdict.op, verdict.program, verdict.iteration,
         verdict.lane, verdict.address_offset, verdict.other_op, verdict.other_program,
     )  # fmt: skip
 
 
-def _touches(call: Call, verdict: Verdict) -> bool:
-    """Return whether the programs of a witness, run alone, access its byte as it says."""
+def _accesses_byte(call: Call, verdict: Verdict) -> bool:
+    """Return whether the witness's programs, run alone, access its byte in its lane and trip."""
     assert verdict.program is not None
     assert verdict.address_offset is not None
     arguments = {argument.name: argument for argument in call.arguments}
@@ -205,19 +212,19 @@ def _touches(call: Call, verdict: Verdict) -> bool:
     byte = tensor.offset_bytes + verdict.address_offset
     program = linear_program(verdict.program, call.grid)
     if verdict.other_program is None:
-        touch = touched(call, verdict.op, program, tensor.storage, byte, lanes=_MOST_LANES)
+        touch = touched(call, verdict.op, program, tensor.storage, byte, lanes=_MAX_LANES)
     else:
         programs = program, linear_program(verdict.other_program, call.grid)
         ops = verdict.op, verdict.other_op or verdict.op
-        both = replayed(call, ops, programs, tensor.storage, byte, whole=False)
-        touch = None if both is None else both.first
+        race_witness = replayed(call, ops, programs, tensor.storage, byte, whole=False)
+        touch = None if race_witness is None else race_witness.first
     return touch is not None and (touch.iteration, touch.lane, touch.address_offset) == (
         verdict.iteration, verdict.lane, verdict.address_offset,
     )  # fmt: skip
 
 
 def _substituted(call: Call, outside: OutsideNumbers) -> Call:
-    """Return a call with substitutes outside of its tensors, positive ones for unsigned types."""
+    """Return a call whose loads out of bounds read substitutes, positive for unsigned types."""
     positive = replace(outside, first=abs(outside.first))
 
     def substituted(argument: Argument) -> Argument:
@@ -232,12 +239,12 @@ def _unknown(verdict: Verdict, loads: Sequence[Op]) -> Verdict:
     frames = source_stack(loads[0])
     line = f" in line {frames[0].line}" if frames else ""
     reason = f"it depends on the load{line}, which is itself out of bounds and may read anything"
-    what = verdict.access or verdict.rule
+    subject = verdict.access or verdict.rule
     return Verdict(
         verdict.rule,
         "unknown",
         verdict.op,
-        f"{what} could not be decided: {reason}",
+        f"{subject} could not be decided: {reason}",
         reason=reason,
         access=verdict.access,
         arg=verdict.arg,

@@ -1,11 +1,11 @@
-"""The rule overflow: integers that decide memory accesses stay within their width.
+"""The rule overflow: an integer that affects a memory access wraps around.
 
 The claim is about uses where a wrap changes the result (see `widths`): an address' offset in active
-lanes; a number that decides a mask, branch or loop, in all lanes; an index that is stored. So wraps
-in lanes that are masked off, products that cancel, and hashes of which only low bits count are not
-findings; a wrapped address that lands inside its tensor is. For i = 2^20 and stride = 2^12, `i *
-stride` in 32 bits is 0 instead of 2^32. Uses that formulas do not decide are evaluated with ideal
-numbers beside the actual ones (see `ideal`), without allocating tensors. A counterexample is
+lanes; a number that determines a mask, branch or loop, in all lanes; an index that is stored. So
+wraps in lanes that are masked off, products that cancel, and hashes of which only low bits count
+are not findings; a wrapped address that lands inside its tensor is. For i = 2^20 and stride = 2^12,
+`i * stride` in 32 bits is 0 instead of 2^32. Uses that formulas do not decide are evaluated with
+ideal numbers beside the actual ones (see `ideal`), without allocating tensors. A counterexample is
 reported only if such an evaluation confirms it.
 """
 
@@ -27,7 +27,7 @@ from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.feeding import feeding, feeding_values
 from kvtrace.verdicts.ideal import followed
-from kvtrace.verdicts.ideal_seen import Seen, Shown
+from kvtrace.verdicts.ideal_seen import Seen, VisibleWrap
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 RULE: Final = "overflow"
-_DATA: Final = ("content", "unknown")
+_DATA_KINDS: Final = ("content", "unknown")
 _RANK: Final = ("proven", "unknown", "violation")
-_DECIDES: Final = {
+_AFFECTED_TEXTS: Final = {
     "address": "the address of",
     "mask": "the mask of",
     "branch": "whether the branch is taken that leads to",
@@ -49,49 +49,51 @@ _DECIDES: Final = {
 }
 
 _UNSIGNED: Final = "it computes with unsigned integers that may be large"
-#: An evaluation of a witness's program ends after so many lanes.
-_MOST_LANES: Final = 1 << 25
+#: Limit of lanes of an evaluation of a witness's program.
+_MAX_LANES: Final = 1 << 25
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return the worst verdict for each op that may wrap around where that changes a result."""
+    """Return the worst verdict for each op that may wrap around with an effect on an access."""
     worst: dict[int, tuple[Verdict, Op]] = {}
     values: dict[int, set[Value]] = defaultdict(set)
     replays = _Replays(bound)
-    judged: list[tuple[Use | None, Op, Verdict | None]] = [
-        (use, use.access.op, _judged(bound, use, replays)) for use in uses(bound.call.module)
+    verdicts: list[tuple[Use | None, Op, Verdict | None]] = [
+        (use, use.access.op, _judge_use(bound, use, replays)) for use in uses(bound.call.module)
     ]
-    judged += [
-        (None, access.op, _in_function(bound, access))
+    verdicts += [
+        (None, access.op, _judge_called_access(bound, access))
         for access in bound.summary.accesses
         if access.calls
     ]
-    judged += [
+    verdicts += [
         (None, access.op, _unknown(bound, arithmetic, _UNSIGNED, 0, evaluating=True))
         for arithmetic in bound.summary.arithmetic
-        if not arithmetic.calls and _is_of_large_unsigned(bound, arithmetic)
+        if not arithmetic.calls and _may_load_large_unsigned(bound, arithmetic)
         for access in bound.summary.accesses
         if arithmetic.op.index in feeding(access.op, bound.call.module)
     ]
-    doubtful = {op for _, op, verdict in judged if verdict is None or verdict.verdict != "proven"}
-    for use, op, verdict in judged:
+    doubtful_ops = {
+        op for _, op, verdict in verdicts if verdict is None or verdict.verdict != "proven"
+    }
+    for use, op, verdict in verdicts:
         if verdict is None:
             continue
         if (
             verdict.verdict == "proven"
-            and op in doubtful
+            and op in doubtful_ops
             and not (use is not None and bound.ranges.truth(use.right))
         ):
             continue  # the proof assumes active lanes that another use may have decided wrongly
         values[verdict.op.index].update(op.operands if use is None else (use.value,))
-        before = worst.get(verdict.op.index)
-        if before is None or _RANK.index(verdict.verdict) > _RANK.index(before[0].verdict):
+        previous = worst.get(verdict.op.index)
+        if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous[0].verdict):
             worst[verdict.op.index] = verdict, op
-    return _evaluated(bound, list(worst.values()), values)
+    return _with_evaluation(bound, list(worst.values()), values)
 
 
-def _is_of_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
-    """Return whether an op computes with loaded unsigned integers that formulas have as negative.
+def _may_load_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
+    """Return whether an op uses loaded unsigned integers that its formula has as negative.
 
     The IR does not distinguish unsigned integers, but the type of their tensor does.
     """
@@ -105,43 +107,44 @@ def _is_of_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
 
 
 class _Replays:
-    """Cached runs of a call's programs with ideal numbers."""
+    """Runs of programs of a call with ideal numbers; each program is run once."""
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
         self._seen: dict[int, Seen] = {}
 
-    def shown(self, use: Use, program: int) -> Shown | None:
-        """Run a program (linear id); return a wrap that changes a use's number, or None."""
+    def visible_wrap(self, use: Use, program: int) -> VisibleWrap | None:
+        """Run a program (linear id); return a visible wrap that a use depends on, else None."""
         if program not in self._seen:
             self._seen[program] = replayed(self._bound.call, program)
         seen = self._seen[program]
         origins = seen.reached.get(use.arithmetic.op.index, set()) | {use.arithmetic.op.index}
-        return next((shown for op, shown in seen.shown.items() if op in origins), None)
+        return next((wrap for op, wrap in seen.visible_wraps.items() if op in origins), None)
 
 
 def replayed(call: Call, program: int) -> Seen:
-    """Return the wraps seen in a run of a program (linear id) with ideal numbers."""
-    return followed(call, (program,), _MOST_LANES)[0]
+    """Return the wraps observed in a run of a program (linear id) with ideal numbers."""
+    return followed(call, (program,), _MAX_LANES)[0]
 
 
 def wraps(bound: BoundCall, access: Access) -> bool:
-    """Return whether arithmetic that an access depends on may wrap around.
+    """Return whether integers that an access depends on may wrap around.
 
-    For rules that reason about ideal integers: if nothing wraps, the kernel computes the access'
+    For rules that use formulas: if nothing wraps, the kernel computes the access'
     `offset`, `mask` and `guard`; else these formulas prove nothing about the call. Unlike
-    `bound.may_wrap`, this function ignores wraps that are masked off or cancel, and may ask the
+    `bound.may_wrap`, this function ignores wraps that are masked off or cancel, and may use the
     solver, within the call's budget.
     """
     if access.calls:
         return bound.may_wrap(access) is not None
     return any(
-        use.access.op is access.op and not _is_right(bound, use) for use in uses(bound.call.module)
+        use.access.op is access.op and not _is_proven_right(bound, use)
+        for use in uses(bound.call.module)
     )
 
 
-def _in_function(bound: BoundCall, access: Access) -> Verdict | None:
-    """Return unknown if an access in a called function may wrap: uses are not followed there."""
+def _judge_called_access(bound: BoundCall, access: Access) -> Verdict | None:
+    """Return unknown if integers of an access in a called function may wrap, else None."""
     wrapping = bound.may_wrap(access)
     if wrapping is None:
         return None
@@ -150,31 +153,31 @@ def _in_function(bound: BoundCall, access: Access) -> Verdict | None:
     return _unknown(bound, arithmetic, reason, 0, evaluating=True)
 
 
-def _is_right(bound: BoundCall, use: Use) -> bool:
-    return isinstance(_decided(bound, use, _given(bound, use)), Proven)
+def _is_proven_right(bound: BoundCall, use: Use) -> bool:
+    return isinstance(_decide_use(bound, use, _conditions_of(bound, use)), Proven)
 
 
-def _given(bound: BoundCall, use: Use) -> Given:
+def _conditions_of(bound: BoundCall, use: Use) -> Given:
     return bound.active(use.access) if use.exact_lanes else bound.given(use.place)
 
 
-def _decided(bound: BoundCall, use: Use, given: Given) -> Decision:
-    """Return the cached decision that wraps change no use; mostly because all numbers fit."""
-    decision = bound.of_uses.get(use)
+def _decide_use(bound: BoundCall, use: Use, given: Given) -> Decision:
+    """Return the decision that no wrap changes a use's result; cached."""
+    decision = bound.use_decisions.get(use)
     if decision is None:
         decision = follows(use.fits, given) or bound.prove(use.right, given)
-        bound.of_uses[use] = decision
+        bound.use_decisions[use] = decision
     return decision
 
 
-def _judged(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
-    given = _given(bound, use)
+def _judge_use(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
+    given = _conditions_of(bound, use)
     if given.is_impossible or not bound.programs:
         return _proven(bound, use, "interval")
-    data = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind in _DATA]
+    data = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind in _DATA_KINDS]
     if data or _has_large_unsigned(bound, use):
-        return _of_data(bound, use, given, data)
-    decision = _decided(bound, use, given)
+        return _judge_data_use(bound, use, given, data)
+    decision = _decide_use(bound, use, given)
     if isinstance(decision, Proven):
         return _proven(bound, use, decision.method, decision.solver_ns)
     if not isinstance(decision, Refuted):
@@ -182,17 +185,17 @@ def _judged(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
     doubts = bound.doubts(decision.model)
     if doubts:
         return _unknown(bound, use.arithmetic, doubts.reason, decision.solver_ns, evaluating=True)
-    shown = replays.shown(use, bound.program_of(decision.model))
-    if shown is None:
+    wrap = replays.visible_wrap(use, bound.program_of(decision.model))
+    if wrap is None:
         reason = NOT_REPRODUCED
         return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
-    return _violation(bound, shown, decision.method, decision.solver_ns)
+    return _violation(bound, wrap, decision.method, decision.solver_ns)
 
 
 def _has_large_unsigned(bound: BoundCall, use: Use) -> bool:
-    """Return whether a use has unsigned integers that formulas read as negative numbers.
+    """Return whether a use has unsigned integers that formulas treat as negative numbers.
 
-    They are loaded from tensors of unsigned types, or passed by value.
+    They are loaded from tensors of unsigned types, or passed as scalars.
     """
     for atom in use.right.atoms():
         if not isinstance(atom, Symbol):
@@ -210,18 +213,20 @@ def _has_large_unsigned(bound: BoundCall, use: Use) -> bool:
     return False
 
 
-def _of_data(bound: BoundCall, use: Use, given: Given, data: Sequence[Symbol]) -> Verdict | None:
+def _judge_data_use(
+    bound: BoundCall, use: Use, given: Given, data: Sequence[Symbol]
+) -> Verdict | None:
     """Return the verdict on a use that depends on contents or unknown values.
 
     A proof may follow from ranges, masks and branches, or recorded contents; else the verdict is
     unknown, and an evaluation may decide it.
     """
     if data and not _has_large_unsigned(bound, use):
-        decision = _decided(bound, use, given)
+        decision = _decide_use(bound, use, given)
         if isinstance(decision, Proven):
             return _proven(bound, use, decision.method, decision.solver_ns)
     missing = bound.unrecorded(data)
-    if missing:  # mostly the access itself is reported, with the contents that it needs
+    if missing:  # the access itself is usually reported, too
         verdict = _unknown(bound, use.arithmetic, depends_on(missing), 0)
         return replace(verdict, unless=None if use.purpose == "index" else use.access.op)
     model: dict[Symbol | Opaque, int] = dict.fromkeys(data, 0)
@@ -267,17 +272,17 @@ def _unknown(
 
 
 def _violation(
-    bound: BoundCall, shown: Shown, method: str, solver_ns: int | None = None
+    bound: BoundCall, wrap: VisibleWrap, method: str, solver_ns: int | None = None
 ) -> Verdict:
     module = bound.call.module
-    op = module.ops[shown.origin]
+    op = module.ops[wrap.origin]
     text = operation_expression(op, bound.summary)
     counter = counter_of(op)
     access = next(
         (
             access
             for access in bound.summary.accesses
-            if access.op is shown.by or (counter is not None and _is_in(access, op))
+            if access.op is wrap.by or (counter is not None and _is_in(access, op))
         ),
         None,
     )
@@ -287,21 +292,21 @@ def _violation(
     kind = "memory access" if access is None else access.kind
     target = f"a {kind}" if argument is None else f"a {kind} of {argument}"
     bits = integer_bits((counter or op.results[0]).type)
-    wrap = f"{text} is {shown.ideal:,}, more than {bits} bits hold, and wraps around to "
-    wrap += f"{shown.actual:,}"
-    if shown.ideal == shown.actual:
-        wrap = f"{text} stays {shown.ideal:,}, a step of 0, and the loop never ends"
+    wrap_text = f"{text} is {wrap.ideal:,}, more than {bits} bits hold, and wraps around to "
+    wrap_text += f"{wrap.actual:,}"
+    if wrap.ideal == wrap.actual:
+        wrap_text = f"{text} stays {wrap.ideal:,}, a step of 0, and the loop never ends"
     return Verdict(
         RULE,
         "violation",
         op,
-        f"{wrap}; it decides {_DECIDES[shown.purpose]} {target}",
+        f"{wrap_text}; it decides {_AFFECTED_TEXTS[wrap.purpose]} {target}",
         method,
         access=None if access is None else access.kind,
         arg=argument,
-        program=shown.program,
-        iteration=shown.iteration,
-        lane=shown.lane,
+        program=wrap.program,
+        iteration=wrap.iteration,
+        lane=wrap.lane,
         expression=text,
         solver_ns=solver_ns or None,
     )
@@ -311,15 +316,15 @@ def _is_in(access: Access, loop: Op) -> bool:
     return any(other.op is loop for other in access.loops)
 
 
-def _evaluated(
+def _with_evaluation(
     bound: BoundCall, judged: list[tuple[Verdict, Op]], values: Mapping[int, Iterable[Value]]
 ) -> list[Verdict]:
-    """Return verdicts after an evaluation of the grid, if the budget allows, of undecided ones.
+    """Return verdicts in which undecided ones are replaced by an evaluation, within the budget.
 
     Args:
         bound: the call.
         judged: the verdicts, each with the op that accesses memory.
-        values: by index of a verdict's op, the used values that the op is part of.
+        values: by index of a verdict's op, the used values that depend on the op.
 
     """
     verdicts = [verdict for verdict, _ in judged]
@@ -327,29 +332,33 @@ def _evaluated(
     if not undecided or bound.lanes > bound.budget.lanes:
         return verdicts
     seen, failure = followed(bound.call, None, bound.budget.lanes)
-    settled = [verdict for verdict in verdicts if not verdict.evaluating]
-    violated = {v.op.index for v in settled if v.verdict == "violation"}
-    settled = [v for v in settled if v.op.index not in seen.shown or v.verdict == "violation"]
-    shown_wraps = [shown for index, shown in seen.shown.items() if index not in violated]
-    settled += [_violation(bound, shown, "evaluated") for shown in shown_wraps]
+    decided = [verdict for verdict in verdicts if not verdict.evaluating]
+    violated = {v.op.index for v in decided if v.verdict == "violation"}
+    decided = [
+        v for v in decided if v.op.index not in seen.visible_wraps or v.verdict == "violation"
+    ]
+    wraps_ = [wrap for index, wrap in seen.visible_wraps.items() if index not in violated]
+    decided += [_violation(bound, wrap, "evaluated") for wrap in wraps_]
     for verdict, access in undecided:
         index = verdict.op.index
-        if index in seen.shown or not seen.shown.keys().isdisjoint(seen.reached.get(index, ())):
+        if index in seen.visible_wraps or not seen.visible_wraps.keys().isdisjoint(
+            seen.reached.get(index, ())
+        ):
             continue  # the op or an operand has wrapped around, which is reported
         if failure is not None:
             reason = f"{verdict.reason}; evaluated: {failure}"
-            settled.append(replace(verdict, reason=reason, evaluating=False))
-        elif _is_hidden(bound, seen, verdict.op, values[index]):
-            settled.append(_hidden(bound, verdict, access))
+            decided.append(replace(verdict, reason=reason, evaluating=False))
+        elif _may_be_missed(bound, seen, verdict.op, values[index]):
+            decided.append(_unknown_after_evaluation(bound, verdict, access))
         else:
             message = f"{verdict.expression} stays within its width wherever that decides an access"
             proven = replace(verdict, verdict="proven", method="evaluated", message=message)
-            settled.append(replace(proven, reason=None, evaluating=False))
-    return settled
+            decided.append(replace(proven, reason=None, evaluating=False))
+    return decided
 
 
-def _hidden(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
-    """Return an unknown verdict whose reason says what an evaluation did not see."""
+def _unknown_after_evaluation(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
+    """Return an unknown verdict whose reason says why the evaluation may have missed a wrap."""
     missing = bound.contents.read_by(feeding(access, bound.call.module))
     reason = (
         depends_on(missing) if missing else f"{verdict.reason}, which an evaluation did not see"
@@ -359,15 +368,15 @@ def _hidden(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
     return replace(verdict, reason=reason, message=message, evaluating=False, unless=unless)
 
 
-def _is_hidden(bound: BoundCall, seen: Seen, op: Op, values: Iterable[Value]) -> bool:
-    """Return whether an evaluation may have missed a wrap of an op that some values depend on.
+def _may_be_missed(bound: BoundCall, seen: Seen, op: Op, values: Iterable[Value]) -> bool:
+    """Return whether an evaluation may have missed a wrap of an op that values depend on.
 
-    Ops between `op` and the values count, too: they may have wrapped, or their numbers are hidden.
+    Ops between `op` and the values count, too: their wraps may also have been missed.
     """
     module = bound.call.module
     sources = {op.index} | feeding_values(values, module)
-    before = feeding_values(op.operands, module)
-    is_carried = op.index in before  # by a loop
-    between = sources if is_carried else sources - before
-    unseen = seen.wrapped_ops if seen.blind else seen.wrapped_ops & seen.hidden
-    return not (seen.hidden.isdisjoint(between) and unseen.isdisjoint(sources))
+    earlier = feeding_values(op.operands, module)
+    is_carried = op.index in earlier  # by a loop
+    later = sources if is_carried else sources - earlier
+    missed_wraps = seen.wrapped_ops if seen.blind else seen.wrapped_ops & seen.hidden
+    return not (seen.hidden.isdisjoint(later) and missed_wraps.isdisjoint(sources))

@@ -1,4 +1,4 @@
-"""The table of rules: id, severity, texts, and the function that judges each.
+"""The table of rules: id, severity, texts, and the functions that judge by each rule.
 
 Each rule's functions are in a separate file. `judge` works on the symbolic summary alone and covers
 the whole call. `concrete` gets the *unknown* verdicts of `judge`, and returns an observer that
@@ -26,11 +26,11 @@ MakeConcrete = Callable[["BoundCall", Sequence["Verdict"]], "Concrete | None"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One kind of defect.
+    """A rule about calls: one kind of defect.
 
-    `summary` says what a violation is, `hint` how to fix the kernel. Rules that are not `default`
+    `summary` describes a violation, `hint` how to fix the kernel. Rules that are not `default`
     are judged only on request. Rules may share a `judge`, which then returns the verdicts of all of
-    these rules. A violation of a `lint` changes no result, and nobody can act on it in code that
+    these rules. A violation of a `lint` rule changes no result, and is not useful in code that
     Inductor generated. A rule's page is docs/rules/<id>.md.
     """
 
@@ -46,7 +46,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class KernelRule:
-    """One kind of defect in a kernel's TTGIR, independent of the arguments of calls."""
+    """A rule about a kernel's TTGIR, independent of the arguments of calls."""
 
     id: str
     severity: Severity
@@ -58,7 +58,7 @@ class KernelRule:
 
 @cache
 def _judge(file: str) -> Judge:
-    """Return the `judge` of a file, which is imported at the first call."""
+    """Return the function `judge` of a file, which is imported when first called."""
 
     def judge(bound: BoundCall) -> Iterable[Verdict]:
         verdicts: Iterable[Verdict] = import_module(f"kvtrace.verdicts.{file}").judge(bound)
@@ -69,7 +69,7 @@ def _judge(file: str) -> Judge:
 
 @cache
 def _concrete(file: str) -> MakeConcrete:
-    """Return the `concrete` of a file, which is imported at the first call."""
+    """Return the function `concrete` of a file, which is imported when first called."""
 
     def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
         module = import_module(f"kvtrace.verdicts.{file}")
@@ -92,7 +92,7 @@ KERNEL_RULES: Final[Mapping[str, KernelRule]] = {
         "tile, load it once for each",
     ),
 }
-"""Rules for kernels' TTGIR rather than for calls; see pipeline/."""
+"""Rules about kernels' TTGIR, judged by pipeline/."""
 
 
 RULES: Final = _by_id(
@@ -232,12 +232,12 @@ RULES: Final = _by_id(
 
 
 def default_rules() -> tuple[str, ...]:
-    """Return the ids of the rules that are judged by default."""
+    """Return the ids of the rules about calls that are judged by default."""
     return tuple(rule.id for rule in RULES.values() if rule.default)
 
 
 def chosen_rules(ids: Iterable[str] | None) -> tuple[Rule, ...]:
-    """Return the rules with these ids, in the table's order; None: the default ones.
+    """Return the rules with these ids, in the table's order; None: the default rules.
 
     Raises:
         BadSetting: an id is unknown.

@@ -1,4 +1,4 @@
-"""Requirements of tensor maps, checked in an evaluation: replays for descriptor-contract."""
+"""Requirements on tensor maps, checked while an op is evaluated, for descriptor-contract."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op
 
 STRIDE_LIMIT: Final = 1 << 40
-"""Strides of tensor maps are below so many bytes."""
+"""Upper limit (exclusive) of strides of tensor maps, in bytes."""
 LARGEST_EXTENT: Final = 1 << 32
 
 _NUMBER: Final = ValueType("i64", (), element_of("i64"))
@@ -32,9 +32,9 @@ _Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """A violated requirement, as text, and the first place that violates it.
+    """A violated requirement, as text, and the first place where it is violated.
 
-    `past_extent`: the access writes past the inner extent. Only then `lane` and `address_offset`,
+    `past_extent`: the access writes past the inner extent; only then `lane` and `address_offset`,
     in bytes from the argument's data pointer, are set.
     """
 
@@ -47,7 +47,7 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True)
-class _Map:
+class _DescriptorBatch:
     """A descriptor and a block's position in all programs of a batch, in elements."""
 
     base: _Numbers
@@ -56,12 +56,12 @@ class _Map:
     positions: tuple[_Numbers, ...]  # of one axis also (programs, rows)
 
 
-_Broken = tuple[int, str]
-"""A program's index in the batch, and text on the requirement that the program violates."""
+_Violation = tuple[int, str]
+"""A program's index in the batch, and text that names the requirement that it violates."""
 
 
 class TensorMapWatch(Instrument):
-    """Checks a descriptor whenever an op goes through it; evaluation ends at the first breach.
+    """An instrument that checks the descriptor of an op; evaluation ends at the first breach.
 
     `hidden`: some numbers were not checked, as they depend on contents that were not recorded.
     """
@@ -76,140 +76,170 @@ class TensorMapWatch(Instrument):
         self.hidden = False
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap the op."""
+        """Wrap the op so that its descriptor is checked first."""
         if op is not self._op:
             return step
-        slot = op.operand("descriptor").id
-        places = [value.id for value in positions_of(op)]
+        descriptor_id = op.operand("descriptor").id
+        position_ids = [value.id for value in positions_of(op)]
 
         def watched(values: list[Any], scope: Any) -> None:
-            self._check(values[slot], [values[place] for place in places], scope)
+            self._check(
+                values[descriptor_id], [values[position_id] for position_id in position_ids], scope
+            )
             step(values, scope)
 
         return watched
 
     def _check(self, descriptor: Any, positions: list[Any], scope: Any) -> None:
-        map_ = None
+        batch = None
         if scope.certain and isinstance(descriptor, Descriptor):
-            map_ = self._map(descriptor, positions, len(scope.linear))
-        if map_ is None:
+            batch = self._batch(descriptor, positions, len(scope.linear))
+        if batch is None:
             self.hidden = True
             return
         tensor = self._arguments[descriptor.base.argument]
-        first = tensor.offset_bytes if isinstance(tensor, TensorArgument) else 0
-        for at, text in self._broken_requirements(map_, first):
-            self._end(scope, at, text)
+        offset_bytes = tensor.offset_bytes if isinstance(tensor, TensorArgument) else 0
+        for program_index, text in self._violations(batch, offset_bytes):
+            self._report(scope, program_index, text)
         if self._writes:
-            self._check_extent(map_, scope)
+            self._check_extent(batch, scope)
 
-    def _map(self, descriptor: Descriptor, positions: list[Any], programs: int) -> _Map | None:
+    def _batch(
+        self, descriptor: Descriptor, positions: list[Any], programs: int
+    ) -> _DescriptorBatch | None:
+        """Return the numbers of a descriptor in all programs, None if any is unknown."""
         base = descriptor.base
         values = (base.offset, *descriptor.shape, *descriptor.strides, *positions)
         if not isinstance(base, Pointer) or base.argument is None:
             return None
         if any(isinstance(value, Unknown) for value in values):
             return None
-        arrays = [_of_programs(value, programs) for value in values]
+        arrays = [_by_program(value, programs) for value in values]
         rank = len(descriptor.shape)
-        return _Map(
+        return _DescriptorBatch(
             arrays[0],
             tuple(arrays[1 : 1 + rank]),
             tuple(arrays[1 + rank : 1 + 2 * rank]),
             tuple(arrays[1 + 2 * rank :]),
         )
 
-    def _broken_requirements(self, map_: _Map, first: int) -> Iterator[_Broken]:
+    def _violations(self, batch: _DescriptorBatch, offset_bytes: int) -> Iterator[_Violation]:
         """Yield violated requirements, in the order of the hardware's documentation."""
         size = self._size
-        base = map_.base + first
-        yield from _where(base % CHUNK_BYTES, base, "the descriptor's base is {past} bytes past")
-        for axis, stride in enumerate(map_.strides[:-1]):
-            number = stride * size
-            text = f"a stride of {{number}} bytes along axis {axis} is {{past}} past"
-            yield from _where(number % CHUNK_BYTES, number, text)
-            outside = (number < 0) | (number >= STRIDE_LIMIT)
-            text = f"a stride of {{number}} bytes along axis {axis} is not below 2^40"
-            yield from _where(outside, number, text, whole=False)
-        text = "elements along the inner axis are {number} apart, but must be 1 apart"
-        yield from _where(map_.strides[-1] != 1, map_.strides[-1], text, whole=False)
-        for axis, extent in enumerate(map_.extents):
-            outside = (extent < 1) | (extent > LARGEST_EXTENT)
-            text = f"an extent of {{number}} along axis {axis} is not in 1 to 2^32"
-            yield from _where(outside, extent, text, whole=False)
-        row = np.full_like(base, self._shape[-1] * size)
-        yield from _where(
-            row % CHUNK_BYTES, row, "a row of the block, {number} bytes, is {past} past"
+        base = batch.base + offset_bytes
+        yield from _first_violation(
+            base % CHUNK_BYTES, base, "the descriptor's base is {past} bytes past"
         )
-        start = map_.positions[-1] * size
+        for axis, stride in enumerate(batch.strides[:-1]):
+            stride_bytes = stride * size
+            text = f"a stride of {{number}} bytes along axis {axis} is {{past}} past"
+            yield from _first_violation(stride_bytes % CHUNK_BYTES, stride_bytes, text)
+            is_outside = (stride_bytes < 0) | (stride_bytes >= STRIDE_LIMIT)
+            text = f"a stride of {{number}} bytes along axis {axis} is not below 2^40"
+            yield from _first_violation(is_outside, stride_bytes, text, whole=False)
+        text = "elements along the inner axis are {number} apart, but must be 1 apart"
+        yield from _first_violation(batch.strides[-1] != 1, batch.strides[-1], text, whole=False)
+        for axis, extent in enumerate(batch.extents):
+            is_outside = (extent < 1) | (extent > LARGEST_EXTENT)
+            text = f"an extent of {{number}} along axis {axis} is not in 1 to 2^32"
+            yield from _first_violation(is_outside, extent, text, whole=False)
+        row_bytes = np.full_like(base, self._shape[-1] * size)
+        yield from _first_violation(
+            row_bytes % CHUNK_BYTES, row_bytes, "a row of the block, {number} bytes, is {past} past"
+        )
+        start_bytes = batch.positions[-1] * size
         text = "the block starts {number} bytes along the inner axis, {past} past"
-        yield from _where(start % CHUNK_BYTES, start, text)
+        yield from _first_violation(start_bytes % CHUNK_BYTES, start_bytes, text)
 
-    def _check_extent(self, map_: _Map, scope: Any) -> None:
-        """End at a lane past the inner extent whose chunk of 16 bytes begins inside."""
+    def _check_extent(self, batch: _DescriptorBatch, scope: Any) -> None:
+        """End the evaluation at a lane past the inner extent whose 16-byte chunk begins inside."""
         chunk = max(1, CHUNK_BYTES // self._size)
-        extent, start = map_.extents[-1], map_.positions[-1]
-        first = np.maximum(extent, start)
-        end = np.minimum(-(-extent // chunk) * chunk, start + self._shape[-1])
-        rows = [self._first_inside(map_, axis) for axis in range(len(map_.extents) - 1)]
-        written = (first < end) & (start < extent)
-        for row in rows:
-            written &= row >= 0
-        places = np.flatnonzero(written)
-        if not places.size:
+        extent, start = batch.extents[-1], batch.positions[-1]
+        first_past = np.maximum(extent, start)
+        chunk_end = np.minimum(-(-extent // chunk) * chunk, start + self._shape[-1])
+        first_rows = [self._first_inside(batch, axis) for axis in range(len(batch.extents) - 1)]
+        is_written = (first_past < chunk_end) & (start < extent)
+        for row in first_rows:
+            is_written &= row >= 0
+        programs = np.flatnonzero(is_written)
+        if not programs.size:
             return
-        at = int(places[0])
-        lanes = (*(int(row[at]) for row in rows), int(first[at] - start[at]))
-        last = int(end[at]) - 1
-        which = f"element {last}" if last == first[at] else f"elements {first[at]} to {last}"
-        text = f"writes {which} of the inner axis, past its extent of {extent[at]}"
-        self._end(scope, at, text, lanes, self._address(map_, at, lanes), past_extent=True)
+        program_index = int(programs[0])
+        lanes = (
+            *(int(row[program_index]) for row in first_rows),
+            int(first_past[program_index] - start[program_index]),
+        )
+        last = int(chunk_end[program_index]) - 1
+        elements_text = (
+            f"element {last}"
+            if last == first_past[program_index]
+            else f"elements {first_past[program_index]} to {last}"
+        )
+        text = (
+            f"writes {elements_text} of the inner axis, past its extent of {extent[program_index]}"
+        )
+        self._report(
+            scope,
+            program_index,
+            text,
+            lanes,
+            self._address(batch, program_index, lanes),
+            past_extent=True,
+        )
 
-    def _first_inside(self, map_: _Map, axis: int) -> _Numbers:
-        """Return each program's first lane of an axis inside the extent, or -1."""
-        position = map_.positions[axis]
+    def _first_inside(self, batch: _DescriptorBatch, axis: int) -> _Numbers:
+        """Return each program's first lane of an axis inside the extent, -1 if none is."""
+        position = batch.positions[axis]
         if position.ndim == 1:
             position = position[:, None] + np.arange(self._shape[axis])
-        inside = (position >= 0) & (position < map_.extents[axis][:, None])
-        return np.where(inside.any(axis=1), inside.argmax(axis=1), -1)
+        is_inside = (position >= 0) & (position < batch.extents[axis][:, None])
+        return np.where(is_inside.any(axis=1), is_inside.argmax(axis=1), -1)
 
-    def _address(self, map_: _Map, at: int, lanes: tuple[int, ...]) -> int:
+    def _address(self, batch: _DescriptorBatch, program_index: int, lanes: tuple[int, ...]) -> int:
         """Return a lane's offset from the argument's data pointer, in bytes."""
-        total = int(map_.base[at])
-        for position, stride, lane in zip(map_.positions, map_.strides, lanes, strict=True):
-            index = position[at] + lane if position.ndim == 1 else position[at, lane]
-            total += int(index) * int(stride[at]) * self._size
-        return total
+        offset = int(batch.base[program_index])
+        for position, stride, lane in zip(batch.positions, batch.strides, lanes, strict=True):
+            index = (
+                position[program_index] + lane
+                if position.ndim == 1
+                else position[program_index, lane]
+            )
+            offset += int(index) * int(stride[program_index]) * self._size
+        return offset
 
-    def _end(
+    def _report(
         self,
         scope: Any,
-        at: int,
+        program_index: int,
         text: str,
         lane: tuple[int, ...] | None = None,
         address: int | None = None,
         *,
         past_extent: bool = False,
     ) -> None:
+        """Record the breach and end the evaluation."""
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        program = program_at(int(scope.linear[at]), scope.launch.grid)
-        self.breach = Breach(text, program, int(trips[at]), lane, address, past_extent)
+        program = program_at(int(scope.linear[program_index]), scope.launch.grid)
+        self.breach = Breach(text, program, int(trips[program_index]), lane, address, past_extent)
         raise Sighted
 
 
-def _of_programs(value: Any, programs: int) -> _Numbers:
-    """Return each program's integer (programs,), or rows of integers (programs, rows)."""
+def _by_program(value: Any, programs: int) -> _Numbers:
+    """Return each program's integer as (programs,), or integers per row as (programs, rows)."""
     array = to_array(value, _NUMBER).astype(np.int64)
     rows = array.reshape(array.shape[0], -1)
     rows = np.broadcast_to(rows, (programs, rows.shape[1]))
     return rows[:, 0] if array.ndim == 1 else rows
 
 
-def _where(broken: Any, numbers: _Numbers, text: str, *, whole: bool = True) -> Iterator[_Broken]:
-    """Yield the first program that is `broken`, with its number in the text."""
-    places = np.flatnonzero(broken)
-    if not places.size:
+def _first_violation(
+    broken: Any, numbers: _Numbers, text: str, *, whole: bool = True
+) -> Iterator[_Violation]:
+    """Yield the first program whose flag is set in `broken`, with its number in the text."""
+    programs = np.flatnonzero(broken)
+    if not programs.size:
         return
-    at = int(places[0])
-    number = int(numbers[at])
+    program_index = int(programs[0])
+    number = int(numbers[program_index])
     text = text.format(number=number, past=number % CHUNK_BYTES)
-    yield at, f"{text} a multiple of {CHUNK_BYTES}" if whole else text
+    yield program_index, f"{text} a multiple of {CHUNK_BYTES}" if whole else text

@@ -1,6 +1,6 @@
-"""The rules undefined-lanes and undefined-use: lanes that a masked load leaves without a value.
+"""The rules undefined-lanes and undefined-use: uses of lanes that a masked load leaves unset.
 
-NVIDIA's compilers put zeros into these lanes today, but promise nothing: a finding *relies on an
+NVIDIA's compilers put zeros into these lanes today, but do not promise to: a finding *relies on an
 unspecified value*, and need not be wrong. `kvtrace.symbolic.undefined.flow` derives once per kernel
 which stores, addresses, masks and branches such lanes may reach (the sinks); this module decides
 for a call whether any lane does.
@@ -23,7 +23,7 @@ from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.replaying import NOT_REPRODUCED
-from kvtrace.verdicts.rules.fills import Difference, Look, Replays
+from kvtrace.verdicts.rules.fills import Difference, ObservedValue, Replays
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ LANES: Final = "undefined-lanes"
 USE: Final = "undefined-use"
 
 _RANK: Final = ("proven", "unknown", "violation")
-_MOST_FLIPPED: Final = 4
-_DECIDES: Final = {
+_MAX_OPAQUE: Final = 4
+_AFFECTED_TEXTS: Final = {
     "address": "where memory is accessed",
     "mask": "whether memory is accessed",
-    "branch": "which way is taken",
+    "branch": "which branch is taken",
 }
 
 
@@ -48,81 +48,81 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
     sinks = sinks_of(bound.call.module)
     if not sinks or not bound.programs:
         return ()
-    looks = (_look(sink) for sink in sinks)
-    replays = Replays(bound, (look for look in looks if look is not None))
+    observed_values = (_observed_value(sink) for sink in sinks)
+    replays = Replays(bound, (observed for observed in observed_values if observed is not None))
     worst: dict[tuple[str, Op], Verdict] = {}
     for sink in sinks:
         rule = LANES if sink.use == "value" else USE
         if rule not in bound.rules:
             continue
-        verdict = _judged(bound, sink, rule, replays)
-        before = worst.get((rule, sink.op))
+        verdict = _judge_sink(bound, sink, rule, replays)
+        previous = worst.get((rule, sink.op))
         if verdict is None:
             continue
-        if before is None or _RANK.index(verdict.verdict) > _RANK.index(before.verdict):
+        if previous is None or _RANK.index(verdict.verdict) > _RANK.index(previous.verdict):
             worst[rule, sink.op] = verdict
     return worst.values()
 
 
-def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdict | None:
-    """Return the verdict on a sink, or None if no program reaches it or a wrap may decide it."""
+def _judge_sink(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdict | None:
+    """Return the verdict on a sink, None if no program reaches it or an integer may wrap."""
     place, undefined = sink.place, sink.undefined
     given = bound.active(place) if isinstance(place, Access) else bound.given(place)
     if bound.is_unreached(place, given):
         return None
     decision = bound.prove(~undefined.surely, given)
-    weak = False
+    is_weak = False
     if isinstance(decision, Proven) and undefined.possibly is not undefined.surely:
-        first = decision
+        first_proof = decision
         decision = bound.prove(~undefined.possibly, given)
-        weak = True
+        is_weak = True
         if isinstance(decision, Proven):
-            method = strongest((first.method, decision.method))
-            decision = Proven(method, first.solver_ns + decision.solver_ns)
+            method = strongest((first_proof.method, decision.method))
+            decision = Proven(method, first_proof.solver_ns + decision.solver_ns)
     if isinstance(decision, Proven):
         return None if _wraps(bound, sink) else _proven(bound, sink, rule, decision)
     if not isinstance(decision, Refuted):
         return _unknown(bound, sink, rule, decision.reason, decision.solver_ns)
-    claim = ~(undefined.possibly if weak else undefined.surely)
+    claim = ~(undefined.possibly if is_weak else undefined.surely)
     doubts = _doubts(bound, decision.model, claim, given)
     if doubts and not _is_replayable(bound, sink, doubts):
         reason = doubts.reason
         return _unknown(bound, sink, rule, reason, decision.solver_ns)
-    whole = bool(doubts) and bound.lanes <= bound.budget.replay_lanes
-    program = None if whole else bound.program_of(decision.model)
-    look = _look(sink)
-    if look is None:
-        return _unknown(bound, sink, rule, "it is decided by a value that a loop carries")
-    difference = replays.difference(look, program)
+    runs_grid = bool(doubts) and bound.lanes <= bound.budget.replay_lanes
+    program = None if runs_grid else bound.program_of(decision.model)
+    observed = _observed_value(sink)
+    if observed is None:
+        return _unknown(bound, sink, rule, "it depends on a value that a loop carries")
+    difference = replays.difference(observed, program)
     if isinstance(difference, Difference):
-        return _violation(bound, sink, rule, difference, decision, weak=weak)
+        return _violation(bound, sink, rule, difference, decision, weak=is_weak)
     reason = f"{doubts.reason if doubts else NOT_REPRODUCED}; {difference}"
     return _unknown(bound, sink, rule, reason, decision.solver_ns)
 
 
 def _wraps(bound: BoundCall, sink: Sink) -> bool:
-    """Return whether the arithmetic of a sink or its loads may wrap, which overflow reports."""
+    """Return whether integers of a sink or its loads may wrap, which the rule overflow reports."""
     ops = {sink.op, *sink.undefined.sources}
-    places = [access for access in bound.summary.accesses if access.op in ops]
-    return any(bound.may_wrap(place) is not None for place in (sink.place, *places))
+    load_accesses = [access for access in bound.summary.accesses if access.op in ops]
+    return any(bound.may_wrap(place_) is not None for place_ in (sink.place, *load_accesses))
 
 
 def _doubts(bound: BoundCall, point: Point, claim: Condition, given: Given) -> Doubts | None:
-    """Return the unproven assumptions of a counterexample, or None if they do not matter."""
+    """Return the unproven assumptions of a counterexample, None if they do not affect it."""
     doubts = bound.doubts(point)
     opaque = [key for key in doubts.keys if isinstance(key, Opaque)]
-    if len(opaque) < len(doubts.keys) or len(opaque) > _MOST_FLIPPED:
+    if len(opaque) < len(doubts.keys) or len(opaque) > _MAX_OPAQUE:
         return doubts
-    for truths in product((0, 1), repeat=len(opaque)):
+    for truth_values in product((0, 1), repeat=len(opaque)):
         flipped: dict[Symbol | Opaque, int] = dict(point)
-        flipped.update(zip(opaque, truths, strict=True))
+        flipped.update(zip(opaque, truth_values, strict=True))
         if not is_counterexample(flipped, claim, given.exact):
             return doubts
     return None
 
 
 def _is_replayable(bound: BoundCall, sink: Sink, doubts: Doubts) -> bool:
-    """Return whether a run decides despite doubts: it needs no contents, or they were recorded."""
+    """Return whether a replay decides in spite of doubts: all needed contents were recorded."""
     tensors = [a for a in bound.call.arguments if isinstance(a, TensorArgument)]
     if all(tensor.storage.data is not None for tensor in tensors):
         return True
@@ -131,28 +131,30 @@ def _is_replayable(bound: BoundCall, sink: Sink, doubts: Doubts) -> bool:
     dependent = depending_on_data(module)
     if not any(op.index in dependent for op in ops):
         return True
-    contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts.keys)
-    if not contents or doubts.unrecorded:
+    are_contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts.keys)
+    if not are_contents or doubts.unrecorded:
         return False
     return not any(bound.contents.read_by(feeding(op, module)) for op in ops)
 
 
-def _look(sink: Sink) -> Look | None:
-    """Return the value that a run observes, or None for a loop's value, which no op computes."""
+def _observed_value(sink: Sink) -> ObservedValue | None:
+    """Return the value to observe in a replay, None if a loop carries it and no op computes it."""
     op, value = sink.op, sink.value
     if sink.use == "branch":
-        return Look(value.owner, value, None) if isinstance(value.owner, Op) else None
+        return ObservedValue(value.owner, value, None) if isinstance(value.owner, Op) else None
     if sink.use == "mask":
-        return Look(op, value, None)
-    return Look(op, value, mask_of(op))
+        return ObservedValue(op, value, None)
+    return ObservedValue(op, value, mask_of(op))
 
 
 # -- messages -----------------------------------------------------------------------------------
 
 
 def _proven(bound: BoundCall, sink: Sink, rule: str, decision: Proven) -> Verdict:
-    message = f"no lane that {_sources(bound, sink)} without a value {_reaches(sink)} in this call"
-    if _all_on(bound, sink):
+    message = (
+        f"no lane that {_loads_text(bound, sink)} without a value {_effect_text(sink)} in this call"
+    )
+    if _are_all_active(bound, sink):
         message += "; for these shapes the masks are true in all lanes; other shapes may differ"
     return Verdict(
         rule, "proven", sink.op, message, decision.method, access=_kind(sink),
@@ -160,8 +162,8 @@ def _proven(bound: BoundCall, sink: Sink, rule: str, decision: Proven) -> Verdic
     )  # fmt: skip
 
 
-def _all_on(bound: BoundCall, sink: Sink) -> bool:
-    """Return whether all lanes of the loads are proven active in this call."""
+def _are_all_active(bound: BoundCall, sink: Sink) -> bool:
+    """Return whether all lanes of the sink's loads are proven active in this call."""
     loads = [access for access in bound.summary.accesses if access.op in sink.undefined.sources]
 
     def is_on(access: Access, given: Given) -> bool:
@@ -173,8 +175,8 @@ def _all_on(bound: BoundCall, sink: Sink) -> bool:
 
 def _unknown(bound: BoundCall, sink: Sink, rule: str, reason: str, solver_ns: int = 0) -> Verdict:
     message = (
-        f"whether a lane that {_sources(bound, sink)} without a value {_reaches(sink)} could not "
-        f"be decided: {reason}"
+        f"whether a lane that {_loads_text(bound, sink)} without a value {_effect_text(sink)} "
+        f"could not be decided: {reason}"
     )
     return Verdict(
         rule, "unknown", sink.op, message, reason=reason, access=_kind(sink),
@@ -192,8 +194,8 @@ def _violation(
     weak: bool,
 ) -> Verdict:
     message = (
-        f"{_subject(sink)} relies on an unspecified value: a lane that {_sources(bound, sink)} "
-        f"without a value (masked off, no `other`) {_reaches(sink)}"
+        f"{_subject(sink)} relies on an unspecified value: a lane that {_loads_text(bound, sink)} "
+        f"without a value (masked off, no `other`) {_effect_text(sink)}"
     )
     if weak:
         message += "; it is multiplied by zero there, so it counts only if it is NaN or infinite"
@@ -218,22 +220,22 @@ def _subject(sink: Sink) -> str:
     return "the mask" if sink.use == "mask" else "the branch"
 
 
-def _reaches(sink: Sink) -> str:
+def _effect_text(sink: Sink) -> str:
     if sink.use != "value":
-        return f"decides {_DECIDES[sink.use]}"
+        return f"decides {_AFFECTED_TEXTS[sink.use]}"
     return "is added to memory" if _kind(sink) == "atomic" else "is stored"
 
 
-def _sources(bound: BoundCall, sink: Sink) -> str:
-    """Return text that names a sink's loads: "the load of x in line 7 leaves"."""
+def _loads_text(bound: BoundCall, sink: Sink) -> str:
+    """Return a phrase for a sink's loads: "the load of x in line 7 leaves"."""
     loads = sorted(sink.undefined.sources, key=lambda op: op.index)
-    named = list(dict.fromkeys(_named(bound, op) for op in loads))
-    if not named:
+    phrases = list(dict.fromkeys(_load_text(bound, op) for op in loads))
+    if not phrases:
         return "a load leaves"
-    return f"{' or '.join(named[:3])} leaves"
+    return f"{' or '.join(phrases[:3])} leaves"
 
 
-def _named(bound: BoundCall, op: Op) -> str:
+def _load_text(bound: BoundCall, op: Op) -> str:
     names = {
         bound.call.arguments[access.argument].name
         for access in bound.summary.accesses

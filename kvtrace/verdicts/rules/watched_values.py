@@ -1,4 +1,4 @@
-"""Observation of single ops' values in an evaluation, to replay witnesses without an access."""
+"""Observation of a single op's value in an evaluation, to replay witnesses without an access."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 Test = Callable[[Any], Any]
-"""Function of a value's numbers (programs, *block) that returns Booleans: true where they match."""
+"""A function from a value's numbers (programs, *block) to Booleans, true where they match."""
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """First place where a value's number passed a test."""
+    """The first place where a value's number passed a test, with the number."""
 
     program: tuple[int, int, int]
     iteration: int
@@ -37,13 +37,13 @@ class Sighting:
 
 
 class Sighted(Exception):
-    """Ends an evaluation whose watch has its sighting."""
+    """The exception that ends an evaluation once its watch has a sighting."""
 
 
 class ValueWatch(Instrument):
-    """Tests a value whenever an op runs that has it as an operand or a result.
+    """An instrument that tests a value whenever an op runs that uses or computes it.
 
-    Pointers are tested as byte offsets from their argument's data pointer. `sighting` is the first
+    Pointers are tested as byte offsets from the argument's data pointer. `sighting` is the first
     place where `test` was true; evaluation ends there. `hidden`: some numbers were not tested, as
     they depend on contents that were not recorded.
     """
@@ -55,51 +55,51 @@ class ValueWatch(Instrument):
         self.hidden = False
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap the op."""
+        """Wrap the op so that the value is tested."""
         if op is not self._op:
             return step
-        slot, type_ = self._value.id, value_type(self._value.type)
+        value_id, type_ = self._value.id, value_type(self._value.type)
         is_operand = any(value is self._value for value in op.operands)
 
         def watched(values: list[Any], scope: Any) -> None:
             if is_operand:
-                self._inspect(values[slot], type_, scope)
+                self._inspect(values[value_id], type_, scope)
             step(values, scope)
             if not is_operand:
-                self._inspect(values[slot], type_, scope)
+                self._inspect(values[value_id], type_, scope)
 
         return watched
 
     def _inspect(self, value: Any, type_: Any, scope: Any) -> None:
         if isinstance(value, Pointer):
-            value, type_ = value.offset, value_type(_offsets_of(self._value.type))
+            value, type_ = value.offset, value_type(_offset_type(self._value.type))
         if isinstance(value, Unknown | PointerChoice) or not scope.certain:
             self.hidden = True
             return
         numbers = full_array(value, type_)
-        places = np.argwhere(self._test(numbers))
-        if not len(places):
+        positions = np.argwhere(self._test(numbers))
+        if not len(positions):
             return
-        first, *lane = map(int, places[0])
-        program = int(scope.linear[first if len(scope.linear) > 1 else 0])
+        program_index, *lane = map(int, positions[0])
+        program = int(scope.linear[program_index if len(scope.linear) > 1 else 0])
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
         self.sighting = Sighting(
             program_at(program, scope.launch.grid),
-            int(trips[first if len(trips) > 1 else 0]),
+            int(trips[program_index if len(trips) > 1 else 0]),
             tuple(lane),
-            int(numbers[tuple(places[0])]),
+            int(numbers[tuple(positions[0])]),
         )
         raise Sighted
 
 
-def _offsets_of(type_: Type) -> Type:
-    """Return the type of pointers' byte offsets."""
+def _offset_type(type_: Type) -> Type:
+    """Return the type of the byte offsets of pointers of a type."""
     offset = IntegerType(64)
     return TensorType(type_.shape, offset) if isinstance(type_, TensorType) else offset
 
 
 def completed(bound: BoundCall, model: Point, term: Term) -> dict[Symbol | Opaque, int]:
-    """Return a point extended to all symbols of a term, each by its least number."""
+    """Return a point extended to all symbols of a term, each with its smallest value."""
     point = dict(model)
     for atom in term.atoms():
         if isinstance(atom, Symbol) and atom not in point:

@@ -1,9 +1,9 @@
-"""Sizes for which a kernel is proven: the engine of `kvtrace sizes`.
+"""Sizes for which a kernel is proven correct: the engine of `kvtrace sizes`.
 
 `condition.py` derives, by certified elimination, the formula of all sizes under which an access
-stays inside its tensor; `wording.py` prints the formula, and `compared_calls.py` compares recorded
-calls with it. `envelope.py` finds the range of a size in which all rules hold: `growth.py` finds
-which recorded numbers vary together, `sized.py` makes one of them a symbol, and `sized_claims.py`
-lists the claims to prove. `at_size.py` judges one size that was not recorded; `contracts.py` reads
-the ranges of index tensors that a user promises.
+stays inside its tensor; `wording.py` makes text of the formula, and `compared_calls.py` compares
+recorded calls with it. `envelope.py` finds the range of a size in which all rules hold: `growth.py`
+finds which recorded numbers vary together, `sized.py` makes one of them a symbol, and
+`sized_claims.py` lists the claims to prove. `at_size.py` judges one size that was not recorded;
+`contracts.py` reads the ranges of index tensors that a user promises.
 """

@@ -1,4 +1,4 @@
-"""A launch at sizes that were not recorded, judged by formulas, without running it."""
+"""Judgment of a launch at sizes that were not recorded, by formulas and without a run."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _BUDGET = Budget(lanes=0, replay_lanes=0)
 
 @dataclass(frozen=True)
 class AtSize:
-    """Verdicts on a launch at a size that was not recorded.
+    """The verdicts on a launch at a size that was not recorded.
 
-    `limit`: why there is no such launch of this variant; `reason`: why the launch was not judged.
-    `along`: the numbers that grow with the size.
+    `limit` is the reason why this variant has no such launch, `reason` why the launch was not
+    judged. `along` names the numbers that grow with the size.
     """
 
     along: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class AtSize:
 def at_size(
     relations: Relations, sizes: Mapping[str, int], rules: Sequence[str] | None = None
 ) -> AtSize:
-    """Judge a launch at other sizes by formulas, with all numbers that grow with these sizes.
+    """Judge a launch at other sizes by formulas; numbers that depend on a size change with it.
 
     Args:
         relations: the relations of the recorded launches of a variant.
@@ -65,13 +65,13 @@ def at_size(
     verdicts = judge(grown.call, rules_of_sizes() if rules is None else rules, _BUDGET)
     respecialized = _respecialized(relations, grown.numbers)
     verdicts = [v for v in verdicts if v.rule != "wrong-hint" or v.arg not in respecialized]
-    ends = ([] if limit is None else [limit[1]]) + list(respecialized.values())
+    limits = ([] if limit is None else [limit[1]]) + list(respecialized.values())
     verdicts += _undefined_shifts(grown.call)
-    return AtSize(grown.along, ", and ".join(ends) or None, tuple(verdicts))
+    return AtSize(grown.along, ", and ".join(limits) or None, tuple(verdicts))
 
 
 def _undefined_shifts(call: Call) -> Iterator[Verdict]:
-    """Yield an unknown verdict for each shift that decides an access and may be undefined."""
+    """Yield an unknown verdict for each shift that feeds an access and may be undefined."""
     bound = BoundCall(call, (), _BUDGET)
     for op, place, in_width in shifts_of(call.module):
         if not is_defined(place, in_width, bound):
@@ -81,7 +81,7 @@ def _undefined_shifts(call: Call) -> Iterator[Verdict]:
 
 
 def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[str, str]:
-    """Return a text for each scalar that the divisor of this variant no longer divides, by name."""
+    """Return, by scalar, a message if the divisor of this variant does not divide the new value."""
     reasons = {}
     for hint in summarize(relations.call.module).hints:
         if hint.position is None or hint.argument is not None or hint.what != "divisibility":
@@ -89,5 +89,7 @@ def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[
         value, divisor = numbers.get(("scalar", hint.position, 0)), hint.numbers[0]
         if value is not None and divisor > 0 and value % divisor:
             name = relations.call.arguments[hint.position].name
-            reasons[name] = f"{name} is {value:,}, no multiple of {divisor}: Triton compiles again"
+            reasons[name] = (
+                f"{name} is {value:,}, not a multiple of {divisor}: Triton compiles another variant"
+            )
     return reasons

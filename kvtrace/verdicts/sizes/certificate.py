@@ -1,4 +1,4 @@
-"""Certificates of upper bounds: the decision procedure checks that a bound holds and is reached.
+"""Certificates of upper bounds: proofs that a bound holds, and that it is reached.
 
 A bound is certified if its steps add up to its limit exactly, each factor is never negative, and
 each fact follows from the conditions; how elimination found the bound does not matter. For `i <=
@@ -26,11 +26,11 @@ from kvtrace.verdicts.sizes.upper_bounds import (
 )
 
 _SECONDS: Final = 0.2
-_MOST_ALTERNATIVES: Final = 4
+_MAX_ALTERNATIVES: Final = 4
 
 
 class Certifier:
-    """Certifies bounds of terms under `conditions`."""
+    """A prover of bounds of terms under fixed `conditions`."""
 
     def __init__(self, conditions: Iterable[Condition]) -> None:
         self._conditions = tuple(conditions)
@@ -42,7 +42,7 @@ class Certifier:
         self._facts: dict[Term, bool] = {}
 
     def certifies(self, term: Term, bound: Bound) -> bool:
-        """Return whether `bound.scale * term <= bound.limit` is proven."""
+        """Return whether the bound's steps prove `bound.scale * term <= bound.limit`."""
         total, scale = term, 1
         for step in bound.steps:
             if step.scale < 1 or self._ranges.interval(step.factor)[0] < 0:
@@ -69,26 +69,26 @@ class Certifier:
 
 
 def _is_monotonous(fact: Term, given: Given) -> bool:
-    """Prove a fact `more / d - less / d >= 0` by `d >= 1` and `more >= less`."""
-    signed = {number: monomial for monomial, number in fact.coefficients.items()}
-    if len(fact.coefficients) != 2 or signed.keys() != {1, -1}:
+    """Return whether `a / d - b / d >= 0` follows from `d >= 1` and `a >= b`."""
+    monomials = {coefficient: monomial for monomial, coefficient in fact.coefficients.items()}
+    if len(fact.coefficients) != 2 or monomials.keys() != {1, -1}:
         return False
-    more, less = (signed[sign] for sign in (1, -1))
-    if len(more) != 1 or len(less) != 1:
+    larger, smaller = (monomials[sign] for sign in (1, -1))
+    if len(larger) != 1 or len(smaller) != 1:
         return False
-    one, other = more[0], less[0]
-    if not (isinstance(one, Quotient) and isinstance(other, Quotient)):
+    left, right = larger[0], smaller[0]
+    if not (isinstance(left, Quotient) and isinstance(right, Quotient)):
         return False
-    if one.floor != other.floor or one.arguments[1] != other.arguments[1]:
+    if left.floor != right.floor or left.arguments[1] != right.arguments[1]:
         return False
     claim = conjunction(
-        (at_least(one.arguments[1] - 1), at_least(one.arguments[0] - other.arguments[0]))
+        (at_least(left.arguments[1] - 1), at_least(left.arguments[0] - right.arguments[0]))
     )
     return isinstance(prove(claim, given, seconds=_SECONDS), Proven)
 
 
 def _within_grid(atoms: Iterable[Atom]) -> tuple[Condition, ...]:
-    """Return the conditions that each program index is below the grid's extent."""
+    """Return the conditions that program ids among the atoms are below the grid's extents."""
     return tuple(
         at_least(programs(atom.key) - 1 - atom.term)
         for atom in in_order(atoms)
@@ -105,11 +105,11 @@ def is_reached(
     active: Sequence[Condition],
     parameters: Sequence[Condition],
 ) -> bool:
-    """Return whether a term provably reaches the least of its bounds in an active lane.
+    """Return whether a term provably reaches its smallest bound in an active lane.
 
     The proof assumes `parameters`, and sizes of at least 1.
     """
-    if not bounds or len(bounds) > _MOST_ALTERNATIVES or any(b.scale != 1 for b in bounds):
+    if not bounds or len(bounds) > _MAX_ALTERNATIVES or any(b.scale != 1 for b in bounds):
         return False
     return all(_reaches(term, bound, bounds, active, parameters) for bound in bounds)
 
@@ -121,6 +121,7 @@ def _reaches(
     active: Sequence[Condition],
     parameters: Sequence[Condition],
 ) -> bool:
+    """Return whether a term equals a bound at some point, if the other bounds are not smaller."""
     point = _extreme_point(term, bound, active)
     if point is None:
         return False
@@ -131,57 +132,64 @@ def _reaches(
             *(_in_range(atom, value) for atom, value in point.items()),
         )
     )
-    least = [_reduced(other.limit - bound.limit) for other in bounds if other is not bound]
-    return _follows_where_sizes_are_positive(claim, (*parameters, *least))
+    is_smallest = [
+        _without_positive_factors(other_bound.limit - bound.limit)
+        for other_bound in bounds
+        if other_bound is not bound
+    ]
+    return _follows_for_positive_sizes(claim, (*parameters, *is_smallest))
 
 
-def _reduced(gap: Term) -> Condition:
+def _without_positive_factors(gap: Term) -> Condition:
     """Return the condition that a term is not negative, without its factors of at least 1."""
     monomials = list(gap.coefficients)
     for atom in monomials[0] if monomials else ():
         if isinstance(atom, Symbol) and atom.kind == "scalar" and atom.low in (0, 1):
-            inner, rest = split(gap, atom)
-            gap = gap if rest.coefficients else inner
+            coefficient, rest = split(gap, atom)
+            gap = gap if rest.coefficients else coefficient
     return at_least(gap)
 
 
-def _follows_where_sizes_are_positive(claim: Condition, given: Sequence[Condition]) -> bool:
+def _follows_for_positive_sizes(claim: Condition, given: Sequence[Condition]) -> bool:
+    """Return whether conditions prove a claim if all sizes are at least 1."""
     atoms = claim.atoms().union(*(condition.atoms() for condition in given))
     positive = positive_sizes(atoms)
     claim = claim.substitute(positive)
-    prepared = Given((condition.substitute(positive) for condition in given), Ranges({}))
-    return isinstance(prove(claim, prepared, seconds=_SECONDS), Proven)
+    given_positive = Given((condition.substitute(positive) for condition in given), Ranges({}))
+    return isinstance(prove(claim, given_positive, seconds=_SECONDS), Proven)
 
 
 def _extreme_point(
     term: Term, bound: Bound, active: Sequence[Condition]
 ) -> Mapping[Atom, Term] | None:
-    """Return values of all variables for which a bound's facts are 0, or None if none are found."""
+    """Return values of all variables at which a bound's facts are 0, else None."""
     point: dict[Atom, Term] = {}
     for step in bound.steps:
         fact = step.fact.substitute(point)
-        solved = _solved(fact)
+        solved = _solve(fact)
         if solved is None:
             if any(map(varies, fact.atoms())) or fact.coefficients:
                 return None
             continue
         atom, value = solved
-        point = {other: term.substitute({atom: value}) for other, term in point.items()}
+        point = {variable: term.substitute({atom: value}) for variable, term in point.items()}
         point[atom] = value
     atoms = term.atoms().union(*(c.atoms() for c in active), *(v.atoms() for v in point.values()))
-    for free in in_order(atoms):
-        if not isinstance(free, Symbol) or not varies(free) or free in point:
+    for free_symbol in in_order(atoms):
+        if not isinstance(free_symbol, Symbol) or not varies(free_symbol) or free_symbol in point:
             continue
-        if free.kind not in ("program", "lane", "trip"):
+        if free_symbol.kind not in ("program", "lane", "trip"):
             return None
-        value = _free_value(free, point)
-        point = {other: term.substitute({free: value}) for other, term in point.items()}
-        point[free] = value
+        value = _free_value(free_symbol, point)
+        point = {
+            variable: term.substitute({free_symbol: value}) for variable, term in point.items()
+        }
+        point[free_symbol] = value
     return point
 
 
-def _solved(fact: Term) -> tuple[Symbol, Term] | None:
-    """Return a variable, lanes first, and its value for which a fact is 0; None: there is none."""
+def _solve(fact: Term) -> tuple[Symbol, Term] | None:
+    """Return a variable (lanes first) and the value at which a fact is 0, else None."""
     variables = [
         atom
         for (*rest, atom) in (monomial for monomial in fact.coefficients if monomial)

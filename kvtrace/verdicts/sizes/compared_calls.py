@@ -1,7 +1,7 @@
-"""Calls compared with the conditions of their kernel: inside, or judged alone.
+"""Comparison of recorded calls with their kernel's conditions; other accesses are judged.
 
 If a call's numbers satisfy the condition of an access, the access is inside, by the condition's
-proof. All other accesses (the numbers are outside, or there is no condition) are judged by the
+proof. All other accesses (the numbers violate it, or there is no condition) are judged by the
 rules out-of-bounds, out-of-view and overflow, as in every call: a violation has a witness that was
 run. So a condition that is too strict causes no false positive.
 """
@@ -27,9 +27,9 @@ RULES: Final = ("out-of-bounds", "out-of-view", "overflow")
 
 @dataclass(frozen=True, slots=True)
 class ComparedAccess:
-    """An access of a call compared with its condition: inside, outside, or open, for `reason`.
+    """An access of a call compared with its condition: inside, outside or open (for `reason`).
 
-    Outside of an exact condition the access leaves its tensor; outside of another it may.
+    If it violates an exact condition, the access leaves its tensor; else it may.
     `reaches`: the grid and its blocks cover all elements that a store's mask admits.
     """
 
@@ -40,22 +40,22 @@ class ComparedAccess:
 
 
 def compared_accesses(call: Call) -> tuple[ComparedAccess, ...]:
-    """Compare a call's numbers with the condition of each access, without a new proof.
+    """Compare a call's numbers with the condition of each access, without further proofs.
 
     Raises:
         NoKernel: the call's module has no function to run.
 
     """
-    numbers = _Numbers(call)
+    numbers = _CallNumbers(call)
     return tuple(numbers.compared(condition) for condition in conditions_of(call.module))
 
 
-def judged(
+def judge_others(
     call: Call, accesses: tuple[ComparedAccess, ...], budget: Budget | None = None
 ) -> tuple[Verdict, ...]:
-    """Return verdicts on the ops that are not inside by their conditions.
+    """Return the verdicts on the ops that are not inside by their conditions, and on overflows.
 
-    The call's overflows are judged, too, since a wrapped address may lie inside.
+    Overflows are included since a wrapped address may lie inside.
     """
     ops = {access.condition.op.index for access in accesses if access.standing != "inside"}
     if not ops:
@@ -67,15 +67,15 @@ def judged(
     )
 
 
-class _Numbers:
-    """Numbers of a call: its scalars, its grid, and the extents of its tensors' views in bytes."""
+class _CallNumbers:
+    """The scalars and grid of a call, and its tensors' extents in bytes."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._ranges = BoundCall(call).ranges
 
     def compared(self, access: AccessCondition) -> ComparedAccess:
-        """Compare the call with the condition of one access."""
+        """Compare the call's numbers with the condition of one access."""
         if not all(self._call.grid):
             return ComparedAccess(access, "inside")
         if access.condition is None:
@@ -84,15 +84,17 @@ class _Numbers:
         for symbol in access.symbols:
             number = self._number(symbol)
             if number is None:
-                reason = "a number that it depends on was not recorded"
+                reason = "a number in its condition was not recorded"
                 return ComparedAccess(access, "open", reason)
             numbers[symbol] = number
-        for symbol, least in access.assumptions:
+        for symbol, minimum in access.assumptions:
             number = self._number(symbol)
-            if number is None or number < least:
-                return ComparedAccess(access, "open", "the call breaks the assumptions")
+            if number is None or number < minimum:
+                return ComparedAccess(
+                    access, "open", "the call violates the condition's assumptions"
+                )
         if not all(width.value(numbers) for width in access.widths):
-            return ComparedAccess(access, "open", "its arithmetic may overflow")
+            return ComparedAccess(access, "open", "the arithmetic of the address may overflow")
         reaches = all(condition.value(numbers) for condition in access.reach)
         standing: Standing = "inside" if access.condition.value(numbers) else "outside"
         return ComparedAccess(access, standing, reaches=reaches)

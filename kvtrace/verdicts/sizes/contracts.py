@@ -1,9 +1,9 @@
-"""Contracts: a user's promises on an index tensor's values, such as `0 <= page < cache.shape[0]`.
+"""Contracts: promises of a user on an index tensor's values: `0 <= page < cache.shape[0]`.
 
-The middle names a tensor, or a variable that the tensor's loads are assigned to; the ends are
-expressions of numbers, scalars, extents and axes of the grid. A contract is checked on each
-recorded launch. At other sizes the ends have the numbers of these sizes, so the values grow with
-their bounds.
+The name in the middle is a tensor, or a variable to which loads of the tensor are assigned; the
+bounds are expressions of numbers, scalars, extents and axes of the grid. A contract is checked on
+each recorded launch. At other sizes the bounds have the numbers of these sizes, so the values grow
+with them.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.terms import Symbol
 
 _COMMENT: Final = re.compile(r"#[ \t]*kvtrace:[ \t]*assume\b[ \t]*([^\n#]*)")
-_LONGEST: Final = 500
+_MAX_CHARACTERS: Final = 500
 _STEPS: Final[Mapping[type[ast.cmpop], int]] = {ast.LtE: 0, ast.Lt: 1}
 
 
 class BadContract(KvtraceError):
-    """A contract that cannot be read."""
+    """The error of a contract that cannot be parsed."""
 
     slug = "bad-contract"
 
@@ -57,14 +57,14 @@ class Contract:
 
 
 def contract_of(text: str) -> Contract:
-    """Parse a contract.
+    """Parse the text of a contract.
 
     Raises:
         BadContract: the text is not of the form `LOW <= NAME < HIGH`.
 
     """
     try:
-        tree = ast.parse(text.strip()[:_LONGEST], mode="eval").body
+        tree = ast.parse(text.strip()[:_MAX_CHARACTERS], mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         tree = None
     if (
@@ -93,84 +93,88 @@ def contracts_in(source: str) -> list[str]:
 
 
 def symbols_of(contract: Contract, call: Call) -> list[tuple[int, Symbol]]:
-    """Return the symbols of the loads that a contract is about, each after its argument."""
+    """Return the symbols of the loads that a contract limits, each with its argument's position."""
     loads: dict[int, Access] = {a.op.index: a for a in summarize(call.module).accesses}
     symbols = []
-    for place in index_tensors(call):
-        for symbol in index_symbols(call, place):
+    for position in index_tensors(call):
+        for symbol in index_symbols(call, position):
             op = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
             variable = assigned_name(loads[op].op.location) if op in loads else None
-            if contract.subject in (call.arguments[place].name, variable):
-                symbols.append((place, symbol))
+            if contract.subject in (call.arguments[position].name, variable):
+                symbols.append((position, symbol))
     return symbols
 
 
-def ends_of(contract: Contract, relations: Relations, numbers: Terms) -> tuple[Term, Term] | None:
-    """Return a contract's least and greatest value, or None if it names an unknown number."""
-    low = _value(contract.low, relations, numbers)
-    high = _value(contract.high, relations, numbers)
+def contract_bounds(
+    contract: Contract, relations: Relations, numbers: Terms
+) -> tuple[Term, Term] | None:
+    """Return a contract's smallest and largest value as terms, None if a name is unknown."""
+    low = _term_of(contract.low, relations, numbers)
+    high = _term_of(contract.high, relations, numbers)
     if low is None or high is None:
         return None
     return low + contract.steps[0], high - contract.steps[1]
 
 
 def range_at(contract: Contract, relations: Relations, numbers: Numbers) -> Interval | None:
-    """Return a contract's range for a launch's numbers, or None if it names an unknown number."""
-    ends = ends_of(contract, relations, {n: as_term(value) for n, value in numbers.items()})
-    if ends is None or ends[0].constant is None or ends[1].constant is None:
+    """Return a contract's range of values for a launch's numbers, None if a name is unknown."""
+    limits = contract_bounds(
+        contract, relations, {n: as_term(value) for n, value in numbers.items()}
+    )
+    if limits is None or limits[0].constant is None or limits[1].constant is None:
         return None
-    return ends[0].constant, ends[1].constant
+    return limits[0].constant, limits[1].constant
 
 
 def assumed_ranges(
     contracts: Sequence[Contract], relations: Relations, numbers: Numbers
 ) -> dict[tuple[str, Any], Interval]:
-    """Return the ranges of loads by contracts, extended to 0, which masked lanes may give."""
+    """Return the ranges that contracts give to loads, with 0 added for masked lanes."""
     ranges: dict[tuple[str, Any], Interval] = {}
     for contract in contracts:
-        ends = range_at(contract, relations, numbers)
-        for _, symbol in symbols_of(contract, relations.call) if ends else ():
-            assert ends is not None
-            ranges[symbol.kind, symbol.key] = (min(ends[0], 0), max(ends[1], 0))
+        limits = range_at(contract, relations, numbers)
+        for _, symbol in symbols_of(contract, relations.call) if limits else ():
+            assert limits is not None
+            ranges[symbol.kind, symbol.key] = (min(limits[0], 0), max(limits[1], 0))
     return ranges
 
 
-def named_in(contracts: Sequence[Contract], relations: Relations) -> set[Number]:
-    """Return the numbers that the ends of contracts name."""
+def contract_numbers(contracts: Sequence[Contract], relations: Relations) -> set[Number]:
+    """Return the numbers whose names occur in the bounds of contracts."""
     return {
         number
         for contract in contracts
         if symbols_of(contract, relations.call)
-        for end in (contract.low, contract.high)
-        for node in ast.walk(end)
+        for bound_expression in (contract.low, contract.high)
+        for node in ast.walk(bound_expression)
         if isinstance(node, ast.expr) and (number := relations.number(ast.unparse(node)))
     }
 
 
 def violation(contract: Contract, call: Call) -> str | None:
-    """Return text on a recorded value that breaks a contract, or None if there is none."""
-    ends = range_at(contract, relations := Relations(call), relations.base)
+    """Return a message with a recorded value that breaks a contract, None if none does."""
+    limits = range_at(contract, relations := Relations(call), relations.base)
     bound = BoundCall(call)
-    for place, symbol in symbols_of(contract, call) if ends else ():
-        assert ends is not None
-        tensor, recorded = call.arguments[place], bound.contents.recorded(symbol)
+    for position, symbol in symbols_of(contract, call) if limits else ():
+        assert limits is not None
+        tensor, recorded = call.arguments[position], bound.contents.recorded(symbol)
         if recorded is None or not isinstance(tensor, TensorArgument):
             continue
-        wrong = [n for n in recorded.numbers if not ends[0] <= n <= ends[1]]
-        if wrong:
-            return f"{contract.text}: {tensor.name} holds {int(wrong[0]):,}"
+        bad_values = [value for value in recorded.numbers if not limits[0] <= value <= limits[1]]
+        if bad_values:
+            return f"{contract.text}: {tensor.name} holds {int(bad_values[0]):,}"
     return None
 
 
-def _value(node: ast.expr, relations: Relations, numbers: Terms) -> Term | None:
-    """Return an end of a contract as a term, or None if it names an unknown number."""
+def _term_of(node: ast.expr, relations: Relations, numbers: Terms) -> Term | None:
+    """Return a bound of a contract as a term, None if it names an unknown number."""
     if isinstance(node, ast.Constant):
         return as_term(node.value) if type(node.value) is int else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _value(node.operand, relations, numbers)
+        inner = _term_of(node.operand, relations, numbers)
         return None if inner is None else -inner
     if isinstance(node, ast.BinOp):
-        left, right = (_value(side, relations, numbers) for side in (node.left, node.right))
+        left, right = (_term_of(operand, relations, numbers) for operand in (node.left, node.right))
         if left is None or right is None:
             return None
         if isinstance(node.op, ast.FloorDiv):

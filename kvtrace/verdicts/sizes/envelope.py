@@ -1,7 +1,7 @@
-"""Size envelope of a kernel: the values of each quantity for which every rule is proven.
+"""Size envelopes of a kernel: for each quantity, the values for which every rule is proven.
 
 A quantity (see `growth`), or the values of an index tensor, becomes a symbol, and the numbers that
-depend on it become terms (`sized.py`). A search finds the greatest range around the recorded value
+depend on it become terms (`sized.py`). A search finds the largest range around the recorded value
 for which every claim (`sized_claims.py`) is proven at once. Each row names the assumptions that the
 recorded launches do not prove.
 """
@@ -20,7 +20,13 @@ from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.condition import conditions_of
-from kvtrace.verdicts.sizes.contracts import Contract, assumed_ranges, ends_of, named_in, symbols_of
+from kvtrace.verdicts.sizes.contracts import (
+    Contract,
+    assumed_ranges,
+    contract_bounds,
+    contract_numbers,
+    symbols_of,
+)
 from kvtrace.verdicts.sizes.envelope_rows import (
     NOT_COVERED,
     SECONDS_A_ROW,
@@ -30,9 +36,9 @@ from kvtrace.verdicts.sizes.envelope_rows import (
     ProvenRange,
     Row,
     Subject,
-    broken_of,
     proven_range,
     recorded_ranges,
+    unproven_claims,
 )
 from kvtrace.verdicts.sizes.envelope_values import (
     ValuesOfTensor,
@@ -62,17 +68,17 @@ GRID_LIMITS: Final = ((1 << 31) - 1, 65_535, 65_535)
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
-Broken = tuple[Mapping[Number, int], str]
-"""The numbers of a recorded launch, and the message of its violation."""
+RecordedViolation = tuple[Mapping[Number, int], str]
+"""The numbers of a recorded launch that breaks a rule, and the violation's message."""
 
 
 def envelope(
     relations: Relations,
     contracts: Sequence[Contract] = (),
     seconds: float = float("inf"),
-    broken: Sequence[Broken] = (),
+    broken: Sequence[RecordedViolation] = (),
 ) -> list[Row]:
-    """Return rows for each quantity that decides an access or the grid, and each index tensor.
+    """Return the rows of each quantity that affects an access or the grid, and of index tensors.
 
     Args:
         relations: the relations of the recorded launches of a variant.
@@ -84,39 +90,39 @@ def envelope(
         NoKernel: the module has no function to run.
 
     """
-    relevant = _deciding_numbers(relations) | named_in(contracts, relations)
+    relevant = _deciding_numbers(relations) | contract_numbers(contracts, relations)
     subjects: list[Quantity | int] = [
         quantity for quantity in relations.quantities if not relations.is_derived(quantity)
     ]
     subjects += index_tensors(relations.call)
-    whole = Clock(seconds)
-    kernel = _Launches(relations, contracts, whole)
+    total_clock = Clock(seconds)
+    kernel = _Launches(relations, contracts, total_clock)
     rows: list[Row] = []
-    for number, subject in enumerate(subjects):
-        share = whole.remaining() / (len(subjects) - number)
-        clock = Clock(min(SECONDS_A_ROW, share))
+    for index, subject in enumerate(subjects):
+        seconds_left = total_clock.remaining() / (len(subjects) - index)
+        clock = Clock(min(SECONDS_A_ROW, seconds_left))
         if isinstance(subject, int):
             rows += ValuesOfTensor(kernel, relations, subject, clock).rows()
         else:
-            of_quantity = _of_quantity(kernel, relations, subject, contracts, relevant, clock)
-            rows += [_without_broken(row, subject[0], broken) for row in of_quantity]
+            quantity_rows = _quantity_rows(kernel, relations, subject, contracts, relevant, clock)
+            rows += [_without_broken_range(row, subject[0], broken) for row in quantity_rows]
     return rows
 
 
-def _without_broken(row: Row, number: Number, broken: Sequence[Broken]) -> Row:
-    """Return a row without its range if a recorded launch of a size in the range breaks a rule."""
+def _without_broken_range(row: Row, number: Number, broken: Sequence[RecordedViolation]) -> Row:
+    """Return a row without a range if a recorded launch of a size in the range breaks a rule."""
     for numbers, message in broken:
         size = numbers.get(number)
         if row.fine is not None and size is not None and row.fine[0] <= size <= row.fine[1]:
-            what = f"in another recorded launch, {message}"
+            message_ = f"in another recorded launch, {message}"
             return replace(
-                row, kind="rule", first_bad=size, what=what, op=None, contract=None, fine=None
+                row, kind="rule", first_bad=size, what=message_, op=None, contract=None, fine=None
             )
     return row
 
 
 class _Launches(Kernel):
-    """A kernel, and the claims that its recorded launch does not satisfy."""
+    """A kernel, with the claims that are not proven for its recorded launch."""
 
     def __init__(self, relations: Relations, contracts: Sequence[Contract], clock: Clock) -> None:
         super().__init__(relations.call)
@@ -124,7 +130,7 @@ class _Launches(Kernel):
         contents = _assumed_contents(relations, contracts, terms)
         sized = Sized(relations.call, terms, contents, clock, (1, 1))
         try:
-            self.broken: tuple[Claim, ...] | None = broken_of(sized, self.claims)
+            self.broken: tuple[Claim, ...] | None = unproven_claims(sized, self.claims)
         except OutOfTime:
             self.broken = None
 
@@ -133,17 +139,19 @@ def _assumed_contents(
     relations: Relations, contracts: Sequence[Contract], terms: Mapping[Number, Term]
 ) -> AssumedContents:
     """Return the assumed values of integer loads: by contract, else the recorded range."""
-    ends: dict[Key, tuple[Term, Term]] = {}
+    bounds: dict[Key, tuple[Term, Term]] = {}
     for contract in contracts:
-        contract_ends = ends_of(contract, relations, terms)
-        for _, symbol in symbols_of(contract, relations.call) if contract_ends else ():
-            assert contract_ends is not None
-            ends[symbol.kind, symbol.key] = contract_ends
+        loads_bounds = contract_bounds(contract, relations, terms)
+        for _, symbol in symbols_of(contract, relations.call) if loads_bounds else ():
+            assert loads_bounds is not None
+            bounds[symbol.kind, symbol.key] = loads_bounds
     ranges = recorded_ranges(relations.call)
-    return AssumedContents({key: value for key, value in ranges.items() if key not in ends}, ends)
+    return AssumedContents(
+        {key: value for key, value in ranges.items() if key not in bounds}, bounds
+    )
 
 
-def _of_quantity(
+def _quantity_rows(
     kernel: _Launches,
     relations: Relations,
     quantity: Quantity,
@@ -151,6 +159,7 @@ def _of_quantity(
     relevant: set[Number],
     clock: Clock,
 ) -> list[Row]:
+    """Return the rows of a quantity; none if it affects no relevant number."""
     try:
         terms, along = relations.numbers_with({quantity: SIZE.term})
     except Ambiguous as error:
@@ -160,11 +169,13 @@ def _of_quantity(
         return [Row(name, recorded, "unknown", reason=str(error))]
     if not any(terms[number].constant is None for number in relevant):
         return []
-    return _Size(kernel, relations, quantity, contracts, terms, along, clock).rows(kernel.broken)
+    return _SizeSubject(kernel, relations, quantity, contracts, terms, along, clock).rows(
+        kernel.broken
+    )
 
 
 def _deciding_numbers(relations: Relations) -> set[Number]:
-    """Return the numbers that decide accesses, and the grid."""
+    """Return the numbers that affect an access, and the grid."""
     summary = summarize(relations.call.module)
     atoms = frozenset().union(
         *(access.offset.atoms() | access.active.atoms() for access in summary.accesses)
@@ -177,14 +188,14 @@ def _deciding_numbers(relations: Relations) -> set[Number]:
     return numbers & relations.base.keys()
 
 
-def accesses_last_element(call: Call, place: int) -> bool:
-    """Return whether formulas show that a launch accesses a tensor's last element."""
-    tensor = call.arguments[place]
+def accesses_last_element(call: Call, position: int) -> bool:
+    """Return whether a launch surely accesses the last element of the tensor at a position."""
+    tensor = call.arguments[position]
     if not isinstance(tensor, TensorArgument):
         return False
     bound = BoundCall(call, (), BUDGET)
     for access in bound.summary.accesses:
-        if access.argument == place and access.unknown is None:
+        if access.argument == position and access.unknown is None:
             before_last = tensor.view_bytes[1] - access.element_bytes - 1
             claim = at_least(before_last - access.offset)
             decision = bound.prove(claim, bound.active(access))
@@ -197,7 +208,7 @@ def accesses_last_element(call: Call, place: int) -> bool:
 
 
 def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
-    """Return why no launch of this variant has these numbers, or None if one may."""
+    """Return the kind and reason why this variant has no launch with these numbers, or None."""
     refusal = _refusal(relations, numbers)
     if refusal is not None:
         return refusal
@@ -208,17 +219,22 @@ def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
         keys = {symbol: (symbol.kind, symbol.key) for symbol in symbols}
         if not all(key in values for key in keys.values()):
             continue
-        now, before = ({s: at[k] for s, k in keys.items()} for at in (values, base))
-        if condition.value(before) and not condition.value(now):
+        new_values, recorded_values = (
+            {s: numbers_[k] for s, k in keys.items()} for numbers_ in (values, base)
+        )
+        if condition.value(recorded_values) and not condition.value(new_values):
             return "constants", NOT_COVERED
     return None
 
 
 def _refusal(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
-    """Return why no launch has these numbers, or why Triton compiles another variant; else None."""
-    for axis, most in enumerate(GRID_LIMITS):
-        if numbers["grid", axis, 0] > most:
-            return "grid", f"grid_{'xyz'[axis]} is more than {most:,}, which CUDA does not launch"
+    """Return why no launch, or only another variant, can have these numbers, or None."""
+    for axis, grid_limit in enumerate(GRID_LIMITS):
+        if numbers["grid", axis, 0] > grid_limit:
+            return (
+                "grid",
+                f"grid_{'xyz'[axis]} is more than {grid_limit:,}, which CUDA does not launch",
+            )
         if numbers["grid", axis, 0] < 1:
             return (
                 "grid",
@@ -240,7 +256,7 @@ def _refusal(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
 # -- a size ---------------------------------------------------------------------------------------
 
 
-class _Size(Subject):
+class _SizeSubject(Subject):
     """A quantity as the subject of a row."""
 
     def __init__(
@@ -261,25 +277,25 @@ class _Size(Subject):
         contents = _assumed_contents(relations, self._contracts, terms)
         sized = Sized(relations.call, terms, contents, clock, (recorded, recorded))
         name, basis = relations.name(quantity[0]), relations.basis(quantity)
-        super().__init__(kernel, name, sized, (*along, *self._assumed()), basis, 0, MOST)
-        self.end = self._first_refused(recorded)
+        super().__init__(kernel, name, sized, (*along, *self._assumption_texts()), basis, 0, MOST)
+        self.end = self._first_impossible(recorded)
         self.least = self._least()
         self._negative: Sized | None = None
 
-    def _assumed(self) -> Iterator[str]:
+    def _assumption_texts(self) -> Iterator[str]:
         call = self._relations.call
         bound = {
-            call.arguments[place].name
+            call.arguments[position].name
             for contract in self._contracts
-            for place, _ in symbols_of(contract, call)
+            for position, _ in symbols_of(contract, call)
         }
         for tensor, (low, high) in ranges_by_tensor(call, self._contents):
             if tensor.name not in bound:
                 yield f"values of {tensor.name} stay within {low:,} to {high:,}"
         yield from (contract.text for contract in self._contracts)
 
-    def _first_refused(self, recorded: int) -> int:
-        """Return the first value at which there is no launch of this variant, at most `MOST`."""
+    def _first_impossible(self, recorded: int) -> int:
+        """Return the first value for which this variant has no launch, at most `MOST`."""
 
         def is_refused(value: int) -> bool:
             return _refusal(self._relations, self.sized.numbers(value)) is not None
@@ -294,7 +310,7 @@ class _Size(Subject):
         return high
 
     def _least(self) -> int:
-        """Return the least value that a launch may have: no extent is negative."""
+        """Return the smallest value of a launch, for which no extent may be negative."""
         kinds = {number[0] for number in self._quantity}
         if "grid" in kinds:
             return 1
@@ -303,41 +319,45 @@ class _Size(Subject):
             return self._least_with_extents()
         parameters = self._relations.call.module.main.arguments
         widths = [integer_bits(parameters[number[1]].type) or 64 for number in numbers]
-        least, bad = -1, max(-MOST, signed_range(min(widths))[0]) - 1
-        if self._is_launched(bad + 1):
-            return bad + 1
-        while least - bad > 1:
-            middle = (least + bad) // 2
-            least, bad = (middle, bad) if self._is_launched(middle) else (least, middle)
-        return least
+        smallest, impossible = -1, max(-MOST, signed_range(min(widths))[0]) - 1
+        if self._is_launched(impossible + 1):
+            return impossible + 1
+        while smallest - impossible > 1:
+            middle = (smallest + impossible) // 2
+            smallest, impossible = (
+                (middle, impossible) if self._is_launched(middle) else (smallest, middle)
+            )
+        return smallest
 
     def _least_with_extents(self) -> int:
-        """Return the least value of the size, from 0, at which no extent is negative."""
-        bad, good = -1, self.sized.recorded[0]
-        while good - bad > 1:
-            middle = (good + bad) // 2
+        """Return the smallest value of the size, from 0, at which no extent is negative."""
+        impossible, possible = -1, self.sized.recorded[0]
+        while possible - impossible > 1:
+            middle = (possible + impossible) // 2
             numbers = self.sized.numbers(middle)
             is_possible = all(numbers[n] >= 0 for n in numbers if n[0] == "shape")
-            bad, good = (bad, middle) if is_possible else (middle, good)
-        return good
+            impossible, possible = (impossible, middle) if is_possible else (middle, possible)
+        return possible
 
     def _is_launched(self, value: int) -> bool:
-        """Return whether a launch may have a negative value: its extents and grid are possible."""
+        """Return whether a launch at a negative value has possible extents and a possible grid."""
         numbers = self.sized.numbers(value)
-        least = {"grid": 1, "shape": 0}
-        return all(numbers[n] >= least[n[0]] for n in numbers if n[0] in least)
+        minimums = {"grid": 1, "shape": 0}
+        return all(numbers[n] >= minimums[n[0]] for n in numbers if n[0] in minimums)
 
     def below_zero(self, proven: ProvenRange) -> ProvenRange:
-        """Return the range extended below zero, with formulas of the symbol `BELOW_ZERO`."""
+        """Return the range extended below zero, by formulas with the symbol `BELOW_ZERO`."""
         try:
             negative = self._below_zero_sized()
-            broken = broken_of(negative, self.kernel.claims)
-            if broken:
-                return replace(proven, lowest=broken[0])
-            further = proven_range(negative, self.kernel.claims, (), (self.least, -1), self.is_bad)
+            unproven = unproven_claims(negative, self.kernel.claims)
+            if unproven:
+                return replace(proven, lowest=unproven[0])
+            negative_range = proven_range(
+                negative, self.kernel.claims, (), (self.least, -1), self.is_bad
+            )
         except OutOfTime:
             return replace(proven, spent=True, lowest=self.kernel.claims[0])
-        return replace(proven, low=further.low, lowest=further.lowest)
+        return replace(proven, low=negative_range.low, lowest=negative_range.lowest)
 
     def _below_zero_sized(self) -> Sized:
         if self._negative is None:
@@ -356,25 +376,25 @@ class _Size(Subject):
         """Return why a tensor or the grid may depend on the size in an unknown way, else None."""
         if claim.group != "tensor" or claim.access is None:
             return None
-        place = summarize(self.kernel.call.module).accesses[claim.access].argument
+        position = summarize(self.kernel.call.module).accesses[claim.access].argument
         varies = self._relations.varies(self._quantity[0])
-        if place is None:
+        if position is None:
             return None
         numbers: list[Number] = [("grid", axis, 0) for axis in range(3)] if varies else []
-        shape = [n for n in self.sized.terms if n[:2] == ("shape", place)]
-        follows = any(self.sized.terms[n].constant is None for n in shape)
-        numbers += shape if varies and not follows else ()
+        shape = [n for n in self.sized.terms if n[:2] == ("shape", position)]
+        shape_grows = any(self.sized.terms[n].constant is None for n in shape)
+        numbers += shape if varies and not shape_grows else ()
         for number in numbers:
             if number not in self._quantity and self._relations.is_open(number):
                 return (
                     f"recorded launches differ in {self._relations.name(number)}, and how it "
                     f"grows with {self.name} is not known"
                 )
-        if varies or follows:
+        if varies or shape_grows:
             return None
-        if not accesses_last_element(self.kernel.call, place):
+        if not accesses_last_element(self.kernel.call, position):
             return None
-        name = self.kernel.call.arguments[place].name
+        name = self.kernel.call.arguments[position].name
         return (
             f"{name} is as large as the recorded launch needs, and how it grows with {self.name} "
             "is not known: record a launch of another size"
@@ -387,18 +407,18 @@ class _Size(Subject):
         return call_with(self._relations.call, numbers), ranges
 
     def subject_ranges(self, value: int) -> AssumedRanges:
-        """Return the ranges of loads by contract."""
+        """Return the ranges that contracts give to loads at a size."""
         return assumed_ranges(self._contracts, self._relations, self.sized.numbers(value))
 
     def runnable(self, value: int) -> Any:
-        """Return the launch at a size, with index tensors that hold their greatest values."""
+        """Return the launch at a size, with index tensors that hold their largest values."""
         return filled_to(*self.launch(value))
 
-    def shown_by_run(self, claim: Claim, value: int) -> None:
-        """Return None: nothing is run, as contents at other sizes are unknown."""
+    def refutation_by_run(self, claim: Claim, value: int) -> None:
+        """Return None: other sizes are not run, as their contents are unknown."""
 
     def end_reason(self) -> tuple[Kind, str]:
-        """Return why no launch of this variant has the value `end`."""
+        """Return the kind and reason why this variant has no launch with the value `end`."""
         if self.end >= MOST:
             return "none", ""
         refusal = _refusal(self._relations, self.sized.numbers(self.end))

@@ -1,8 +1,8 @@
-"""Rows of the size envelope: the range in which all claims are proven, and the reason why it ends.
+"""Rows of the size envelope: the range for which all claims are proven, and why it ends.
 
 A range of sizes is safe only if every claim of every rule is proven for the whole range; if the
-recorded launch breaks a claim, no range is safe. Bisection finds the greatest range. The value
-after its end is called bad only if a claim is refuted there, by a counterexample that is checked
+recorded launch breaks a claim, no range is safe. Bisection finds the largest range. The value
+after its end is *bad* only if a claim is refuted there, by a counterexample that is checked
 with exact integers: for `n * 4` in 32 bits, 536,870,911 is proven and 536,870,912 is bad.
 """
 
@@ -36,20 +36,20 @@ Kind = Literal["overflow", "tensor", "rule", "grid", "argument", "constants", "n
 
 NOT_COVERED: Final = "the grid and the block size no longer cover every element"
 
-#: A row that takes longer is unknown.
+#: Time limit of a row, after which it is unknown.
 SECONDS_A_ROW: Final = 2.0
 
 _FORMULAS: Final = Budget(lanes=0)
 
-#: Limit on the run of a program that confirms a wrap.
-_MOST_LANES: Final = 1 << 18
+#: Limit of lanes of the run of a program that confirms a wrap.
+_MAX_LANES: Final = 1 << 18
 
 AssumedRanges = Mapping[tuple[str, Any], Interval]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity of a kernel, and its proven range.
+    """A row of the envelope: one quantity of a kernel, and its proven range.
 
     Attributes:
         quantity: the quantity's name; of an index tensor, "values of NAME".
@@ -60,17 +60,17 @@ class Row:
             `reason`.
         first_bad: the first value after the range that is bad, or, for argument and constants,
             belongs to another variant; None if there is none or it is unknown.
-        what: text on what goes wrong at `first_bad`.
+        what: message that describes the defect at `first_bad`.
         op: the access.
         expression: the arithmetic that wraps around.
         contract: text of the range for which all rules are proven, or None.
-        along: the assumptions: numbers that grow with the quantity, and contents that stay.
-        basis: text on the number of recorded launches that suggest the assumptions.
+        along: the assumptions: numbers that grow with the quantity, and constant contents.
+        basis: phrase for the number of recorded launches on which the assumptions are based.
         reason: why the row is unknown.
-        fine: both ends of the proven range.
+        fine: the first and last value of the proven range.
         last_bad: the greatest value below the range that is bad, or, for constants, belongs to
             another variant; None if there is none or it is unknown.
-        below: text on what goes wrong at `last_bad`, or why that is unknown.
+        below: message that describes the defect at `last_bad`, or why it is unknown.
         below_kind: why the range ends below, as `kind` above.
 
     """
@@ -94,12 +94,12 @@ class Row:
 
 @dataclass(frozen=True)
 class ProvenRange:
-    """Range `low` to `high` in which claims are proven, and the claims that end it.
+    """The range `low` to `high` for which claims are proven, and the claims that end it.
 
-    `broken` are the claims that are not proven for the recorded value; the range is that of the
+    `broken` has the claims that are not proven for the recorded value; the range is that of the
     others. `limiting` is a claim that is not proven at `high + 1`, `lowest` one that is not proven
     at `low - 1`, each None if there is none. `wrapping` is the first integer that may wrap around,
-    after the greatest value at which it does not. `spent`: the time was up.
+    with the largest value at which it does not. `spent`: the time was used up.
     """
 
     low: int
@@ -114,7 +114,7 @@ class ProvenRange:
 IsBad = Callable[[Claim, int], bool]
 
 
-def broken_of(sized: Sized, claims: Sequence[Claim]) -> tuple[Claim, ...]:
+def unproven_claims(sized: Sized, claims: Sequence[Claim]) -> tuple[Claim, ...]:
     """Return the claims that are not proven for the recorded range.
 
     Raises:
@@ -132,22 +132,24 @@ def proven_range(
     limits: Interval,
     is_bad: IsBad,
 ) -> ProvenRange:
-    """Return the greatest range within `limits` in which all claims but the broken are proven.
+    """Return the largest range within `limits` for which all claims but `broken` are proven.
 
-    If linear reasoning ends the range before a value that `is_bad`, no solver is asked. A claim for
-    which no time remains ends the range at the recorded value.
+    The solver is not used if linear reasoning ends the range before a value that `is_bad`. A claim
+    for which no time remains ends the range at the recorded value.
     """
     sound = [claim for claim in claims if claim not in broken]
     if broken:  # no range is safe: only the first wrap is searched
         sound = [claim for claim in sound if claim.group == "overflow"]
-    return _Search(sized, is_bad).result(sound, broken, limits)
+    return _RangeSearch(sized, is_bad).result(sound, broken, limits)
 
 
-class _Search:
+class _RangeSearch:
+    """The bisection for the range of sizes for which claims are proven."""
+
     def __init__(self, sized: Sized, is_bad: IsBad) -> None:
         self._sized = sized
         self._is_bad = is_bad
-        self._bound: dict[tuple[int, int, bool], SizedCall] = {}
+        self._sized_calls: dict[tuple[int, int, bool], SizedCall] = {}
         self._first, self._last = sized.recorded
         self._solving = False
         self.spent = False
@@ -160,23 +162,23 @@ class _Search:
         lowest: Claim | None = None
         wrapping: tuple[int, Claim] | None = None
         for claim in [claim for claim in sound if not self._holds(claim, low, high)]:
-            most = self._greatest(claim, high)
-            if most < high:
-                high, limiting = most, claim
+            claim_high = self._greatest(claim, high)
+            if claim_high < high:
+                high, limiting = claim_high, claim
                 if claim.group == "overflow":
-                    wrapping = (most, claim)
-            least = self._lowest(claim, low)
-            if least > low:
-                low, lowest = least, claim
+                    wrapping = (claim_high, claim)
+            claim_low = self._lowest(claim, low)
+            if claim_low > low:
+                low, lowest = claim_low, claim
         return ProvenRange(low, high, broken, limiting, wrapping, self.spent, lowest)
 
     def _holds(self, claim: Claim, low: int, high: int) -> bool:
-        """Return whether a claim is proven for a range; False if the time is up."""
+        """Return whether a claim is proven for a range; False if the time is used up."""
         key = low, high, self._solving
-        if key not in self._bound:
-            self._bound[key] = self._sized.between(low, high, solving=self._solving)
+        if key not in self._sized_calls:
+            self._sized_calls[key] = self._sized.between(low, high, solving=self._solving)
         try:
-            return claim.holds(self._bound[key])
+            return claim.holds(self._sized_calls[key])
         except OutOfTime:
             self.spent = True
             return False
@@ -189,7 +191,7 @@ class _Search:
             self._solving = False
 
     def _greatest(self, claim: Claim, high: int) -> int:
-        """Return the greatest value, at most `high`, up to which a claim is proven."""
+        """Return the largest value, at most `high`, up to which a claim is proven."""
         good = self._up(claim, self._last, high)
         if good == high or self._is_bad(claim, good + 1):
             return good
@@ -199,54 +201,58 @@ class _Search:
         finally:
             self._solving = False
 
-    def _up(self, claim: Claim, good: int, high: int) -> int:
-        """Return the greatest value by bisection; the claim is proven up to `good`."""
-        bad = high + 1
-        if good >= high or self._holds(claim, self._first, high):
+    def _up(self, claim: Claim, proven: int, high: int) -> int:
+        """Return the largest value by bisection, given that the claim is proven up to `proven`."""
+        unproven = high + 1
+        if proven >= high or self._holds(claim, self._first, high):
             return high
         step = 1
-        while good + step < bad:  # most such claims are proven for no value beyond `good`
-            if not self._holds(claim, self._first, good + step):
-                bad = good + step
+        while proven + step < unproven:  # most such claims are not proven beyond
+            if not self._holds(claim, self._first, proven + step):
+                unproven = proven + step
                 break
-            good, step = good + step, step * 16
-        while bad - good > 1:
-            middle = (good + bad) // 2
-            good, bad = (middle, bad) if self._holds(claim, self._first, middle) else (good, middle)
-        return good
+            proven, step = proven + step, step * 16
+        while unproven - proven > 1:
+            middle = (proven + unproven) // 2
+            proven, unproven = (
+                (middle, unproven) if self._holds(claim, self._first, middle) else (proven, middle)
+            )
+        return proven
 
     def _lowest(self, claim: Claim, low: int) -> int:
-        """Return the lowest value, at least `low`, from which a claim is proven."""
-        good, bad = self._first, low - 1
-        if good <= low or self._holds(claim, low, self._last):
+        """Return the smallest value, at least `low`, from which a claim is proven."""
+        proven, unproven = self._first, low - 1
+        if proven <= low or self._holds(claim, low, self._last):
             return low
         if self._by_solver(claim, low, self._last):
             return low
-        good = self._down(claim, good, bad)
-        if self._is_bad(claim, good - 1):
-            return good
+        proven = self._down(claim, proven, unproven)
+        if self._is_bad(claim, proven - 1):
+            return proven
         self._solving = True
         try:
-            return self._down(claim, good, bad)
+            return self._down(claim, proven, unproven)
         finally:
             self._solving = False
 
-    def _down(self, claim: Claim, good: int, bad: int) -> int:
-        """Bisect for the lowest value, above `bad`, from which a claim is proven as from `good`."""
-        if not self._holds(claim, good - 1, self._last):
-            return good
-        good -= 1
-        while good - bad > 1:
-            middle = (good + bad) // 2
-            good, bad = (middle, bad) if self._holds(claim, middle, self._last) else (good, middle)
-        return good
+    def _down(self, claim: Claim, proven: int, unproven: int) -> int:
+        """Bisect for the smallest value above `unproven` from which the claim is proven."""
+        if not self._holds(claim, proven - 1, self._last):
+            return proven
+        proven -= 1
+        while proven - unproven > 1:
+            middle = (proven + unproven) // 2
+            proven, unproven = (
+                (middle, unproven) if self._holds(claim, middle, self._last) else (proven, middle)
+            )
+        return proven
 
 
 # -- wraps at one size ----------------------------------------------------------------------------
 
 
 def wrapping_program(call: Call, ranges: AssumedRanges, use: Use) -> int | None:
-    """Return a program in which an integer certainly wraps around, or None if none is known."""
+    """Return a program in which an integer surely wraps around, None if none is known."""
     bound = BoundCall(call, (), BUDGET, ranges)
     given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
     decision = prove(use.right, given, seconds=BUDGET.solver_seconds, order=bound.order)
@@ -256,7 +262,7 @@ def wrapping_program(call: Call, ranges: AssumedRanges, use: Use) -> int | None:
 
 
 def doubts_of(bound: BoundCall, decision: Refuted, ranges: AssumedRanges) -> list[Symbol | Opaque]:
-    """Return what a counterexample assumes besides the launch and the assumed ranges."""
+    """Return the unknowns that a counterexample assumes beyond the launch and assumed ranges."""
     return [
         key
         for key in bound.doubts(decision.model).keys
@@ -267,36 +273,37 @@ def doubts_of(bound: BoundCall, decision: Refuted, ranges: AssumedRanges) -> lis
 def is_wrap_confirmed(call: Call | None, use: Use, program: int) -> bool:
     """Return whether a run of a program confirms that an integer wraps around.
 
-    True also if the run ends early, or the launch is too large to run (None): then the
+    Also True if the run ends early, or the launch is too large to run (`call` is None): then the
     counterexample alone decides.
     """
     if call is None:
         return True
-    seen, failure = followed(call, (program,), _MOST_LANES)
+    seen, failure = followed(call, (program,), _MAX_LANES)
     op = use.arithmetic.op.index
-    return failure is not None or not seen.shown.keys().isdisjoint(
+    return failure is not None or not seen.visible_wraps.keys().isdisjoint(
         seen.reached.get(op, set()) | {op}
     )
 
 
 def overflow_text(call: Call, use: Use) -> tuple[str, str]:
-    """Return text on an overflow, and the expression that wraps around."""
+    """Return a message that describes an overflow, and the expression that wraps around."""
     arithmetic = use.arithmetic
     text = operation_expression(arithmetic.op, summarize(call.module))
     argument = use.access.argument
-    of = "" if argument is None else f" of {call.arguments[argument].name}"
-    decides = "" if use.purpose == "address" else f" (by its {use.purpose})"
-    what = (
-        f"{text} does not fit into {arithmetic.bits} bits, for the {use.access.kind}{of}{decides}"
+    tensor_text = "" if argument is None else f" of {call.arguments[argument].name}"
+    purpose_text = "" if use.purpose == "address" else f" (by its {use.purpose})"
+    message = (
+        f"{text} does not fit into {arithmetic.bits} bits, for the {use.access.kind}"
+        f"{tensor_text}{purpose_text}"
     )
-    return what, text
+    return message, text
 
 
 # -- rows -----------------------------------------------------------------------------------------
 
 
 class Kernel:
-    """A kernel's claims, and verdicts on its recorded launch, for all rows of the kernel."""
+    """A kernel's claims and recorded verdicts, shared by all of its rows."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -304,22 +311,22 @@ class Kernel:
         self._verdicts: dict[str, list[Verdict]] = {}
 
     def as_recorded(self, claims: Sequence[Claim]) -> tuple[Claim, Verdict] | None:
-        """Return a claim that the recorded launch breaks (or leaves undecided), and the verdict."""
+        """Return a claim that the recorded launch breaks or leaves unknown, with the verdict."""
         rules = {rule: claim for claim in reversed(claims) for rule in claim.rules}
         missing = [rule for rule in rules if rule not in self._verdicts]
         self._verdicts |= {rule: [] for rule in missing}
         for verdict in judge(self.call, missing, _FORMULAS) if missing else ():
             self._verdicts.get(verdict.rule, []).append(verdict)
         verdicts = [verdict for rule in rules for verdict in self._verdicts[rule]]
-        for answer in ("violation", "unknown"):
+        for outcome in ("violation", "unknown"):
             for verdict in verdicts:
-                if verdict.verdict == answer:
+                if verdict.verdict == outcome:
                     return replace(rules[verdict.rule], op=verdict.op), verdict
         return None
 
 
 class Subject:
-    """Subject of a row, a size or the values of an index tensor, and the search of its range."""
+    """The subject of a row (a size, or values of an index tensor), and the search of its range."""
 
     def __init__(
         self, kernel: Kernel, name: str, sized: Sized, along: tuple[str, ...], basis: str,
@@ -333,10 +340,10 @@ class Subject:
         self.basis = basis
         self.least = least
         self.end = end
-        self._seen: dict[tuple[Claim, int], tuple[str, str | None] | None] = {}
+        self._refutations: dict[tuple[Claim, int], tuple[str, str | None] | None] = {}
 
     def doubt(self, claim: Claim) -> str | None:  # noqa: ARG002
-        """Return why a value at which a claim is refuted may not be bad, else None."""
+        """Return why a value that refutes a claim may not be bad, else None."""
         return None
 
     def launch(self, value: int) -> tuple[Call, AssumedRanges]:
@@ -348,74 +355,74 @@ class Subject:
         return self.sized.between(value, value, solving=True)
 
     def subject_ranges(self, value: int) -> AssumedRanges:
-        """Return the ranges of the loads that the subject decides; other loads are as recorded."""
+        """Return the ranges of the loads that depend on the subject; others are as recorded."""
         raise NotImplementedError
 
     def runnable(self, value: int) -> Call | None:
-        """Return the launch at a value with contents to run, or None if it is too large."""
+        """Return the launch at a value with contents to run, None if it is too large."""
         raise NotImplementedError
 
     def end_reason(self) -> tuple[Kind, str]:
-        """Return why the range ends at `end` if no claim ends it before."""
+        """Return the kind and reason of the range's end at `end`, if no claim ends it earlier."""
         raise NotImplementedError
 
-    # -- searching -------------------------------------------------------------------------------
+    # -- search ----------------------------------------------------------------------------------
 
     def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
-        """Return the row of the proven range, and the row of the first wrap if that comes later.
+        """Return the row of the proven range, and the row of the first wrap if that is later.
 
-        `broken`: the claims that are not proven for the recorded value, or None to find them.
+        `broken` has the claims that are not proven for the recorded value; None: to be found.
         """
         claims = self.kernel.claims
         try:
             if broken is None:
-                broken = broken_of(self.sized, claims)
+                broken = unproven_claims(self.sized, claims)
         except OutOfTime:
-            return [self._row("unknown", reason=self._too_long())]
+            return [self._row("unknown", reason=self._time_text())]
         limits = max(self.least, self.sized.size.low), self.end - 1
         proven = proven_range(self.sized, claims, broken, limits, self.is_bad)
         if proven.low == limits[0] > self.least and not proven.broken:
             proven = self.below_zero(proven)
-        ends = proven.low, proven.high
+        proven_limits = proven.low, proven.high
         rows = [
-            replace(row, fine=ends, **self._below(proven)) if row.contract else row
+            replace(row, fine=proven_limits, **self._fields_below(proven)) if row.contract else row
             for row in self._rows(proven)
         ]
         has_row = proven.wrapping is None or proven.limiting is proven.wrapping[1]
         if proven.wrapping is not None and (proven.broken or not has_row):
-            row = self._bad(proven.wrapping[1], proven.wrapping[0] + 1, None)
+            row = self._row_after_range(proven.wrapping[1], proven.wrapping[0] + 1, None)
             rows += [row] if row.first_bad is not None else []
         return rows
 
     def below_zero(self, proven: ProvenRange) -> ProvenRange:
-        """Return the range extended below zero."""
+        """Return the proven range extended to negative values."""
         raise NotImplementedError
 
-    def _below(self, proven: ProvenRange) -> dict[str, Any]:
-        """Return the fields of a row on the value below the proven range."""
+    def _fields_below(self, proven: ProvenRange) -> dict[str, Any]:
+        """Return the fields of a row about the value below the proven range."""
         if proven.lowest is None:
             return {}
         value = proven.low - 1
-        shown = None if proven.spent else self._shown(proven.lowest, value)
-        if shown is None:
+        refutation = None if proven.spent else self._refutation(proven.lowest, value)
+        if refutation is None:
             reason = f"{proven.lowest.what} is not decided at {value:,}"
             return {"below": reason, "below_kind": "unknown"}
         doubt = self.doubt(proven.lowest)
         if doubt is not None:
             return {"below": doubt, "below_kind": "unknown"}
-        return {"last_bad": value, "below": shown[0], "below_kind": proven.lowest.group}
+        return {"last_bad": value, "below": refutation[0], "below_kind": proven.lowest.group}
 
     def _rows(self, proven: ProvenRange) -> list[Row]:
         if proven.broken:
-            return [self._broken(proven)]
-        contract = self._contract(proven)
+            return [self._broken_row(proven)]
+        contract = self._contract_text(proven)
         if proven.limiting is None:
-            return [self._at_end(contract)]
+            return [self._row_at_limit(contract)]
         if proven.spent:
-            return [self._row("unknown", contract=contract, reason=self._too_long())]
-        return [self._bad(proven.limiting, proven.high + 1, contract)]
+            return [self._row("unknown", contract=contract, reason=self._time_text())]
+        return [self._row_after_range(proven.limiting, proven.high + 1, contract)]
 
-    def _broken(self, proven: ProvenRange) -> Row:
+    def _broken_row(self, proven: ProvenRange) -> Row:
         recorded = self.kernel.as_recorded(proven.broken)
         if recorded is None:
             claim = proven.broken[0]
@@ -428,23 +435,23 @@ class Subject:
         what = f"as recorded, {verdict.message} ({verdict.rule})"
         return self._row(claim.group, first_bad=self.recorded, what=what, op=claim.op)
 
-    def _at_end(self, contract: str | None) -> Row:
+    def _row_at_limit(self, contract: str | None) -> Row:
         kind, what = self.end_reason()
         bad = None if kind == "none" else self.end
         return self._row(kind, first_bad=bad, what=what, contract=contract)
 
-    def _bad(self, claim: Claim, value: int, contract: str | None) -> Row:
-        """Return the row of a claim that is not proven at a value: bad, or unknown."""
-        shown = self._shown(claim, value)
-        if shown is None:
+    def _row_after_range(self, claim: Claim, value: int, contract: str | None) -> Row:
+        """Return the row of a claim that is not proven at a value: bad if refuted, else unknown."""
+        refutation = self._refutation(claim, value)
+        if refutation is None:
             reason = f"{claim.what} is not decided at {value:,}"
             return self._row("unknown", op=claim.op, contract=contract, reason=reason)
         doubt = self.doubt(claim)
         if doubt is not None:
             return self._row("unknown", op=claim.op, contract=contract, reason=doubt)
-        what, text = shown
+        message, text = refutation
         return self._row(
-            claim.group, first_bad=value, what=what, op=claim.op, expression=text,
+            claim.group, first_bad=value, what=message, op=claim.op, expression=text,
             contract=contract,
         )  # fmt: skip
 
@@ -453,41 +460,42 @@ class Subject:
 
     @property
     def recorded(self) -> int:
-        """The greatest recorded value."""
+        """The largest recorded value."""
         return self.sized.recorded[1]
 
-    def _too_long(self) -> str:
+    def _time_text(self) -> str:
         return f"its share of the time, {self.sized.clock.seconds:.2g} s, is used up"
 
-    def _contract(self, proven: ProvenRange) -> str:
+    def _contract_text(self, proven: ProvenRange) -> str:
         if proven.low == proven.high:
             return f"{self.name} = {proven.high:,}"
         return f"{proven.low:,} <= {self.name} <= {proven.high:,}"
 
-    # -- showing ---------------------------------------------------------------------------------
+    # -- refutation ------------------------------------------------------------------------------
 
     def is_bad(self, claim: Claim, value: int) -> bool:
         """Return whether a claim is refuted at a value."""
-        return self._shown(claim, value) is not None
+        return self._refutation(claim, value) is not None
 
-    def _shown(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
-        """Return text on what goes wrong at a value, and the wrapping expression; None: unknown."""
+    def _refutation(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
+        """Return a message and the wrapping expression if a claim is refuted, else None; cached."""
         key = claim, value
-        if key not in self._seen:
+        if key not in self._refutations:
             try:
-                self._seen[key] = self._show(claim, value)
+                self._refutations[key] = self._find_refutation(claim, value)
             except OutOfTime:
-                self._seen[key] = None
-        return self._seen[key]
+                self._refutations[key] = None
+        return self._refutations[key]
 
-    def _show(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
+    def _find_refutation(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
+        """Return a message and expression if the claim is refuted at a value, else None."""
         if claim.group == "rule" and not claim.rules:
             return None  # an undefined shift, which no rule reports
         call, ranges = self.launch(value)
         if claim.use is not None:
             program = wrapping_program(call, ranges, claim.use)
             if program is None:
-                return self.shown_by_run(claim, value)
+                return self.refutation_by_run(claim, value)
             return (
                 overflow_text(call, claim.use) if self._wraps(claim.use, value, program) else None
             )
@@ -495,20 +503,22 @@ class Subject:
             holds = claim.holds(self.at(value))
             return None if holds else (NOT_COVERED, None)
         if claim.access is not None:
-            outside = self._outside(call, self.subject_ranges(value), claim.access)
-            return outside or self.shown_by_run(claim, value)
-        return broken_by(call, claim)
+            outside = self._bounds_refutation(call, self.subject_ranges(value), claim.access)
+            return outside or self.refutation_by_run(claim, value)
+        return rule_violation(call, claim)
 
     def _wraps(self, use: Use, value: int, program: int) -> bool:
         return is_wrap_confirmed(self.runnable(value), use, program)
 
-    def shown_by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
-        """Return what a run of the launch at a value shows to go wrong, or None."""
+    def refutation_by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
+        """Return a message from a run at a value that refutes the claim, else None."""
         raise NotImplementedError
 
-    def _outside(self, call: Call, ranges: AssumedRanges, number: int) -> tuple[str, None] | None:
-        """Return text if an access certainly leaves its tensor, else None."""
-        access = summarize(call.module).accesses[number]
+    def _bounds_refutation(
+        self, call: Call, ranges: AssumedRanges, access_index: int
+    ) -> tuple[str, None] | None:
+        """Return a message if an access surely leaves its tensor, else None."""
+        access = summarize(call.module).accesses[access_index]
         tensor = None if access.argument is None else call.arguments[access.argument]
         if not isinstance(tensor, TensorArgument):
             return None
@@ -521,8 +531,8 @@ class Subject:
         return f"the {access.kind} leaves {tensor.name}", None
 
 
-def broken_by(call: Call, claim: Claim) -> tuple[str, str | None] | None:
-    """Return the message of a launch's first violation of a claim's rules, or None."""
+def rule_violation(call: Call, claim: Claim) -> tuple[str, str | None] | None:
+    """Return the message of a launch's first violation of a claim's rules, else None."""
     op = claim.op if claim.use is None else claim.use.arithmetic.op
     for verdict in judge(call, claim.rules, BUDGET):
         if verdict.verdict == "violation" and op in (call.module.main.op, verdict.op):
@@ -531,17 +541,19 @@ def broken_by(call: Call, claim: Claim) -> tuple[str, str | None] | None:
 
 
 def recorded_ranges(call: Call) -> dict[tuple[str, Any], Interval]:
-    """Return the recorded range of each integer load whose tensor was recorded."""
+    """Return the recorded range of each integer load with recorded contents, by symbol."""
     bound = BoundCall(call)
-    ranges = ((s, bound.contents.range_of(s)) for s in loaded_symbols(call.module))
-    return {(s.kind, s.key): ends for s, ends in ranges if ends is not None}
+    ranges = ((symbol, bound.contents.range_of(symbol)) for symbol in loaded_symbols(call.module))
+    return {
+        (symbol.kind, symbol.key): interval for symbol, interval in ranges if interval is not None
+    }
 
 
 @once_per_module
 def loaded_symbols(module: Module) -> list[Symbol]:
-    """Return the symbols of loads that decide where, whether or how often memory is accessed."""
+    """Return the symbols of loads that affect addresses, masks or executions of accesses."""
     atoms: set[Atom] = set()
     for access in summarize(module).accesses:
         atoms |= access.offset.atoms() | access.active.atoms()
-    symbols = (a for a in atoms if isinstance(a, Symbol) and a.kind == "content")
+    symbols = (atom for atom in atoms if isinstance(atom, Symbol) and atom.kind == "content")
     return sorted(symbols, key=lambda symbol: symbol.order)

@@ -1,4 +1,4 @@
-"""Ties of a kernel's formulas: which scalars and axes of the grid decide accesses to a tensor."""
+"""Ties of a kernel's formulas: the scalars and grid axes that affect accesses to each tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module
 
 Tie = tuple[tuple[str, int], int]
-"""("scalar", argument) or ("grid", axis), and the tensor argument that is accessed by it."""
+"""("scalar", position) or ("grid", axis), and the position of the tensor that it accesses."""
 
 
 _NUMBERS: Final[Mapping[str, Callable[[int], tuple[str, int]]]] = {
@@ -27,23 +27,23 @@ _NUMBERS: Final[Mapping[str, Callable[[int], tuple[str, int]]]] = {
 
 @once_per_module
 def ties_of(module: Module) -> frozenset[Tie]:
-    """Return the scalars and axes of the grid that decide where, or whether, a tensor is accessed.
+    """Return the scalars and grid axes that affect where, or whether, a tensor is accessed.
 
-    Divisors, and numbers that only decide where an index is loaded from, do not count; moduli do,
-    as they bound the index.
+    Divisors, and numbers that only affect where an index is loaded from, are left out; moduli are
+    not, as they bound the index.
     """
     return frozenset(
         (_NUMBERS[symbol.kind](symbol.key), access.argument)
         for access in summarize(module).accesses
         if access.argument is not None
-        for symbol in (*_of_term(access.offset), *_of_condition(access.active))
+        for symbol in (*_symbols_in_term(access.offset), *_symbols_in_condition(access.active))
         if symbol.kind in _NUMBERS and isinstance(symbol.key, int)
     )
 
 
 @once_per_module
 def constant_moduli(module: Module) -> frozenset[tuple[int, int]]:
-    """Return (argument, modulus) of accesses by a remainder of a constant: `i % 8`."""
+    """Return (argument, modulus) of accesses whose address has a remainder such as `i % 8`."""
     return frozenset(
         (access.argument, atom.arguments[1].constant)
         for access in summarize(module).accesses
@@ -55,7 +55,7 @@ def constant_moduli(module: Module) -> frozenset[tuple[int, int]]:
 
 @once_per_module
 def quotients_in(module: Module) -> frozenset[tuple[int, Quotient]]:
-    """Return (argument, quotient) of accesses by a quotient of scalars: `n // 2`."""
+    """Return (argument, quotient) of accesses by a quotient of scalars such as `n // 2`."""
     return frozenset(
         (access.argument, atom)
         for access in summarize(module).accesses
@@ -72,26 +72,26 @@ def quotients_in(module: Module) -> frozenset[tuple[int, Quotient]]:
 
 @once_per_module
 def compared_in(module: Module) -> frozenset[tuple[tuple[str, int], int]]:
-    """Return (number, scalar argument) of numbers that an access's condition has together."""
+    """Return (number, scalar argument) for numbers that occur in one condition of an access."""
     return frozenset(
-        (_NUMBERS[one.kind](one.key), other.key)
+        (_NUMBERS[left.kind](left.key), right.key)
         for access in summarize(module).accesses
         for condition in access.active.conjuncts()
-        for symbols in (tuple(_of_condition(condition)),)
-        for one in symbols
-        if one.kind in _NUMBERS and isinstance(one.key, int)
-        for other in symbols
-        if other.kind == "scalar" and isinstance(other.key, int) and other is not one
+        for symbols in (tuple(_symbols_in_condition(condition)),)
+        for left in symbols
+        if left.kind in _NUMBERS and isinstance(left.key, int)
+        for right in symbols
+        if right.kind == "scalar" and isinstance(right.key, int) and right is not left
     )
 
 
 @once_per_module
 def limits_of(module: Module) -> frozenset[int]:
-    """Return the scalar arguments that decide whether memory is accessed."""
+    """Return the scalar arguments that affect whether memory is accessed."""
     return frozenset(
         symbol.key
         for access in summarize(module).accesses
-        for symbol in _of_condition(access.active)
+        for symbol in _symbols_in_condition(access.active)
         if symbol.kind == "scalar" and isinstance(symbol.key, int)
     )
 
@@ -105,7 +105,7 @@ def fixed_numbers(module: Module) -> frozenset[int]:
 
 
 def size_by_grid(term: Term) -> tuple[int, int, int] | None:
-    """Return (argument, axis, block) of a condition `block * grid - argument >= 0`."""
+    """Return (argument, axis, block) of a condition `block * grid >= argument`, else None."""
     grid = scalar = None
     for monomial, factor in term.coefficients.items():
         if len(monomial) != 1 or not isinstance(monomial[0], Symbol):
@@ -123,7 +123,7 @@ def size_by_grid(term: Term) -> tuple[int, int, int] | None:
 
 
 def factors_of_program(module: Module, axis: int) -> frozenset[int]:
-    """Return the constants that the program index of an axis is multiplied by."""
+    """Return the constants above 1 by which the program id of an axis is multiplied."""
     factors = set()
     for arithmetic in summarize(module).arithmetic:
         for monomial, factor in arithmetic.result.coefficients.items():
@@ -136,46 +136,46 @@ def factors_of_program(module: Module, axis: int) -> frozenset[int]:
 
 @once_per_module
 def divisors_of(module: Module) -> frozenset[int]:
-    """Return the constants, above 1, that an address or a mask divides by."""
+    """Return the constants above 1 by which an address or a mask divides."""
     divisors = (
         atom.arguments[1].constant
         for access in summarize(module).accesses
         for atom in access.offset.atoms() | access.active.atoms()
         if isinstance(atom, Quotient | Remainder)
     )
-    return frozenset(by for by in divisors if by is not None and by > 1)
+    return frozenset(divisor for divisor in divisors if divisor is not None and divisor > 1)
 
 
 def block_extents(module: Module) -> tuple[int, ...]:
-    """Return the extents of a kernel's blocks."""
+    """Return the sorted extents above 1 of a kernel's blocks."""
     accesses = summarize(module).accesses
     return tuple(sorted({size for access in accesses for size in access.shape if size > 1}))
 
 
-def _of_term(term: Term) -> Iterator[Symbol]:
+def _symbols_in_term(term: Term) -> Iterator[Symbol]:
     for monomial in term.coefficients:
         for atom in monomial:
-            yield from _of_atom(atom)
+            yield from _symbols_in_atom(atom)
 
 
-def _of_atom(atom: Atom) -> Iterator[Symbol]:
+def _symbols_in_atom(atom: Atom) -> Iterator[Symbol]:
     if isinstance(atom, Symbol):
         yield atom
     elif isinstance(atom, Quotient):
-        yield from _of_term(atom.arguments[0])
+        yield from _symbols_in_term(atom.arguments[0])
     elif isinstance(atom, Choice):
-        yield from _of_condition(atom.condition)
-        yield from (*_of_term(atom.then), *_of_term(atom.otherwise))
+        yield from _symbols_in_condition(atom.condition)
+        yield from (*_symbols_in_term(atom.then), *_symbols_in_term(atom.otherwise))
     elif isinstance(atom, Applied):
         for argument in atom.arguments:
-            yield from _of_term(argument)
+            yield from _symbols_in_term(argument)
 
 
-def _of_condition(condition: Condition) -> Iterator[Symbol]:
+def _symbols_in_condition(condition: Condition) -> Iterator[Symbol]:
     if isinstance(condition, AtLeast | Equal):
-        yield from _of_term(condition.term)
+        yield from _symbols_in_term(condition.term)
     elif isinstance(condition, And | Or):
         for part in condition.parts:
-            yield from _of_condition(part)
+            yield from _symbols_in_condition(part)
     elif isinstance(condition, Not):
-        yield from _of_condition(condition.inner)
+        yield from _symbols_in_condition(condition.inner)

@@ -18,47 +18,47 @@ Numbers = Mapping[Number, int]
 
 
 def numbers_of(call: Call) -> dict[Number, int]:
-    """Return the numbers of a launch: integers passed by value, extents, strides, and the grid."""
+    """Return the numbers of a launch: integer scalars, extents, strides, and the grid."""
     numbers: dict[Number, int] = {}
-    for place, argument in enumerate(call.arguments):
+    for position, argument in enumerate(call.arguments):
         if isinstance(argument, TensorArgument):
             for axis, size in enumerate(argument.shape):
-                numbers["shape", place, axis] = size
-                numbers["stride", place, axis] = argument.strides[axis]
+                numbers["shape", position, axis] = size
+                numbers["stride", position, axis] = argument.strides[axis]
         elif isinstance(argument, ScalarArgument) and type(argument.value) is int:
-            numbers["scalar", place, 0] = argument.value
+            numbers["scalar", position, 0] = argument.value
     for axis, extent in enumerate(call.grid):
         numbers["grid", axis, 0] = extent
     return numbers
 
 
 def call_with(call: Call, numbers: Numbers) -> Call:
-    """Return a launch with other numbers, without allocating tensors.
+    """Return a launch with other numbers; no tensor is allocated.
 
-    A tensor keeps its recorded contents only if its storage keeps its size.
+    A tensor has its recorded contents only if the size of its storage is unchanged.
     """
     storage_bytes: dict[int, int] = {}
     resized: list[TensorArgument | ScalarArgument] = []
-    for place, argument in enumerate(call.arguments):
+    for position, argument in enumerate(call.arguments):
         if not isinstance(argument, TensorArgument):
-            value = numbers.get(("scalar", place, 0))
+            value = numbers.get(("scalar", position, 0))
             resized.append(argument if value is None else ScalarArgument(argument.name, value))
             continue
         axes = range(len(argument.shape))
-        shape = tuple(numbers["shape", place, axis] for axis in axes)
-        strides = tuple(numbers["stride", place, axis] for axis in axes)
+        shape = tuple(numbers["shape", position, axis] for axis in axes)
+        strides = tuple(numbers["stride", position, axis] for axis in axes)
         tensor = replace(argument, shape=shape, strides=strides)
         key = id(argument.storage)
         end = argument.offset_bytes + tensor.view_bytes[1]
         storage_bytes[key] = max(storage_bytes.get(key, argument.storage.nbytes), end)
         resized.append(tensor)
-    before = {
+    recorded_storages = {
         id(argument.storage): argument.storage
         for argument in call.arguments
         if isinstance(argument, TensorArgument)
     }
     storages = {
-        key: before[key] if nbytes == before[key].nbytes else Storage(nbytes)
+        key: recorded_storages[key] if nbytes == recorded_storages[key].nbytes else Storage(nbytes)
         for key, nbytes in storage_bytes.items()
     }
     arguments = tuple(

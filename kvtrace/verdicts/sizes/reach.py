@@ -1,8 +1,8 @@
 """Conditions for stores to reach every element that their masks admit: `columns <= 128`.
 
-A mask `index < n` admits `n` indices; the last index is reached only if the grid and its blocks go
-that far. Else part of the result is never written. The condition is necessary, not sufficient: it
-is about the greatest index alone.
+A mask `index < n` admits `n` indices; the last index is reached only if the grid and its blocks
+extend that far. Otherwise part of the result is never written. The condition is necessary, not
+sufficient: it is about the largest index alone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kvtrace.verdicts.sizes.upper_bounds import Elimination, varies
 
 
 def reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[Condition]:
-    """Yield, for each comparison of a mask, the condition that the greatest index reaches it.
+    """Yield the condition that the largest index reaches the limit, per comparison in a mask.
 
     Args:
         masks: the conditions under which a store's lanes are active.
@@ -42,10 +42,10 @@ def reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[
 
 
 def _index(term: Term) -> Term | None:
-    """Return the index of a mask `last - index >= 0`, or None if the mask has another form."""
+    """Return the index of a mask `last - index >= 0`, None if the mask has another form."""
     varying = {
-        monomial: -number
-        for monomial, number in term.coefficients.items()
+        monomial: -coefficient
+        for monomial, coefficient in term.coefficients.items()
         if any(map(varies, monomial))
     }
     atoms = {atom for monomial in varying for atom in monomial}

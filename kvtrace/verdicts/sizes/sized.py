@@ -1,9 +1,9 @@
-"""All launches of a kernel between two sizes as one call: one number is a symbol.
+"""All launches of a kernel between two sizes as a single call, in which the size is a symbol.
 
-A `SizedCall` is a call whose scalars, extents, strides and grid are terms of one symbol, the size,
+The scalars, extents, strides and grid of a `SizedCall` are terms of one symbol, the size,
 which lies in a range: with n as the size, `x.shape[0]` is `n` and `grid_x` is `cdiv(n, 1024)`.
 Rules that decide claims by `bound.prove` prove them for every size in the range. A `SizedCall`
-never refutes a claim: if a proof fails, a launch at one size has to show why.
+never refutes a claim: if a proof fails, only a launch at a single size can show a defect.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 MOST: Final = 1 << 48
-"""Greatest size that is checked: no memory has more bytes."""
+"""The largest size that is checked: no memory has more bytes."""
 SIZE: Final = Symbol("scalar", ("size", 0, 0), 0, MOST)
 BELOW_ZERO: Final = Symbol("scalar", ("size", 0, 0), -MOST, -1)
 """A negative size, as scalars and strides may be: most formulas assume sizes from 0."""
@@ -50,22 +50,22 @@ Key = tuple[str, Any]
 
 
 class OutOfTime(Exception):
-    """The processor time for a row is used up."""
+    """The exception for a row whose processor time is used up."""
 
 
 class Clock:
-    """Processor time for one row: unlike real time, it does not depend on the machine's load."""
+    """The processor time for one row, which does not depend on the machine's load."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = time.thread_time() + seconds
 
     def remaining(self) -> float:
-        """Return the remaining seconds."""
+        """Return the remaining processor time in seconds."""
         return max(self._end - time.thread_time(), 0.0)
 
     def solver_seconds(self) -> float:
-        """Return the seconds that the solver may take for one claim.
+        """Return the time limit in seconds for the solver's next claim.
 
         Raises:
             OutOfTime: no time remains.
@@ -79,17 +79,17 @@ class Clock:
 
 @dataclass(frozen=True)
 class AssumedContents:
-    """Assumed values of integer loads: numeric ranges, and ends as terms, by contract."""
+    """The assumed values of integer loads: numeric ranges, and bounds as terms from contracts."""
 
     ranges: Mapping[Key, Interval]
-    ends: Mapping[Key, tuple[Term, Term]]
+    bounds: Mapping[Key, tuple[Term, Term]]
 
 
 class Sized:
-    """The launches of a kernel with one number as a symbol: `SIZE`, or `BELOW_ZERO`.
+    """The launches of a kernel in which one number is the symbol `SIZE` or `BELOW_ZERO`.
 
-    `recorded` is the recorded launch's range: one size, or all values of a tensor. `values` are the
-    loads of a tensor whose greatest value is the size.
+    `recorded` is the recorded launch's range: one size, or all values of a tensor. `values` has the
+    loads of a tensor whose largest value is the size.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Sized:
         values: tuple[Key, ...] = (),
         size: Symbol = SIZE,
     ) -> None:
-        """`contents`: values of all other loads; `size`: the symbol in `terms`."""
+        """Prepare the terms; `contents` has values of all other loads, `size` is their symbol."""
         self.size = size
         self.recorded = recorded
         self.values = values
@@ -117,18 +117,18 @@ class Sized:
         """Conditions that bound programs and contents by the size."""
 
     def between(self, low: int, high: int, *, solving: bool) -> SizedCall:
-        """Return the launches whose size lies in a range, both ends included.
+        """Return the launches whose size lies in a range, both bounds included.
 
-        `solving`: a solver may be asked.
+        `solving`: the solver may be used.
         """
         return SizedCall(self, low, high, solving=solving)
 
     def numbers(self, size: int) -> dict[Number, int]:
-        """Return all numbers at a size."""
+        """Return all numbers of the launch at a size."""
         return {number: term.value({self.size: size}) for number, term in self.terms.items()}
 
-    def at(self, formula: Any) -> Any:
-        """Return a term or a condition with its numbers replaced by terms of the size."""
+    def substitute(self, formula: Any) -> Any:
+        """Return a term or condition in which numbers are replaced by terms of the size; cached."""
         result = self._replaced.get(formula)
         if result is None:
             terms: dict[Any, Term] = {
@@ -141,102 +141,112 @@ class Sized:
         return result
 
     def _facts(self) -> Iterator[Condition]:
+        """Yield conditions that bound program ids and contents by terms of the size."""
         for axis in range(3):
             last = self.terms["grid", axis, 0] - 1
-            if last.constant is None:  # else its range shows it
+            if last.constant is None:  # otherwise the range of program ids has it
                 yield at_least(last - program(axis))
         for access in self.summary.accesses:
             for atom in access.offset.atoms() | access.active.atoms():
-                if isinstance(atom, Symbol) and (atom.kind, atom.key) in self.contents.ends:
-                    low, high = self.contents.ends[atom.kind, atom.key]
+                if isinstance(atom, Symbol) and (atom.kind, atom.key) in self.contents.bounds:
+                    low, high = self.contents.bounds[atom.kind, atom.key]
                     yield at_least(maximum(high, 0) - atom.term)
                     yield at_least(atom.term + maximum(-low, 0))
 
-    def end(self, place: int) -> Term | None:
-        """Return the bytes from a tensor's data pointer to its view's end; None: not a tensor."""
-        tensor = self.call.arguments[place]
+    def end_bytes(self, position: int) -> Term | None:
+        """Return the bytes from a tensor's data pointer to its view's end, None if unknown."""
+        tensor = self.call.arguments[position]
         if not isinstance(tensor, TensorArgument):
             return None
         if tensor.view_bytes[1] > tensor.storage_bytes[1]:
             return None
         last = as_term(1)
         for axis in range(len(tensor.shape)):
-            size, step = self.terms["shape", place, axis], self.terms["stride", place, axis]
+            size, stride = self.terms["shape", position, axis], self.terms["stride", position, axis]
             if size.constant == 0:
                 return as_term(0)
-            if step.low >= 0:
-                last = last + (size - 1) * step
+            if stride.low >= 0:
+                last = last + (size - 1) * stride
         return last * tensor.element.bytes
 
     def _summary(self, summary: Summary) -> Summary:
         loops = {loop: self._loop(loop) for loop in summary.loops}
 
-        def placed(place: Any, **terms: Any) -> Any:
-            inside = tuple(loops.get(loop, loop) for loop in place.loops)
-            return replace(place, guard=self.at(place.guard), loops=inside, **terms)
+        def substituted(position: Any, **terms: Any) -> Any:
+            inside = tuple(loops.get(loop, loop) for loop in position.loops)
+            return replace(position, guard=self.substitute(position.guard), loops=inside, **terms)
 
         return replace(
             summary,
             accesses=tuple(
-                placed(access, offset=self.at(access.offset), mask=self.at(access.mask))
+                substituted(
+                    access, offset=self.substitute(access.offset), mask=self.substitute(access.mask)
+                )
                 for access in summary.accesses
             ),
             loops=tuple(loops.values()),
-            arithmetic=tuple(placed(a, result=self.at(a.result)) for a in summary.arithmetic),
-            divisions=tuple(placed(d, divisor=self.at(d.divisor)) for d in summary.divisions),
+            arithmetic=tuple(
+                substituted(a, result=self.substitute(a.result)) for a in summary.arithmetic
+            ),
+            divisions=tuple(
+                substituted(d, divisor=self.substitute(d.divisor)) for d in summary.divisions
+            ),
         )
 
     def _loop(self, loop: Loop) -> Loop:
         return replace(
-            loop, trips=self.at(loop.trips), running=self.at(loop.running),
-            guard=self.at(loop.guard),
+            loop, trips=self.substitute(loop.trips), running=self.substitute(loop.running),
+            guard=self.substitute(loop.guard),
         )  # fmt: skip
 
 
 class SizedCall(BoundCall):
-    """The launches of a kernel whose size lies in a range, bound as one call."""
+    """The launches of a kernel with sizes in a range, bound as a single call."""
 
     def __init__(self, sized: Sized, low: int, high: int, *, solving: bool) -> None:
-        """Both ends are included."""
+        """Bind the launches with sizes from `low` to `high`, both included."""
         self._solving = solving
         self.sized = sized
         self.low, self.high = low, high
-        most, least = sized.numbers(high), sized.numbers(low)
+        largest_numbers, smallest_numbers = sized.numbers(high), sized.numbers(low)
         ranges: dict[Key, Interval] = dict(sized.contents.ranges)
         ranges.update(dict.fromkeys(sized.values, (low, high)))
-        for number, value in most.items():
-            ends = min(value, least[number]), max(value, least[number])
-            ranges[key_of(number)] = ends
+        for number, value in largest_numbers.items():
+            bounds = min(value, smallest_numbers[number]), max(value, smallest_numbers[number])
+            ranges[key_of(number)] = bounds
             if number[0] == "grid":
-                ranges["program", number[1]] = (0, max(ends[1], 1) - 1)
+                ranges["program", number[1]] = (0, max(bounds[1], 1) - 1)
         size = sized.size.kind, sized.size.key
         ranges[size] = (low, high)
         sizes = Ranges({size: (low, high)})
-        for key, (first, last) in sized.contents.ends.items():  # lanes that are masked off give 0
+        for key, (
+            lower,
+            upper,
+        ) in sized.contents.bounds.items():  # lanes that are masked off give 0
             ranges[key] = (
-                min(sizes.interval(first)[0], 0),
-                max(sizes.interval(last)[1], 0),
+                min(sizes.interval(lower)[0], 0),
+                max(sizes.interval(upper)[1], 0),
             )
-        call = without_contents(call_with(sized.call, most))
+        call = without_contents(call_with(sized.call, largest_numbers))
         super().__init__(call, default_rules(), BUDGET, ranges)
         self.summary = sized.summary
 
     def between(self, low: int, high: int) -> SizedCall:
-        """Return the launches of another range of sizes, with or without a solver as this one."""
+        """Return the launches of another range of sizes, with the same use of the solver."""
         return self.sized.between(low, high, solving=self._solving)
 
     def prove(self, claim: Condition, given: Given) -> Decision:
-        """Return Proven if a proof holds for all sizes in the range, else Unknown."""
-        claim = self.sized.at(claim)
+        """Return Proven if a claim is proven for all sizes in the range, else Unknown."""
+        claim = self.sized.substitute(claim)
         proof = follows(claim, given)
         seconds = self.seconds()
         if proof is None and seconds:
             decision = prove(claim, given, seconds=seconds, order=self.order)
             proof = decision if isinstance(decision, Proven) else None
-        return Unknown("it is not decided for all sizes") if proof is None else proof
+        return Unknown("the claim is not decided for all sizes") if proof is None else proof
 
     def seconds(self) -> float:
-        """Return the seconds that a solver may take for one claim: 0 without a solver.
+        """Return the time limit in seconds for the solver's next claim, 0 if it is not used.
 
         Raises:
             OutOfTime: no time remains for the row.
@@ -250,20 +260,20 @@ class SizedCall(BoundCall):
         return isinstance(self.prove(claim, given), Proven)
 
     def given_of(self, conditions: Iterable[Condition]) -> Given:
-        """Return conditions as terms of the size, with the bounds of programs and contents."""
-        return Given((*map(self.sized.at, conditions), *self.sized.facts), self.ranges)
+        """Return conditions as terms of the size, with the facts about programs and contents."""
+        return Given((*map(self.sized.substitute, conditions), *self.sized.facts), self.ranges)
 
 
 def key_of(number: Number) -> Key:
     """Return the kind and key of a number's symbol."""
-    kind, place, axis = number
+    kind, position, axis = number
     if kind == "grid":
-        return "programs", place
-    return "scalar", place if kind == "scalar" else (place, kind, axis)
+        return "programs", position
+    return "scalar", position if kind == "scalar" else (position, kind, axis)
 
 
 def without_contents(call: Call) -> Call:
-    """Return a call without contents; tensors that shared a storage still do."""
+    """Return a call without contents; tensors that share a storage still share one."""
     storages: dict[int, Storage] = {}
 
     def bare(argument: Argument) -> Argument:

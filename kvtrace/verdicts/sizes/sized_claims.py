@@ -1,4 +1,4 @@
-"""Claims that make a size safe: one for each access, integer, pair of accesses and rule.
+"""Claims whose proofs make a size safe: for each access, integer, pair of accesses and rule.
 
 A claim is proven for all launches between two sizes, or undecided. The claims cover all default
 rules; a range of sizes is safe only if every claim is proven for the range.
@@ -22,12 +22,12 @@ from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.rules.table import RULES, Rule
 from kvtrace.verdicts.sizes.condition import AccessCondition, conditions_of, extent
 from kvtrace.verdicts.sizes.sized import SizedCall
-from kvtrace.verdicts.sizes.sized_races import pair_is_free, racing_pairs
+from kvtrace.verdicts.sizes.sized_races import is_pair_free, racing_pairs
 from kvtrace.verdicts.widths import Use, uses
 
 if TYPE_CHECKING:
@@ -39,10 +39,10 @@ Group = Literal["overflow", "tensor", "constants", "rule"]
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """A claim that a safe size satisfies.
+    """A claim that has to hold at a safe size.
 
-    `rules` are the ids of the rules whose violations the claim rules out. `what` is a clause for
-    messages, as "whether x + 1 stays within 32 bits". `access` is the number of the access that the
+    `rules` has the ids of the rules whose violations the claim excludes. `what` is a clause for
+    messages, as "whether x + 1 stays within 32 bits". `access` is the index of the access that the
     claim is about, or `use` the use of an integer.
     """
 
@@ -56,96 +56,97 @@ class Claim:
 
 
 def rules_of_sizes() -> list[str]:
-    """Return the ids of the rules that a size may break: all default rules but mask-always-false.
+    """Return the ids of the default rules that a size may violate, without mask-always-false.
 
-    At a size with nothing to access, as the neighbors of a single element, a mask is rightly false
+    At a size without accesses, as to neighbors of a single element, a mask is correctly false
     in every lane.
     """
     return [rule.id for rule in RULES.values() if rule.default and rule.id != "mask-always-false"]
 
 
 def claims_of(call: Call) -> list[Claim]:
-    """Return all claims of a recorded call's kernel, first those that mostly end a range."""
+    """Return all claims for a recorded call's kernel; those that often end a range come first."""
     return [
-        *_of_widths(call.module), *_of_shifts(call.module), *_of_bounds(call),
-        *_of_reach(call.module), *_of_rules(call.module), *_of_other_rules(call.module),
-        *_of_races(call),
+        *_width_claims(call.module), *_shift_claims(call.module), *_bounds_claims(call),
+        *_reach_claims(call.module), *_rule_claims(call.module), *_other_rule_claims(call.module),
+        *_race_claims(call),
     ]  # fmt: skip
 
 
 # -- overflow -------------------------------------------------------------------------------------
 
 
-def _of_widths(module: Module) -> Iterator[Claim]:
-    seen: set[tuple[Condition, int]] = set()
+def _width_claims(module: Module) -> Iterator[Claim]:
+    claimed: set[tuple[Condition, int]] = set()
     for use in uses(module):
         key = use.right, id(use.access if use.exact_lanes else use.place)
-        if key in seen:  # by another access in the same loop
+        if key in claimed:  # claimed for another access in the same loop
             continue
-        seen.add(key)
+        claimed.add(key)
         text = operation_expression(use.arithmetic.op, summarize(module))
-        what = f"whether {text} stays within {use.arithmetic.bits} bits"
-        holds = partial(_fits, use)
-        yield Claim("overflow", ("overflow",), use.access.op, what, holds, use)
-    for number, access in enumerate(summarize(module).accesses):
+        clause = f"whether {text} stays within {use.arithmetic.bits} bits"
+        holds = partial(_is_right, use)
+        yield Claim("overflow", ("overflow",), use.access.op, clause, holds, use)
+    for access_index, access in enumerate(summarize(module).accesses):
         if access.calls:
-            what = "whether integers of a called function wrap around"
-            holds = partial(_does_not_wrap, number)
-            yield Claim("overflow", ("overflow",), access.op, what, holds)
+            clause = "whether integers of a called function wrap around"
+            holds = partial(_does_not_wrap, access_index)
+            yield Claim("overflow", ("overflow",), access.op, clause, holds)
 
 
-def _fits(use: Use, bound: SizedCall) -> bool:
+def _is_right(use: Use, bound: SizedCall) -> bool:
+    """Return whether a use of an integer is proven free of visible wraps for the range of sizes."""
     given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
     if given.is_impossible:
         return True
     contents = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind == "content"]
-    for symbol in contents:  # formulas take them as signed
+    for symbol in contents:  # formulas treat them as signed
         unsigned = any(tensor.dtype[0] == "u" for tensor in bound.contents.sources(symbol))
         if unsigned and bound.ranges.of(symbol)[0] < 0:
             return False
-    fits: Condition = bound.sized.at(use.fits)
+    fits: Condition = bound.sized.substitute(use.fits)
     if follows(fits, given) is not None:
         return True
     return use.right is not use.fits and bound.proves(use.right, given)
 
 
-def _does_not_wrap(number: int, bound: SizedCall) -> bool:
-    return bound.may_wrap(bound.summary.accesses[number]) is None
+def _does_not_wrap(access_index: int, bound: SizedCall) -> bool:
+    return bound.may_wrap(bound.summary.accesses[access_index]) is None
 
 
 # -- shifts ---------------------------------------------------------------------------------------
 
 
 def shifts_of(module: Module) -> Iterator[tuple[Op, Place | None, Condition]]:
-    """Yield each shift that decides an access, its place, and the condition that it is defined.
+    """Yield each shift that feeds an access, its place, and the condition that it is defined.
 
-    A shift by a number other than 0 to the width - 1 is undefined. The condition is FALSE if the
+    A shift by less than 0 or by the width or more is undefined. The condition is FALSE if the
     number has no formula; the place is None if it is unknown.
     """
     summary = summarize(module)
-    deciding = {index for access in summary.accesses for index in feeding(access.op, module)}
-    for op in (module.ops[index] for index in sorted(deciding)):
+    feeders = {index for access in summary.accesses for index in feeding(access.op, module)}
+    for op in (module.ops[index] for index in sorted(feeders)):
         if operator_of(op) not in ("<<", ">>"):
             continue
-        by, bits = summary.values.get(op.operand("right").id), integer_bits(op.results[0].type)
+        shift, bits = summary.values.get(op.operand("right").id), integer_bits(op.results[0].type)
         place = None if op.block is None else summary.places.get(op.block)
         in_width: Condition = FALSE
-        if isinstance(by, Term) and bits is not None:
-            in_width = conjunction((at_least(by), at_least(bits - 1 - by)))
+        if isinstance(shift, Term) and bits is not None:
+            in_width = conjunction((at_least(shift), at_least(bits - 1 - shift)))
         if in_width is not TRUE:
             yield op, place, in_width
 
 
-def _of_shifts(module: Module) -> Iterator[Claim]:
+def _shift_claims(module: Module) -> Iterator[Claim]:
     for op, place, in_width in shifts_of(module):
-        what = (
+        clause = (
             f"whether {operation_expression(op, summarize(module))} shifts by less than its width"
         )
-        yield Claim("rule", (), op, what, partial(is_defined, place, in_width))
+        yield Claim("rule", (), op, clause, partial(is_defined, place, in_width))
 
 
 def is_defined(place: Place | None, in_width: Condition, bound: BoundCall) -> bool:
-    """Return whether a shift is proven to be defined wherever it is reached."""
+    """Return whether a shift is proven to be defined in all programs that reach it."""
     if place is None:
         return False
     given = bound.given(place)
@@ -158,61 +159,61 @@ _BOUNDS: Final = ("out-of-bounds", "out-of-view")
 # -- bounds ---------------------------------------------------------------------------------------
 
 
-def _of_bounds(call: Call) -> Iterator[Claim]:
-    for number, condition in enumerate(conditions_of(call.module)):
+def _bounds_claims(call: Call) -> Iterator[Claim]:
+    for access_index, condition in enumerate(conditions_of(call.module)):
         access = condition.access
         name = "?" if access.argument is None else call.arguments[access.argument].name
-        what = f"whether the {access.kind} of {name} stays inside"
-        holds = partial(_is_inside, number, condition)
-        yield Claim("tensor", _BOUNDS, access.op, what, holds, access=number)
+        clause = f"whether the {access.kind} of {name} stays inside"
+        holds = partial(_is_inside, access_index, condition)
+        yield Claim("tensor", _BOUNDS, access.op, clause, holds, access=access_index)
 
 
-def _is_inside(number: int, condition: AccessCondition, bound: SizedCall) -> bool:
-    access = bound.summary.accesses[number]
+def _is_inside(access_index: int, condition: AccessCondition, bound: SizedCall) -> bool:
+    access = bound.summary.accesses[access_index]
     given = bound.active(access)
     if given.is_impossible:
         return True
-    end = None if access.argument is None else bound.sized.end(access.argument)
-    if end is None:
+    end_bytes = None if access.argument is None else bound.sized.end_bytes(access.argument)
+    if end_bytes is None:
         return False
-    if _is_inside_by_condition(bound, condition, end):
+    if _is_inside_by_condition(bound, condition, end_bytes):
         return True
-    return bound.proves(access.lies_within(0, end), given)
+    return bound.proves(access.lies_within(0, end_bytes), given)
 
 
-def _is_inside_by_condition(bound: SizedCall, condition: AccessCondition, end: Term) -> bool:
-    """Return whether the sizes satisfy the kernel's condition, which has no programs or lanes."""
+def _is_inside_by_condition(bound: SizedCall, condition: AccessCondition, end_bytes: Term) -> bool:
+    """Return whether the sizes provably satisfy the condition of an access."""
     if condition.condition is None or condition.access.argument is None:
         return False
-    room = extent(condition.access.argument)
-    assumed = [at_least(symbol.term - least) for symbol, least in condition.assumptions]
-    whole = conjunction((*assumed, condition.condition))
-    whole = bound.sized.at(whole.substitute(Substitution({room: end})))
-    return bound.proves(whole, bound.given_of([]))
+    extent_symbol = extent(condition.access.argument)
+    assumptions = [at_least(symbol.term - least) for symbol, least in condition.assumptions]
+    claim = conjunction((*assumptions, condition.condition))
+    claim = bound.sized.substitute(claim.substitute(Substitution({extent_symbol: end_bytes})))
+    return bound.proves(claim, bound.given_of([]))
 
 
 # -- the variant's reach ---------------------------------------------------------------------------
 
 
-def _of_reach(module: Module) -> Iterator[Claim]:
-    """Claim that stores still reach every element that their masks admit, if they did."""
+def _reach_claims(module: Module) -> Iterator[Claim]:
+    """Yield the claims that stores still reach every element that their masks admit."""
     ops: dict[Condition, Op] = {}
     for access in conditions_of(module):
         for condition in access.reach:
             ops.setdefault(condition, access.op)
     for condition, op in ops.items():
         what = "whether every element is stored"
-        yield Claim("constants", (), op, what, partial(_always, condition))
+        yield Claim("constants", (), op, what, partial(_holds_at_all_sizes, condition))
 
 
-def _always(condition: Condition, bound: SizedCall) -> bool:
+def _holds_at_all_sizes(condition: Condition, bound: SizedCall) -> bool:
     return bound.proves(condition, bound.given_of([]))
 
 
 # -- other rules ----------------------------------------------------------------------------------
 
 
-def _of_rules(module: Module) -> Iterator[Claim]:
+def _rule_claims(module: Module) -> Iterator[Claim]:
     summary = summarize(module)
     hints = [h for h in summary.hints if h.position is None and h.term is not None]
     rules_by_file: Mapping[str, tuple[tuple[str, ...], bool]] = {
@@ -226,36 +227,38 @@ def _of_rules(module: Module) -> Iterator[Claim]:
     }  # fmt: skip
     for file, (rules, is_relevant) in rules_by_file.items():
         if is_relevant:
-            what = f"whether the kernel satisfies {' and '.join(rules)}"
-            yield Claim("rule", rules, module.main.op, what, partial(_by_rule, file))
+            clause = f"whether the kernel satisfies {' and '.join(rules)}"
+            yield Claim("rule", rules, module.main.op, clause, partial(_is_proven_by_file, file))
 
 
-def _of_other_rules(module: Module) -> Iterator[Claim]:
-    """Yield a claim for each rule of sizes that no other claim of this file is about."""
+def _other_rule_claims(module: Module) -> Iterator[Claim]:
+    """Yield a claim for each remaining rule that a size may violate."""
     for rule in map(RULES.__getitem__, rules_of_sizes()):
-        if rule.id not in _CLAIMED:
+        if rule.id not in _RULES_WITH_CLAIMS:
             what = f"whether the kernel satisfies {rule.id}"
-            yield Claim("rule", (rule.id,), module.main.op, what, partial(_by_judge, rule))
+            yield Claim(
+                "rule", (rule.id,), module.main.op, what, partial(_is_proven_by_judge, rule)
+            )
 
 
-_CLAIMED: Final = frozenset({
+_RULES_WITH_CLAIMS: Final = frozenset({
     "overflow", "out-of-bounds", "out-of-view", "misaligned", "null-pointer", "division-by-zero",
     "device-assert", "wrong-hint", "undefined-lanes", "undefined-use", "race",
 })  # fmt: skip
 
 
-def _by_judge(rule: Rule, bound: SizedCall) -> bool:
+def _is_proven_by_judge(rule: Rule, bound: SizedCall) -> bool:
     return all(v.verdict == "proven" for v in rule.judge(bound) if v.rule == rule.id)
 
 
-#: Signature hints are true of the recorded launch: Triton compiles other sizes without them.
-_OF_THE_SIGNATURE: Final = ("wrong-hint", "violation")
+#: A violated signature hint does not count: Triton compiles other sizes without the hint.
+_SIGNATURE_HINT: Final = ("wrong-hint", "violation")
 
 
-def _by_rule(file: str, bound: SizedCall) -> bool:
-    """Return whether a rule's own judge proves all its claims for the range of sizes."""
+def _is_proven_by_file(file: str, bound: SizedCall) -> bool:
+    """Return whether a rule's file proves all of its verdicts for the range of sizes."""
     return all(
-        verdict.verdict == "proven" or (verdict.rule, verdict.verdict) == _OF_THE_SIGNATURE
+        verdict.verdict == "proven" or (verdict.rule, verdict.verdict) == _SIGNATURE_HINT
         for verdict in import_module(f"kvtrace.verdicts.rules.{file}").judge(bound)
     )
 
@@ -263,12 +266,12 @@ def _by_rule(file: str, bound: SizedCall) -> bool:
 # -- races ----------------------------------------------------------------------------------------
 
 
-def _of_races(call: Call) -> Iterator[Claim]:
-    if parts_of(call.module).unseen is not None:
+def _race_claims(call: Call) -> Iterator[Claim]:
+    if roles_of(call.module).unseen is not None:
         main = call.module.main.op
         yield Claim("rule", ("race",), main, "whether programs race", lambda _: False)
         return
     accesses = summarize(call.module).accesses
-    for one, other in racing_pairs(call):
-        holds = partial(pair_is_free, one, other)
-        yield Claim("rule", ("race",), accesses[one].op, "whether programs race", holds)
+    for left, right in racing_pairs(call):
+        holds = partial(is_pair_free, left, right)
+        yield Claim("rule", ("race",), accesses[left].op, "whether programs race", holds)

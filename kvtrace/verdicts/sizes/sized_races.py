@@ -1,4 +1,4 @@
-"""Races at all sizes of a range: addresses of two programs as digits of terms.
+"""Races at all sizes of a range, decided by the digits of two programs' addresses.
 
 The gap between two programs' addresses is a sum of products of a coefficient, made of sizes, and a
 factor that depends on the programs. If all other summands together are smaller than one
@@ -30,64 +30,65 @@ if TYPE_CHECKING:
 
 
 def racing_pairs(call: Call) -> list[tuple[int, int]]:
-    """Return the pairs of accesses, by number, that race if they touch the same byte."""
+    """Return the index pairs of accesses that race if they touch the same byte."""
     bound = BoundCall(call, (), BUDGET)
-    numbers = {id(access): number for number, access in enumerate(bound.summary.accesses)}
+    indices = {id(access): index for index, access in enumerate(bound.summary.accesses)}
     return [
-        (numbers[id(one.access)], numbers[id(other.access)])
-        for one, other in ProgramPairs(bound).clashing()
+        (indices[id(left.access)], indices[id(right.access)])
+        for left, right in ProgramPairs(bound).clashing()
     ]
 
 
-def pair_is_free(one: int, other: int, bound: SizedCall) -> bool:
-    """Return whether two accesses are proven not to race at any size in the range."""
+def is_pair_free(left_index: int, right_index: int, bound: SizedCall) -> bool:
+    """Return whether two accesses provably do not race at any size in the range."""
     if bound.programs <= 1:
         return True
-    first, second = bound.summary.accesses[one], bound.summary.accesses[other]
-    if _is_moved(bound, first, second):
+    left, right = bound.summary.accesses[left_index], bound.summary.accesses[right_index]
+    if _is_moved(bound, left, right):
         return False
-    if _are_apart(bound, first, second):
+    if _are_apart(bound, left, right):
         return True
     pairs = ProgramPairs(bound)
     sharers = {id(sharer.access): sharer for sharer in pairs.sharers}
-    outcome = pairs.judged(sharers[id(first)], sharers[id(second)])
+    outcome = pairs.judged(sharers[id(left)], sharers[id(right)])
     return isinstance(outcome, NoConflict)
 
 
-def _is_moved(bound: SizedCall, first: Access, second: Access) -> bool:
-    """Return whether two tensors' distance in a shared storage may depend on the size."""
-    places = {access.argument for access in (first, second) if access.argument is not None}
-    if len(places) < 2:
+def _is_moved(bound: SizedCall, left: Access, right: Access) -> bool:
+    """Return whether the distance of two tensors in a storage may depend on the size."""
+    positions = {access.argument for access in (left, right) if access.argument is not None}
+    if len(positions) < 2:
         return False
-    starts = set()
-    for place in places:
-        tensor = bound.call.arguments[place]
-        starts.add(tensor.offset_bytes if isinstance(tensor, TensorArgument) else None)
+    offsets = set()
+    for position in positions:
+        tensor = bound.call.arguments[position]
+        offsets.add(tensor.offset_bytes if isinstance(tensor, TensorArgument) else None)
     terms = bound.sized.terms
-    grow = (terms[n] for n in terms if n[0] in ("shape", "stride") and n[1] in places)
-    return len(starts) > 1 and any(term.constant is None for term in grow)
+    size_terms = (terms[n] for n in terms if n[0] in ("shape", "stride") and n[1] in positions)
+    return len(offsets) > 1 and any(term.constant is None for term in size_terms)
 
 
-def _are_apart(bound: SizedCall, first: Access, second: Access) -> bool:
-    place = first.argument if first.argument is not None else second.argument
-    tensor = None if place is None else bound.call.arguments[place]
-    if not isinstance(tensor, TensorArgument) or None in (first.argument, second.argument):
+def _are_apart(bound: SizedCall, left: Access, right: Access) -> bool:
+    """Return whether the digits of both addresses exclude that two programs meet."""
+    position = left.argument if left.argument is not None else right.argument
+    tensor = None if position is None else bound.call.arguments[position]
+    if not isinstance(tensor, TensorArgument) or None in (left.argument, right.argument):
         return False
-    sides = [_side(bound, access) for access in (first, second)]
+    sides = [_side(bound, access) for access in (left, right)]
     programs = two_programs(bound.call.grid)
     question = Question(sides[0], sides[1], programs, bound.ranges, tensor.storage.nbytes)
     if question.is_lost:
         return False
-    width = max(first.element_bytes, second.element_bytes)
-    forced = list(_forced(question.distance, width - 1, question.given))
-    if not forced:
+    width = max(left.element_bytes, right.element_bytes)
+    equations = list(_implied_conditions(question.distance, width - 1, question.given))
+    if not equations:
         return False
-    same = conjunction(
+    same_program = conjunction(
         equal(axis.term, question.renamed(axis).term) for axis in programs.differing or ()
     )
-    forced += [c for c in question.given.exact if bound.sized.size not in c.atoms()]
-    given = Given(conjunction(forced).conjuncts(), question.given.ranges)
-    return isinstance(prove(same, given, seconds=bound.seconds()), Proven)
+    equations += [c for c in question.given.exact if bound.sized.size not in c.atoms()]
+    given = Given(conjunction(equations).conjuncts(), question.given.ranges)
+    return isinstance(prove(same_program, given, seconds=bound.seconds()), Proven)
 
 
 def _side(bound: SizedCall, access: Access) -> tuple[Term, int, tuple[Condition, ...]]:
@@ -97,8 +98,8 @@ def _side(bound: SizedCall, access: Access) -> tuple[Term, int, tuple[Condition,
     return access.offset + tensor.offset_bytes, access.element_bytes, bound.active(access).exact
 
 
-def _forced(gap: Term, slack: int, given: Given) -> Iterator[Condition]:
-    """Yield conditions that follow from a gap of at most `slack` bytes, if any are found."""
+def _implied_conditions(gap: Term, slack: int, given: Given) -> Iterator[Condition]:
+    """Yield conditions implied by a gap of at most `slack` bytes; none if none are found."""
     digits = _digits(gap)
     if all(size.constant is not None for size in digits):
         yield at_least(gap + slack)
@@ -107,12 +108,17 @@ def _forced(gap: Term, slack: int, given: Given) -> Iterator[Condition]:
     for size, digit in digits.items():
         if size.constant is not None:
             continue
-        rest = gap - size * digit
-        room = size * gcd(*digit.coefficients.values()) - slack - 1
-        if follows(conjunction((at_least(room - rest), at_least(room + rest))), given) is not None:
+        other_digits = gap - size * digit
+        limit = size * gcd(*digit.coefficients.values()) - slack - 1
+        if (
+            follows(
+                conjunction((at_least(limit - other_digits), at_least(limit + other_digits))), given
+            )
+            is not None
+        ):
             yield equal(digit)
-            if rest.coefficients:
-                yield from _forced(rest, slack, given)
+            if other_digits.coefficients:
+                yield from _implied_conditions(other_digits, slack, given)
             return
 
 

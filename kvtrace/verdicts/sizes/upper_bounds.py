@@ -1,4 +1,4 @@
-"""Upper bounds of terms over a kernel's parameters: programs, lanes and trips are eliminated.
+"""Upper bounds of terms by the kernel's parameters: programs, lanes and trips are eliminated.
 
 Fourier-Motzkin elimination with symbolic coefficients. A *fact* is a term that is never negative.
 Adding a fact, times a factor that is never negative, cancels a variable whose coefficient has a
@@ -19,21 +19,21 @@ from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term, as_term, progra
 
 _Item = TypeVar("_Item")
 
-_MOST_STATES: Final = 160
-_MOST_SCALE: Final = 1 << 12
-_DEEPEST: Final = 3
-_MOST_QUOTIENTS: Final = 3
-_MOST_TRIPS: Final = 1 << 16
-"""The range of a trip is a fact only below this number: for loops of constant length."""
-_MOST_MONOMIALS: Final = 24
+_MAX_STATES: Final = 160
+_MAX_SCALE: Final = 1 << 12
+_MAX_DEPTH: Final = 3
+_MAX_QUOTIENTS: Final = 3
+_MAX_TRIPS: Final = 1 << 16
+"""The range of a trip is a fact only below this number, as in loops of constant length."""
+_MAX_MONOMIALS: Final = 24
 _VARYING: Final = ("program", "lane", "trip", "content", "unknown")
-_PARTS: Final = ("lane", "trip", "", "program", "content", "unknown")
-"""Variables in the order in which they are eliminated; "" are functions of others."""
+_ELIMINATION_ORDER: Final = ("lane", "trip", "", "program", "content", "unknown")
+"""Kinds of variables in the order of elimination; "" stands for functions of others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of elimination: `term` becomes `scale * term + factor * fact`."""
+    """A step of elimination: it turns `term` into `scale * term + factor * fact`."""
 
     scale: int
     factor: Term
@@ -42,7 +42,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """A bound `scale * term <= limit` by `steps`; the limit is a term of parameters alone."""
+    """A bound `scale * term <= limit`, with the steps to it; `limit` has parameters only."""
 
     scale: int
     limit: Term
@@ -55,14 +55,14 @@ def varies(atom: Atom) -> bool:
 
 
 def is_of_parameters(term: Term) -> bool:
-    """Return whether a term is the same for all programs, lanes and trips of a launch."""
+    """Return whether a term is equal in all programs, lanes and trips of a launch."""
     return not any(map(varies, term.atoms()))
 
 
 class Elimination:
-    """Search for upper bounds of terms by `facts`, terms that are never negative.
+    """A search for upper bounds of terms by `facts`, which are terms that are never negative.
 
-    `unproven` are terms whose sign is not known, but that would be useful facts: dividends, and
+    `unproven` collects terms of unknown sign that would be useful facts: dividends, and
     divisors less 1.
     """
 
@@ -70,52 +70,54 @@ class Elimination:
         self, facts: Iterable[Term], depth: int = 0, unproven: dict[Term, None] | None = None
     ) -> None:
         self.unproven: dict[Term, None] = {} if unproven is None else unproven
-        stated = [fact for fact in facts if len(fact.coefficients) <= _MOST_MONOMIALS]
+        stated = [fact for fact in facts if len(fact.coefficients) <= _MAX_MONOMIALS]
         self.facts = (*stated, *(rounded for fact in stated for rounded in _rounded(fact)))
         self._depth = depth
-        self._about_atoms: dict[Atom, tuple[Term, ...]] = {}
+        self._facts_by_atom: dict[Atom, tuple[Term, ...]] = {}
         self._signs: dict[Term, bool] = {}
 
     def bounds(self, term: Term) -> tuple[Bound, ...]:
-        """Return upper bounds of a term, none of them implied by another; () if none is found."""
+        """Return upper bounds of a term that no other bound implies; () if none is found."""
         bounds: dict[tuple[int, Term], Bound] = {}
-        seen: set[tuple[int, Term]] = set()
+        visited: set[tuple[int, Term]] = set()
         stack: list[tuple[int, Term, tuple[Step, ...], frozenset[Term]]] = [
             (1, term, (), frozenset())
         ]
-        while stack and len(seen) < _MOST_STATES:
-            scale, current, steps, used = stack.pop()
-            if (scale, current) in seen or len(current.coefficients) > _MOST_MONOMIALS:
+        while stack and len(visited) < _MAX_STATES:
+            scale, current, steps, used_facts = stack.pop()
+            if (scale, current) in visited or len(current.coefficients) > _MAX_MONOMIALS:
                 continue
-            seen.add((scale, current))
-            atom = _next(current)
+            visited.add((scale, current))
+            atom = _next_variable(current)
             if atom is None:
                 bounds.setdefault((scale, current), Bound(scale, current, steps))
                 continue
-            for step, rest in self._steps(current, atom, used):
-                after = used | {step.fact} if step.fact in self.facts else used
-                stack.append((scale * step.scale, rest, (*steps, step), after))
+            for step, next_term in self._steps(current, atom, used_facts):
+                facts_after = used_facts | {step.fact} if step.fact in self.facts else used_facts
+                stack.append((scale * step.scale, next_term, (*steps, step), facts_after))
         return _strongest(bounds.values())
 
     def is_never_negative(self, term: Term) -> bool:
-        """Return whether facts prove that a term is never negative."""
+        """Return whether the facts prove that a term is never negative."""
         if term.low >= 0 or term in self.facts:
             return True
         minimum, addend = smaller_of(term)
         if minimum is not None:
             return all(self.is_never_negative(part + addend) for part in minimum.arguments)
-        if self._depth >= _DEEPEST:
+        if self._depth >= _MAX_DEPTH:
             return False
         if term not in self._signs:
-            self._signs[term] = False  # unknown if the search below asks again
-            inner = Elimination(self.facts, self._depth + 1, self.unproven)
-            self._signs[term] = any(bound.limit.high <= 0 for bound in inner.bounds(-term))
+            self._signs[term] = False  # unknown for a recursive call
+            nested = Elimination(self.facts, self._depth + 1, self.unproven)
+            self._signs[term] = any(bound.limit.high <= 0 for bound in nested.bounds(-term))
         return self._signs[term]
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def _steps(self, term: Term, atom: Atom, used: frozenset[Term]) -> Iterator[tuple[Step, Term]]:
-        """Yield the steps that cancel an atom in a term bounded from above, and their results."""
+    def _steps(
+        self, term: Term, atom: Atom, used_facts: frozenset[Term]
+    ) -> Iterator[tuple[Step, Term]]:
+        """Yield the steps that cancel an atom in a term, with the term after each step."""
         coefficient, _ = split(term, atom)
         if coefficient.low >= 0:
             sign = 1
@@ -123,24 +125,24 @@ class Elimination:
             sign = -1
         else:
             return
-        for fact in (*self._about(atom), *self.facts):
-            if fact in used:
+        for fact in (*self._atom_facts(atom), *self.facts):
+            if fact in used_facts:
                 continue
-            other = split(fact, atom)[0] * -sign
-            if not other.coefficients or other.low < 0:
+            fact_coefficient = split(fact, atom)[0] * -sign
+            if not fact_coefficient.coefficients or fact_coefficient.low < 0:
                 continue
-            step = _cancelling(coefficient * sign, other, fact)
+            step = _cancelling_step(coefficient * sign, fact_coefficient, fact)
             if step is not None:
                 yield step, term * step.scale + step.factor * fact
 
-    def _about(self, atom: Atom) -> tuple[Term, ...]:
-        """Return the facts that an atom's definition gives, cached."""
-        if atom not in self._about_atoms:
-            self._about_atoms[atom] = ()  # for searches on the way to these facts
-            self._about_atoms[atom] = tuple(self._facts_about(atom))
-        return self._about_atoms[atom]
+    def _atom_facts(self, atom: Atom) -> tuple[Term, ...]:
+        """Return the facts that follow from an atom's definition; cached."""
+        if atom not in self._facts_by_atom:
+            self._facts_by_atom[atom] = ()  # for nested searches
+            self._facts_by_atom[atom] = tuple(self._derive_facts(atom))
+        return self._facts_by_atom[atom]
 
-    def _facts_about(self, atom: Atom) -> Iterator[Term]:
+    def _derive_facts(self, atom: Atom) -> Iterator[Term]:
         if isinstance(atom, Symbol):
             if atom.kind in ("content", "unknown"):
                 return
@@ -148,10 +150,10 @@ class Elimination:
             if atom.kind == "program":
                 assert isinstance(atom.key, int)
                 yield programs(atom.key) - 1 - atom.term
-            elif atom.kind == "lane" or atom.high < _MOST_TRIPS:
+            elif atom.kind == "lane" or atom.high < _MAX_TRIPS:
                 yield as_term(atom.high) - atom.term
         elif isinstance(atom, Quotient | Remainder):
-            yield from self._divided(atom)
+            yield from self._division_facts(atom)
         elif isinstance(atom, Minimum | Maximum):
             sign = 1 if isinstance(atom, Maximum) else -1
             for part in atom.arguments:
@@ -163,7 +165,7 @@ class Elimination:
             if not negative:
                 yield atom.term
 
-    def _divided(self, atom: Quotient | Remainder) -> Iterator[Term]:
+    def _division_facts(self, atom: Quotient | Remainder) -> Iterator[Term]:
         left, right = atom.arguments
         if isinstance(atom, Remainder):
             gap = left - right * quotient(left, right, floor=atom.floor) - atom.term
@@ -175,22 +177,22 @@ class Elimination:
                 yield right - 1 - atom.term
                 yield atom.term if atom.floor else atom.term + right - 1
             return
-        positive = self.is_never_negative(right - 1)
+        is_positive = self.is_never_negative(right - 1)
         # For negative divisors, too: rounded toward 0, the remainder has the dividend's sign.
-        if isinstance(atom, Remainder) and (positive or not atom.floor):
+        if isinstance(atom, Remainder) and (is_positive or not atom.floor):
             yield atom.term
             if not is_of_parameters(right) or _is_of_programs(left):
                 yield left - atom.term
-        if not positive:
+        if not is_positive:
             self.unproven[right - 1] = None
             return
         if isinstance(atom, Remainder):
             yield right - 1 - atom.term
             return
         yield atom.term
-        if is_of_parameters(right) and self._depth < _DEEPEST:
-            inner = Elimination(self.facts, self._depth + 1, self.unproven)
-            for bound in inner.bounds(left)[:_MOST_QUOTIENTS]:
+        if is_of_parameters(right) and self._depth < _MAX_DEPTH:
+            nested = Elimination(self.facts, self._depth + 1, self.unproven)
+            for bound in nested.bounds(left)[:_MAX_QUOTIENTS]:
                 if bound.scale == 1 and bound.limit.coefficients:
                     yield quotient(bound.limit, right, floor=atom.floor) - atom.term
         yield left - right * atom.term
@@ -200,53 +202,53 @@ class Elimination:
 
 
 def _rounded(fact: Term) -> Iterator[Term]:
-    """Yield `rest // a - v` for a fact `rest - a * v` whose rest has parameters alone."""
-    for monomial, number in fact.coefficients.items():
-        if len(monomial) != 1 or number >= -1 or not varies(monomial[0]):
+    """Yield `rest // a - v` for a fact `rest - a * v` in which `rest` has parameters only."""
+    for monomial, coefficient in fact.coefficients.items():
+        if len(monomial) != 1 or coefficient >= -1 or not varies(monomial[0]):
             continue
-        rest = fact - Term({monomial: number})
+        rest = fact - Term({monomial: coefficient})
         if is_of_parameters(rest):
-            yield quotient(rest, -number, floor=rest.low < 0) - monomial[0].term
+            yield quotient(rest, -coefficient, floor=rest.low < 0) - monomial[0].term
 
 
 def _is_of_programs(term: Term) -> bool:
-    """Return whether all variables of a term are programs: its remainders may be all of it."""
+    """Return whether program ids are the only variables of a term."""
     atoms = {atom for monomial in term.coefficients for atom in monomial}
     return all(isinstance(atom, Symbol) and atom.kind == "program" for atom in atoms)
 
 
 def smaller_of(term: Term) -> tuple[Minimum | None, int]:
     """Return (minimum, constant) of a term `minimum + constant`, else (None, 0)."""
-    for monomial, number in term.coefficients.items():
-        if len(monomial) == 1 and number == 1 and isinstance(monomial[0], Minimum):
+    for monomial, coefficient in term.coefficients.items():
+        if len(monomial) == 1 and coefficient == 1 and isinstance(monomial[0], Minimum):
             addend = (term - monomial[0].term).constant
             return (monomial[0], addend) if addend is not None else (None, 0)
     return None, 0
 
 
 def split(term: Term, atom: Atom) -> tuple[Term, Term]:
-    """Return (coefficient, rest) of term = coefficient * atom + rest; both may contain powers."""
-    inside: dict[Monomial, int] = {}
+    """Return (coefficient, rest) with term = coefficient * atom + rest; both may contain powers."""
+    coefficient: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, number in term.coefficients.items():
         if atom not in monomial:
             rest[monomial] = number
             continue
-        place = monomial.index(atom)
-        inside[monomial[:place] + monomial[place + 1 :]] = number
-    return Term(inside), Term(rest)
+        position = monomial.index(atom)
+        coefficient[monomial[:position] + monomial[position + 1 :]] = number
+    return Term(coefficient), Term(rest)
 
 
-def _cancelling(coefficient: Term, other: Term, fact: Term) -> Step | None:
-    """Return the step that cancels a variable's `coefficient` by a fact with `-other` of it."""
-    number = other.constant
+def _cancelling_step(coefficient: Term, fact_coefficient: Term, fact: Term) -> Step | None:
+    """Return the step that cancels a variable by a fact, given its coefficients in both."""
+    number = fact_coefficient.constant
     if number is not None:
-        common = gcd(number, *coefficient.coefficients.values())
-        scale = number // common
-        if scale > _MOST_SCALE:
+        divisor = gcd(number, *coefficient.coefficients.values())
+        scale = number // divisor
+        if scale > _MAX_SCALE:
             return None
-        return Step(scale, _divided_exactly(coefficient, common), fact)
-    factor = exact_quotient(coefficient, other)
+        return Step(scale, _divided_exactly(coefficient, divisor), fact)
+    factor = exact_quotient(coefficient, fact_coefficient)
     return None if factor is None or factor.low < 0 else Step(1, factor, fact)
 
 
@@ -254,26 +256,26 @@ def _divided_exactly(term: Term, number: int) -> Term:
     return Term({monomial: value // number for monomial, value in term.coefficients.items()})
 
 
-def exact_quotient(term: Term, by: Term) -> Term | None:
-    """Return the exact quotient if the quotient or the divisor is one monomial, else None."""
-    if len(by.coefficients) == 1:
-        ((factors, number),) = by.coefficients.items()
-        total: dict[Monomial, int] = {}
+def exact_quotient(term: Term, divisor: Term) -> Term | None:
+    """Return the exact quotient if it or the divisor is a single monomial, else None."""
+    if len(divisor.coefficients) == 1:
+        ((factors, number),) = divisor.coefficients.items()
+        quotient_terms: dict[Monomial, int] = {}
         for monomial, value in term.coefficients.items():
             rest = _without(monomial, factors)
             if rest is None or value % number:
                 return None
-            total[rest] = value // number
-        return Term(total)
-    if len(term.coefficients) != len(by.coefficients):
+            quotient_terms[rest] = value // number
+        return Term(quotient_terms)
+    if len(term.coefficients) != len(divisor.coefficients):
         return None
     monomial, value = next(iter(term.coefficients.items()))
-    for factors, number in by.coefficients.items():
+    for factors, number in divisor.coefficients.items():
         rest = _without(monomial, factors)
         if rest is None or value % number:
             continue
         factor = Term({rest: value // number})
-        if factor * by == term:
+        if factor * divisor == term:
             return factor
     return None
 
@@ -287,19 +289,19 @@ def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
     return tuple(rest)
 
 
-def _next(term: Term) -> Atom | None:
-    """Return the variable to eliminate next."""
+def _next_variable(term: Term) -> Atom | None:
+    """Return the variable to eliminate next, None if only parameters remain."""
     variables = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
     return min(variables, key=_rank) if variables else None
 
 
 def _rank(atom: Atom) -> tuple[int, int]:
     kind = atom.kind if isinstance(atom, Symbol) else ""
-    return _PARTS.index(kind), -atom.order
+    return _ELIMINATION_ORDER.index(kind), -atom.order
 
 
 def _strongest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
-    """Return bounds without those that others imply if sizes are at least 1."""
+    """Return the bounds that no other one implies for sizes of at least 1."""
     simplest_first = sorted(bounds, key=lambda b: (len(b.limit.coefficients), b.scale))
     return without_implied(simplest_first, _implies)
 
@@ -307,46 +309,51 @@ def _strongest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
 def without_implied(
     items: Iterable[_Item], implies: Callable[[_Item, _Item], bool]
 ) -> tuple[_Item, ...]:
-    """Return items without those that another one implies; of two equal ones the first stays."""
+    """Return the items that no other item implies; of two equal items the first remains."""
     strongest: list[_Item] = []
     for item in items:
-        if any(implies(other, item) for other in strongest):
+        if any(implies(remaining, item) for remaining in strongest):
             continue
-        strongest = [other for other in strongest if not implies(item, other)] + [item]
+        strongest = [remaining for remaining in strongest if not implies(item, remaining)] + [item]
     return tuple(strongest)
 
 
-def _implies(one: Bound, other: Bound) -> bool:
-    """Return whether one bound's limit is never more than the other's if sizes are at least 1."""
-    gap = other.limit * one.scale - one.limit * other.scale
+def _implies(left: Bound, right: Bound) -> bool:
+    """Return whether the left limit is never more than the right, for sizes of at least 1."""
+    gap = right.limit * left.scale - left.limit * right.scale
     gap = gap.substitute(positive_sizes(gap.atoms()))
     return gap.low >= 0 or _without_quotients(gap).low >= 0
 
 
 def _without_quotients(term: Term) -> Term:
-    """Return a lower bound of a term: quotients by constants are replaced by their least values."""
-    total = term
-    for monomial, number in term.coefficients.items():
+    """Return a lower bound of a term: quotients by constants are replaced by their bounds."""
+    lower_bound = term
+    for monomial, coefficient in term.coefficients.items():
         for position, atom in enumerate(monomial):
             if not isinstance(atom, Quotient) or atom.arguments[0].low < 0:
                 continue
-            by = atom.arguments[1].constant
-            if by is None or by < 1 or number % by or any(factor.low < 0 for factor in monomial):
+            divisor = atom.arguments[1].constant
+            if (
+                divisor is None
+                or divisor < 1
+                or coefficient % divisor
+                or any(factor.low < 0 for factor in monomial)
+            ):
                 continue
-            rest = Term({monomial[:position] + monomial[position + 1 :]: number // by})
-            least = atom.arguments[0] - (by - 1 if number > 0 else 0)
-            total = total - Term({monomial: number}) + rest * least
+            rest = Term({monomial[:position] + monomial[position + 1 :]: coefficient // divisor})
+            replacement = atom.arguments[0] - (divisor - 1 if coefficient > 0 else 0)
+            lower_bound = lower_bound - Term({monomial: coefficient}) + rest * replacement
             break
-    return total
+    return lower_bound
 
 
 def in_order(atoms: Iterable[Atom]) -> list[Atom]:
-    """Return atoms in the order of their creation, which is the same in every process."""
+    """Return atoms in the order of their creation, which is equal in every process."""
     return sorted(atoms, key=lambda atom: atom.order)
 
 
 def positive_sizes(atoms: Iterable[Atom]) -> dict[Atom, Term]:
-    """Return, for each scalar that is at least 0, the same scalar as a term of at least 1."""
+    """Return, for each scalar of at least 0, a term for the same scalar of at least 1."""
     return {
         atom: Symbol(atom.kind, atom.key, 1, atom.high, atom.at).term
         for atom in in_order(atoms)
@@ -355,7 +362,7 @@ def positive_sizes(atoms: Iterable[Atom]) -> dict[Atom, Term]:
 
 
 def varying_choice(term: Term) -> Choice | Maximum | None:
-    """Return the first Choice or Maximum of a term, which bounds need case by case, or None."""
+    """Return the first varying Choice or Maximum of a term, which needs cases, else None."""
     variables = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
     choices = [atom for atom in variables if isinstance(atom, Choice | Maximum)]
     return min(choices, key=lambda atom: atom.order) if choices else None

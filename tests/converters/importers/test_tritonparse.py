@@ -130,7 +130,7 @@ def test_what_goes_past_the_end_of_a_storage_is_unknown(tmp_path):
     assert main(["sanitize", str(out)]) == 1
     (_, bounds, arg, message), (_, view, other, _) = verdicts(out)
     assert (bounds, arg, view, other) == ("unknown", "y", "violation", "x")
-    assert "how large the storage of y is was not recorded" in message
+    assert "the size of the storage of y was not recorded" in message
 
 
 def test_unknown_accesses_do_not_fail_the_command(tmp_path, capsys):

@@ -25,7 +25,7 @@ def verdict_of(*outcomes):
     (op,) = (op for op in bound.call.module.ops if op.name == "tt.store")
     finding = Finding(op)
     for outcome in outcomes:
-        finding.note(outcome)
+        finding.add(outcome)
     return finding.verdict(bound, "race")
 
 

@@ -124,7 +124,7 @@ def sharing(shift, gap, n=60):
         (-16, 16, "violation"),
     ],
 )
-def test_arguments_that_share_a_storage(shift, gap, answer):
+def test_fresh_bytes_of_arguments_that_share_a_storage_are_counted_once(shift, gap, answer):
     (found,) = on_formulas(sharing(shift, gap))
 
     assert found.verdict == answer
@@ -326,7 +326,7 @@ def scatter(index, *, recorded):
     [(torch.arange(60), "proven"), (torch.arange(60) % 30, "violation")],
     ids=["a permutation", "with repeats"],
 )
-def test_recorded_indices_decide(index, answer):
+def test_recorded_indices_decide_an_access(index, answer):
     (found,) = judged(scatter(index, recorded=True))
 
     assert found.verdict == answer
@@ -355,7 +355,7 @@ def test_programs_do_not_race_outside_of_a_tensor(slots, byte, before):
     assert byte is None or found.address_offset == before * 64 + byte
 
 
-def test_indices_that_were_not_recorded_leave_it_unknown_with_an_assumption():
+def test_a_race_by_unrecorded_indices_is_unknown_with_an_assumption():
     (found,) = on_formulas(scatter(torch.arange(60), recorded=False))
 
     assert (found.verdict, found.evaluating) == ("unknown", False)
@@ -368,7 +368,7 @@ def test_indices_that_were_not_recorded_leave_it_unknown_with_an_assumption():
     [([0, 9, 5], "proven"), ([0, 10, 5], "violation"), ([0, -1, 5], "violation"), (None, None)],
     ids=["in its row", "in the next row", "in the row before", "nobody knows"],
 )
-def test_an_index_into_a_program_s_own_row(target, answer):
+def test_an_index_within_a_programs_own_row_is_the_assumption_of_a_race(target, answer):
     chosen = torch.tensor(target or [0, 0, 0], dtype=torch.int64)
     arguments = {"x": floats(3, 10), "target": chosen, "columns": 10}
     recorded = target is not None
@@ -396,7 +396,7 @@ def test_addresses_that_depend_on_the_order_of_programs_stay_unknown():
     [([0, 1, 2], 3, "proven"), ([0, 1, 2, -1], 3, "proven"), ([0, 1, 2, -1, -1], 5, "unknown")],
     ids=["none of the kind", "none of it is read", "two are of it"],
 )
-def test_a_store_that_recorded_contents_keep_all_programs_from(kinds, programs, answer):
+def test_a_store_that_no_program_reaches_by_recorded_contents_is_proven(kinds, programs, answer):
     of = calls.tensor(len(kinds), dtype="i32", data=np.array(kinds, np.int32))
     given = {"kinds": of, "index": calls.tensor(16, dtype="i32"), "out": calls.tensor(64)}
     (found,) = judged(calls.call(kernels.of_one_kind, (programs,), BLOCK=16, **given))
@@ -490,5 +490,5 @@ def test_loading_entries_that_other_programs_stored_is_a_race(how):
     assert not any("itself stored" in v.message for v in judged(read_back(how)))
 
 
-def test_an_entry_behind_the_mask_of_the_store_was_not_stored():
+def test_an_entry_masked_off_by_the_store_does_not_count_as_stored():
     assert not any("itself stored" in v.message for v in judged(read_back("plain", programs=7)))

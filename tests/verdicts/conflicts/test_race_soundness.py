@@ -80,7 +80,7 @@ def cases():
     return list({id(case.kernel): case for case in CASES}.values())
 
 
-def test_the_catalog_and_its_mutants(say):
+def test_verdicts_on_the_catalog_and_its_mutants_agree_with_brute_force(say):
     answers, calls = Counter(), 0
     for case in cases():
         arguments = {
@@ -97,7 +97,7 @@ def test_the_catalog_and_its_mutants(say):
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_the_corpus_of_defects_and_its_mutants(say, part):
+def test_verdicts_on_mutants_of_the_defects_agree_with_brute_force(say, part):
     answers, calls = Counter(), 0
     for sample in CORPUS[part :: PARTS * EACH]:
         call = sample.call()

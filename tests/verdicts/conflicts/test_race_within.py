@@ -147,7 +147,7 @@ def test_a_barrier_holds_the_threads_of_one_cta(name):
 @pytest.mark.parametrize(
     ("name", "answer"), [*zip(BEHIND_BARRIERS, ("violation", "violation", "unknown"), strict=True)]
 )
-def test_lanes_of_different_ctas_are_held_by_no_barrier_of_one(name, answer):
+def test_a_barrier_of_one_cta_does_not_order_lanes_of_another(name, answer):
     """Which CTA stores a scalar is not known: the last sample, which stores one, is undecided."""
     verdicts = [v for v in judge(compiled(SAMPLES[name], 4, ctas=2), [RULE]) if v.op is not None]
     shown = [v for v in verdicts if v.verdict == "violation"]

@@ -5,7 +5,7 @@ import triton.language as tl
 
 from kvtrace.symbolic.prover.digits import Common
 from kvtrace.verdicts.binding import BoundCall
-from kvtrace.verdicts.conflicts.same_values import store_the_same
+from kvtrace.verdicts.conflicts.same_values import store_same_value
 from kvtrace.verdicts.conflicts.sharers import sharers_of
 from tests.verdicts.calls import call, tensor
 
@@ -21,9 +21,9 @@ def stored_twice(x, out, ROUNDED: tl.constexpr):
 def alike(rounded):
     one = call(stored_twice, (4,), x=tensor(1), out=tensor(1, dtype="fp8e5"), ROUNDED=rounded)
     bound = BoundCall(one)
-    first, second = (s for s in sharers_of(bound) if s.part.writes)
+    first, second = (s for s in sharers_of(bound) if s.role.writes)
     common = Common(first.side, second.side)
-    return store_the_same(bound, first, second, common)
+    return store_same_value(bound, first, second, common)
 
 
 def test_one_constant_is_the_same_in_all_programs():
@@ -49,8 +49,8 @@ def offset_by_program(x, out, n, SHIFT: tl.constexpr):
 
 def is_alike(kernel, shift, **tensors):
     bound = BoundCall(call(kernel, (4,), **tensors, n=200, SHIFT=shift))
-    (store,) = (s for s in sharers_of(bound) if s.part.writes)
-    return store_the_same(bound, store, store, Common(store.side, store.side))
+    (store,) = (s for s in sharers_of(bound) if s.role.writes)
+    return store_same_value(bound, store, store, Common(store.side, store.side))
 
 
 def test_a_value_that_follows_from_the_address_is_the_same_at_equal_addresses():

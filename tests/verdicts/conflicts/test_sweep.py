@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kvtrace.evaluate import Access, Storage, TensorArgument
 from kvtrace.metrics.of_ops import kind_of
 from kvtrace.verdicts.conflicts import sweep as sweeping
-from kvtrace.verdicts.conflicts.parts import parts_of
+from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.conflicts.sweep import Sweep
 from tests.kernels import memory
 from tests.kernels.launching import compile_for
@@ -61,7 +61,7 @@ _TOUCHES = st.lists(
 @settings(max_examples=150, deadline=None)
 @given(touches=_TOUCHES, page=st.sampled_from([1, 3, 8, sweeping.PAGE]))
 def test_meetings_are_those_found_with_sets_of_programs(module, touches, page):
-    ops = [op for op in module.ops if op.index in parts_of(module).by_op]
+    ops = [op for op in module.ops if op.index in roles_of(module).by_op]
     assert len(ops) == 3
     arguments = shared_storage(module)
     sweep = Sweep(module, arguments, page=page)
@@ -80,7 +80,7 @@ def test_meetings_are_those_found_with_sets_of_programs(module, touches, page):
                 sets.setdefault(key, {}).setdefault(byte, set()).add(program)
 
     expected = {}
-    parts = parts_of(module).by_op
+    parts = roles_of(module).by_op
     for one, other in combinations_with_replacement(sorted(sets), 2):
         if not parts[one[0]].clashes(parts[other[0]], one_width=one[1] == other[1]):
             continue
@@ -159,7 +159,7 @@ def test_a_sweep_gives_up_after_too_many_cells(module, monkeypatch):
     sweep = Sweep(module, shared_storage(module), page=1)
     sweep.access(access(store, 1, 4, [0, 4, 8, 12], [0, 0, 1, 1]))
 
-    assert "more than 3 places" in sweep.failure
+    assert "more than 3 cells" in sweep.failure
 
 
 def test_atomics_of_a_grid_barrier_acquire_and_release():
@@ -168,7 +168,7 @@ def test_atomics_of_a_grid_barrier_acquire_and_release():
         {name: torch.zeros(64, dtype=torch.int32) for name in ("x", "arrived", "out")},
         {"PROGRAMS": 4, "BLOCK": 16},
     )
-    parts = parts_of(barrier)
+    parts = roles_of(barrier)
     atomics = [part for part in parts.by_op.values() if part.kind == "atomic"]
 
     assert parts.synchronizes

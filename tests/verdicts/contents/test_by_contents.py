@@ -229,7 +229,7 @@ def test_pages_that_no_program_reads_decide_nothing():
     assert {v.verdict for v in verdicts_of(one)} == {"proven"}
 
 
-def test_tokens_stored_to_slots_are_decided():
+def test_a_race_of_tokens_stored_to_recorded_slots_is_decided():
     rng = np.random.default_rng(0)
     sound = verdicts_of(kernels.slots_call(rng, 65536, 64))
     twice = verdicts_of(kernels.slots_call(rng, 65536, 64, twice=(9, 7)))

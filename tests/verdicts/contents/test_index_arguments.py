@@ -27,7 +27,7 @@ def test_the_contents_of_divisors_matter(op):
     assert found == IndexArguments(frozenset({0}), frozenset({1}), frozenset({0}), (0, 1))
 
 
-def test_contents_that_are_only_stored_do_not_matter():
+def test_contents_that_are_only_stored_are_not_relevant():
     found = index_arguments(parse(KERNEL.format(op="arith.addi")))
     assert found == IndexArguments(frozenset(), frozenset({1}), frozenset({0}), (0, 1))
 

@@ -103,7 +103,7 @@ def test_the_largest_extent_is_rounded_up_beyond_32_bits():
     ("starts", "answer"),
     [([0, 8, 64, 72], "proven"), ([0, 8, 62, 72], "violation"), (None, "unknown")],
 )
-def test_a_base_from_memory_is_judged_by_what_that_holds(starts, answer):
+def test_a_pointer_loaded_from_memory_is_judged_by_its_recorded_value(starts, answer):
     data = None if starts is None else np.array(starts, np.int32)
     found = verdict(
         call(
@@ -161,7 +161,7 @@ def test_a_recording_is_judged_for_what_its_kernels_were_compiled_for(tmp_path):
     assert [int((out != 0).sum()) for out in tables] == [8 * 40, 8 * 40]
 
 
-def test_descriptors_made_on_the_host_are_judged_too(tmp_path):
+def test_descriptors_created_on_the_host_are_judged(tmp_path):
     from triton.tools.tensor_descriptor import TensorDescriptor
 
     out = torch.zeros(8, 64)

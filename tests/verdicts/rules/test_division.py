@@ -74,7 +74,7 @@ def of_products(out, a, b):
     tl.store(out + tl.program_id(0), 7 // (a * b))
 
 
-def test_a_product_that_wraps_around_to_zero_is_one():
+def test_a_zero_divisor_from_a_product_that_wraps_around_is_a_violation():
     (found,) = verdicts(call(of_products, (1,), out=tensor(8), a=65_536, b=65_536))
 
     assert found.verdict == "violation"

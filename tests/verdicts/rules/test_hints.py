@@ -87,7 +87,7 @@ def assumed(x, out, stride, n, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + tl.program_id(0) * stride + lanes, mask=lanes < n))
 
 
-def test_an_assumption_is_held_against_the_numbers():
+def test_an_assumption_is_checked_with_the_numbers_of_the_call():
     def judged(stride):
         x, out = tensor(4096), tensor(4096)
         (found,) = verdicts(call(assumed, (5,), x=x, out=out, stride=stride, n=20, BLOCK=32))
@@ -104,7 +104,7 @@ def copied(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
 
 
-def test_what_the_kernel_was_specialized_for_is_held_against_the_arguments():
+def test_specialized_divisibility_is_checked_with_the_arguments():
     types = {"x": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
     text = compile_generic(copied, types, {"BLOCK": 16}, divisible_by_16=("x", "n"))
     plain = call(copied, (8,), x=tensor(112), out=tensor(112), n=112, BLOCK=16)
@@ -124,7 +124,7 @@ def carried(x, out, step, n):
         offset += step
 
 
-def test_what_a_loop_carries_keeps_a_promise_in_all_trips():
+def test_a_hint_on_a_carried_value_is_proven_for_all_trips():
     def judged(step):
         return verdicts(call(carried, (1,), x=tensor(8), out=tensor(512), step=step, n=9))
 

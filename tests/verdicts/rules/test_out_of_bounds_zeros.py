@@ -43,7 +43,7 @@ def test_doubt_spreads_through_loads_that_depend_on_a_load_out_of_bounds():
     assert found["table"] == "unknown"
 
 
-def test_what_holds_for_any_contents_stays_proven():
+def test_a_proof_for_any_contents_remains_after_a_load_out_of_bounds():
     made = call(
         kernels.gather_clamped, (2,), ids=ids(*range(1, 13)), table=tensor(13),
         result=tensor(16), size=13, BLOCK=8,
@@ -83,7 +83,7 @@ def test_verdicts_of_other_rules_that_depend_on_a_substituted_zero_are_unknown(k
     assert "is itself out of bounds" in found.reason
 
 
-def test_a_zero_that_is_there_is_found_all_the_same():
+def test_a_real_zero_divisor_is_found_despite_substituted_zeros():
     made = call(
         kernels.divide, (2,), ids=ids(1, 2, 0, *range(4, 13)), result=tensor(16, dtype="i32"),
         BLOCK=8,
@@ -121,7 +121,7 @@ def test_the_first_access_out_of_bounds_stays_a_violation():
     assert {(v.iteration, v.address_offset, v.lanes) for v in found} == {(2, -4, None)}
 
 
-def test_what_runs_before_a_load_out_of_bounds_does_not_depend_on_it():
+def test_an_op_before_a_load_out_of_bounds_does_not_depend_on_it():
     made = call(
         kernels.gather_or_return, (3,), starts=ids(0, 2, 4), table=tensor(5), result=tensor(3)
     )
@@ -155,7 +155,7 @@ def test_neighbours_out_of_bounds_may_rise_or_fall():
     assert {v.verdict for v in verdicts(made, "out-of-bounds", "table")} == {"unknown"}
 
 
-def test_a_program_that_may_do_nothing_proves_nothing():
+def test_a_store_that_may_not_run_is_no_proof_of_equal_values():
     made = call(
         kernels.gather_unless_none, (3,), ids=ids(1, 2), table=tensor(16), result=tensor(24),
         BLOCK=8,
@@ -163,7 +163,7 @@ def test_a_program_that_may_do_nothing_proves_nothing():
     assert found_by_name(made) == {"ids": "violation", "table": "unknown", "result": "proven"}
 
 
-def test_what_shows_if_two_loads_give_the_same_is_no_finding():
+def test_a_defect_that_needs_two_equal_substitutes_is_no_finding():
     made = call(
         kernels.divide_difference, (2,), ids=ids(*range(1, 13)), result=tensor(16, dtype="i32"),
         BLOCK=8,
@@ -205,7 +205,7 @@ INDICES = st.lists(st.integers(0, 14), min_size=16, max_size=16)
     st.integers(1, 16),
     INDICES,
 )
-def test_what_is_concluded_holds_whatever_lies_behind_the_tensor(kernel, count, numbers):
+def test_verdicts_hold_for_any_bytes_behind_the_tensor(kernel, count, numbers):
     """Judged with its true extent, and as if what lies behind belonged to it: never contrary."""
 
     def judged(size):

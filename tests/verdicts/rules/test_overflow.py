@@ -13,7 +13,7 @@ from kvtrace.evaluate import Observer, evaluate
 from kvtrace.ir import parse
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.replaying import untouched
+from kvtrace.verdicts.replaying import read_only_arguments
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.rules.overflow import wraps
 from tests.support.compile_ttir import compile_generic
@@ -52,7 +52,7 @@ def test_a_product_past_32_bits_has_a_witness_and_its_numbers():
     assert verdict.arg == "x"
 
 
-def test_a_grid_that_does_not_get_there_is_proven_whatever_its_size():
+def test_an_access_that_no_program_reaches_is_proven_for_any_grid():
     assert set(answers(big(32_767))) == {"proven"}
     assert set(answers(big(10))) == {"proven"}
 
@@ -77,7 +77,7 @@ def through_a_call(x, out, stride, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + _place(tl.program_id(0), stride) + lanes))
 
 
-def test_uses_of_what_a_function_gives_are_followed_by_evaluation_or_said_to_be_open():
+def test_uses_of_a_functions_result_are_evaluated_or_unknown():
     x, out = tensor(10_000), tensor(64)
     small = call(through_a_call, (9,), x=x, out=out, stride=100, BLOCK=64)
     large = call(through_a_call, (9,), x=x, out=out, stride=2**30, BLOCK=64)
@@ -99,7 +99,7 @@ def searched(x, wanted, out, n):
     tl.store(out + low, 1)
 
 
-def test_what_no_formula_follows_is_evaluated_with_the_recorded_contents():
+def test_untracked_values_are_evaluated_with_the_recorded_contents():
     x = tensor(100, dtype="i32", data=np.arange(100, dtype=np.int32))
     known = call(searched, (1,), x=x, wanted=60, out=tensor(101), n=100)
     unknown = call(searched, (1,), x=tensor(100, dtype="i32"), wanted=60, out=tensor(101), n=100)
@@ -165,7 +165,7 @@ class Touches(Observer):
 
 def touched(module, of_call):
     seen = Touches()
-    arguments = untouched(of_call.arguments, "none")
+    arguments = read_only_arguments(of_call.arguments, "none")
     try:
         evaluate(module, arguments, of_call.grid, observers=[seen], planned=False)
     except OverflowError:  # byte offsets past 64 bits: nothing that 32 bits could have given
@@ -275,7 +275,7 @@ def never(x, pages, out, stride, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + (lanes + 1_000_000), mask=far + lanes < 0, other=0))
 
 
-def test_nothing_is_unreached_for_what_wrapped_numbers_rule_out():
+def test_an_access_is_not_unreached_if_only_ideal_integers_exclude_it():
     held = tensor(1, dtype="i32", data=np.array([8_192], np.int32))
     made = call(never, (1,), x=tensor(100), pages=held, out=tensor(64), stride=262_144, BLOCK=64)
 

@@ -83,7 +83,7 @@ def far_score(x, out, stride, BLOCK: tl.constexpr):
     tl.store(out, tl.argmax(scores, axis=0) + tl.program_id(0))
 
 
-def test_a_score_selects_an_index_and_does_not_compute_it():
+def test_a_score_that_selects_an_index_does_not_feed_its_width():
     made = call(far_score, (1,), x=tensor(4), out=tensor(1, dtype="i32"), stride=2**30, BLOCK=8)
 
     assert verdicts(made) == {"proven"}
@@ -127,7 +127,7 @@ def half_a_hash(x, out, stride, BLOCK: tl.constexpr):
     "kernel", [far_value, by_way_of_floats, masked_by_floats, odd_stride, half_a_hash],
     ids=lambda kernel: kernel.fn.__name__,
 )  # fmt: skip
-def test_what_wraps_and_comes_by_way_of_floats_is_not_lost(kernel):
+def test_a_wrap_that_passes_through_floats_is_not_missed(kernel):
     made = call(kernel, (3,), x=tensor(4), out=tensor(100), stride=2**30, BLOCK=8)
 
     assert overflows(made) - {"proven"}
@@ -144,7 +144,7 @@ def keyed(x, out, stride, BLOCK: tl.constexpr):
     tl.store(out + place, 1.0)
 
 
-def test_what_is_hashed_and_also_an_address_is_found():
+def test_a_wrapped_hash_input_that_is_also_an_address_is_found():
     made = call(keyed, (40_000,), x=tensor(4), out=tensor(40_000, 65_536, dtype="i8"),
                 stride=65_536, BLOCK=8)  # fmt: skip
 
@@ -161,7 +161,7 @@ def murmured(keys, out, slots, BLOCK: tl.constexpr):
         tl.store(out + (key % slots.to(tl.uint32)).to(tl.int32), 1.0)
 
 
-def test_a_hash_decides_a_branch_as_a_float():
+def test_a_hash_that_is_compared_as_a_float_is_judged():
     held = tensor(8, dtype="i32", data=np.arange(1000, 1008, dtype=np.int32))
     made = call(murmured, (1,), keys=held, out=tensor(100), slots=100, BLOCK=8)
 

@@ -33,7 +33,7 @@ def message(one):
     return found.message
 
 
-def test_a_counter_that_passes_the_end_of_int32_goes_on_at_the_other():
+def test_a_counter_past_the_largest_int32_continues_at_the_smallest():
     assert message(flat(kernels.summed, 2_147_483_548)) == (
         "i + 128 is 2,147,483,648, more than 32 bits hold, and wraps around to -2,147,483,648; "
         "it decides the loop around a load of x"
@@ -80,7 +80,7 @@ def test_a_loop_is_judged_for_steps_of_either_sign(first, n, s, expected):
     assert expected in found or not found
 
 
-def test_a_step_of_zero_is_a_loop_that_never_ends():
+def test_a_loop_with_step_zero_is_reported_as_endless():
     assert message(picked(0, 100, 0)) == (
         "i + s stays 0, a step of 0, and the loop never ends; it decides the loop around a load "
         "of x"
@@ -97,7 +97,7 @@ def test_an_unrolled_loop_has_no_counter_to_wrap():
     assert said(flat(kernels.unrolled, MOST)) <= {"proven"}
 
 
-def test_an_inner_loop_is_looked_at_too():
+def test_an_inner_loop_is_counted_too():
     def one(columns):
         return call(
             kernels.nested, (1,), x=tensor(8, 128), y=tensor(8, 128), rows=8, columns=columns,

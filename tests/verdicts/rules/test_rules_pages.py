@@ -127,7 +127,7 @@ def test_the_good_kernel_of_a_rules_page_is_no_violation(rule, tmp_path):
 
 @pytest.mark.process
 @pytest.mark.parametrize("rule", KERNEL_RULES)
-def test_a_kernel_that_triton_spoils_is_found(rule, tmp_path):
+def test_a_kernel_that_triton_miscompiles_is_a_violation(rule, tmp_path):
     verdicts, ttgir = kernel_verdicts_of(rule, "Bad", tmp_path)
     spoilt = len(set(re.findall(r"memdesc<(\d)x64x64xf16", ttgir))) > 1  # not by every Triton
     assert verdicts == ({"violation"} if spoilt else {"proven"})
@@ -135,5 +135,5 @@ def test_a_kernel_that_triton_spoils_is_found(rule, tmp_path):
 
 @pytest.mark.process
 @pytest.mark.parametrize("rule", KERNEL_RULES)
-def test_a_kernel_that_it_does_not_spoil_is_proven(rule, tmp_path):
+def test_a_kernel_that_triton_compiles_correctly_is_proven(rule, tmp_path):
     assert kernel_verdicts_of(rule, "Good", tmp_path)[0] == {"proven"}

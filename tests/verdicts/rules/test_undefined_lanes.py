@@ -38,7 +38,7 @@ def test_an_undefined_factor_of_a_matrix_product_with_zeros_is_reported_as_weak(
     assert ("the load of a" in verdict.message) == (not left)
 
 
-def test_round_shapes_are_no_finding_and_it_says_why():
+def test_round_shapes_are_no_finding_and_the_proof_says_why():
     matrices = {"a": tensor(16, 48), "b": tensor(48, 16), "c": tensor(16, 16)}
     (verdict,) = judge(
         call(kernels.product, (1,), **matrices, depth=48, LEFT=False, BLOCK=16), RULES
@@ -49,7 +49,7 @@ def test_round_shapes_are_no_finding_and_it_says_why():
 
 
 @pytest.mark.parametrize(("n", "verdict"), [(640, "proven"), (600, "violation")])
-def test_what_is_loaded_for_the_next_trip_is_of_the_next_trip(n, verdict):
+def test_a_value_loaded_for_the_next_trip_is_used_in_that_trip(n, verdict):
     prefetched = call(
         kernels.prefetched, (1,), x=tensor(640), out=tensor(640), n=n, steps=10, BLOCK=64
     )
@@ -72,7 +72,7 @@ def test_masks_are_followed_through_a_transposition():
 
 
 @pytest.mark.parametrize(("m", "verdict"), [(50, "proven"), (49, "violation")])
-def test_values_that_change_places_are_followed(m, verdict):
+def test_carried_values_that_are_swapped_in_a_loop_are_traced(m, verdict):
     by_turns = call(
         kernels.by_turns, (1,), x=tensor(50), y=tensor(50), out=tensor(50), n=50, m=m, steps=3,
         BLOCK=64,
@@ -131,7 +131,7 @@ def test_a_sink_that_depends_on_contents_is_decided_by_a_run_if_they_were_record
         assert "wanted" in found.reason
 
 
-def test_the_flow_is_worked_out_once_for_a_kernel():
+def test_undefined_lanes_are_traced_once_per_kernel():
     transposed = {"x": tensor(10, 14), "out": tensor(14, 10), "rows": 10, "columns": 14}
     one = call(kernels.transposed, (1,), **transposed, BLOCK=16)
     other = call(kernels.transposed, (2,), **transposed, BLOCK=16)
@@ -149,7 +149,7 @@ def test_the_flow_is_worked_out_once_for_a_kernel():
         ("nothing", 10, set()),
     ],
 )
-def test_two_loads_that_cancel_decide_all_the_same(decides, n, lanes, data):
+def test_two_loads_out_of_bounds_that_cancel_are_still_decided(decides, n, lanes, data):
     canceling = call(
         kernels.canceling, (1,), first=tensor(16, dtype="i32", data=data),
         second=tensor(16, dtype="i32", data=data), x=tensor(16), out=tensor(16), n=n,
@@ -163,7 +163,7 @@ def test_two_loads_that_cancel_decide_all_the_same(decides, n, lanes, data):
 
 
 @pytest.mark.parametrize("kernel", [kernels.cancelling_itself, kernels.cancelling_lanes])
-def test_what_cancels_within_one_load_is_found(kernel):
+def test_substituted_zeros_that_cancel_within_one_load_are_found(kernel):
     one = call(kernel, (1,), first=tensor(16, dtype="i32"), x=tensor(16), out=tensor(16), n=0,
                BLOCK=16)  # fmt: skip
 

@@ -94,7 +94,7 @@ def cases():
 
 
 @pytest.mark.sweep
-def test_the_catalog_without_other_and_its_mutants(say):
+def test_verdicts_on_mutants_of_the_catalog_without_other_agree_with_brute_force(say):
     answers, calls = Counter(), 0
     for case in cases():
         arguments = {
@@ -118,7 +118,7 @@ def test_the_catalog_without_other_and_its_mutants(say):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(PARTS))
-def test_the_corpus_of_defects_without_other_and_its_mutants(say, part):
+def test_verdicts_on_mutants_of_defects_without_other_agree_with_brute_force(say, part):
     answers, calls = Counter(), 0
     for sample in CORPUS[part :: PARTS * EACH]:
         if sample.look_at or math.prod(sample.grid) > 512:

@@ -14,7 +14,7 @@ from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.terms import scalar
 from kvtrace.symbolic.walk import summarize
-from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judged
+from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judge_others
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.wording import assumption_text, inside_text, width_text
 from tests.kernels import basic
@@ -300,7 +300,7 @@ def test_calls_inside_never_leave_their_tensors(drawn, say):
 
 
 @pytest.mark.sweep
-def test_few_calls_that_stay_are_outside(drawn):
+def test_few_calls_inside_their_tensors_violate_the_condition(drawn):
     total = sum(drawn.values(), Counter())
 
     assert total["outside, stays"] <= 0.02 * (total["inside"] + total["outside, stays"])
@@ -314,7 +314,7 @@ def test_every_kernel_that_is_drawn_has_calls_on_both_sides(drawn):
 
 
 @pytest.mark.sweep
-def test_the_corpus_of_defects_with_one_number_changed(say):
+def test_verdicts_on_defects_with_one_changed_number_agree_with_brute_force(say):
     each = usually(30, thorough=5)
     calls = [one for sample in CORPUS if sample.programs <= 64 for _, one in mutants(sample.call())]
     counts = counted(calls[::each])
@@ -337,7 +337,7 @@ def test_the_condition_of_vector_addition_is_the_lesser_of_size_and_grid():
     assert assumptions(one) == {"n >= 0"}
 
 
-def test_softmax_asks_for_the_columns_or_the_block_whichever_is_less():
+def test_the_condition_of_softmax_is_the_smaller_of_columns_and_block():
     one = call(
         kernels.softmax, (9,), x=tensor(9, 99), result=tensor(9, 99), x_stride=99,
         result_stride=99, columns=99, BLOCK=128,
@@ -365,7 +365,7 @@ def test_reach_conditions_compare_the_size_with_grid_and_block():
     assert all(each.reaches for each in compared_accesses(one))
 
 
-def test_a_product_of_matrices_asks_for_the_last_row_and_column():
+def test_the_condition_of_a_matrix_product_covers_the_last_row_and_column():
     grid, arguments = draw_matmul(random.Random(1))
     one = call(kernels.matmul, grid, **{**arguments, "a_inner": 2, "b_column": 3})
 
@@ -376,7 +376,7 @@ def test_a_product_of_matrices_asks_for_the_last_row_and_column():
     ]
 
 
-def test_a_loop_over_blocks_asks_for_what_its_mask_leaves():
+def test_the_condition_of_a_loop_over_blocks_follows_from_its_mask():
     grid, arguments = draw_rows(random.Random(1))
 
     load, store = told(call(kernels.row_sums, grid, **{**arguments, "stride": 41}))
@@ -403,8 +403,8 @@ def test_a_stride_that_is_negative_is_outside_of_the_assumptions_and_judged_by_i
     held = compared_accesses(one)
 
     assert {each.standing for each in held} == {"open"}
-    assert {each.reason for each in held} == {"the call breaks the assumptions"}
-    assert judged(one, held)
+    assert {each.reason for each in held} == {"the call violates the condition's assumptions"}
+    assert judge_others(one, held)
 
 
 # -- calls ----------------------------------------------------------------------------------------
@@ -419,7 +419,7 @@ def test_a_call_outside_is_a_violation_with_a_witness():
     one = added(1000, n=1001, programs=1)
 
     held = compared_accesses(one)
-    verdicts = judged(one, held)
+    verdicts = judge_others(one, held)
 
     assert [each.standing for each in held] == ["outside"] * 3
     assert [(v.rule, v.verdict, v.past_end_bytes) for v in verdicts] == [
@@ -432,7 +432,7 @@ def test_a_call_outside_of_its_view_alone_breaks_out_of_view():
     wide = {name: tensor(1000, room=2000) for name in ("x", "y", "result")}
     one = call(kernels.add, (1,), **wide, n=1001, BLOCK=1024)
 
-    assert {v.rule for v in judged(one, compared_accesses(one))} == {"out-of-view"}
+    assert {v.rule for v in judge_others(one, compared_accesses(one))} == {"out-of-view"}
 
 
 def test_a_call_inside_its_conditions_is_not_judged_again(monkeypatch):
@@ -442,14 +442,14 @@ def test_a_call_inside_its_conditions_is_not_judged_again(monkeypatch):
     held = compared_accesses(one)
 
     assert [each.standing for each in held] == ["inside"] * 3
-    assert judged(one, held) == ()
+    assert judge_others(one, held) == ()
 
 
 def test_a_call_whose_index_wraps_around_is_not_inside():
     one = added(2**31 + 1024, n=2**31 + 1024, programs=2**21 + 1)
 
     assert {each.standing for each in compared_accesses(one)} == {"open"}
-    assert {v.verdict for v in judged(one, compared_accesses(one))} == {"violation"}
+    assert {v.verdict for v in judge_others(one, compared_accesses(one))} == {"violation"}
 
 
 def test_a_call_that_breaks_the_condition_on_widths_is_not_proven_for_landing_inside():
@@ -458,7 +458,9 @@ def test_a_call_that_breaks_the_condition_on_widths_is_not_proven_for_landing_in
     one = call(far_rows, (2,), **held, stride=65_536, BLOCK=64)
 
     found = [
-        verdict for verdict in judged(one, compared_accesses(one)) if verdict.verdict != "proven"
+        verdict
+        for verdict in judge_others(one, compared_accesses(one))
+        if verdict.verdict != "proven"
     ]
 
     assert {each.standing for each in compared_accesses(one)} == {"open", "inside"}

@@ -42,7 +42,7 @@ def test_vllm_47671_pages_from_about_7767_on():
     assert (row.first_bad, row.contract) == (5, "0 <= values of table <= 4")
 
 
-def test_strides_are_bad_for_values_as_recorded():
+def test_strides_are_bad_if_recorded_indices_then_leave_the_tensor():
     row = rows(
         call(
             kernels.from_starts, (3,), q=tensor(50, 512), starts=ids(0, 7, 20),
@@ -185,7 +185,7 @@ def test_a_fixed_kernel_is_proven_up_to_the_grid():
     assert (row.first_bad, row.contract) == (WRAP, f"1 <= x.shape[0] <= {WRAP - 1:,}")
 
 
-def test_a_grid_of_two_axes_ends_sooner():
+def test_a_grid_of_two_axes_has_a_smaller_proven_range():
     row = rows(sequences(kernels.chunks_fixed, batch=50, heads=1))["k.shape[0]", "grid"]
 
     assert row.first_bad == 65_536
@@ -204,7 +204,7 @@ def test_no_overflow_of_a_masked_flat_kernel():
     assert {kind for _, kind in rows(first)} == {"argument"}
 
 
-def test_elements_of_a_tensor_of_more_axes():
+def test_a_scalar_element_count_grows_a_tensor_of_several_axes():
     first = call(
         generic_kernels.add, (4,), x=tensor(40, 100), y=tensor(40, 100), result=tensor(40, 100),
         n=4000, BLOCK=1024,
@@ -217,7 +217,7 @@ def test_elements_of_a_tensor_of_more_axes():
     assert all(kind == "argument" for _, kind in found)
 
 
-def test_a_block_that_covers_no_more_columns_is_another_variant():
+def test_more_columns_than_the_block_covers_belong_to_another_variant():
     found = rows(
         call(
             generic_kernels.softmax, (9,), x=tensor(9, 50), result=tensor(9, 50), x_stride=50,
@@ -236,7 +236,7 @@ def square(n, m):
     return call(kernels.rows_of_fixed, (n,), x=x, out=out, stride=m, columns=m, BLOCK=64)
 
 
-def test_equal_extents_of_a_tensor_are_told_apart_by_a_second_launch():
+def test_a_second_launch_distinguishes_equal_extents_of_a_tensor():
     found = rows(square(64, 64))
     assert {kind for _, kind in found} == {"unknown"}
     reason = next(iter(found.values())).reason
@@ -257,7 +257,7 @@ def test_a_stride_grows_with_extents_and_not_by_itself():
     assert found.reason == "stride was a stride of a tensor: it grows with its extents"
 
 
-def test_rows_that_were_padded_do_not_tell_how_they_grow():
+def test_padded_rows_do_not_determine_how_a_stride_grows():
     relations = Relations(padded_rows())
 
     with pytest.raises(Ambiguous, match="x was not contiguous"):

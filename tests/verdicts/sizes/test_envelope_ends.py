@@ -38,7 +38,7 @@ def test_a_loop_over_all_of_int32_ends_where_its_counter_wraps_around():
     assert row.what == "i + 128 does not fit into 32 bits, for the load of x (by its loop)"
 
 
-def test_a_loop_by_the_grid_ends_where_its_counter_wraps_around():
+def test_the_range_of_a_grid_stride_loop_ends_where_its_counter_wraps():
     row = rows(by_grid(8))["grid_x", "overflow"]
 
     # Of 391 programs that count from below 100,000, the last begins at 99,840.
@@ -56,7 +56,7 @@ def test_at_a_size_beyond_the_range_the_loop_is_a_violation():
     }  # fmt: skip
 
 
-def test_a_stride_has_a_lowest_value_too():
+def test_the_range_of_a_stride_has_a_lower_end():
     row = rows(strided())["s", "tensor"]
 
     assert (row.first_bad, row.fine) == (5, (0, 4))
@@ -91,7 +91,7 @@ def printed(row):
     return " ".join(" ".join(envelope_text([listed], 400, None)).split())
 
 
-def test_both_ends_are_printed():
+def test_both_ends_of_the_proven_range_are_printed():
     assert printed(rows(strided())["s", "tensor"]) == (
         "sizes s (was 3): first bad 5: the load leaves x; proven for 0 <= s <= 4, assuming other "
         "sizes as recorded (one recorded launch); below that, bad at -1: the load leaves x"
@@ -138,7 +138,7 @@ def test_a_smaller_grid_is_another_variant_and_no_bad_size():
     assert "; below that, another variant from 7 down: the grid" in printed(grid)
 
 
-def test_a_size_that_is_compiled_again_is_no_violation():
+def test_a_size_for_which_triton_compiles_again_is_no_violation():
     types = {"x": "*fp32", "y": "*fp32", "n": "i32", "B": "constexpr"}
     text = compile_generic(kernels.following, types, {"B": 128}, divisible_by_16=("n",))
     plain = call(kernels.following, (8,), x=tensor(1024), y=tensor(1024), n=1024, B=128)
@@ -146,12 +146,12 @@ def test_a_size_that_is_compiled_again_is_no_violation():
 
     found = at_size(Relations(one), {"n": 1001})
 
-    assert found.limit == "n is 1,001, no multiple of 16: Triton compiles again"
+    assert found.limit == "n is 1,001, not a multiple of 16: Triton compiles another variant"
     assert {v.verdict for v in found.verdicts} == {"proven"}
     assert at_size(Relations(one), {"n": 1040}).limit is None
 
 
-def test_a_lower_end_that_only_a_solver_proves():
+def test_the_solver_proves_a_lower_end_that_linear_reasoning_does_not():
     """Linear reasoning overestimates which of the lanes 10 to 15 the mask lets through."""
     row = rows(call(kernels.either_way, (1,), x=tensor(100), y=tensor(16), s=2))["s", "tensor"]
 
@@ -162,7 +162,7 @@ def test_a_lower_end_that_only_a_solver_proves():
 # -- which numbers grow together ------------------------------------------------------------------
 
 
-def test_what_a_remainder_is_taken_by_is_the_extent():
+def test_the_modulus_of_an_index_is_the_extent_that_it_accesses():
     one = call(kernels.around, (8,), x=tensor(1000), y=tensor(1024), n=1000, m=1024, B=128)
 
     row = rows(one)["n", "argument"]
@@ -194,7 +194,7 @@ def test_half_of_a_size_is_an_extent_that_grows_with_it():
     assert row.fine == (0, MOST)
 
 
-def test_a_tensor_that_is_just_filled_is_not_said_to_be_left():
+def test_no_violation_is_claimed_for_a_tensor_that_is_exactly_filled():
     """What holds two elements for each of n: one launch does not say so."""
     one = call(kernels.strided, (1,), x=tensor(199), y=tensor(128), n=100, s=2, B=128)
 

@@ -42,7 +42,7 @@ def shorter(x, y, n, B: tl.constexpr):
     tl.store(y + i, tl.load(x + i, i < n - 1, 0), i < n - 1)
 
 
-def test_an_extent_that_is_less_by_a_number_stays_so():
+def test_an_extent_that_is_smaller_by_a_constant_grows_with_the_size():
     first, other = (
         call(shorter, (1,), x=tensor(n), y=tensor(n - 1), n=n, B=128) for n in (101, 70)
     )
@@ -86,12 +86,12 @@ def chunks(size, count):
     return call(chunked, (count, 3), h=tensor(3, count, 64), size=size, B=64)
 
 
-def test_what_a_scalar_gives_is_no_quantity_of_its_own():
+def test_a_number_derived_from_a_scalar_is_no_separate_quantity():
     relations = Relations(chunks(50, 2), [numbers_of(chunks(70, 3))])
 
     found = at_size(relations, {"h.shape[1]": 9})
 
-    assert found.reason == "h.shape[1] was cdiv(size, 32): it grows with that"
+    assert found.reason == "h.shape[1] was cdiv(size, 32): it grows with that number"
     along = at_size(relations, {"size": 1000}).along
     assert {"grid_x = cdiv(size, 32)", "h.shape[1] = (size + 31) // 32"} <= set(along)
 
@@ -102,7 +102,7 @@ def triangle(x, y, n):
     tl.store(y + row, tl.load(x + row * (row + 1) // 2 + row))
 
 
-def test_a_tensor_that_grows_in_another_way_is_not_said_to_be_left():
+def test_no_violation_is_claimed_if_a_tensor_may_grow_differently():
     first, other = (
         call(triangle, (n,), x=tensor(n * (n + 1) // 2), y=tensor(n), n=n) for n in (5, 9)
     )
@@ -121,7 +121,7 @@ def copied(x, y, n, B: tl.constexpr):
     tl.store(y + i, tl.load(x + i, i < n), i < n)
 
 
-def test_tensors_that_are_padded_alike_are_not_said_to_be_left():
+def test_no_violation_is_claimed_for_tensors_with_equal_padding():
     first, other = (
         call(copied, (blocks,), x=tensor(128 * blocks), y=tensor(128 * blocks), n=n, B=128)
         for n, blocks in ((100, 1), (200, 2))
@@ -139,7 +139,7 @@ def counted_down(x, y, n):
     tl.store(y + p, tl.load(x + n - 1 - tl.maximum(p - 4, 0)))
 
 
-def test_a_grid_that_may_shrink_along_is_not_said_to_leave_a_tensor_below():
+def test_no_violation_is_claimed_below_if_the_grid_may_shrink():
     first, other = (call(counted_down, (n + 4,), x=tensor(n), y=tensor(100), n=n) for n in (50, 90))
 
     found = rows(first, other)

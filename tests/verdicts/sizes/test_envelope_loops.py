@@ -101,7 +101,7 @@ def _leaves(kernel: Kernel, extent: int) -> bool:
 
 @pytest.mark.sweep
 @pytest.mark.timeout(7200)
-def test_no_verdict_contradicts_what_every_trip_does(tmp_path, say):
+def test_no_verdict_contradicts_an_evaluation_of_every_trip(tmp_path, say):
     kernels = [drawn_kernel(number) for number in range(usually(60, thorough=2000))]
     module = module_of(kernels, tmp_path)
     counts, wrong = Counter(kernels=len(kernels)), []

@@ -24,7 +24,7 @@ def flat(kernel, n, room=0, programs=None, block=1024):
 # -- every rule -----------------------------------------------------------------------------------
 
 
-def test_a_size_that_the_recorded_launch_breaks_is_in_no_range():
+def test_a_recorded_size_that_violates_a_rule_is_in_no_range():
     found = rows(flat(kernels.one_off, 1000))
 
     assert {row.contract for row in found.values()} == {None}
@@ -33,14 +33,14 @@ def test_a_size_that_the_recorded_launch_breaks_is_in_no_range():
     assert row.what == "as recorded, load ends 4 bytes past the end of x (out-of-bounds)"
 
 
-def test_the_same_kernel_with_room_is_fine_as_long_as_there_is_room():
+def test_a_kernel_on_a_larger_storage_is_proven_up_to_its_end():
     row = rows(flat(kernels.one_off, 1000, room=1))["n", "argument"]
 
     assert row.contract == f"0 <= n <= {2**31 - 1:,}"
     assert "x.shape[0] = n + 1" in row.along
 
 
-def test_blocks_that_are_not_masked_are_fine_as_recorded_and_no_further():
+def test_unmasked_blocks_are_proven_only_for_the_recorded_size():
     one = call(kernels.lost_tail, (2,), x=tensor(2048), out=tensor(2048), BLOCK=1024)
 
     row = rows(one)["grid_x", "unknown"]
@@ -53,7 +53,7 @@ def test_blocks_that_are_not_masked_are_fine_as_recorded_and_no_further():
     )
 
 
-def test_a_grid_ends_where_a_condition_on_an_extent_does():
+def test_the_grid_range_ends_at_the_condition_on_an_extent():
     one = call(
         kernels.ragged, (3,), x=tensor(20, 16), cu=ids(0, 3, 9, 20, 20, 20), out=tensor(9, 16),
         WIDTH=16,
@@ -80,7 +80,7 @@ def test_a_rule_that_warns_leaves_no_range_either():
     assert found["rows", "overflow"].first_bad == (2**31 - 1) // 50 + 2
 
 
-def test_what_is_fine_for_recorded_contents_alone_is_promised_for_no_size():
+def test_a_proof_by_recorded_contents_is_for_no_other_size():
     one = call(
         kernels.scattered, (2,), x=tensor(20), index=ids(*range(20)), out=tensor(100), n=20,
         BLOCK=16,
@@ -120,7 +120,7 @@ def test_values_that_are_out_of_bounds_as_recorded_are_not_fine():
     assert "the recorded values are 0 to 109" in row.what
 
 
-def test_values_that_only_bound_a_loop_are_followed():
+def test_values_that_only_bound_a_loop_are_traced():
     one = call(
         kernels.ragged, (3,), x=tensor(20, 16), cu=ids(0, 3, 9, 18), out=tensor(3, 16), WIDTH=16
     )
@@ -166,7 +166,7 @@ def test_heads_are_a_quantity_of_their_own():
     assert (row.first_bad, row.contract) == (65_536, "1 <= heads <= 65,535")
 
 
-def test_extents_that_a_constant_says_do_not_grow():
+def test_extents_equal_to_a_constant_of_the_kernel_do_not_grow():
     names = {name for name, _ in rows(decoded())}
 
     assert not any(name in ("q.shape[2]", "out.shape[2]") for name in names)
@@ -216,7 +216,7 @@ def test_a_range_is_reported_with_its_assumptions():
     )
 
 
-def test_a_kernel_that_is_bad_as_recorded_is_promised_nothing():
+def test_a_kernel_that_fails_as_recorded_has_no_proven_range():
     assert printed(flat(kernels.one_off, 1000)) == (
         "sizes n (was 1,000): bad at 1,000: as recorded, load ends 4 bytes past the end of x "
         "(out-of-bounds); no size is proven safe"
@@ -227,7 +227,7 @@ def test_a_kernel_that_is_bad_as_recorded_is_promised_nothing():
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.5])
-def test_rows_keep_to_their_time(seconds):
+def test_rows_end_within_their_time_limit(seconds):
     name = "product of groups, programs in turn"
     relations = Relations(next(s for s in CORPUS if s.name == name).call())
     envelope(relations, seconds=0.0)  # what is worked out once
