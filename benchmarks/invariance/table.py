@@ -34,15 +34,15 @@ def judged(trace: Path) -> Row:
     outputs = [
         {
             "kernel": each.kernel, "output": each.output, "verdict": each.verdict,
-            "why": [f"{why.cause}/{why.through}: {why.what}" for why in each.why],
-            "across": each.across and each.across.comparison.relation,
+            "why": [f"{why.cause}/{why.through}: {why.what}" for why in each.reasons],
+            "across": each.size_comparison and each.size_comparison.comparison.relation,
             "witness": each.witness and each.witness.values,
             "deterministic": each.determinism.answer,
         }
         for each in found.outputs
     ]  # fmt: skip
     verdicts = [
-        "sizes" if each.verdict == "proven" and each.unseen else each.verdict
+        "sizes" if each.verdict == "proven" and each.unseen_sizes else each.verdict
         for each in found.outputs
     ]
     kernels = len({each["kernel"] for each in outputs})

@@ -2,7 +2,7 @@
 
 import struct
 
-from kvtrace.addons.invariance.field import Points
+from kvtrace.addons.invariance.field import FieldEvaluator
 from kvtrace.addons.invariance.trees import Tree, tree
 from kvtrace.symbolic.terms import as_term
 
@@ -80,7 +80,7 @@ def are_equal(one: Tree, other: Tree) -> bool:
     """Whether two trees are one number for all contents of memory for which both have one."""
     seen = 0
     for seed in range(_SEEDS):
-        points = Points(seed, "functions")
+        points = FieldEvaluator(seed, "functions")
         (mine,), (theirs,) = (points.values(each, {}) for each in (one, other))
         if points.undefined.any():
             continue
