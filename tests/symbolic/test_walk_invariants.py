@@ -6,7 +6,7 @@ import pytest
 
 from kvtrace.symbolic.conditions import TRUE, at_least, conjunction, equal, less
 from kvtrace.symbolic.functions import choice, maximum, minimum, quotient
-from kvtrace.symbolic.meanings.invariants import kept_bounds, most_trips
+from kvtrace.symbolic.meanings.invariants import most_trips, proven_bounds
 from kvtrace.symbolic.prover import Ranges
 from kvtrace.symbolic.summary import CarriedInteger, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol, as_term, signed_range
@@ -119,7 +119,7 @@ COUNT = usually(150, thorough=3000)
 def test_bounds_that_are_kept_hold(op):
     told = 0
     for seed, each in loops(op, 0, COUNT):
-        kept = kept_bounds(each.loop.carried, each.loop.going_on.conjuncts(), each.trip)
+        kept = proven_bounds(each.loop.carried, each.loop.going_on.conjuncts(), each.trip)
         told += bool(kept)
         for scalar in (-3, 0, 1, 7, 20):
             for point in each.states(scalar):
