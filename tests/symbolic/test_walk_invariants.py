@@ -116,7 +116,7 @@ def loops(op, first, count):
 COUNT = usually(150, thorough=3000)
 
 
-def test_bounds_that_are_kept_hold(op):
+def test_proven_bounds_of_random_loops_hold(op):
     told = 0
     for seed, each in loops(op, 0, COUNT):
         kept = proven_bounds(each.loop.carried, each.loop.going_on.conjuncts(), each.trip)
@@ -126,12 +126,12 @@ def test_bounds_that_are_kept_hold(op):
                 at = Substitution({})
                 for bound in kept:
                     now = bound.integer.now.term
-                    assert bound.of(now, bound.limit).value(point), (seed, bound)
+                    assert bound.holds_for(now, bound.limit).value(point), (seed, bound)
                     assert bound.applied(now, at).value(point) == point[bound.integer.now]
     assert told > COUNT / 3
 
 
-def test_a_trip_that_cannot_be_is_none(op):
+def test_bound_of_trips_is_not_exceeded(op):
     told = 0
     for seed, each in loops(op, 0, COUNT):
         most = most_trips(each.loop)
@@ -142,7 +142,7 @@ def test_a_trip_that_cannot_be_is_none(op):
     assert told > COUNT / 10
 
 
-def test_ranges_with_a_calls_numbers_hold(op):
+def test_ranges_with_recorded_scalars_contain_all_values(op):
     told = 0
     for seed, each in loops(op, 0, COUNT):
         for scalar in (-3, 0, 1, 7, 20):
