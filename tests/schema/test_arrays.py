@@ -86,7 +86,7 @@ def test_python_values_become_what_pyarrow_makes_of_them(kind, data):
         ([datetime.date.today()], pa.date32()),
     ],
 )
-def test_what_does_not_fit_is_refused(values, kind):
+def test_unknown_output_or_wrong_shape_is_an_error(values, kind):
     with pytest.raises((TypeError, ValueError, OverflowError)):
         array_of([None, *values], kind)
 
