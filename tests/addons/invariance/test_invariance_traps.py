@@ -6,8 +6,8 @@ import pytest
 import triton
 import triton.language as tl
 
-from benchmarks.invariance_traps.rows import ROWS, Rows
-from benchmarks.invariance_traps.versions import VERSIONS, Versions, launched
+from benchmarks.invariance_traps.rows import ROWS, RowKernel
+from benchmarks.invariance_traps.versions import VERSIONS, KernelVersions, launched
 from kvtrace.addons.invariance.output_results import OutputResult
 from kvtrace.addons.invariance.over import output_answers
 from kvtrace.addons.invariance.results import invariance_of
@@ -28,23 +28,23 @@ WITNESSED = (
 )  # fmt: skip
 
 
-def trap(name: str) -> Rows:
+def trap(name: str) -> RowKernel:
     (found,) = (each for each in ROWS if each.name == name)
     return found
 
 
-def pair(name: str) -> Versions:
+def pair(name: str) -> KernelVersions:
     (found,) = (each for each in VERSIONS if each.name == name)
     return found
 
 
-def judged(one: Rows, recorded: Recorded) -> OutputResult:
+def judged(one: RowKernel, recorded: Recorded) -> OutputResult:
     runs = recorded(lambda: [one.launch(rows, rows // 2) for rows in one.sizes])
     outputs = [each for each in invariance_of(runs).outputs if each.output == "out"]
     return min(outputs, key=lambda each: each.verdict == "proven")
 
 
-def compared(one: Versions, recorded: Recorded) -> OutputMeaning:
+def compared(one: KernelVersions, recorded: Recorded) -> OutputMeaning:
     calls = []
     for kernel in (one.before, one.after):
         runs = recorded(lambda kernel=kernel: launched(one, kernel, one.inputs[0]))  # type: ignore[misc]
@@ -58,7 +58,9 @@ def compared(one: Versions, recorded: Recorded) -> OutputMeaning:
 @pytest.mark.parametrize(
     "one", some([each for each in ROWS if each.varies], 6), ids=lambda o: o.name
 )
-def test_kernel_whose_rows_vary_is_never_proven_invariant(one: Rows, recorded: Recorded) -> None:
+def test_kernel_whose_rows_vary_is_never_proven_invariant(
+    one: RowKernel, recorded: Recorded
+) -> None:
     found = judged(one, recorded)
 
     assert found.verdict in ("violation", "depends", "unknown")
@@ -68,7 +70,7 @@ def test_kernel_whose_rows_vary_is_never_proven_invariant(one: Rows, recorded: R
 @pytest.mark.parametrize(
     "one", some([each for each in ROWS if not each.varies], 5), ids=lambda o: o.name
 )
-def test_kernel_whose_rows_are_the_same_is_no_violation(one: Rows, recorded: Recorded) -> None:
+def test_kernel_whose_rows_are_the_same_is_no_violation(one: RowKernel, recorded: Recorded) -> None:
     assert judged(one, recorded).verdict not in ("violation", "depends")
 
 
@@ -164,7 +166,7 @@ def test_invariance_text_has_no_internal_names(recorded: Recorded) -> None:
     "one", some([each for each in VERSIONS if "sorted" not in each.name], 8), ids=lambda o: o.name
 )
 def test_answer_about_two_versions_is_never_stronger_than_the_truth(
-    one: Versions, recorded: Recorded
+    one: KernelVersions, recorded: Recorded
 ) -> None:
     meaning = compared(one, recorded).meaning
 
