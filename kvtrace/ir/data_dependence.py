@@ -76,7 +76,7 @@ class _Taint:
         )
 
     def _onwards(self, op: Op, value: Value) -> Sequence[Value]:
-        """Return the values that become tainted by a tainted operand of an op."""
+        """Return the values that an op taints if one of its operands is tainted."""
         owner = op.parent if op.name == "scf.condition" else op
         if owner is not None and value in deciding(owner):
             return self._values_decided_by(owner)

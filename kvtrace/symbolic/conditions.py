@@ -97,15 +97,15 @@ class Condition:
         return np.asarray(self.evaluate(Evaluation(assignment, resolve, arrays=True)), bool)
 
     def __and__(self, other: Condition) -> Condition:
-        """Return the conjunction."""
+        """Return the conjunction of both conditions."""
         return conjunction((self, other))
 
     def __or__(self, other: Condition) -> Condition:
-        """Return the disjunction."""
+        """Return the disjunction of both conditions."""
         return disjunction((self, other))
 
     def __invert__(self) -> Condition:
-        """Return the negation."""
+        """Return the negation of the condition."""
         return Not(self)
 
     def __eq__(self, other: object) -> bool:
@@ -137,7 +137,7 @@ class Constant(Condition):
 
     @property
     def decided(self) -> bool | None:
-        """The truth."""
+        """The constant's truth."""
         return self.truth
 
     def _parts(self) -> tuple[Any, ...]:

@@ -131,18 +131,22 @@ def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False)
 
 
 def multiples(term: Term, number: int) -> tuple[Term, Term]:
-    """Return (multiple, rest): term = number * multiple + rest, `rest` without multiples."""
-    multiple, rest = {}, {}
+    """Return (quotient, rest): term = number * quotient + rest.
+
+    The coefficients in `rest` are not divisible by the number, except that its constant is the
+    remainder.
+    """
+    whole, rest = {}, {}
     for monomial, coefficient in term.coefficients.items():
-        times, unused = divmod(coefficient, number)
-        if monomial and unused:
+        times, left_over = divmod(coefficient, number)
+        if monomial and left_over:
             rest[monomial] = coefficient
             continue
         if times:
-            multiple[monomial] = times
-        if unused:
-            rest[monomial] = unused
-    return Term(multiple), Term(rest)
+            whole[monomial] = times
+        if left_over:
+            rest[monomial] = left_over
+    return Term(whole), Term(rest)
 
 
 def single(term: Term) -> Atom | None:

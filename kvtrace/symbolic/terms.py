@@ -238,27 +238,27 @@ class Term:
     # -- arithmetic ------------------------------------------------------------------------------
 
     def __add__(self, other: Term | int) -> Term:
-        """Return the sum."""
+        """Return `self + other`."""
         return _sum(self, as_term(other), 1)
 
     def __radd__(self, other: int) -> Term:
-        """Return the sum."""
+        """Return `other + self`."""
         return _sum(self, as_term(other), 1)
 
     def __sub__(self, other: Term | int) -> Term:
-        """Return the difference."""
+        """Return `self - other`."""
         return _sum(self, as_term(other), -1)
 
     def __rsub__(self, other: int) -> Term:
-        """Return the difference."""
+        """Return `other - self`."""
         return _sum(as_term(other), self, -1)
 
     def __neg__(self) -> Term:
-        """Return the negative."""
+        """Return `-self`."""
         return Term({monomial: -number for monomial, number in self.coefficients.items()})
 
     def __mul__(self, other: Term | int) -> Term:
-        """Return the product, multiplied out."""
+        """Return `self * other`, multiplied out."""
         return _product(self, as_term(other))
 
     __rmul__ = __mul__

@@ -61,25 +61,27 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
     Reasons, verdict, `options`, `size_comparison`, `uncompared_size_count` and `witness` of the
     result are updated. A witness is searched for only if the verdict is "depends" or "unknown".
     """
-    kept = calls_of_most_sizes(result.compared_calls.values())
-    _note_stored(result, kept)
-    _note_left_out_rows(result, kept)
-    _note_options(result, kept, options)
-    recorded = {launch.batch.rows for own in result.compared_calls.values() for launch in own}
-    result.uncompared_size_count = len(recorded) - count_sizes(kept) if kept else 0
+    compared_calls = calls_of_most_sizes(result.compared_calls.values())
+    _note_stored(result, compared_calls)
+    _note_left_out_rows(result, compared_calls)
+    _note_options(result, compared_calls, options)
+    recorded = {launch.batch.rows for calls in result.compared_calls.values() for launch in calls}
+    result.uncompared_size_count = (
+        len(recorded) - count_sizes(compared_calls) if compared_calls else 0
+    )
     if result.verdict == "proven" and (missed := _smallest_uncompared_size(result)) is not None:
         text = f"the launch at {missed} rows, whose stored elements are not followed"
         result.reasons = (*result.reasons, ResultReason("unknown", "address", text, result.source))
         result.verdict = "unknown"
     if result.verdict == "proven" and result.update_axes is not None:
-        _note_collected(result, kept)
-    batches_by_tree = calls_by_tree(kept) if count_sizes(kept) > 1 else {}
+        _note_collected(result, compared_calls)
+    batches_by_tree = calls_by_tree(compared_calls) if count_sizes(compared_calls) > 1 else {}
     if batches_by_tree:
         comparison = worst_comparison(batches_by_tree)
         result.size_comparison = SizeComparison(
             tuple(tuple(batches) for batches in batches_by_tree.values()), comparison
         )
-        result.reasons = (*result.reasons, *_differing_scalars(result, kept))
+        result.reasons = (*result.reasons, *_differing_scalars(result, compared_calls))
         if comparison.relation not in ("same", "equal"):
             result.reasons = (*result.reasons, _other_tree_reason(result, comparison))
         if result.reasons and result.verdict == "proven":
@@ -87,12 +89,12 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
         if result.verdict in ("depends", "unknown") and result.witness is None:
             result.witness = _find_witness(
                 [next(iter(launches.values())) for launches in batches_by_tree.values()],
-                kept,
+                compared_calls,
                 differ=comparison.relation not in ("same", "equal"),
-                numbers=_differing_names(result, kept),
+                numbers=_differing_names(result, compared_calls),
             )
     if result.verdict == "unknown" and result.witness is None:
-        result.witness = _find_order_witness(kept)
+        result.witness = _find_order_witness(compared_calls)
     if result.witness is not None:
         result.verdict = "violation"
     elif result.verdict == "depends" and not _is_difference_seen(
@@ -196,7 +198,9 @@ def _left_out_row(
 
 
 def _scalars_of(call: Call) -> dict[str, object]:
-    return {each.name: each.value for each in call.arguments if isinstance(each, ScalarArgument)}
+    return {
+        scalar.name: scalar.value for scalar in call.arguments if isinstance(scalar, ScalarArgument)
+    }
 
 
 def _note_collected(result: OutputResult, launches: Sequence[ComparedCall]) -> None:
@@ -275,13 +279,13 @@ def _note_options(result: OutputResult, launches: Sequence[ComparedCall], option
     options_by_size, change_sums = [], "reduction" in result.ordered_by
     for name in ORDERING:
         values: dict[int, set[object]] = {}
-        for each in launches:
-            values.setdefault(each.batch.rows, set()).add(options[id(each.call)].get(name))
-        if len({frozenset(each) for each in values.values()}) > 1:
+        for launch in launches:
+            values.setdefault(launch.batch.rows, set()).add(options[id(launch.call)].get(name))
+        if len({frozenset(launch) for launch in values.values()}) > 1:
             distinct = sorted(set().union(*values.values()) - {None}, key=str)
             options_by_size.append(f"{name} {' or '.join(map(str, distinct))}")
             are_whole_groups = all(
-                isinstance(each, int) and each % _GROUP == 0 for each in distinct
+                isinstance(launch, int) and launch % _GROUP == 0 for launch in distinct
             )
             change_sums |= name != "num_warps" or not are_whole_groups
     result.options = tuple(options_by_size)
@@ -293,7 +297,7 @@ def _note_options(result: OutputResult, launches: Sequence[ComparedCall], option
 
 def _smallest_uncompared_size(result: OutputResult) -> int | None:
     """Return the fewest rows of a variant without a compared call; None: all are compared."""
-    compared = {one.batch.variant for own in result.compared_calls.values() for one in own}
+    compared = {call.batch.variant for calls in result.compared_calls.values() for call in calls}
     row_counts = [rows for variant, rows in result.fewest_rows.items() if variant not in compared]
     return min(row_counts) if len(result.fewest_rows) > 1 and row_counts else None
 
@@ -371,9 +375,9 @@ def _find_witness(
     Row 0 of both launches is compared first, then row 0 with all rows, since a row may be anywhere
     in a batch. None if nothing is found in `_WITNESS_SECONDS`.
     """
-    ordered = sorted(launches, key=lambda each: each.batch.rows)
-    size_pairs = [(ordered[0], each) for each in reversed(ordered[1:])]
-    pairs = [(launches_of_trees[0], each) for each in launches_of_trees[1:]] if differ else []
+    ordered = sorted(launches, key=lambda launch: launch.batch.rows)
+    size_pairs = [(ordered[0], launch) for launch in reversed(ordered[1:])]
+    pairs = [(launches_of_trees[0], launch) for launch in launches_of_trees[1:]] if differ else []
     pairs = list(dict.fromkeys((*pairs, *size_pairs)))[:_MOST_WITNESSES]
     deadline = thread_time() + _WITNESS_SECONDS
     for any_row in (False, True):
@@ -381,7 +385,7 @@ def _find_witness(
             if thread_time() > deadline:
                 return None
             axes = batch_axes(small.call, large.call, (small.batch.rows, large.batch.rows))
-            small_batch, large_batch = (BatchedCall(each.call, axes) for each in (small, large))
+            small_batch, large_batch = (BatchedCall(launch.call, axes) for launch in (small, large))
             if not axes.get(large.position):
                 continue
             witness = witness_between_sizes(

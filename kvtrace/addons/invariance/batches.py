@@ -132,4 +132,4 @@ def _common_elements(first: Tree, second: Tree, extents: Mapping[Symbol, int]) -
 
 def count_sizes(calls: Sequence[ComparedCall]) -> int:
     """Return the number of different batch sizes of calls."""
-    return len({each.batch.rows for each in calls})
+    return len({call.batch.rows for call in calls})

@@ -51,8 +51,8 @@ def moving_uses(
     addresses = [node.detail[1] for node in nodes if node.what == "element" and node.detail[1]]
     kinds_by_integer = {
         atom: kind
-        for place in (*addresses, store)
-        for atom, kind in locating_integers(place, rows).items()
+        for address in (*addresses, store)
+        for atom, kind in locating_integers(address, rows).items()
     }
     begins = {atom for atom, kind in kinds_by_integer.items() if kind == "begin"}
     tensors = {_tensor(atom) for atom in begins} | _offset_tensors(nodes, guards, rows)
@@ -112,17 +112,19 @@ def locating_integers(address: Term, rows: Collection[Symbol]) -> dict[Symbol, s
                     *atoms_by_factor.get((uniform_atoms, factor // divisor), ()),
                 )
                 if any(map(_is_step, steps)):
-                    integers = (each for each in atom.term.symbols("content"))
+                    integers = (symbol for symbol in atom.term.symbols("content"))
                     kinds |= {
-                        each: "begin" for each in integers if not each.within().isdisjoint(rows)
+                        symbol: "begin"
+                        for symbol in integers
+                        if not symbol.within().isdisjoint(rows)
                     }
     return kinds
 
 
 def _is_step(atom: Atom) -> bool:
     """Return whether an atom is an index along an axis, and not an integer in memory."""
-    symbols = (each for each in atom.within() if isinstance(each, Symbol))
-    return all(each.kind != "content" for each in symbols)
+    symbols = (symbol for symbol in atom.within() if isinstance(symbol, Symbol))
+    return all(symbol.kind != "content" for symbol in symbols)
 
 
 def _offset_tensors(
@@ -149,14 +151,14 @@ def _offset_tensors(
 
 
 def _is_uniform(atom: Atom) -> bool:
-    symbols = (each for each in (atom, *atom.within()) if isinstance(each, Symbol))
-    return all(each.kind in ("scalar", "programs") for each in symbols)
+    symbols = (symbol for symbol in (atom, *atom.within()) if isinstance(symbol, Symbol))
+    return all(symbol.kind in ("scalar", "programs") for symbol in symbols)
 
 
 def _changed_uses(
     nodes: Sequence[Tree], guards: Sequence[Condition], tensors: Collection[object]
 ) -> list[MovingUse]:
-    """Return the uses that change when the integers in some tensors move by any distance."""
+    """Return uses that change when integers in some tensors move by any distance, if any."""
     if not tensors:
         return []
     uses = []
@@ -172,7 +174,10 @@ def _changed_uses(
             if changed is not None:
                 uses.append(MovingUse(changed, through, node))
     integers = map(moved_formulas.changing_content, guards)
-    return [*uses, *(MovingUse(each, "guard", None) for each in integers if each is not None)]
+    return [
+        *uses,
+        *(MovingUse(integer, "guard", None) for integer in integers if integer is not None),
+    ]
 
 
 class _MovedFormulas:
@@ -188,9 +193,9 @@ class _MovedFormulas:
         contents = self._contents(formula)
         if not contents:
             return None
-        shift = Substitution({each: each.term + self._DISTANCE for each in contents})
+        shift = Substitution({content: content.term + self._DISTANCE for content in contents})
         moved = shift(formula) if isinstance(formula, Term) else formula.substitute(shift)
-        return None if moved == formula else min(contents, key=lambda each: each.order)
+        return None if moved == formula else min(contents, key=lambda content: content.order)
 
     def changing_content_of_address(self, address: Any) -> Symbol | None:
         """Return a loaded integer that changes an address other than as a summand, or None."""

@@ -107,7 +107,7 @@ def _key_of_tensors(call: Call, reordered: bool) -> _Key:
 
 
 def _scalars(call: Call) -> list[object]:
-    return [each.value for each in call.arguments if isinstance(each, ScalarArgument)]
+    return [scalar.value for scalar in call.arguments if isinstance(scalar, ScalarArgument)]
 
 
 def is_same_call(first: Call, second: Call) -> bool:

@@ -211,8 +211,8 @@ def _undefined_or_differing(
     None if another element has different values in the versions.
     """
     first_values, second_values = (
-        points.values(each.tree, each.values_at(element_indices))
-        for each in (pair.first, pair.second)
+        points.values(elements.tree, elements.values_at(element_indices))
+        for elements in (pair.first, pair.second)
     )
     undefined = np.broadcast_to(points.undefined, element_indices.shape)
     return undefined if bool(((first_values == second_values) | undefined).all()) else None

@@ -305,8 +305,8 @@ class DependenceCollector:
             self._add_reason("rows", through, f"all rows of {name}", node)
         elif is_of_row and not self._batch.is_listed:
             for entry in atom.at:
-                _, rest = self._row_part(self._with_strides(entry))
-                if not self._rows.isdisjoint(without_contents(rest)):
+                _, other_summands = self._row_part(self._with_strides(entry))
+                if not self._rows.isdisjoint(without_contents(other_summands)):
                     what = f"what {name} holds for several rows, at {self._text(entry)}"
                     self._add_reason("row", through, what, node)
 
@@ -439,16 +439,18 @@ class DependenceCollector:
             if isinstance(inside, Symbol) and is_number(inside) and self._is_recorded_stride(inside)
         }
         self._scalars |= dict.fromkeys(divisors)
-        return Substitution({each: as_term(self._batch.ranges.of(each)[0]) for each in divisors})(
-            offset
-        )
+        return Substitution(
+            {divisor: as_term(self._batch.ranges.of(divisor)[0]) for divisor in divisors}
+        )(offset)
 
     def _is_recorded_stride(self, scalar: Symbol) -> bool:
         """Return whether a scalar is a stride of a tensor in the recorded call."""
         low, high = self._batch.ranges.of(scalar)
         if low != high or low < 2 or scalar in self._batch.sizes:
             return False
-        strides = {stride for each in self._batch.strides.values() for stride in each}
+        strides = {
+            stride for tensor_strides in self._batch.strides.values() for stride in tensor_strides
+        }
         return any(low * size in strides for size in (1, 2, 4, 8))
 
     def _row_part(self, offset: Term) -> tuple[dict[Symbol, Term], Term]:

@@ -123,7 +123,7 @@ def _untried(meaning: OutputMeaning) -> list[Inputs]:
     """
     if meaning.meaning != "exact":
         return []
-    tried = {apart.inputs for apart in meaning.apart} | OPTIONAL
+    tried = {difference.inputs for difference in meaning.apart} | OPTIONAL
     return [inputs for inputs in INPUTS if inputs not in tried]
 
 

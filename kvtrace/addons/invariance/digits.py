@@ -54,7 +54,7 @@ def positions_by_factor(offset: Term) -> dict[Monomial, Term]:
 
     Example: `s * (4 * program + lane) + 4 * lane` gives {s: 4 * program + lane, 1: 4 * lane}.
     """
-    found: dict[Monomial, dict[Monomial, int]] = {}
+    by_factor_of_lanes: dict[Monomial, dict[Monomial, int]] = {}
     for monomial, coefficient in offset.coefficients.items():
         has_trip = any(isinstance(atom, Symbol) and atom.kind == "trip" for atom in monomial)
         varying_atoms = tuple(
@@ -64,19 +64,26 @@ def positions_by_factor(offset: Term) -> dict[Monomial, Term]:
         )
         factor = tuple(atom for atom in monomial if atom not in varying_atoms)
         if varying_atoms:
-            by_factor = found.setdefault(factor, {})
+            by_factor = by_factor_of_lanes.setdefault(factor, {})
             by_factor[varying_atoms] = by_factor.get(varying_atoms, 0) + coefficient
-    for factor, summands in found.items():  # as `(rows - 1 - program) * stride`: an index, too
+    for (
+        factor,
+        summands,
+    ) in by_factor_of_lanes.items():  # as `(rows - 1 - program) * stride`: an index, too
         if factor and all(coefficient < 0 for coefficient in summands.values()):
             summands |= _multiples(offset, factor)
         elif not factor:
             falling = {-coefficient for coefficient in summands.values() if coefficient < 0}
             constant_multiples = _multiples(offset, factor).items()
-            summands |= {each: n for each, n in constant_multiples if each and n in falling}
+            summands |= {
+                monomial_of_constant: n
+                for monomial_of_constant, n in constant_multiples
+                if monomial_of_constant and n in falling
+            }
     constant = offset.coefficients.get((), 0)
-    if constant and () in found:
-        found[()][()] = constant
-    return {factor: Term(summands) for factor, summands in found.items()}
+    if constant and () in by_factor_of_lanes:
+        by_factor_of_lanes[()][()] = constant
+    return {factor: Term(summands) for factor, summands in by_factor_of_lanes.items()}
 
 
 def _multiples(offset: Term, pure: Monomial) -> dict[Monomial, int]:
@@ -116,7 +123,7 @@ def solvable_symbol(position: Term, replaced: Iterable[Atom]) -> Symbol | None:
             continue
         if not is_placing(atom) or atom in excluded:
             continue
-        others = Term({each: n for each, n in position.coefficients.items() if each != monomial})
+        others = Term({other: n for other, n in position.coefficients.items() if other != monomial})
         if atom not in others.atoms():
             choices.append(atom)
     order = ("lane", "trip", "program")

@@ -86,8 +86,8 @@ def drawing_of(result: OutputResult, stacks: StackRows) -> Drawing:
     """
     nodes = _Nodes()
     calls = calls_of_most_sizes(result.compared_calls.values())
-    axis_numbers = {_number(each) for call in calls for each in call.extents}
-    names = {number: f"i{place}" for place, number in enumerate(sorted(axis_numbers, reverse=True))}
+    axis_numbers = {_number(symbol) for call in calls for symbol in call.extents}
+    names = {number: f"i{index}" for index, number in enumerate(sorted(axis_numbers, reverse=True))}
     batches_by_tree = calls_by_tree(calls)
     of_all_rows = have_all_rows(calls)
     trees = []
@@ -169,17 +169,17 @@ class _Drawer:
         """Draw the store of a tree, `whole` if of all rows; return the store's index."""
         call, access = self._kept, self._kept.access
         offset = sum(
-            (Term({(each,): _number(each)}) for each in call.extents if whole
-             or each not in call.rows), ZERO,
+            (Term({(symbol,): _number(symbol)}) for symbol in call.extents if whole
+             or symbol not in call.rows), ZERO,
         )  # fmt: skip
         self._drawn_trees = _nearest(tree)
         stack = self._stacks.add(source_stack(access.op))
-        place = self._texts.element(self._texts.names[call.position], offset)
+        target = self._texts.element(self._texts.names[call.position], offset)
         if access.kind == "store":
-            drawn = DrawnNode("store", place, stack, (self._node(tree),))
+            drawn = DrawnNode("store", target, stack, (self._node(tree),))
         else:
             how = update_of(access.op) or "compare and swap"
-            drawn = DrawnNode("atomic", f"{how} to {place}", stack, (self._node(tree),))
+            drawn = DrawnNode("atomic", f"{how} to {target}", stack, (self._node(tree),))
         return self._nodes.add(drawn)
 
     def _node(self, tree: Tree) -> int:
@@ -272,7 +272,7 @@ def _nearest(tree: Tree) -> set[Tree]:
     layer = {tree}
     while layer and len(visited) + len(layer) <= _MOST_NODES:
         visited |= layer
-        layer = {part for each in layer for part in each.parts} - visited
+        layer = {part for node in layer for part in node.parts} - visited
     return visited
 
 

@@ -154,8 +154,8 @@ class ElementTrees:
 
     def _placed(self, at: Coordinates, shape: Sequence[int]) -> Substitution:
         replaced: dict[Any, Term] = {
-            Symbol("lane", axis, 0, extent - 1): place
-            for axis, (extent, place) in enumerate(zip(shape, at, strict=True))
+            Symbol("lane", axis, 0, extent - 1): index
+            for axis, (extent, index) in enumerate(zip(shape, at, strict=True))
             if extent > 1
         }
         replaced |= {
@@ -348,7 +348,9 @@ class ElementTrees:
 
     def _computed(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
         """Return the tree of an elementwise op on the operands' elements at the same index."""
-        parts = [self.of(each, at if shape_of(each.type) else (), level) for each in op.operands]
+        parts = [
+            self.of(operand, at if shape_of(operand.type) else (), level) for operand in op.operands
+        ]
         if operator_of(op) == "where" and (truth := truth_of(parts[0])) is not None:
             return parts[1 if truth else 2]
         if operator_of(op) in COMMUTATIVE and len(parts) == 2:
@@ -587,7 +589,7 @@ class ElementTrees:
         return self._loop(loop, summary_loop, summary_loop.trip.term, carried_index, at, level)
 
     def _loop_result(self, loop: Op, position: int, at: Coordinates, level: int) -> Tree:
-        """Return the tree of a loop's result."""
+        """Return the tree of a loop's result: of its initial value if the loop never runs."""
         summary_loop = self._loops.get(loop)
         if summary_loop is None:
             # It never runs, by its bounds.

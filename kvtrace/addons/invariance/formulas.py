@@ -38,7 +38,11 @@ def _opaques(atom: object) -> frozenset[Opaque]:
 def attributes_of(op: Op) -> tuple[tuple[str, str], ...]:
     """Return the sorted (name, text) of an op's attributes, without hints for the compiler."""
     return tuple(
-        sorted((name, str(each)) for name, each in op.attributes.items() if name not in _HINTS)
+        sorted(
+            (name, str(attribute))
+            for name, attribute in op.attributes.items()
+            if name not in _HINTS
+        )
     )
 
 
@@ -55,8 +59,8 @@ def with_remainders(term: Term) -> Term:
         factor = -coefficient // constant_divisor
         varying = ((monomial, step) for monomial, step in dividend.coefficients.items() if monomial)
         if all(term.coefficients.get(monomial) == factor * step for monomial, step in varying):
-            rest = remainder(dividend, divisor, floor=atom.floor)
-            term = term - dividend * factor - atom.term * coefficient + rest * factor
+            remainder_term = remainder(dividend, divisor, floor=atom.floor)
+            term = term - dividend * factor - atom.term * coefficient + remainder_term * factor
     return term
 
 

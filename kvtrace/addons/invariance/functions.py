@@ -145,7 +145,10 @@ class Functions:
         if summands is None:
             exponential = self._single(product_of(np.uint64(factor_outside), total))
         else:
-            factors = (self._of_summand(factor_outside * n % PRIME, rest) for n, rest in summands)
+            factors = (
+                self._of_summand(factor_outside * n % PRIME, factors_of_summand)
+                for n, factors_of_summand in summands
+            )
             exponential = reduce(product_of, factors, np.ones_like(total))
         exponential = np.where(total == MINUS_INFINITY, _ZERO, exponential)
         is_special = (total == NAN) | (total == INFINITY)
@@ -182,7 +185,7 @@ class Functions:
         Other products are not split: a product may underflow where its factors do not.
         """
         factors = list(_factors(argument))
-        other_factors = [each for each, _ in factors if not _is_power(each)]
+        other_factors = [node for node, _ in factors if not _is_power(node)]
         if len(other_factors) > 1 or not all(map(is_never_negative, other_factors)):
             factors = [(argument, 1)]
         parts = []
@@ -316,7 +319,7 @@ def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> boo
     parts = node.parts
 
     def are_never_negative(nodes: Iterable[Tree]) -> bool:
-        return all(is_never_negative(each, assumed) for each in nodes)
+        return all(is_never_negative(inner, assumed) for inner in nodes)
 
     match node.what:
         case "constant":
@@ -326,7 +329,7 @@ def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> boo
             count = len(parts) // 2
             if count != 1:
                 return False
-            combined = frozenset(each for each in parts[0].walk() if each.what == "combined")
+            combined = frozenset(inner for inner in parts[0].walk() if inner.what == "combined")
             return are_never_negative(parts[1:]) and is_never_negative(parts[0], assumed | combined)
         case "loop":
             return _is_loop_never_negative(node, assumed)

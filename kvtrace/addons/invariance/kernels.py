@@ -77,8 +77,8 @@ class Kernel:
         self.bound = BoundCall(_without_contents(call) if this_call_only else call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
-        own = (value.name.lstrip("%") for value in arguments)
-        self.names = tuple(own if names is None else names)
+        source_names = (value.name.lstrip("%") for value in arguments)
+        self.names = tuple(source_names if names is None else names)
         self.ops_by_node: dict[Tree, Op] = {}
         self.is_late = False
         self._deadline = deadline
@@ -88,12 +88,12 @@ class Kernel:
         """The assumed ranges of scalars in any call: at least 1 if the recorded number is."""
         if self._here:
             return self.bound.ranges
-        known = {
+        ranges = {
             ("scalar", symbol.key): (min(low, 1), symbol.high)
             for symbol in self._scalars()
             if (low := self.bound.ranges.of(symbol)[0]) >= 0
         }
-        return Ranges(known)
+        return Ranges(ranges)
 
     @cached_property
     def _counted(self) -> frozenset[Symbol]:
@@ -111,7 +111,7 @@ class Kernel:
                     yield from term.symbols("scalar")
 
     def tensor(self, position: int | None) -> TensorArgument | None:
-        """Return the tensor that was passed for an argument."""
+        """Return the tensor passed at an argument's position; None for a scalar or no position."""
         argument = None if position is None else self.call.arguments[position]
         return argument if isinstance(argument, TensorArgument) else None
 
@@ -170,8 +170,8 @@ class Kernel:
     @cached_property
     def shapes(self) -> frozenset[int]:
         """The extents of all tensors, those of one element left out."""
-        tensors = (each for each in self.call.arguments if isinstance(each, TensorArgument))
-        return frozenset(extent for each in tensors for extent in each.shape if extent > 1)
+        tensors = (tensor for tensor in self.call.arguments if isinstance(tensor, TensorArgument))
+        return frozenset(extent for tensor in tensors for extent in tensor.shape if extent > 1)
 
     def tree(
         self,
@@ -254,7 +254,7 @@ class Kernel:
         return frozenset(wrapping)
 
     def end_deadline(self) -> None:
-        """Remove the deadline of trees."""
+        """Remove the deadline, so that trees may take any time to build."""
         self._deadline = inf
 
     def _checking_deadline(
@@ -315,7 +315,7 @@ class Kernel:
             for part in _within(self._coordinate_by_step(argument, axis).term, axis.coordinate)
         )
         active = Simplifier(output, self.sizes).active.substitute(renamed)
-        condition = conjunction((active, *(each.substitute(renamed) for each in _ranges(output))))
+        condition = conjunction((active, *(bound.substitute(renamed) for bound in _ranges(output))))
         condition = conjunction((condition, *ranges))
         return self._as_bound_condition(condition, indexed=False)
 
@@ -405,7 +405,7 @@ class Kernel:
         return prod(n for n, step in zip(tensor.shape, steps, strict=True) if step >= lowest)
 
     def extents(self, output: Output) -> dict[Symbol, int]:
-        """Return the extent in the recorded call of each coordinate of bound trees."""
+        """Return the recorded extent of each coordinate of bound trees; {} without a tensor."""
         tensor = self.tensor(output.access.argument)
         if tensor is None:
             return {}
@@ -424,7 +424,7 @@ class Kernel:
         ]
 
     def inner_extents(self, argument: int | None, axes: Sequence[Axis]) -> tuple[int, ...]:
-        """Return the extents of an output's axes inside of its row axes."""
+        """Return the extents of an output's axes inside of its row axes; () without a tensor."""
         tensor = self.tensor(argument)
         if tensor is None:
             return ()
@@ -467,7 +467,7 @@ def _ranges(output: Output) -> Iterator[Condition]:
     """Yield an output's facts that have only coordinates and scalars."""
     for fact in output.facts:
         symbols = [atom for atom in fact.atoms() if isinstance(atom, Symbol)]
-        if all(number_of_coordinate(each) is not None or is_number(each) for each in symbols):
+        if all(number_of_coordinate(symbol) is not None or is_number(symbol) for symbol in symbols):
             yield fact
 
 
@@ -513,7 +513,7 @@ def _last_axis(tensor: TensorArgument) -> int | None:
 
 
 def _units(tensor: TensorArgument) -> tuple[int, ...]:
-    """Return the byte step along each axis of a tensor under fixed strides."""
+    """Return the byte step of each axis under fixed strides; () for a tensor without axes."""
     if not tensor.shape:
         return ()
     size, last = tensor.element.bytes, _last_axis(tensor)

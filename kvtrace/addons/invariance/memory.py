@@ -90,13 +90,13 @@ def _is_disjoint(
     } | {trips[at]}
     to_earlier_trip = Substitution(
         {
-            each: Symbol("lane", ("earlier", each.kind, each.key), each.low, each.high).term
-            for each in renamed_symbols
+            mask: Symbol("lane", ("earlier", mask.kind, mask.key), mask.low, mask.high).term
+            for mask in renamed_symbols
         }
     )
     before = less(to_earlier_trip(trips[at].term), trips[at].term)
     masks = (*load.active.conjuncts(), *store.active.substitute(to_earlier_trip).conjuncts())
-    conditions = [each for each in masks if not each.opaques() and _is_placed(each.atoms())]
+    conditions = [mask for mask in masks if not mask.opaques() and _is_placed(mask.atoms())]
     assumptions = Given((*conditions, before), sizes)
     gap = load.offset - to_earlier_trip(store.offset)
     return any(
@@ -112,6 +112,6 @@ def _is_placed(atoms: frozenset[Atom]) -> bool:
     """
     symbols = [atom for atom in atoms if isinstance(atom, Symbol)]
     conditions = [atom.condition for atom in atoms if isinstance(atom, Choice)]
-    return all(each.kind not in ("unknown", "content") for each in symbols) and not any(
-        each.opaques() for each in conditions
+    return all(item.kind not in ("unknown", "content") for item in symbols) and not any(
+        item.opaques() for item in conditions
     )

@@ -125,7 +125,7 @@ def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbe
         return np.where(values[0] == MINUS_INFINITY, np.uint64(0), value)
     if operator not in ("+", "-"):
         return value
-    left, right = (each == MINUS_INFINITY for each in values)
+    left, right = (operand == MINUS_INFINITY for operand in values)
     if operator == "-":
         value = np.where(right & ~left, np.uint64(INFINITY), value)
         value = np.where(left & right, np.uint64(NAN), value)
@@ -134,7 +134,7 @@ def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbe
 
 
 def power(value: Numbers, exponent: int) -> Numbers:
-    """Return a number raised to a power."""
+    """Return each number raised to a nonnegative power, modulo the prime."""
     result = np.ones_like(value)
     while exponent:
         if exponent & 1:

@@ -128,4 +128,4 @@ class Invariance:
 
     def count(self, verdict: Outcome) -> int:
         """Return the number of outputs with a verdict."""
-        return sum(each.verdict == verdict for each in self.outputs)
+        return sum(result.verdict == verdict for result in self.outputs)

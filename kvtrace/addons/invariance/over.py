@@ -123,7 +123,7 @@ def _not_a_number(over: str, call: Call | None) -> str | None:
     """Return the reason for which an argument cannot be a size of the batch, or None."""
     if call is None:
         return None
-    parameters: Mapping[str, object] = {each.name: each for each in call.arguments}
+    parameters: Mapping[str, object] = {argument.name: argument for argument in call.arguments}
     if over not in parameters:
         return (
             f"{over} is not an argument at run time; each value of a constexpr is another variant, "
@@ -138,11 +138,13 @@ def answer_lines(found: Sequence[OutputAnswer], width: int) -> list[str]:
     """Return answers for a terminal."""
     lines: list[str] = []
     for answer in found:
-        by = "" if answer.contract is None else f" (contract in line {answer.contract.line})"
+        contract_line = (
+            "" if answer.contract is None else f" (contract in line {answer.contract.line})"
+        )
         stage = ", by TTIR as written" if answer.answer.verdict == "proven" else ""
-        why = f": {answer.answer.text}" if answer.answer.text else ""
-        verdict = f"{answer.answer.verdict}{stage}{why}"
-        text = f"{answer.kernel}, {answer.output}: over {answer.over}{by}: {verdict}"
+        reason = f": {answer.answer.text}" if answer.answer.text else ""
+        verdict = f"{answer.answer.verdict}{stage}{reason}"
+        text = f"{answer.kernel}, {answer.output}: over {answer.over}{contract_line}: {verdict}"
         lines += wrapped(text, width)
     return ["", *lines] if lines else []
 

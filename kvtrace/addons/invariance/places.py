@@ -89,7 +89,7 @@ def split_axis(output: Output, divisor: Term, length: int) -> Output:
         divisor: A number of at least 1 that no lane changes, such as the length of a sequence.
         length: The divisor's value in the recorded call.
     """
-    old, *rest = output.axes
+    old, *inner_axes = output.axes
     quotient_coordinate = coordinate(100)
     remainder_coordinate = coordinate(101, 0, max(divisor.high - 1, 0))
     index = old.coordinate.term
@@ -108,7 +108,7 @@ def split_axis(output: Output, divisor: Term, length: int) -> Output:
                 quotient_coordinate, old.factor * divisor, old.step * length, is_index=old.is_index
             ),
             Axis(remainder_coordinate, old.factor, old.step, is_index=old.is_index),
-            *rest,
+            *inner_axes,
         ),
         (*output.substitutions, substitution),
         (*output.blocks, substitution),
@@ -170,7 +170,9 @@ class _Coordinates:
         programs = [Symbol("program", axis, 0, MOST_PROGRAMS - 1) for axis in range(3)]
         offset = self._access.offset
         factors_of_long_axes = {
-            offset.coefficients.get((each,)) for each in programs if self._ranges.of(each)[1] > 0
+            offset.coefficients.get((program,))
+            for program in programs
+            if self._ranges.of(program)[1] > 0
         }
         for symbol in programs:
             is_in_address = symbol in offset.atoms() and not self._here
@@ -193,10 +195,12 @@ class _Coordinates:
                 continue
             recorded: dict[Atom, int] = {}
             for monomial in atom.arguments[0].coefficients:
-                if any(placing_symbols(each.term) for each in monomial):
-                    scalars = (each for each in monomial if isinstance(each, Symbol))
-                    ranges = {each: self._ranges.of(each) for each in scalars if is_number(each)}
-                    recorded |= {each: low for each, (low, high) in ranges.items() if low == high}
+                if any(placing_symbols(inner.term) for inner in monomial):
+                    scalars = (inner for inner in monomial if isinstance(inner, Symbol))
+                    ranges = {
+                        inner: self._ranges.of(inner) for inner in scalars if is_number(inner)
+                    }
+                    recorded |= {inner: low for inner, (low, high) in ranges.items() if low == high}
             with_numbers = Substitution(recorded)(atom.term)
             if (
                 recorded
@@ -226,14 +230,16 @@ class _Coordinates:
     def _by_strides(self, positions: Term) -> list[tuple[Term, Term]]:
         size = self._access.element_bytes
         stride_arguments = {
-            self._step(Term({pure: gcd(*each.coefficients.values())}))
-            for pure, each in self._groups.items()
+            self._step(Term({pure: gcd(*group_position.coefficients.values())}))
+            for pure, group_position in self._groups.items()
             if pure
         }
         strides = [stride for stride in self._strides if stride not in stride_arguments]
         summands_by_stride: dict[int, dict[Monomial, int]] = {}
         for monomial, number in positions.coefficients.items():
-            stride = next((each for each in strides if number % each == 0), size)
+            stride = next(
+                (group_position for group_position in strides if number % group_position == 0), size
+            )
             summands_by_stride.setdefault(stride, {})[monomial] = number
         inner_position: Term = ZERO
         pairs = []
@@ -316,7 +322,11 @@ class _Coordinates:
         """
         address = Substitution(self._replaced)(content.at[0]) if len(content.at) == 1 else ZERO
         if not placing_symbols(address):
-            symbols = [each for each in placing_symbols(content.term) if each not in self._replaced]
+            symbols = [
+                symbol_of_entry
+                for symbol_of_entry in placing_symbols(content.term)
+                if symbol_of_entry not in self._replaced
+            ]
         elif address.symbols("content"):
             symbols = list(placing_symbols(address))
         else:
@@ -326,23 +336,23 @@ class _Coordinates:
             except Unfollowed:
                 symbols = list(placing_symbols(address))
         coordinates = []
-        for symbol in sorted(symbols, key=lambda each: each.order):
+        for symbol in sorted(symbols, key=lambda symbol_of_entry: symbol_of_entry.order):
             coordinates.append(self._new_coordinate(symbol.low, symbol.high))
             self._replaced[symbol] = coordinates[-1].term
         return coordinates
 
     def _add_axis(self, factor: Term, position: Term, *, is_index: bool) -> None:
         position = Substitution(self._replaced)(position)
-        known = single(position)
-        if isinstance(known, Symbol) and number_of_coordinate(known) is not None:
-            if all(axis.coordinate is not known for axis in self._axes):
-                self._axes.append(Axis(known, factor, self._step(factor), is_index=is_index))
+        existing = single(position)
+        if isinstance(existing, Symbol) and number_of_coordinate(existing) is not None:
+            if all(axis.coordinate is not existing for axis in self._axes):
+                self._axes.append(Axis(existing, factor, self._step(factor), is_index=is_index))
             return
         if not placing_symbols(position):
             return
-        own, is_position = self._add_coordinate(position)
+        coordinate_symbol, is_position = self._add_coordinate(position)
         step = self._step(factor)
-        self._axes.append(Axis(own, factor, step, is_index=is_index and is_position))
+        self._axes.append(Axis(coordinate_symbol, factor, step, is_index=is_index and is_position))
 
     def _add_coordinate(self, position: Term) -> tuple[Symbol, bool]:
         """Return (new coordinate of a position, the coordinate equals the position).
@@ -422,7 +432,10 @@ class _Coordinates:
             return None
         digits = [self._new_coordinate(0, longer // step - 1) for step, longer in pairs]
         digits.append(self._new_coordinate(0, MOST))
-        digit_sum = sum((each.term * n for each, n in zip(digits, sorted_steps, strict=True)), ZERO)
+        digit_sum = sum(
+            (digit_symbol.term * n for digit_symbol, n in zip(digits, sorted_steps, strict=True)),
+            ZERO,
+        )
         substitution = Substitution({index: digit_sum - (index_sum - index.term)})
         digit = single(substitution(position))
         if not isinstance(digit, Symbol) or digit not in digits:
@@ -456,7 +469,7 @@ class _Coordinates:
         if position is not None and index is not None:
             self._note_blocks(symbol, position, index)
         substitution = Substitution({symbol: new_term})
-        self._replaced = {each: substitution(term) for each, term in self._replaced.items()}
+        self._replaced = {key: substitution(term) for key, term in self._replaced.items()}
         self._replaced[symbol] = new_term
         self._blocks = {
             single(substitution(block.term)) or block: index

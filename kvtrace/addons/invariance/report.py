@@ -79,8 +79,12 @@ class InvarianceTrees:
 def _blocks(context: Context) -> Iterable[Block]:
     if not context.source:
         return
-    calls = {(call.run, call.call_id): place for place, call in enumerate(context.report.calls)}
-    judged = [each for run in range(len(context.runs)) for each in _judged(context, run, calls)]
+    calls = {(call.run, call.call_id): index for index, call in enumerate(context.report.calls)}
+    judged = [
+        pair_of_output
+        for run in range(len(context.runs))
+        for pair_of_output in _judged(context, run, calls)
+    ]
     judged.sort(key=lambda pair: _ORDER.get(pair[0].verdict, 1))
     rows = [replace(row, number=number) for number, (row, _) in enumerate(judged)]
     if rows:

@@ -96,7 +96,7 @@ def _note_unseen(outputs: Sequence[OutputResult]) -> None:
     """
     sizes: dict[tuple[str, str], set[int]] = {}
     for result in outputs:
-        row_counts = {one.batch.rows for kept in result.compared_calls.values() for one in kept}
+        row_counts = {call.batch.rows for calls in result.compared_calls.values() for call in calls}
         sizes.setdefault((result.kernel, result.output), set()).update(row_counts)
     for result in outputs:
         name = (result.kernel, result.output)
@@ -119,7 +119,9 @@ def _selected_calls(calls: Sequence[Call]) -> list[Call]:
 
 
 def _count_elements(call: Call) -> int:
-    return sum(prod(each.shape) for each in call.arguments if isinstance(each, TensorArgument))
+    return sum(
+        prod(argument.shape) for argument in call.arguments if isinstance(argument, TensorArgument)
+    )
 
 
 def _judge_kernel(
@@ -226,7 +228,7 @@ def _row_guards(verdict: RowVerdict, kernel: Kernel) -> tuple[RowGuard, ...]:
 
 
 def _row_axes(verdict: RowVerdict, kernel: Kernel) -> frozenset[int]:
-    """Return the axes of the tensor that number the rows of an output."""
+    """Return the tensor's axes that number an output's rows; empty if no axis is known."""
     tensor = kernel.tensor(verdict.access.argument)
     if tensor is None or verdict.unsplit_output is None or not verdict.unsplit_output.axes:
         return frozenset()
@@ -268,8 +270,10 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
     return OutputResult(
         call.kernel, verdict.argument, verdict.verdict, len(verdict.row_axes), _place(verdict.op),
         tuple(
-            ResultReason(each.cause, each.through, each.what, _place(ops.get(each.op, verdict.op)))
-            for each in verdict.reasons
+            ResultReason(
+                reason.cause, reason.through, reason.what, _place(ops.get(reason.op, verdict.op))
+            )
+            for reason in verdict.reasons
         ),
         tuple(sorted(own)), tuple(sorted(shared)), verdict.scalars, verdict.sizes,
         verdict.selecting, "compiled" if (ordered := _ordered_by(verdict.tree)) else "program",

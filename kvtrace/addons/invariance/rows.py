@@ -160,7 +160,7 @@ def is_stored_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
 
 
 def _is_on_row_length(part: Condition, rows: Sequence[Axis]) -> bool:
-    """Return whether a condition depends on the row's length alone, an end minus a begin."""
+    """Return whether a condition uses the row only by its length, an end minus a begin."""
     coordinates = {axis.coordinate for axis in rows}
     return without_contents(part).isdisjoint(coordinates) and stays_when_moved(part)
 
@@ -273,7 +273,7 @@ def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
 
 
 def _has_whole_parts(divisor: Term, access: Access, output: Output, kernel: Kernel) -> bool:
-    """Return whether a divisor of the row's number also divides the number of rows."""
+    """Return whether a divisor of the row's number may also divide the number of rows."""
     count = kernel.row_count(access.argument, output.axes[:1])
     lowest, highest = kernel.bound.ranges.interval(divisor)
     return count is None or lowest != highest or lowest <= 0 or count % lowest == 0
@@ -397,10 +397,16 @@ def _leaves_out_rows(
             follows(part, Given((at_least(row.term), less(row.term, count + 1)), ranges))
             is not None
         )
-    row_counts = [each for each in scalars if ranges.of(each) == (count, count)]
+    row_counts = [
+        count_scalar for count_scalar in scalars if ranges.of(count_scalar) == (count, count)
+    ]
     if row_counts:
-        rows_below = ((at_least(row.term), less(row.term, each.term)) for each in row_counts)
-        return all(follows(part, Given(each, kernel.sizes)) is None for each in rows_below)
+        rows_below = (
+            (at_least(row.term), less(row.term, count_scalar.term)) for count_scalar in row_counts
+        )
+        return all(
+            follows(part, Given(count_scalar, kernel.sizes)) is None for count_scalar in rows_below
+        )
     return not sizes_of_batch(active, output.axes[1:]).isdisjoint(scalars)
 
 
@@ -409,8 +415,8 @@ def _without_minimum(part: Condition) -> list[Condition]:
     if isinstance(part, AtLeast):
         for atom in (single(Term({m: 1})) for m, n in part.term.coefficients.items() if n == 1):
             if isinstance(atom, Minimum):
-                rest = part.term - atom.term
-                return [at_least(rest + argument) for argument in atom.arguments]
+                other_summands = part.term - atom.term
+                return [at_least(other_summands + argument) for argument in atom.arguments]
     return [part]
 
 
@@ -478,7 +484,7 @@ def _choosing_scalars(
 ) -> list[Symbol]:
     """Return the scalars that decide which of several stores writes an element of an output.
 
-    Scalars in conditions that only say that the row exists are left out.
+    Empty for a single store. Scalars in conditions that only say that the row exists are left out.
     """
     stores = [store for store in kernel.summary.accesses if store.kind != "load"]
     if sum(store.argument == access.argument for store in stores) < 2:

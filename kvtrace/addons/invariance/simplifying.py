@@ -164,7 +164,7 @@ class Simplifier:
 
     def _is_counted(self, term: Term) -> bool:
         symbols = (atom for atom in term.atoms() if isinstance(atom, Symbol))
-        return all(each in self._counted for each in symbols)
+        return all(symbol in self._counted for symbol in symbols)
 
     def _scalar_form(
         self, atom: Quotient | Remainder | Minimum | Maximum, left: Term, right: Term
@@ -204,8 +204,8 @@ class Simplifier:
                     return quotient(coarse, number // step, floor=True)
                 return remainder(coarse, number // step, floor=True) * step + fine
         divide = quotient if isinstance(atom, Quotient) else remainder
-        found = divide(left, number, floor=True)
-        return None if found.coefficients == atom.term.coefficients else found
+        simplified = divide(left, number, floor=True)
+        return None if simplified.coefficients == atom.term.coefficients else simplified
 
 
 def _join_digits(term: Term) -> Term:

@@ -75,7 +75,7 @@ _COVERS: Final = (
 
 
 def _summary(found: Invariance) -> str:
-    kernels = len({each.kernel for each in found.outputs})
+    kernels = len({result.kernel for result in found.outputs})
     parts = [
         f"{found.count('proven')} invariant",
         f"{found.count('violation')} shown to vary",
@@ -107,21 +107,21 @@ def unseen_text(result: OutputResult) -> str:
     return f"not launched at {sizes} rows"
 
 
-def _reads_text(each: OutputResult) -> str:
+def _reads_text(result: OutputResult) -> str:
     parts = []
-    if each.own:
-        parts.append(f"its row of {', '.join(each.own)}")
-    if each.shared:
-        parts.append(f"all of {', '.join(each.shared)}")
-    if each.scalars:
-        parts.append(", ".join(each.scalars))
+    if result.own:
+        parts.append(f"its row of {', '.join(result.own)}")
+    if result.shared:
+        parts.append(f"all of {', '.join(result.shared)}")
+    if result.scalars:
+        parts.append(", ".join(result.scalars))
     return "; ".join(parts)
 
 
-def _across_text(each: OutputResult) -> str:
-    comparison = each.size_comparison
+def _across_text(result: OutputResult) -> str:
+    comparison = result.size_comparison
     if comparison is None:
-        return "other extents" if each.uncompared_size_count else "-"
+        return "other extents" if result.uncompared_size_count else "-"
     sizes = len({batch.rows for batches in comparison.trees for batch in batches})
     variants = len({batch.variant for batches in comparison.trees for batch in batches})
     made = f"{sizes} sizes, {plural(variants, 'variant')}"
@@ -141,30 +141,30 @@ def _names(outputs: Sequence[OutputResult]) -> list[str]:
     ]
     alike = Counter((output.kernel, name) for output, name in zip(outputs, names, strict=True))
     numbered: Counter[tuple[str, str]] = Counter()
-    found = []
+    unique_names = []
     for output, name in zip(outputs, names, strict=True):
         key = output.kernel, name
         numbered[key] += 1
-        found.append(f"{name}, store {numbered[key]}" if alike[key] > 1 else name)
-    return found
+        unique_names.append(f"{name}, store {numbered[key]}" if alike[key] > 1 else name)
+    return unique_names
 
 
-def _details(each: OutputResult, name: str, width: int) -> list[str]:
+def _details(result: OutputResult, name: str, width: int) -> list[str]:
     lines: list[str] = []
-    for why in each.reasons[:_MOST_REASONS]:
-        lines += wrapped(f"{each.kernel}, {name}: {reason_text(why)}", width, 2)
-    if len(each.reasons) > _MOST_REASONS:
-        lines.append(f"  and {plural(len(each.reasons) - _MOST_REASONS, 'further reason')}")
-    if each.size_comparison is not None and each.size_comparison.comparison.relation not in (
+    for why in result.reasons[:_MOST_REASONS]:
+        lines += wrapped(f"{result.kernel}, {name}: {reason_text(why)}", width, 2)
+    if len(result.reasons) > _MOST_REASONS:
+        lines.append(f"  and {plural(len(result.reasons) - _MOST_REASONS, 'further reason')}")
+    if result.size_comparison is not None and result.size_comparison.comparison.relation not in (
         "same",
         "equal",
     ):
-        lines += _trees(each, name, each.size_comparison, width)
-    if each.witness is not None:
-        text = witness_text(each.witness)
-        lines += wrapped(f"{each.kernel}, {name}: {text}", width, 2)
-    if each.verdict == "proven" and (assumed := assumed_text(each)):
-        lines += wrapped(f"{each.kernel}, {name}: assumed: {assumed}", width, 2)
+        lines += _trees(result, name, result.size_comparison, width)
+    if result.witness is not None:
+        text = witness_text(result.witness)
+        lines += wrapped(f"{result.kernel}, {name}: {text}", width, 2)
+    if result.verdict == "proven" and (assumed := assumed_text(result)):
+        lines += wrapped(f"{result.kernel}, {name}: assumed: {assumed}", width, 2)
     return lines
 
 
@@ -188,8 +188,8 @@ def outcome_text(outcome: Outcome) -> str:
 
 def reason_text(why: ResultReason, *, through: bool = True) -> str:
     """Return a reason as text, with the role of the formula if `through`, and the source line."""
-    way = f"through the {why.through}; " if through else ""
-    return f"{_CAUSES[why.cause]}: {why.what} ({way}{_place(why.source)})"
+    role = f"through the {why.through}; " if through else ""
+    return f"{_CAUSES[why.cause]}: {why.what} ({role}{_place(why.source)})"
 
 
 def witness_text(witness: Witness) -> str:
@@ -205,13 +205,13 @@ def witness_text(witness: Witness) -> str:
     )
 
 
-def _trees(each: OutputResult, name: str, across: SizeComparison, width: int) -> list[str]:
+def _trees(result: OutputResult, name: str, across: SizeComparison, width: int) -> list[str]:
     comparison = across.comparison
     how = {"reassociated": "in the order of sums alone", "exact": "by roundings"}.get(
         comparison.relation, "in more"
     )
     lines = wrapped(
-        f"{each.kernel}, {name}: launches at different sizes compute a row differently, "
+        f"{result.kernel}, {name}: launches at different sizes compute a row differently, "
         f"{how}:", width, 2,
     )  # fmt: skip
     for batches, text in zip(across.trees, (comparison.first, comparison.second), strict=False):
@@ -243,40 +243,40 @@ def invariance_objects(found: Invariance) -> dict[str, Any]:
     }
 
 
-def _object(each: OutputResult) -> dict[str, Any]:
-    across = each.size_comparison
+def _object(result: OutputResult) -> dict[str, Any]:
+    across = result.size_comparison
     return {
-        "kernel": each.kernel,
-        "output": each.output,
-        "verdict": each.verdict,
-        "row_axes": each.rows,
-        "file": each.source.file,
-        "line": each.source.line,
+        "kernel": result.kernel,
+        "output": result.output,
+        "verdict": result.verdict,
+        "row_axes": result.rows,
+        "file": result.source.file,
+        "line": result.source.line,
         "reasons": [
             {
                 "cause": why.cause, "through": why.through, "what": why.what,
                 "file": why.source.file, "line": why.source.line,
             }
-            for why in each.reasons
+            for why in result.reasons
         ],
-        "own": list(each.own),
-        "shared": list(each.shared),
-        "scalars": list(each.scalars),
-        "sizes": list(each.sizes),
-        "selecting": list(each.selecting),
-        "assumed": list(each.assumed),
-        "constant": list(each.constant),
-        "options": list(each.options),
-        "order": each.order,
-        "deterministic": each.determinism.answer,
-        "deterministic_reason": each.determinism.reason,
-        "calls": each.calls,
-        "uncompared": each.uncompared_size_count,
-        "unseen": list(each.unseen_sizes),
-        "witness": None if each.witness is None else {
-            "element": each.witness.element,
-            "launches": [each.witness.first, each.witness.second],
-            "values": list(each.witness.values),
+        "own": list(result.own),
+        "shared": list(result.shared),
+        "scalars": list(result.scalars),
+        "sizes": list(result.sizes),
+        "selecting": list(result.selecting),
+        "assumed": list(result.assumed),
+        "constant": list(result.constant),
+        "options": list(result.options),
+        "order": result.order,
+        "deterministic": result.determinism.answer,
+        "deterministic_reason": result.determinism.reason,
+        "calls": result.calls,
+        "uncompared": result.uncompared_size_count,
+        "unseen": list(result.unseen_sizes),
+        "witness": None if result.witness is None else {
+            "element": result.witness.element,
+            "launches": [result.witness.first, result.witness.second],
+            "values": list(result.witness.values),
         },
         "across": None if across is None else {
             "relation": across.comparison.relation,
@@ -330,11 +330,11 @@ def versions_text(meaning: OutputMeaning) -> list[str]:
     if meaning.witness is not None and meaning.meaning == "violation":
         lines.append(f"on {meaning.inputs}, {_apart_text(meaning.witness)}, by the evaluator")
     lines += [
-        f"on {apart.inputs}: {_apart_text(apart.witness)}"
-        for apart in meaning.apart
-        if apart.witness
+        f"on {difference.inputs}: {_apart_text(difference.witness)}"
+        for difference in meaning.apart
+        if difference.witness
     ]
-    alike = [apart.inputs for apart in meaning.apart if apart.witness is None]
+    alike = [difference.inputs for difference in meaning.apart if difference.witness is None]
     return [*lines, f"on {', '.join(alike)}: the same bits"] if alike else lines
 
 
@@ -360,8 +360,8 @@ def meaning_objects(found: Sequence[OutputMeaning]) -> list[dict[str, Any]]:
                 "inputs": meaning.inputs, **_witness_object(meaning.witness),
             },
             "apart": [
-                {"inputs": apart.inputs, **_witness_object(apart.witness)}
-                for apart in meaning.apart
+                {"inputs": difference.inputs, **_witness_object(difference.witness)}
+                for difference in meaning.apart
             ],
         }
         for meaning in found

@@ -58,18 +58,18 @@ class Variants:
     @property
     def changed(self) -> tuple[str, ...]:
         """The names of the settings that differ between sizes."""
-        names = dict.fromkeys(name for each in self.sizes for name in each.settings)
-        return tuple(n for n in names if len({each.settings.get(n) for each in self.sizes}) > 1)
+        names = dict.fromkeys(name for size in self.sizes for name in size.settings)
+        return tuple(n for n in names if len({size.settings.get(n) for size in self.sizes}) > 1)
 
     @property
     def same_tree(self) -> bool:
         """All sizes have the same tree."""
-        return len({each.tree for each in self.sizes}) == 1
+        return len({size.tree for size in self.sizes}) == 1
 
     @property
     def same_layouts(self) -> bool | None:
         """All sizes have the same layouts in TTGIR; None: a TTGIR was not recorded."""
-        layouts = {each.layouts for each in self.sizes}
+        layouts = {size.layouts for size in self.sizes}
         return None if None in layouts else len(layouts) == 1
 
     @property
@@ -102,9 +102,9 @@ def variants_of(selection: Selection, outputs: Sequence[OutputResult]) -> tuple[
     }
     compiled = {number: _compiled(selection, row) for number, row in kernels.items()}
     return tuple(
-        Variants(each.kernel, each.output, tuple(_sizes(each, kernel_of, compiled)))
-        for each in outputs
-        if each.size_comparison is not None
+        Variants(result.kernel, result.output, tuple(_sizes(result, kernel_of, compiled)))
+        for result in outputs
+        if result.size_comparison is not None
     )
 
 
@@ -142,7 +142,9 @@ def _compiled(selection: Selection, kernel: Mapping[str, Any]) -> _Compiled:
             (*line_and_column, name)
             for line_and_column, _, name, _ in instructions(without_inner_places(ptx), triton)
         )
-        arithmetic = frozenset(each for each in named_instructions if _ON_FLOATS.match(each[-1]))
+        arithmetic = frozenset(
+            instruction for instruction in named_instructions if _ON_FLOATS.match(instruction[-1])
+        )
     return layouts, arithmetic
 
 
@@ -152,7 +154,7 @@ def _stage(selection: Selection, kernel: Mapping[str, Any], stage: str) -> str |
 
 
 def variant_lines(found: Sequence[Variants], width: int) -> list[str]:
-    """Return lines for a terminal on the settings that differ between batch sizes."""
+    """Return lines for a terminal: settings, trees and code that differ between batch sizes."""
     lines: list[str] = []
     for variants in found:
         if not variants.changed:

@@ -166,7 +166,7 @@ def same_meaning(
     first_stores = _stores(first_kernel)
     unfollowed = {name for name, stores in first_stores.items() if stores is None}
     trees = first_stores, _stores(second_kernel, unfollowed)
-    positions = {name: place for place, name in enumerate(first_kernel.names)}
+    positions = {name: position for position, name in enumerate(first_kernel.names)}
     return tuple(
         _compare_output(first, second, name, positions.get(name, -1), pairs, trees)
         for name in dict.fromkeys((*trees[0], *trees[1]))
@@ -245,7 +245,7 @@ def _compare_output(
     is_different = comparison.relation == "different"
     is_explained = witness is not None and _is_explained(witness, INPUTS[0], versions)
     is_violation = is_far or (is_different and witness is not None and not is_explained)
-    apart = [InputsDifference(INPUTS[0], witness)]
+    differences = [InputsDifference(INPUTS[0], witness)]
     for inputs in INPUTS[1:]:
         is_decided = is_violation and witness is not None and witness.ulps > ROUNDINGS
         if is_decided or thread_time() > deadline:
@@ -254,7 +254,7 @@ def _compare_output(
             continue  # sums of infinities go either way
         further = versions_differ_on(inputs, *versions)
         if inputs == EXPONENTS and isinstance(further, Witness) and further.is_finite:
-            apart.append(InputsDifference(inputs, further, "a number"))
+            differences.append(InputsDifference(inputs, further, "a number"))
             continue
         if isinstance(further, Witness) and _shows_violation(further, inputs, comparison, witness):
             if not _is_explained(further, inputs, versions):
@@ -264,9 +264,9 @@ def _compare_output(
             accuracy = None if bounds is None else bounds.accuracy(inputs)
             if accuracy == "lost":
                 return replace(result, meaning="violation", witness=further, inputs=inputs)
-            apart.append(InputsDifference(inputs, further, accuracy))
+            differences.append(InputsDifference(inputs, further, accuracy))
         elif further is not None:
-            apart.append(
+            differences.append(
                 InputsDifference(inputs, further if isinstance(further, Witness) else None)
             )
     if is_violation:
@@ -274,7 +274,7 @@ def _compare_output(
     if is_different:
         return replace(result, witness=None)
     meaning = comparison.relation if comparison.is_whole else "sampled"
-    return replace(result, meaning=meaning, witness=None, apart=tuple(apart))
+    return replace(result, meaning=meaning, witness=None, apart=tuple(differences))
 
 
 def _is_explained(witness: Witness, inputs: Inputs, versions: _Versions) -> bool:
@@ -341,8 +341,8 @@ def _integers(
     Constants that loaded integers are compared with are included, and integers for which the
     versions' formulas may differ.
     """
-    accesses = (each for call in (first, second) for each in summarize(call.module).accesses)
-    if any(each.argument is None or each.offset.symbols("content") for each in accesses):
+    accesses = (access for call in (first, second) for access in summarize(call.module).accesses)
+    if any(access.argument is None or access.offset.symbols("content") for access in accesses):
         return ()
     differing = sorted(differing_integers(first_trees, second_trees))
     return (-3, -2, -1, 0, 1, 2, 3, *compared_integers((*first_trees, *second_trees)), *differing)
@@ -375,19 +375,31 @@ def _compare_stores(
 ) -> Comparison:
     first_tree, second_tree = first_stores[0].tree, second_stores[0].tree
     stores = [
-        tuple((each.tree, each.steps, each.active, each.base_offset) for each in stores)
+        tuple(
+            (
+                store_of_either.tree,
+                store_of_either.steps,
+                store_of_either.active,
+                store_of_either.base_offset,
+            )
+            for store_of_either in stores
+        )
         for stores in (first_stores, second_stores)
     ]
     offsets = _offsets(tensor)
     if stores[0] == stores[1]:
         return Comparison("same", compared_count=prod(tensor.shape), elements=prod(tensor.shape))
     content = FieldEvaluator(
-        0, "exact", compared_integers([each.tree for each in (*first_stores, *second_stores)])
+        0,
+        "exact",
+        compared_integers(
+            [store_of_either.tree for store_of_either in (*first_stores, *second_stores)]
+        ),
     ).content
-    active = {each.active for each in (*first_stores, *second_stores)}
+    active = {store_of_either.active for store_of_either in (*first_stores, *second_stores)}
     first_owners, second_owners = (
-        _owners(each, offsets, content, shared=len(active) == 1)
-        for each in (first_stores, second_stores)
+        _owners(store_of_either, offsets, content, shared=len(active) == 1)
+        for store_of_either in (first_stores, second_stores)
     )
     is_in_one_version = (first_owners == _NO_STORE) != (second_owners == _NO_STORE)
     is_in_one_version &= (first_owners != _UNKNOWN_STORE) & (second_owners != _UNKNOWN_STORE)
@@ -493,7 +505,10 @@ def _stores(
             continue
         store = _store(access, kernel)
         stores_by_output[name] = None if store is None else [*stores, store]
-    return {name: None if each is None else tuple(each) for name, each in stores_by_output.items()}
+    return {
+        name: None if stores_or_none is None else tuple(stores_or_none)
+        for name, stores_or_none in stores_by_output.items()
+    }
 
 
 def _store(access: Access, kernel: Kernel) -> _Store | None:
@@ -518,7 +533,9 @@ def _store(access: Access, kernel: Kernel) -> _Store | None:
         )
         if not _is_placed_by_more(tree):
             break
-    stores = [each for each in kernel.summary.accesses if each.kind != "load"]
+    stores = [
+        other_access for other_access in kernel.summary.accesses if other_access.kind != "load"
+    ]
     reads_own_writes = result and any(
         read_after_write(result.tree, store, kernel) for store in stores
     )

@@ -103,9 +103,11 @@ def batch_axes(first: Call, second: Call, rows: tuple[int, int]) -> Mapping[int,
         rows: The number of the output's rows in each call.
     """
     axes_by_position = {}
-    for position, (one, other) in enumerate(zip(first.arguments, second.arguments, strict=False)):
-        if isinstance(one, TensorArgument) and isinstance(other, TensorArgument):
-            pairs = enumerate(zip(one.shape, other.shape, strict=False))
+    for position, (first_tensor, second_tensor) in enumerate(
+        zip(first.arguments, second.arguments, strict=False)
+    ):
+        if isinstance(first_tensor, TensorArgument) and isinstance(second_tensor, TensorArgument):
+            pairs = enumerate(zip(first_tensor.shape, second_tensor.shape, strict=False))
             axes_by_position[position] = frozenset(
                 axis for axis, (m, n) in pairs if m != n and m * rows[1] == n * rows[0]
             )
@@ -366,7 +368,7 @@ def versions_differ_on(
     pairs: Sequence[tuple[int, int]],
     drawn: FillValues = NO_FILL_VALUES,
 ) -> Witness | bool | None:
-    """Compare as `versions_differ` on a kind of inputs; elements that neither writes are equal."""
+    """Compare as `versions_differ` on a kind of inputs, or None; unwritten elements are equal."""
     rank = [first_values for first_values, _ in pairs].index(output)
     outputs: list[NDArray[Any]] = []
     for call, positions in zip((first, second), zip(*pairs, strict=True), strict=True):
@@ -442,7 +444,7 @@ def _witness_between(
 def _result_and_mask(
     call: Call, positions: Sequence[int], rank: int, integers: Mapping[int, NDArray[Any]]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
-    """Return a tensor's contents after a launch, and a mask of the elements that it wrote."""
+    """Return (a tensor's contents after a launch, mask of the written elements), or None."""
     results = []
     for seed in (0, 1):  # unwritten elements keep the contents of both seeds
 

@@ -68,7 +68,7 @@ def coordinate_names(trees: Iterable[Tree]) -> Mapping[int, str]:
         for atom in formula.atoms()
         if (number := number_of_coordinate(atom)) is not None
     }
-    return {number: f"i{place}" for place, number in enumerate(sorted(numbers, reverse=True))}
+    return {number: f"i{index}" for index, number in enumerate(sorted(numbers, reverse=True))}
 
 
 def node_text(node: Tree, names: Mapping[int, str] = {}) -> str:

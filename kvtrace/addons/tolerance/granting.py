@@ -166,7 +166,7 @@ def _read_positions(launch: ReplayableLaunch) -> set[int]:
     """Return the positions of parameters through which a kernel may read memory."""
     sites = [site for site in memory_sites(launch.module) if site.kind != "store"]
     count = len(launch.module.main.arguments)
-    return {place for place in range(count) if any(site.reaches(place) for site in sites)}
+    return {position for position in range(count) if any(site.reaches(position) for site in sites)}
 
 
 def _contents(tensor: TensorArgument) -> Numbers:

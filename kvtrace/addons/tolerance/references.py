@@ -101,7 +101,7 @@ class ReferenceResults:
         try:
             return own_losses(both, self.values)
         except (RuntimeError, TypeError, ValueError):
-            return {name: np.zeros(each.shape) for name, each in self.values.items()}
+            return {name: np.zeros(result.shape) for name, result in self.values.items()}
 
 
 def by_log_sums() -> Any:
@@ -130,10 +130,10 @@ def by_log_sums() -> Any:
                 x, label = given
                 is_plain = not named.get("label_smoothing") and not label.is_floating_point()
                 if is_plain and x.is_floating_point():
-                    kept = {k: v for k, v in named.items() if k != "label_smoothing"}
+                    options = {k: v for k, v in named.items() if k != "label_smoothing"}
                     axis = min(1, x.dim() - 1)
                     less = x - torch.logsumexp(x, axis, keepdim=True)
-                    return functions.nll_loss(less, label, **kept)
+                    return functions.nll_loss(less, label, **options)
             return function(*given, **named)
 
     return ByLogSums()

@@ -83,7 +83,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The assessment of the tolerance, as text."""
+        """The reason without a bound, else "may fail: …", "too loose, … times" or "fits"."""
         if self.reason:
             return self.reason
         if self.failing:

@@ -141,7 +141,7 @@ class CarriedValues:
         assert slot.outcome is not None
         trip = self._loop.trip
         outcome = solved(slot.outcome)
-        open_ = frozenset(other.placeholder for other in slots if other.inside is None)
+        open_ = frozenset(number.placeholder for number in slots if number.inside is None)
         growth = outcome - slot.placeholder.term
         initial = slot.initial
         if open_.isdisjoint(growth.atoms()) and trip not in growth.atoms():
@@ -245,7 +245,7 @@ class CarriedValues:
             self._walk.set(value, self._value_of_numbers(position, numbers))
 
     def after(self, trips: Term, results: Sequence[Value]) -> list[Formula | None]:
-        """Return the formulas of the loop's results after a number of trips."""
+        """Return the formulas of the loop's results after a number of trips; None for floats."""
         return [self._value_after(position, trips, value) for position, value in enumerate(results)]
 
     def _value_after(self, position: int, trips: Term, value: Value) -> Formula | None:
@@ -274,7 +274,7 @@ class CarriedValues:
         return self._walk.unknown_formula(value, self._op, "carried by a loop, and not followed")
 
     def _value_of_numbers(self, position: int, numbers: Sequence[Term]) -> Formula | None:
-        """Return the formula of a carried value with its numbers replaced."""
+        """Return the formula of a carried value with new numbers; None for floats."""
         initial, value = self._initial[position], self._arguments[position]
         if position in self._unfollowed_positions:
             return self._unfollowed(value)

@@ -208,12 +208,12 @@ def _loops_around(
             continue
         op = header.ops[-1]
         trip = Symbol("trip", walk.key(op), 0, MOST_TRIPS)
-        found = next((loop for loop in walk.found_loops if loop.trip is trip), None)
-        if found is None:
+        loop_of_header = next((loop for loop in walk.found_loops if loop.trip is trip), None)
+        if loop_of_header is None:
             at = tuple(loop.trip.term for loop in (*outer, *around))
             key = (walk.key(op), "the trips of a loop of blocks")
             trips = Symbol("unknown", key, 0, MOST_TRIPS, at).term
-            found = Loop(op, trip, trips, TRUE, walk.guard, walk.calls)
-            walk.found_loops.append(found)
-        around.append(found)
+            loop_of_header = Loop(op, trip, trips, TRUE, walk.guard, walk.calls)
+            walk.found_loops.append(loop_of_header)
+        around.append(loop_of_header)
     return around

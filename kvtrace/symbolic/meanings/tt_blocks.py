@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def checked_axes(op: Op) -> tuple[int, ...]:
-    """Return the axes that an access through a block pointer compares with the extents."""
+    """Return the axes that an access through a block pointer compares with extents, or ()."""
     attribute = op.attributes.get("boundaryCheck")
     if not isinstance(attribute, DenseArrayAttribute):
         return ()

@@ -225,7 +225,7 @@ def atomic_load(walk: Walk, op: Op) -> None:
 
 @meaning("tt.atomic_rmw", "tt.atomic_cas")
 def atomic(walk: Walk, op: Op) -> None:
-    """Record an atomic update; the result is unknown."""
+    """Record an atomic update with operator, semantics and scope; its result is unknown."""
     value = op.results[0]
     swaps = op.name == "tt.atomic_cas"
     walk.record_accesses(

@@ -30,9 +30,9 @@ def with_lanes_replaced(
 ) -> Formula:
     """Return a formula with new indices along the axes of shape `source` (None: unchanged)."""
     replacements: dict[Atom, Term | int] = {
-        lane_symbol(axis, extent): place
-        for axis, (extent, place) in enumerate(zip(source, places, strict=True))
-        if extent > 1 and place is not None
+        lane_symbol(axis, extent): index
+        for axis, (extent, index) in enumerate(zip(source, places, strict=True))
+        if extent > 1 and index is not None
     }
     return rewritten(formula, Substitution(replacements)) if replacements else formula
 
@@ -95,10 +95,10 @@ def _recombined(term: Term) -> Term:
         if not isinstance(atom, Remainder):
             continue
         divisor = atom.arguments[1].constant
-        other = Quotient(atom.arguments, *atom.settings)
-        if divisor is not None and form[1].get(other) == number * divisor:
+        quotient_atom = Quotient(atom.arguments, *atom.settings)
+        if divisor is not None and form[1].get(quotient_atom) == number * divisor:
             return _recombined(
-                term + (atom.arguments[0] - atom.term - other.term * divisor) * number
+                term + (atom.arguments[0] - atom.term - quotient_atom.term * divisor) * number
             )
     return term
 

@@ -184,23 +184,23 @@ class Common:
 
     # -- digits --------------------------------------------------------------------------------
 
-    def _solve(self, one: Linear, other: Linear, slack: int) -> None:
+    def _solve(self, form: Linear, other_form: Linear, slack: int) -> None:
         """Add the variables that must be equal if two forms differ by at most `slack`."""
         if self._shared is not nothing:
-            one, other = self._without_shared(one, other)
+            form, other_form = self._without_shared(form, other_form)
         common_variables = [
-            v for v, k in one.coefficients.items() if other.coefficients.get(v) == k
+            v for v, k in form.coefficients.items() if other_form.coefficients.get(v) == k
         ]
-        sizes = sorted({abs(one.coefficients[variable]) for variable in common_variables})
+        sizes = sorted({abs(form.coefficients[variable]) for variable in common_variables})
         for size in sizes:
-            digits = [v for v in common_variables if abs(one.coefficients[v]) >= size]
-            digits.sort(key=lambda variable: abs(one.coefficients[variable]))
+            digits = [v for v in common_variables if abs(form.coefficients[v]) >= size]
+            digits.sort(key=lambda variable: abs(form.coefficients[variable]))
             remaining, other_remaining = (
-                _without_variables(one, digits),
-                _without_variables(other, digits),
+                _without_variables(form, digits),
+                _without_variables(other_form, digits),
             )
             distance = self._distance(remaining, other_remaining, size - 1 - slack)
-            if distance is None or not self._are_digits(one, digits, distance + slack):
+            if distance is None or not self._are_digits(form, digits, distance + slack):
                 continue
             self.variables.update(digits)
             if slack and self._are_apart(remaining, other_remaining):

@@ -451,7 +451,7 @@ def _product_interval(factors: list[Interval]) -> Interval:
 
 
 def _multiples(form: Linear, by: int) -> tuple[Linear, Linear]:
-    """Return (multiple, rest): form = by * multiple + rest, `rest` without multiples."""
+    """Return (quotient, rest): form = by * quotient + rest, `rest` without multiples of `by`."""
     multiple, rest = {}, {}
     for variable, factor in form.coefficients.items():
         if factor % by:

@@ -251,7 +251,7 @@ def _holds_in_all(goal: Linear, given: Given) -> bool:
 
 
 class _Cases:
-    """Proofs of forms by cases of variables, `_MOST_CASES` at most."""
+    """Proofs of forms by distinguishing cases of variables, `_MOST_CASES` in total."""
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
@@ -331,7 +331,9 @@ def _with_replacement(form: Linear, variable: Variable, replacement: Linear) -> 
     if factor is None:
         return form
     other_coefficients = {
-        other: number for other, number in form.coefficients.items() if other is not variable
+        other_variable: number
+        for other_variable, number in form.coefficients.items()
+        if other_variable is not variable
     }
     return Linear(form.constant, other_coefficients).plus(replacement, factor)
 
@@ -429,7 +431,7 @@ def _point_by_narrowing(
                 return in_case
         return None
     variable_ranges = {variable: ranges.intervals[variable] for variable in _variables(constraints)}
-    rank = {symbol: place for place, symbol in enumerate(order)}
+    rank = {symbol: position for position, symbol in enumerate(order)}
     symbols = [variable for variable in variable_ranges if isinstance(variable, Symbol)]
     symbols.sort(key=lambda symbol: (rank.get(symbol, len(rank)), symbol.order))
     point = first_point(constraints, variable_ranges, symbols)

@@ -79,10 +79,10 @@ class _Translation:
 
     def condition(self, condition: Condition) -> Any:
         """Return a condition as a Z3 expression."""
-        found = self._conditions.get(condition)
-        if found is None:
-            found = self._conditions[condition] = self._condition(condition)
-        return found
+        expression = self._conditions.get(condition)
+        if expression is None:
+            expression = self._conditions[condition] = self._condition(condition)
+        return expression
 
     def _condition(self, condition: Condition) -> Any:
         truth = self._ranges.truth(condition)
@@ -120,13 +120,13 @@ class _Translation:
 
     def point(self, model: Any) -> dict[Symbol | Opaque, int]:
         """Return the numbers of all symbols, and the truths of opaque conditions, in a model."""
-        found: dict[Symbol | Opaque, int] = {
+        numbers: dict[Symbol | Opaque, int] = {
             symbol: model.eval(variable, model_completion=True).as_long()
             for symbol, variable in self._symbols.items()
         }
         for opaque, variable in self._opaque.items():
-            found[opaque] = int(z3.is_true(model.eval(variable, model_completion=True)))
-        return found
+            numbers[opaque] = int(z3.is_true(model.eval(variable, model_completion=True)))
+        return numbers
 
     def _declare_symbols(self, formula: Term | Condition) -> None:
         """Add the symbols of a part that is not translated, so that points have their numbers."""
@@ -141,23 +141,23 @@ class _Translation:
                 self._opaque.setdefault(opaque, z3.Bool(f"opaque{len(self._opaque)}"))
 
     def _atom(self, atom: Atom) -> Any:
-        found = self._atoms.get(atom)
-        if found is None:
+        expression = self._atoms.get(atom)
+        if expression is None:
             if isinstance(atom, Symbol):
-                found = self._symbol(atom)
+                expression = self._symbol(atom)
             else:
-                found = _MAKERS[type(atom)](self, atom)
-            self._atoms[atom] = found
-        return found
+                expression = _MAKERS[type(atom)](self, atom)
+            self._atoms[atom] = expression
+        return expression
 
     def _symbol(self, symbol: Symbol) -> Any:
         low, high = self._ranges.of(symbol)
-        found = z3.Int(f"{symbol.kind}{symbol.order}")
-        self._symbols[symbol] = found
-        self.facts += [found >= low, found <= high]
+        variable = z3.Int(f"{symbol.kind}{symbol.order}")
+        self._symbols[symbol] = variable
+        self.facts += [variable >= low, variable <= high]
         for term in symbol.at:
             self._declare_symbols(term)
-        return found
+        return variable
 
     def _quotient(self, atom: Atom) -> Any:
         assert isinstance(atom, Quotient)
@@ -225,9 +225,9 @@ class _Translation:
         for term in atom.arguments:
             self._declare_symbols(term)
         low, high = self._ranges.interval(atom.term)
-        found = z3.Int(f"bits{atom.order}")
-        self.facts += [found >= low, found <= high]
-        return found
+        variable = z3.Int(f"bits{atom.order}")
+        self.facts += [variable >= low, variable <= high]
+        return variable
 
     def _shifted(self, atom: Bitwise, low: int, high: int) -> Any | None:
         """Return a shift by up to 65 amounts as a choice of products or divisions, or None."""
@@ -237,10 +237,10 @@ class _Translation:
         shift: Callable[[int], Any] = (
             (lambda n: value * (1 << n)) if atom.operator == "shl" else lambda n: value / (1 << n)
         )
-        found = shift(high)
+        result = shift(high)
         for amount in range(high - 1, low - 1, -1):
-            found = z3.If(shift_amount == amount, shift(amount), found)
-        return found
+            result = z3.If(shift_amount == amount, shift(amount), result)
+        return result
 
 
 _MAKERS: Final[dict[type[Atom], Callable[[_Translation, Atom], Any]]] = {

@@ -110,7 +110,7 @@ def either_of(conditions: Iterable[Condition]) -> Condition:
     weakest = [
         part
         for part, conjuncts in zip(parts, sets, strict=True)
-        if not any(other < conjuncts for other in sets)
+        if not any(other_conjuncts < conjuncts for other_conjuncts in sets)
     ]
     return full if len(weakest) == len(parts) else disjunction(weakest)
 

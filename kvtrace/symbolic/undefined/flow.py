@@ -95,7 +95,7 @@ class _Flow:
         self.zeros = Zeros(summary, self._mask)
 
     def sinks(self) -> tuple[Sink, ...]:
-        """Return the kernel's sinks."""
+        """Propagate taint through the kernel, and return the sinks that it reaches."""
         if not self._tainted:
             return ()
         for access in self.summary.accesses:

@@ -109,29 +109,30 @@ def command(
         raise BadSetting("--match has names for --against: use both options.")
     if against is not None:
         return _compare(select(Path(against), None), selection, _renamed(match or ()), as_json)
-    found = invariance_of(selection, kernel or (), calls_progress, seconds=seconds)
-    if kernel and not found.outputs and not found.failures:
+    invariance = invariance_of(selection, kernel or (), calls_progress, seconds=seconds)
+    if kernel and not invariance.outputs and not invariance.failures:
         raise BadSetting(
             f"No kernel of this trace with recorded IR is named {' or '.join(kernel)}."
         )
-    answers = output_answers(selection, found.outputs, over)
-    ran = variants_of(selection, found.outputs)
+    answers = output_answers(selection, invariance.outputs, over)
+    ran = variants_of(selection, invariance.outputs)
     if as_json:
-        form = {**invariance_objects(found), "over": answer_objects(answers)}
+        form = {**invariance_objects(invariance), "over": answer_objects(answers)}
         form["variants"] = variant_objects(ran)
         print(json.dumps(form, indent=2))
     else:
         width = terminal_width()
         more = [*variant_lines(ran, width), *answer_lines(answers, width)]
-        print_lines([*invariance_lines(found, width), *more])
-    for failure in found.failures:
+        print_lines([*invariance_lines(invariance, width), *more])
+    for failure in invariance.failures:
         complain(failure)
     complain_of(selection.trace)
     failed = any(
-        each.verdict != "proven" or each.determinism.answer != "proven" for each in found.outputs
+        result.verdict != "proven" or result.determinism.answer != "proven"
+        for result in invariance.outputs
     )
     if over is not None:
-        failed = any(each.answer.verdict != "proven" for each in answers)
+        failed = any(result.answer.verdict != "proven" for result in answers)
     return int(strict and failed)
 
 
@@ -163,4 +164,4 @@ def _compare(
         print_lines(meaning_lines(meanings, terminal_width()))
     for selection in (before, after):
         complain_of(selection.trace)
-    return int(any(each.meaning == "violation" for each in meanings))
+    return int(any(meaning.meaning == "violation" for meaning in meanings))
