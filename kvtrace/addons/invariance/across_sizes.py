@@ -279,15 +279,13 @@ def _note_options(result: OutputResult, launches: Sequence[ComparedCall], option
     options_by_size, change_sums = [], "reduction" in result.ordered_by
     for name in ORDERING:
         values: dict[int, set[object]] = {}
-        for launch in launches:
-            values.setdefault(launch.batch.rows, set()).add(options[id(launch.call)].get(name))
-        if len({frozenset(launch) for launch in values.values()}) > 1:
+        for call in launches:
+            values.setdefault(call.batch.rows, set()).add(options[id(call.call)].get(name))
+        if len({frozenset(of_size) for of_size in values.values()}) > 1:
             distinct = sorted(set().union(*values.values()) - {None}, key=str)
             options_by_size.append(f"{name} {' or '.join(map(str, distinct))}")
-            are_whole_groups = all(
-                isinstance(launch, int) and launch % _GROUP == 0 for launch in distinct
-            )
-            change_sums |= name != "num_warps" or not are_whole_groups
+            whole_groups = all(isinstance(n, int) and n % _GROUP == 0 for n in distinct)
+            change_sums |= name != "num_warps" or not whole_groups
     result.options = tuple(options_by_size)
     if options_by_size and change_sums and result.order == "compiled":
         text = f"{', '.join(options_by_size)}, which decide the order of sums across lanes"
@@ -343,7 +341,6 @@ def _other_tree_reason(result: OutputResult, comparison: Comparison) -> ResultRe
 def _differing_scalars(
     result: OutputResult, launches: Sequence[ComparedCall]
 ) -> tuple[ResultReason, ...]:
-    """Return a reason for each scalar in the value that differs between batches."""
     text = "{}, which differs between the recorded sizes of the batch"
     names = _differing_names(result, launches)
     return tuple(ResultReason("size", "data", text.format(name), result.source) for name in names)

@@ -71,28 +71,22 @@ def basic_predicate(predicate: int) -> tuple[int, bool, bool]:
     return basic, is_exchanged, is_negated
 
 
-def predicate_of_choice(
-    node: Tree, comparison_and_operands: tuple[str, Tree, Tree], *, ordered: bool
-) -> str:
+def predicate_of_choice(node: Tree, comparison: tuple[str, Tree, Tree], *, ordered: bool) -> str:
     """Return a choice's predicate, simplified where both of its values are the same.
 
     Args:
         node: The choice.
-        comparison_and_operands: The comparison that decides it.
+        comparison: (predicate, first, second operand) of the comparison that decides it.
         ordered: Whether the sign of a zero counts.
 
     """
-    predicate, compared, (_, *values) = (
-        int(comparison_and_operands[0]),
-        comparison_and_operands[1:],
-        node.parts,
-    )
+    predicate, compared, (_, *values) = (int(comparison[0]), comparison[1:], node.parts)
     if not ordered and {*compared} == {*values}:
         return str(_STRICT.get(predicate, predicate))
     unknown_operands = [operand for operand in compared if _constant(operand) is None]
     if all(_is_nan_where(branch, operand) for branch in values for operand in unknown_operands):
         return str(_NUMBERS.get(predicate, predicate))
-    return comparison_and_operands[0]
+    return comparison[0]
 
 
 def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:

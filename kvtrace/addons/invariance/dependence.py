@@ -448,9 +448,7 @@ class DependenceCollector:
         low, high = self._batch.ranges.of(scalar)
         if low != high or low < 2 or scalar in self._batch.sizes:
             return False
-        strides = {
-            stride for tensor_strides in self._batch.strides.values() for stride in tensor_strides
-        }
+        strides = {stride for by_axis in self._batch.strides.values() for stride in by_axis}
         return any(low * size in strides for size in (1, 2, 4, 8))
 
     def _row_part(self, offset: Term) -> tuple[dict[Symbol, Term], Term]:

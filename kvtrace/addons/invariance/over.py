@@ -138,13 +138,11 @@ def answer_lines(found: Sequence[OutputAnswer], width: int) -> list[str]:
     """Return answers for a terminal."""
     lines: list[str] = []
     for answer in found:
-        contract_line = (
-            "" if answer.contract is None else f" (contract in line {answer.contract.line})"
-        )
+        contract = "" if answer.contract is None else f" (contract in line {answer.contract.line})"
         stage = ", by TTIR as written" if answer.answer.verdict == "proven" else ""
         reason = f": {answer.answer.text}" if answer.answer.text else ""
         verdict = f"{answer.answer.verdict}{stage}{reason}"
-        text = f"{answer.kernel}, {answer.output}: over {answer.over}{contract_line}: {verdict}"
+        text = f"{answer.kernel}, {answer.output}: over {answer.over}{contract}: {verdict}"
         lines += wrapped(text, width)
     return ["", *lines] if lines else []
 

@@ -230,22 +230,19 @@ class _Coordinates:
     def _by_strides(self, positions: Term) -> list[tuple[Term, Term]]:
         size = self._access.element_bytes
         stride_arguments = {
-            self._step(Term({pure: gcd(*group_position.coefficients.values())}))
-            for pure, group_position in self._groups.items()
+            self._step(Term({pure: gcd(*position.coefficients.values())}))
+            for pure, position in self._groups.items()
             if pure
         }
         strides = [stride for stride in self._strides if stride not in stride_arguments]
         summands_by_stride: dict[int, dict[Monomial, int]] = {}
         for monomial, number in positions.coefficients.items():
-            stride = next(
-                (group_position for group_position in strides if number % group_position == 0), size
-            )
+            stride = next((divisor for divisor in strides if number % divisor == 0), size)
             summands_by_stride.setdefault(stride, {})[monomial] = number
         inner_position: Term = ZERO
         pairs = []
-        for stride in sorted(
-            summands_by_stride
-        ):  # an inner axis must end where an outer one continues
+        # an inner axis must end where an outer one continues
+        for stride in sorted(summands_by_stride):
             summands = Term(summands_by_stride[stride])
             if inner_position.coefficients and not self._stays_below(inner_position, stride):
                 return self._split_flat_index(positions)

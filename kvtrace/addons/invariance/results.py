@@ -133,9 +133,7 @@ def _judge_kernel(
     compared with the others, as it cannot show these axes. Failures are appended to `failures`.
     """
     results: dict[tuple[str, int], OutputResult] = {}
-    calls = [
-        (call, variant) for variant, variant_calls in enumerate(variants) for call in variant_calls
-    ]
+    calls = [(call, variant) for variant, recorded in enumerate(variants) for call in recorded]
     growing = _growing_axes([call for call, _ in calls])
     deadline, unjudged = thread_time() + (inf if seconds is None else seconds), 0
     kernels: list[Kernel] = []

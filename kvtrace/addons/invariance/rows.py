@@ -397,16 +397,10 @@ def _leaves_out_rows(
             follows(part, Given((at_least(row.term), less(row.term, count + 1)), ranges))
             is not None
         )
-    row_counts = [
-        count_scalar for count_scalar in scalars if ranges.of(count_scalar) == (count, count)
-    ]
+    row_counts = [scalar for scalar in scalars if ranges.of(scalar) == (count, count)]
     if row_counts:
-        rows_below = (
-            (at_least(row.term), less(row.term, count_scalar.term)) for count_scalar in row_counts
-        )
-        return all(
-            follows(part, Given(count_scalar, kernel.sizes)) is None for count_scalar in rows_below
-        )
+        rows_below = ((at_least(row.term), less(row.term, scalar.term)) for scalar in row_counts)
+        return all(follows(part, Given(below, kernel.sizes)) is None for below in rows_below)
     return not sizes_of_batch(active, output.axes[1:]).isdisjoint(scalars)
 
 

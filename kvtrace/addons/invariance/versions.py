@@ -533,9 +533,7 @@ def _store(access: Access, kernel: Kernel) -> _Store | None:
         )
         if not _is_placed_by_more(tree):
             break
-    stores = [
-        other_access for other_access in kernel.summary.accesses if other_access.kind != "load"
-    ]
+    stores = [other for other in kernel.summary.accesses if other.kind != "load"]
     reads_own_writes = result and any(
         read_after_write(result.tree, store, kernel) for store in stores
     )

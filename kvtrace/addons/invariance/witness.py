@@ -143,10 +143,10 @@ def witness_between_sizes(
         return None
     first, second = replace(first, extents=padded), replace(second, extents=padded)
     compared_rows = None if any_row and not _positions_of_leading(second.call) else 1
-    launch_names = [f"{batched.rows(output)} rows" for batched in (first, second)]
+    launch_names = [f"{call.rows(output)} rows" for call in (first, second)]
     for seed in range(_SEEDS):
         first_rows, second_rows = (
-            _rows_of(batched, output, _same_rows, seed) for batched in (first, second)
+            _rows_of(call, output, _same_rows, seed) for call in (first, second)
         )
         if (
             first_rows is None
@@ -219,10 +219,7 @@ def witness_of_program_order(call: Call, output: int) -> Witness | None:
     )
     if forward is None or backward is None:
         return None
-    names = (
-        f"programs {backwards_first}"
-        for backwards_first in ("from the first to the last", "from the last")
-    )
+    names = (f"programs {order}" for order in ("from the first to the last", "from the last"))
     return _differing(forward.reshape(1, -1), backward.reshape(1, -1), *names)
 
 

@@ -172,7 +172,7 @@ def _forward_order(entry: Block) -> list[Block]:
     return order[::-1]
 
 
-def _loops(order: Sequence[Block], block_index: dict[Block, int]) -> dict[Block, frozenset[Block]]:
+def _loops(order: Sequence[Block], positions: dict[Block, int]) -> dict[Block, frozenset[Block]]:
     """Return the blocks of each loop by its header, the target of a backward jump."""
     predecessors: dict[Block, list[Block]] = {block: [] for block in order}
     for block in order:
@@ -180,9 +180,7 @@ def _loops(order: Sequence[Block], block_index: dict[Block, int]) -> dict[Block,
             predecessors[target].append(block)
     loops: dict[Block, frozenset[Block]] = {}
     for header in order:
-        pending = [
-            block for block in predecessors[header] if block_index[block] >= block_index[header]
-        ]
+        pending = [block for block in predecessors[header] if positions[block] >= positions[header]]
         if not pending:
             continue
         members = {header}

@@ -80,10 +80,8 @@ def reshaped(formula: Formula, source: tuple[int, ...], target: tuple[int, ...])
     places: list[Term | None] = []
     for axis, extent in enumerate(source):
         places.append(remainder(quotient(flat_index, prod(source[axis + 1 :])), extent))
-    rewritten_formula = with_lanes_replaced(formula, source, places)
-    return (
-        _recombined(rewritten_formula) if isinstance(rewritten_formula, Term) else rewritten_formula
-    )
+    rewritten = with_lanes_replaced(formula, source, places)
+    return _recombined(rewritten) if isinstance(rewritten, Term) else rewritten
 
 
 def _recombined(term: Term) -> Term:
@@ -138,7 +136,7 @@ def cat(walk: Walk, op: Op) -> None:
     if first is not None and second is not None:
         index_in_part = remainder(index, extent)  # for both, so that lanes stay in their range
         first, second = (
-            with_lanes_replaced(formula, source, [index_in_part]) for formula in (first, second)
+            with_lanes_replaced(part, source, [index_in_part]) for part in (first, second)
         )
     walk.set(op.results[0], chosen(walk, op, op.results[0], less(index, extent), first, second))
 

@@ -188,12 +188,10 @@ class Common:
         """Add the variables that must be equal if two forms differ by at most `slack`."""
         if self._shared is not nothing:
             form, other_form = self._without_shared(form, other_form)
-        common_variables = [
-            v for v, k in form.coefficients.items() if other_form.coefficients.get(v) == k
-        ]
-        sizes = sorted({abs(form.coefficients[variable]) for variable in common_variables})
+        common = [v for v, k in form.coefficients.items() if other_form.coefficients.get(v) == k]
+        sizes = sorted({abs(form.coefficients[variable]) for variable in common})
         for size in sizes:
-            digits = [v for v in common_variables if abs(form.coefficients[v]) >= size]
+            digits = [v for v in common if abs(form.coefficients[v]) >= size]
             digits.sort(key=lambda variable: abs(form.coefficients[variable]))
             remaining, other_remaining = (
                 _without_variables(form, digits),

@@ -281,20 +281,18 @@ class Ranges:
     def _opaque_quotient(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
         variable = ("//", key_of(left), key_of(right), floor)
         if variable not in self.intervals:
-            left_interval, right_interval = (
-                interval(left, self.intervals),
-                interval(right, self.intervals),
-            )
-            low, high = _quotient_interval(left_interval, right_interval, floor=floor)
+            dividend = interval(left, self.intervals)
+            divisor = interval(right, self.intervals)
+            low, high = _quotient_interval(dividend, divisor, floor=floor)
             if low == high:
                 return constant(low)
             self.intervals[variable] = (low, high)
-            if left_interval[0] >= 0 and right_interval[0] >= 1:
+            if dividend[0] >= 0 and divisor[0] >= 1:
                 whole = single(variable)
 
                 def definitions() -> tuple[Linear, ...]:
                     rest = left - self.product(whole, right)
-                    return (left.plus(whole, -right_interval[0]), rest, (right - rest).shifted(-1))
+                    return (left.plus(whole, -divisor[0]), rest, (right - rest).shifted(-1))
 
                 self._definitions[variable] = definitions
         return single(variable)
@@ -302,20 +300,16 @@ class Ranges:
     def _opaque_remainder(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
         variable = ("%%", key_of(left), key_of(right), floor)
         if variable not in self.intervals:
-            left_interval, right_interval = (
-                interval(left, self.intervals),
-                interval(right, self.intervals),
-            )
-            if left_interval[0] >= 0 and lowest(right - left, self.intervals) > 0:
+            dividend = interval(left, self.intervals)
+            divisor = interval(right, self.intervals)
+            if dividend[0] >= 0 and lowest(right - left, self.intervals) > 0:
                 return left
-            self.intervals[variable] = _remainder_interval(
-                left_interval, right_interval, floor=floor
-            )
+            self.intervals[variable] = _remainder_interval(dividend, divisor, floor=floor)
             rest = single(variable)
-            if right_interval[0] >= 1:
+            if divisor[0] >= 1:
                 below = (right - rest).shifted(-1)
-                above = rest if floor or left_interval[0] >= 0 else (right + rest).shifted(-1)
-                within = (left - rest,) if left_interval[0] >= 0 else ()
+                above = rest if floor or dividend[0] >= 0 else (right + rest).shifted(-1)
+                within = (left - rest,) if dividend[0] >= 0 else ()
                 self._definitions[variable] = lambda: (below, above, *within)
         return single(variable)
 
@@ -355,14 +349,8 @@ class Ranges:
         then, otherwise = self.form(atom.then), self.form(atom.otherwise)
         if then == otherwise:
             return then
-        then_interval, otherwise_interval = (
-            interval(then, self.intervals),
-            interval(otherwise, self.intervals),
-        )
-        self.intervals[atom] = (
-            min(then_interval[0], otherwise_interval[0]),
-            max(then_interval[1], otherwise_interval[1]),
-        )
+        branches = [interval(form, self.intervals) for form in (then, otherwise)]
+        self.intervals[atom] = (min(low for low, _ in branches), max(high for _, high in branches))
         self.cases[atom] = ((then, atom.condition), (otherwise, ~atom.condition))
         return single(atom)
 
@@ -463,10 +451,8 @@ def _multiples(form: Linear, by: int) -> tuple[Linear, Linear]:
 
 
 def _quotient_interval(dividend: Interval, by: Interval, *, floor: bool) -> Interval:
-    divisors = {number for number in (*by, 1, -1) if by[0] <= number <= by[1] and number}
-    quotients = [
-        divide(number, divisor, floor=floor) for number in dividend for divisor in divisors
-    ]
+    divisors = {end for end in (*by, 1, -1) if by[0] <= end <= by[1] and end}
+    quotients = [divide(end, divisor, floor=floor) for end in dividend for divisor in divisors]
     if by[0] <= 0 <= by[1]:
         quotients.append(0)
     return min(quotients), max(quotients)

@@ -269,13 +269,11 @@ class _Cases:
         for case_forms, case_form in _cases_of(variable, self._ranges):
             if self._remaining <= 0:
                 return False
-            forms_in_case = tuple(
+            all_forms = tuple(
                 _with_replacement(form, variable, case_form) for form in (*forms, *case_forms)
             )
-            holds = self.holds(
-                _with_replacement(goal, variable, case_form), forms_in_case, splits - 1
-            )
-            if not holds and not self._is_impossible(forms_in_case):
+            holds = self.holds(_with_replacement(goal, variable, case_form), all_forms, splits - 1)
+            if not holds and not self._is_impossible(all_forms):
                 return False
         return True
 

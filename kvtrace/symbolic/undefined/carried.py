@@ -76,11 +76,9 @@ def _mentioned(condition: Condition, keys: Mapping[object, CarriedTaint]) -> set
 
 
 def _course_of(slot: CarriedTaint, outcome: Condition, loop: Loop) -> Course:
-    own_placeholders = [
-        opaque for opaque in outcome.opaques() if opaque.key == slot.placeholder.key
-    ]
+    references = [opaque for opaque in outcome.opaques() if opaque.key == slot.placeholder.key]
     trip, trips = loop.trip.term, loop.trips
-    if not own_placeholders:
+    if not references:
         return Course(
             _after_replacement(slot.initial, outcome, loop, trip),
             _after_replacement(slot.initial, outcome, loop, trips),
@@ -90,9 +88,7 @@ def _course_of(slot: CarriedTaint, outcome: Condition, loop: Loop) -> Course:
         disjunction(parts), {slot.placeholder.key: (slot.shape, FALSE)}
     )
     initial = slot.initial
-    if any(
-        opaque.at != slot.placeholder.at for opaque in own_placeholders
-    ):  # elements change places
+    if any(opaque.at != slot.placeholder.at for opaque in references):  # elements change places
         initial, condition_of_trip = (
             _anywhere(condition, slot) for condition in (initial, condition_of_trip)
         )
@@ -132,22 +128,16 @@ def _common_course(
     slots_by_key = {slot.placeholder.key: slot for slot in slots}
     outcomes = [with_solutions(slot.outcome, inside) for slot in slots]
     placeholders = [
-        opaque_or_condition
-        for outcome in outcomes
-        for opaque_or_condition in outcome.opaques()
-        if opaque_or_condition.key in slots_by_key
+        opaque for outcome in outcomes for opaque in outcome.opaques() if opaque.key in slots_by_key
     ]
     in_place = len({slot.shape for slot in slots}) == 1 and all(
-        opaque_or_condition.at == slots_by_key[opaque_or_condition.key].placeholder.at
-        for opaque_or_condition in placeholders
+        opaque.at == slots_by_key[opaque.key].placeholder.at for opaque in placeholders
     )
     parts: list[Condition] = []
     for slot, outcome in zip(slots, outcomes, strict=True):
         conditions = [slot.initial, with_solutions(outcome, false_solutions)]
         if not in_place:
-            conditions = [
-                _anywhere(opaque_or_condition, slot) for opaque_or_condition in conditions
-            ]
+            conditions = [_anywhere(condition, slot) for condition in conditions]
         parts += [conditions[0], _in_earlier_trip(conditions[1], loop, slot.placeholder.key)]
     whole = disjunction(parts)
     return Course(whole, whole.substitute({loop.trip: loop.trips}))

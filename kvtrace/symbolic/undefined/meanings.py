@@ -195,11 +195,9 @@ def gather(flow: Flow, op: Op) -> None:
     source, index = op.operand("source"), op.operand("index")
     axis, shape = number_of(op, "axis"), shape_of(source.type)
     formula = flow.summary.values.get(index.id)
-    gathered_index = (
-        formula if isinstance(formula, Term) else some_lane(op.index, axis, shape[axis])
-    )
+    gathered = formula if isinstance(formula, Term) else some_lane(op.index, axis, shape[axis])
     gathered_taint = flow.of(source).mapped(
-        lambda condition: _with_index_replaced(condition, shape, axis, gathered_index)
+        lambda condition: _with_index_replaced(condition, shape, axis, gathered)
     )
     flow.set(op.results[0], united_taint((gathered_taint, flow.of(index))))
 
