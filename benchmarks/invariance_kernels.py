@@ -45,7 +45,7 @@ import triton  # noqa: E402
 from benchmarks.invariance.batch import CASES, Batch, Case, Results, Size  # noqa: E402
 from benchmarks.invariance.device import on_device, summary  # noqa: E402
 from benchmarks.invariance.packages import load_library  # noqa: E402
-from benchmarks.invariance.table import agreement, judged, table_lines  # noqa: E402
+from benchmarks.invariance.table import agreement, judge_trace, table_lines  # noqa: E402
 
 LIBRARIES = ("vllm", "vllm_sequences", "sglang", "fla", "liger", "others", "tutorials")
 TARGET = "cuda:90"
@@ -179,7 +179,7 @@ def write_table(folder: Path, truths: Path, out: Path, globs: list[str] | None) 
     rows: dict[str, Row] = {}
     for name in sorted(path.name for path in folder.iterdir()):
         if globs is None or any(fnmatchcase(name, glob) for glob in globs):
-            rows[name] = in_process(judged, folder / name)
+            rows[name] = in_process(judge_trace, folder / name)
             out.write_text(json.dumps(rows, indent=1))
     print("\n".join(table_lines(rows, truth)))
     return int(any(agreement(row, truth.get(name)) == "WRONG" for name, row in rows.items()))

@@ -30,8 +30,8 @@ os.environ.setdefault("KVTRACE_DEVICE", "cpu")
 import torch  # noqa: E402
 
 import kvtrace  # noqa: E402
-from benchmarks.invariance_traps.rows import ROWS, Rows  # noqa: E402
-from benchmarks.invariance_traps.versions import VERSIONS, Versions, launched  # noqa: E402
+from benchmarks.invariance_traps.rows import ROWS, RowKernel  # noqa: E402
+from benchmarks.invariance_traps.versions import VERSIONS, KernelVersions, launched  # noqa: E402
 from kvtrace.addons.invariance.results import invariance_of  # noqa: E402
 from kvtrace.addons.invariance.text import invariance_lines, versions_text  # noqa: E402
 from kvtrace.addons.invariance.versions import same_meaning  # noqa: E402
@@ -72,7 +72,7 @@ def raw_bytes(value: torch.Tensor) -> bytes:
     return value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
 
 
-def rows_truth(one: Rows) -> bool:
+def rows_truth(one: RowKernel) -> bool:
     """Return whether a row's bits differ between sizes and positions."""
     distinct_bits = set()
     with tempfile.TemporaryDirectory() as folder, capture_evaluated(folder):
@@ -81,7 +81,7 @@ def rows_truth(one: Rows) -> bool:
     return len(distinct_bits) > 1
 
 
-def rows_judged(one: Rows, folder: Path) -> tuple[str, str]:
+def rows_judged(one: RowKernel, folder: Path) -> tuple[str, str]:
     """Return kvtrace's verdict on a kernel whose rows are compared, and the verdict's text."""
     invariance = invariance_of(
         recorded(lambda: [one.launch(rows, rows // 2) for rows in one.sizes], folder)
@@ -93,7 +93,7 @@ def rows_judged(one: Rows, folder: Path) -> tuple[str, str]:
     )
 
 
-def rows_remark(one: Rows, verdict: str) -> str:
+def rows_remark(one: RowKernel, verdict: str) -> str:
     """Return the table's remark on a verdict on rows: right, FALSE YES, FALSE NO or unknown."""
     if verdict == "unknown":
         return "unknown"
@@ -102,7 +102,7 @@ def rows_remark(one: Rows, verdict: str) -> str:
     return "right" if one.varies else "FALSE NO"
 
 
-def versions_truth(one: Versions) -> bool:
+def versions_truth(one: KernelVersions) -> bool:
     """Return whether two versions give different bits on any input of a pair."""
     differ = False
     with tempfile.TemporaryDirectory() as folder, capture_evaluated(folder):
@@ -112,7 +112,7 @@ def versions_truth(one: Versions) -> bool:
     return differ
 
 
-def versions_judged(one: Versions, folder: Path) -> tuple[str, str]:
+def versions_judged(one: KernelVersions, folder: Path) -> tuple[str, str]:
     """Return kvtrace's answer about two versions, and its text."""
     calls = []
     for version, kernel in enumerate((one.before, one.after)):
@@ -130,7 +130,7 @@ def versions_judged(one: Versions, folder: Path) -> tuple[str, str]:
     return worst.meaning, text
 
 
-def versions_remark(one: Versions, meaning: str) -> str:
+def versions_remark(one: KernelVersions, meaning: str) -> str:
     """Return the remark on an answer about versions: right, FALSE YES, FALSE NO or unknown."""
     if meaning not in RANKS:
         return "unknown"

@@ -14,7 +14,7 @@ import torch
 
 from benchmarks.tolerance_mutants import Mutant
 from kvtrace.addons.tolerance.deriving import derive
-from kvtrace.addons.tolerance.launched import Launched, seen
+from kvtrace.addons.tolerance.launched import ReplayableLaunch, recorded_launches
 from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import ReferenceResults
 from kvtrace.evaluate.order import written_storages
@@ -173,7 +173,7 @@ class CaseResult:
 
     actual: np.ndarray
     wanted: np.ndarray
-    launch: Launched
+    launch: ReplayableLaunch
     name: str
     given: list[Any]
 
@@ -210,7 +210,7 @@ def run(case: Case, module: Any, seed: int) -> CaseResult:
     """
     given = inputs(case, seed)
     reference = expected(case, given)
-    with seen() as launches:
+    with recorded_launches() as launches:
         out = called(case, module, given)
     start = out.untyped_storage().data_ptr()
     for launch_index, launch in reversed(list(enumerate(launches))):

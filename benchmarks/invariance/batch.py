@@ -1,4 +1,4 @@
-"""A batch in which one row, token or sequence is always the same, and cases that take one."""
+"""Batches in which one row, token or sequence is always the same, and the registry of cases."""
 
 import zlib
 from collections.abc import Callable, Sequence
@@ -16,40 +16,40 @@ SIZES: tuple[Size, ...] = ((1, 0), (3, 1), (9, 5))
 
 
 class Batch:
-    """Makes a case's tensors: all but the other rows of the batch are the same at every size.
+    """Factory of a case's tensors; only the data of other rows differ between batches.
 
     Each tensor has its own random generators, seeded by its number in the case, so a case must
-    make its tensors in the same order at every size.
+    create its tensors in the same order for every batch.
 
     Attributes:
-        rows: how many rows the batch has.
-        position: which of them is observed.
+        rows: the number of rows.
+        position: the index of the observed row.
     """
 
     def __init__(self, name: str, rows: int, position: int) -> None:
         self.rows, self.position = rows, position
-        self._seed, self._made = zlib.crc32(name.encode()), 0
+        self._seed, self._tensor_count = zlib.crc32(name.encode()), 0
 
     def _generator(self, other: bool = False) -> torch.Generator:
         generator = torch.Generator()
         salt = 7919 * (self.rows * 1009 + self.position + 1) if other else 0
-        generator.manual_seed(self._seed + 104_729 * self._made + salt)
+        generator.manual_seed(self._seed + 104_729 * self._tensor_count + salt)
         return generator
 
     def shared(self, *shape: int, make: Make = torch.randn, **named: Any) -> torch.Tensor:
-        """Return a tensor that belongs to no row, such as a weight."""
-        self._made += 1
+        """Return a tensor that all rows share, such as a weight; equal in all batches."""
+        self._tensor_count += 1
         return make(
-            *_before(make), shape, generator=self._generator(), device="cpu", **named
+            *_integer_bounds(make), shape, generator=self._generator(), device="cpu", **named
         ).cuda()
 
-    def each(self, *shape: int, make: Make = torch.randn, **named: Any) -> torch.Tensor:
-        """Return a tensor of (rows, *shape)."""
+    def per_row(self, *shape: int, make: Make = torch.randn, **named: Any) -> torch.Tensor:
+        """Return a tensor of (rows, *shape), whose observed row is equal in all batches."""
         return self.packed([1] * self.rows, *shape, make=make, **named)
 
     def lengths(self, observed: int, low: int, high: int) -> list[int]:
-        """Return a length per sequence: the observed one as given, others from low to high."""
-        self._made += 1
+        """Return a length for each sequence: `observed`, and random ones from low to high."""
+        self._tensor_count += 1
         chosen = torch.randint(low, high + 1, (self.rows,), generator=self._generator(other=True),
                                device="cpu").tolist()  # fmt: skip
         chosen[self.position] = observed
@@ -58,31 +58,32 @@ class Batch:
     def packed(
         self, lengths: Sequence[int], *shape: int, make: Make = torch.randn, **named: Any
     ) -> torch.Tensor:
-        """Return sequences behind each other: (sum of lengths, *shape)."""
-        self._made += 1
-        before, begin = _before(make), sum(lengths[: self.position])
-        whole = make(*before, (sum(lengths), *shape), generator=self._generator(other=True),
-                     device="cpu", **named)  # fmt: skip
-        own = lengths[self.position]
-        whole[begin : begin + own] = make(*before, (own, *shape), generator=self._generator(),
-                                          device="cpu", **named)  # fmt: skip
-        return whole.cuda()
+        """Return concatenated sequences: (sum of lengths, *shape)."""
+        self._tensor_count += 1
+        bounds, start = _integer_bounds(make), sum(lengths[: self.position])
+        packed = make(*bounds, (sum(lengths), *shape), generator=self._generator(other=True),
+                      device="cpu", **named)  # fmt: skip
+        observed_length = lengths[self.position]
+        packed[start : start + observed_length] = make(
+            *bounds, (observed_length, *shape), generator=self._generator(), device="cpu", **named
+        )
+        return packed.cuda()
 
-    def own(self, result: torch.Tensor, lengths: Sequence[int] | None = None) -> torch.Tensor:
-        """Return the observed row of (rows, ...), or the observed sequence of packed ones."""
+    def observed(self, result: torch.Tensor, lengths: Sequence[int] | None = None) -> torch.Tensor:
+        """Return the observed row of (rows, ...), or the observed sequence of packed sequences."""
         if lengths is None:
             return result[self.position]
-        begin = sum(lengths[: self.position])
-        return result[begin : begin + lengths[self.position]]
+        start = sum(lengths[: self.position])
+        return result[start : start + lengths[self.position]]
 
 
-def _before(make: Make) -> tuple[int, ...]:
-    """Return what precedes the shape: the bounds of integers."""
+def _integer_bounds(make: Make) -> tuple[int, ...]:
+    """Return the arguments before the shape: the bounds of random integers, else ()."""
     return (0, 1000) if make is torch.randint else ()
 
 
-def starts(lengths: Sequence[int]) -> torch.Tensor:
-    """Return where sequences begin, and where the last one ends."""
+def cu_seqlens(lengths: Sequence[int]) -> torch.Tensor:
+    """Return the offsets at which sequences begin, and the end of the last sequence."""
     return torch.tensor([0, *lengths]).cumsum(0).int()
 
 
@@ -91,13 +92,13 @@ class Case:
     """A library's operation over a batch.
 
     Attributes:
-        library: what it is imported from.
-        name: its name here.
-        over: what the batch consists of: rows, tokens, sequences …
+        library: the library's name.
+        name: the case's name.
+        over: the items of the batch: rows, tokens, sequences …
         invariant: whether a row's result is independent of the batch, by reading the kernel.
-        why: what decides it.
-        run: launches it, and returns the observed row of each output argument.
-        sizes: rows of each batch and the place of the observed one.
+        why: the reason for `invariant`.
+        run: runs the operation, and returns the observed row of each output.
+        sizes: (number of rows, index of the observed row) of each recorded batch.
     """
 
     library: str
@@ -110,7 +111,7 @@ class Case:
 
     @property
     def title(self) -> str:
-        """Return library and name."""
+        """The library's name and the case's name."""
         return f"{self.library}.{self.name}"
 
 

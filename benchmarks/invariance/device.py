@@ -1,9 +1,9 @@
 """Cases run on a GPU at random pairs of batches: is the observed row the same, bit for bit?
 
-Each process runs the cases of one library after the other: the names that one library is given in
-place of compiled extensions are seen by the next. After a case that fails there is a new process,
-since what a kernel leaves of a CUDA context then is anyone's guess. Autotuners take the first
-configuration that they are left with, which is what recording without a GPU does.
+Each process runs the cases of one library, since replacements of compiled extensions for one
+library affect other libraries. After a case that fails a new process is started, as the CUDA
+context may be broken. Autotuners choose the first configuration, as they do when recording without
+a GPU.
 """
 
 import multiprocessing
@@ -22,29 +22,32 @@ from benchmarks.invariance.batch import Case, Results, Size
 Row = dict[str, Any]
 Run = Callable[[Case, Size], Results]
 
-#: A case that is silent for so many seconds longer than it may take is given up.
+#: A case without a result this many seconds after its time limit has failed.
 _PATIENCE = 60
 
 
 def on_device(cases: dict[str, Case], run: Run, pairs: int, limit: float,
               workers: int) -> Iterator[tuple[str, Row]]:  # fmt: skip
-    """Yield each case's row as it is there; together they take about `limit` seconds."""
-    waiting: SimpleQueue[str] = SimpleQueue()
+    """Yield (name, row) of each case as it completes.
+
+    All cases together take about `limit` seconds.
+    """
+    pending: SimpleQueue[str] = SimpleQueue()
     for name in cases:
-        waiting.put(name)
+        pending.put(name)
     rows: SimpleQueue[tuple[str, Row]] = SimpleQueue()
     begin = time.monotonic()
 
-    def own() -> float:
-        """Return how long the next case may take, so that all have their share."""
-        left = limit - (time.monotonic() - begin)
-        return max(1.0, left * workers / (waiting.qsize() + workers))
+    def seconds_for_next_case() -> float:
+        """Return the time limit of the next case: an equal share of the remaining time."""
+        remaining = limit - (time.monotonic() - begin)
+        return max(1.0, remaining * workers / (pending.qsize() + workers))
 
     def work() -> None:
         process = pipe = library = None
         while True:
             try:
-                name = waiting.get_nowait()
+                name = pending.get_nowait()
             except Empty:
                 break
             if process is not None and cases[name].library != library:
@@ -52,8 +55,8 @@ def on_device(cases: dict[str, Case], run: Run, pairs: int, limit: float,
                 process = None
             library = cases[name].library
             if process is None:
-                process, pipe = _started(cases, run, pairs)
-            row = _asked(pipe, name, own())
+                process, pipe = _start_process(cases, run, pairs)
+            row = _run_case(pipe, name, seconds_for_next_case())
             if "failed" in row:
                 process.kill()
                 process = None
@@ -68,18 +71,18 @@ def on_device(cases: dict[str, Case], run: Run, pairs: int, limit: float,
         yield rows.get()
 
 
-def _started(cases: dict[str, Case], run: Run, pairs: int) -> tuple[Any, Connection]:
-    ours, theirs = multiprocessing.Pipe()
+def _start_process(cases: dict[str, Case], run: Run, pairs: int) -> tuple[Any, Connection]:
+    parent_end, child_end = multiprocessing.Pipe()
     # Forked, as cases are functions of modules that this process has imported.
     process = multiprocessing.get_context("fork").Process(
-        target=_serve, args=(cases, run, pairs, theirs), daemon=True
+        target=_serve, args=(cases, run, pairs, child_end), daemon=True
     )
     process.start()
-    theirs.close()
-    return process, ours
+    child_end.close()
+    return process, parent_end
 
 
-def _asked(pipe: Connection, name: str, seconds: float) -> Row:
+def _run_case(pipe: Connection, name: str, seconds: float) -> Row:
     try:
         pipe.send((name, seconds))
         if not pipe.poll(seconds + _PATIENCE):
@@ -96,7 +99,7 @@ def _serve(cases: dict[str, Case], run: Run, pairs: int, pipe: Connection) -> No
     while True:
         name, seconds = pipe.recv()
         try:
-            row = compared(cases[name], run, pairs, seconds)
+            row = compare_case(cases[name], run, pairs, seconds)
         except Exception as error:  # noqa: BLE001 - a case that fails is a result
             text = (str(error).strip().splitlines() or [""])[0][:300]
             row = {"failed": f"{type(error).__name__}: {text}"}
@@ -104,7 +107,7 @@ def _serve(cases: dict[str, Case], run: Run, pairs: int, pipe: Connection) -> No
 
 
 def first_configuration() -> None:
-    """Make Triton's autotuners take the first configuration, without timing any."""
+    """Make Triton's autotuners choose the first configuration without measuring."""
     from triton.runtime.autotuner import Autotuner
 
     Autotuner._bench = lambda *_, **__: [0.0] * 3
@@ -113,32 +116,32 @@ def first_configuration() -> None:
     )
 
 
-def compared(one: Case, run: Run, pairs: int, seconds: float) -> Row:
+def compare_case(case: Case, run: Run, pairs: int, seconds: float) -> Row:
     """Compare the observed row in pairs of batches, then at the sizes that were recorded.
 
     Args:
-        one: The case.
+        case: The case.
         run: Runs it at a size.
-        pairs: How many random pairs of batches.
-        seconds: After so long no further pair is run.
+        pairs: The number of random pairs of batches.
+        seconds: The time after which no further pair is run.
 
     """
     begin = time.monotonic()
-    draw = random.Random(one.title)
-    largest = max(rows for rows, _ in one.sizes)
-    recorded = [run(one, size) for size in one.sizes]
+    draw = random.Random(case.title)
+    largest = max(rows for rows, _ in case.sizes)
+    recorded = [run(case, size) for size in case.sizes]
     row: Row = {
-        "library": one.library, "kernel": one.name, "invariant": one.invariant,
-        "why": one.why, "sizes": one.sizes,
+        "library": case.library, "kernel": case.name, "invariant": case.invariant,
+        "why": case.why, "sizes": case.sizes,
         "sizes_equal": not any(_difference(recorded[0], each) for each in recorded[1:]),
         "sizes_first": next((found for each in recorded[1:]
                              if (found := _difference(recorded[0], each))), None),
-        "again_equal": not _difference(recorded[-1], run(one, one.sizes[-1])),
+        "again_equal": not _difference(recorded[-1], run(case, case.sizes[-1])),
         "pairs": 0, "equal": 0, "first": None,
     }  # fmt: skip
     while row["pairs"] < pairs and time.monotonic() - begin < seconds:
         pair = [(rows, draw.randrange(rows)) for rows in draw.choices(range(1, largest + 1), k=2)]
-        found = _difference(*(run(one, size) for size in pair))
+        found = _difference(*(run(case, size) for size in pair))
         row["pairs"] += 1
         row["equal"] += not found
         if found and row["first"] is None:
@@ -147,26 +150,34 @@ def compared(one: Case, run: Run, pairs: int, seconds: float) -> Row:
     return row
 
 
-def _difference(one: Results, other: Results) -> Row | None:
-    """Return the first output and element whose bits differ; None: none does."""
-    for key, mine in one.items():
-        theirs = other[key]
-        if mine.shape != theirs.shape:
-            return {"output": key, "shapes": [list(mine.shape), list(theirs.shape)]}
-        size = mine.element_size()
+def _difference(first: Results, second: Results) -> Row | None:
+    """Return the first output and element whose bits differ, as a row.
+
+    None if all bits are equal.
+    """
+    for key, first_result in first.items():
+        second_result = second[key]
+        if first_result.shape != second_result.shape:
+            return {"output": key, "shapes": [list(first_result.shape), list(second_result.shape)]}
+        size = first_result.element_size()
         bits = [each.contiguous().reshape(-1).view(torch.uint8).reshape(-1, size)
-                for each in (mine, theirs)]  # fmt: skip
-        unlike = (bits[0] != bits[1]).any(dim=1).nonzero()
-        if len(unlike):
-            element = int(unlike[0])
+                for each in (first_result, second_result)]  # fmt: skip
+        differing = (bits[0] != bits[1]).any(dim=1).nonzero()
+        if len(differing):
+            element = int(differing[0])
             values = [each.contiguous().reshape(-1)[element].double().item()
-                      for each in (mine, theirs)]  # fmt: skip
-            return {"output": key, "element": element, "differing": len(unlike), "values": values}
+                      for each in (first_result, second_result)]  # fmt: skip
+            return {
+                "output": key,
+                "element": element,
+                "differing": len(differing),
+                "values": values,
+            }
     return None
 
 
 def summary(rows: dict[str, Row]) -> list[str]:
-    """Return totals: what is invariant by the table's verdict, and equal on the device."""
+    """Return lines with totals: the table's verdicts, and cases with equal bits on the device."""
     ran = {name: row for name, row in rows.items() if "failed" not in row}
     equal = {
         name for name, row in ran.items() if row["equal"] == row["pairs"] and row["sizes_equal"]

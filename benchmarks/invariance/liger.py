@@ -13,17 +13,20 @@ ELEMENTWISE = "elementwise: no sum"
 BACKWARD = "rows in a program's share by their number, but each row's sums are its own"
 
 
-def ran(
+def run_both_ways(
     batch: Batch, function: Callable[..., Any], *given: torch.Tensor, moves: int = 1
 ) -> Results:
-    """Run forward and backward; the first `moves` inputs have rows and get gradients."""
+    """Run forward and backward.
+
+    The first `moves` inputs have rows, and their gradients are returned.
+    """
     leaves = [x.requires_grad_() for x in given[:moves]]
     out = function(*leaves, *given[moves:])
     out = out[0] if isinstance(out, tuple) else out
-    upstream = batch.each(*out.shape[1:])
+    upstream = batch.per_row(*out.shape[1:])
     gradients = torch.autograd.grad(out, leaves, upstream)
-    return {"out": batch.own(out)} | {
-        f"gradient {i}": batch.own(g) for i, g in enumerate(gradients)
+    return {"out": batch.observed(out)} | {
+        f"gradient {i}": batch.observed(g) for i, g in enumerate(gradients)
     }
 
 
@@ -31,8 +34,8 @@ def ran(
 def rms_norm(batch: Batch) -> Results:
     from liger_kernel.ops import LigerRMSNormFunction as Function
 
-    return ran(
-        batch, lambda x, w: Function.apply(x, w, 1e-6), batch.each(WIDTH), batch.shared(WIDTH)
+    return run_both_ways(
+        batch, lambda x, w: Function.apply(x, w, 1e-6), batch.per_row(WIDTH), batch.shared(WIDTH)
     )
 
 
@@ -41,24 +44,24 @@ def rms_norm(batch: Batch) -> Results:
 def rms_norm_blocks(batch: Batch) -> Results:
     from liger_kernel.ops.rms_norm import rms_norm_forward
 
-    out = rms_norm_forward(batch.each(48), batch.shared(48), 1e-6, 0.0, "llama", None)
-    return {"y": batch.own(out[0]), "rstd": batch.own(out[2])}
+    out = rms_norm_forward(batch.per_row(48), batch.shared(48), 1e-6, 0.0, "llama", None)
+    return {"y": batch.observed(out[0]), "rstd": batch.observed(out[2])}
 
 
 @case("liger", "rows", f"{ROWWISE}; {BACKWARD}")
 def layer_norm(batch: Batch) -> Results:
     from liger_kernel.ops import LigerLayerNormFunction as Function
 
-    given = (batch.each(WIDTH), batch.shared(WIDTH), batch.shared(WIDTH))
-    return ran(batch, lambda x, w, b: Function.apply(x, w, b, 1e-5), *given)
+    given = (batch.per_row(WIDTH), batch.shared(WIDTH), batch.shared(WIDTH))
+    return run_both_ways(batch, lambda x, w, b: Function.apply(x, w, b, 1e-5), *given)
 
 
 @case("liger", "rows", f"{ROWWISE}; {BACKWARD}")
 def fused_add_rms_norm(batch: Batch) -> Results:
     from liger_kernel.ops import LigerFusedAddRMSNormFunction as Function
 
-    given = (batch.each(WIDTH), batch.each(WIDTH), batch.shared(WIDTH))
-    return ran(batch, lambda x, r, w: Function.apply(x, r, w, 1e-6), *given, moves=2)
+    given = (batch.per_row(WIDTH), batch.per_row(WIDTH), batch.shared(WIDTH))
+    return run_both_ways(batch, lambda x, r, w: Function.apply(x, r, w, 1e-6), *given, moves=2)
 
 
 @case("liger", "rows", f"{ROWWISE}; {BACKWARD}")
@@ -66,8 +69,8 @@ def poly_norm(batch: Batch) -> Results:
     from liger_kernel.ops import LigerPolyNormFunction as Function
 
     bias = torch.tensor(0.3)
-    return ran(
-        batch, lambda x, w: Function.apply(x, w, bias, 1e-6), batch.each(WIDTH), batch.shared(3)
+    return run_both_ways(
+        batch, lambda x, w: Function.apply(x, w, bias, 1e-6), batch.per_row(WIDTH), batch.shared(3)
     )
 
 
@@ -75,59 +78,59 @@ def poly_norm(batch: Batch) -> Results:
 def group_norm(batch: Batch) -> Results:
     from liger_kernel.ops import LigerGroupNormFunction as Function
 
-    given = (batch.each(12, 50), batch.shared(12), batch.shared(12))
-    return ran(batch, lambda x, w, b: Function.apply(x, w, b, 12, 4, 1e-6), *given)
+    given = (batch.per_row(12, 50), batch.shared(12), batch.shared(12))
+    return run_both_ways(batch, lambda x, w, b: Function.apply(x, w, b, 12, 4, 1e-6), *given)
 
 
 @case("liger", "rows", ELEMENTWISE)
 def dyt(batch: Batch) -> Results:
     from liger_kernel.ops import LigerDyTFunction as Function
 
-    given = (batch.each(WIDTH), torch.tensor([0.7]), batch.shared(WIDTH), batch.shared(WIDTH))
-    return ran(batch, Function.apply, *given)
+    given = (batch.per_row(WIDTH), torch.tensor([0.7]), batch.shared(WIDTH), batch.shared(WIDTH))
+    return run_both_ways(batch, Function.apply, *given)
 
 
 @case("liger", "rows", ELEMENTWISE)
 def swiglu(batch: Batch) -> Results:
     from liger_kernel.ops import LigerSiLUMulFunction as Function
 
-    return ran(batch, Function.apply, batch.each(WIDTH), batch.each(WIDTH), moves=2)
+    return run_both_ways(batch, Function.apply, batch.per_row(WIDTH), batch.per_row(WIDTH), moves=2)
 
 
 @case("liger", "rows", ELEMENTWISE)
 def geglu(batch: Batch) -> Results:
     from liger_kernel.ops import LigerGELUMulFunction as Function
 
-    return ran(batch, Function.apply, batch.each(WIDTH), batch.each(WIDTH), moves=2)
+    return run_both_ways(batch, Function.apply, batch.per_row(WIDTH), batch.per_row(WIDTH), moves=2)
 
 
 @case("liger", "rows", ELEMENTWISE)
 def relu_squared(batch: Batch) -> Results:
     from liger_kernel.ops import LigerReLUSquaredFunction as Function
 
-    return ran(batch, Function.apply, batch.each(WIDTH))
+    return run_both_ways(batch, Function.apply, batch.per_row(WIDTH))
 
 
 @case("liger", "rows", ROWWISE)
 def softmax(batch: Batch) -> Results:
     from liger_kernel.ops import LigerSoftmaxFunction as Function
 
-    return ran(batch, Function.apply, batch.each(VOCABULARY))
+    return run_both_ways(batch, Function.apply, batch.per_row(VOCABULARY))
 
 
 @case("liger", "rows", "a program per row; prefix sums of the sorted row")
 def sparsemax(batch: Batch) -> Results:
     from liger_kernel.ops import LigerSparsemaxFunction as Function
 
-    return ran(batch, lambda x: Function.apply(x, -1), batch.each(VOCABULARY))
+    return run_both_ways(batch, lambda x: Function.apply(x, -1), batch.per_row(VOCABULARY))
 
 
 def loss(batch: Batch, reduction: str) -> Results:
     from liger_kernel.ops.cross_entropy import cross_entropy_forward
 
-    target = batch.each(make=torch.randint)
+    target = batch.per_row(make=torch.randint)
     out = cross_entropy_forward(
-        batch.each(VOCABULARY).requires_grad_(),
+        batch.per_row(VOCABULARY).requires_grad_(),
         target,
         None,
         -100,
@@ -138,8 +141,8 @@ def loss(batch: Batch, reduction: str) -> Results:
         False,
     )
     gradient = next(x for x in out if x is not None and x.shape == (batch.rows, VOCABULARY))
-    found = {"gradient": batch.own(gradient)}
-    return found | ({"loss": batch.own(out[0])} if reduction == "none" else {})
+    found = {"gradient": batch.observed(gradient)}
+    return found | ({"loss": batch.observed(out[0])} if reduction == "none" else {})
 
 
 @case("liger", "rows", "a program per row, loops over the vocabulary by a constant")
@@ -157,33 +160,33 @@ def cross_entropy_mean(batch: Batch) -> Results:
 def kl_div(batch: Batch) -> Results:
     from liger_kernel.ops.kl_div import kldiv_forward_triton
 
-    out = kldiv_forward_triton(-batch.each(WIDTH).abs(), batch.each(WIDTH, make=torch.rand), False,
-                               "none", 1e-10)  # fmt: skip
-    return {"loss": batch.own(out)}
+    out = kldiv_forward_triton(-batch.per_row(WIDTH).abs(), batch.per_row(WIDTH, make=torch.rand),
+                               False, "none", 1e-10)  # fmt: skip
+    return {"loss": batch.observed(out)}
 
 
 @case("liger", "rows", "a program per row; the reduction none keeps elements")
 def tvd(batch: Batch) -> Results:
     from liger_kernel.ops.tvd import tv_distance_forward_triton
 
-    p, q = batch.each(WIDTH, make=torch.rand), batch.each(WIDTH, make=torch.rand)
+    p, q = batch.per_row(WIDTH, make=torch.rand), batch.per_row(WIDTH, make=torch.rand)
     out, gradient = tv_distance_forward_triton(p, q, None, "none", -100, False)
-    return {"loss": batch.own(out), "gradient": batch.own(gradient)}
+    return {"loss": batch.observed(out), "gradient": batch.observed(gradient)}
 
 
 @case("liger", "sequences", ELEMENTWISE)
 def rope(batch: Batch) -> Results:
     from liger_kernel.ops.rope import rope_forward
 
-    cos, sin = batch.each(9, 32), batch.each(9, 32)
-    q, k, *_ = rope_forward(batch.each(4, 9, 32), batch.each(2, 9, 32), cos, sin)
-    return {"q": batch.own(q), "k": batch.own(k)}
+    cos, sin = batch.per_row(9, 32), batch.per_row(9, 32)
+    q, k, *_ = rope_forward(batch.per_row(4, 9, 32), batch.per_row(2, 9, 32), cos, sin)
+    return {"q": batch.observed(q), "k": batch.observed(k)}
 
 
 @case("liger", "tokens", "a program per token: softmax and sum over the depth, in order")
 def attn_res(batch: Batch) -> Results:
     from liger_kernel.ops import LigerAttnResFunction as Function
 
-    blocks = batch.each(4, 40).transpose(0, 1).unsqueeze(1).contiguous()
+    blocks = batch.per_row(4, 40).transpose(0, 1).unsqueeze(1).contiguous()
     out = Function.apply(blocks, batch.shared(40), batch.shared(40), 1e-6)
-    return {"out": batch.own(out[0])}
+    return {"out": batch.observed(out[0])}

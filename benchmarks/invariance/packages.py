@@ -1,4 +1,4 @@
-"""The packages that cases import: as tests/public has them, and what their cases need besides."""
+"""Import of the libraries that cases use, as in tests/public, with additional names."""
 
 import importlib.util
 import os
@@ -46,7 +46,7 @@ def load_library(library: str) -> None:
 
 
 def _vllm_values() -> Mapping[str, Mapping[str, Any]]:
-    """Return what tests/public has, and names that newer releases import."""
+    """Return the replaced values of tests/public, and names that newer releases import."""
     from enum import IntEnum
 
     from tests.public.values import KVQuantMode, vllm_values

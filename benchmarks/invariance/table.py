@@ -1,4 +1,4 @@
-"""What `kvtrace invariance` says of the recorded cases, beside what running them shows."""
+"""Table of the verdicts of `kvtrace invariance` on recorded cases, and of the measured results."""
 
 import re
 import time
@@ -8,11 +8,11 @@ from typing import Any
 
 Row = dict[str, Any]
 
-#: From the worst verdict of a case's outputs on. "sizes": each kernel is proven, and some were not
-#: launched at all sizes, so that the program may use another one there.
+#: Verdicts of a case, the worst first. "sizes": all kernels are proven, but some were not launched
+#: at all sizes, so the program may use another kernel there.
 WORST = ("violation", "depends", "unknown", "whole", "sizes", "proven")
 
-#: What a row's bits may do under a verdict.
+#: Whether a row's bits may be equal in all batches under a verdict.
 AGREES = {
     "proven": (True,),
     "violation": (False,),
@@ -22,8 +22,8 @@ AGREES = {
 }
 
 
-def judged(trace: Path) -> Row:
-    """Judge a case's trace: its verdict is the worst of its outputs'."""
+def judge_trace(trace: Path) -> Row:
+    """Judge a case's trace; the verdict is the worst verdict of its outputs."""
     from kvtrace.addons.invariance.results import invariance_of
     from kvtrace.schema.trace import Selection, open_trace
 
@@ -34,15 +34,15 @@ def judged(trace: Path) -> Row:
     outputs = [
         {
             "kernel": each.kernel, "output": each.output, "verdict": each.verdict,
-            "why": [f"{why.cause}/{why.through}: {why.what}" for why in each.why],
-            "across": each.across and each.across.comparison.relation,
+            "why": [f"{why.cause}/{why.through}: {why.what}" for why in each.reasons],
+            "across": each.size_comparison and each.size_comparison.comparison.relation,
             "witness": each.witness and each.witness.values,
             "deterministic": each.determinism.answer,
         }
         for each in found.outputs
     ]  # fmt: skip
     verdicts = [
-        "sizes" if each.verdict == "proven" and each.unseen else each.verdict
+        "sizes" if each.verdict == "proven" and each.unseen_sizes else each.verdict
         for each in found.outputs
     ]
     kernels = len({each["kernel"] for each in outputs})
@@ -54,7 +54,7 @@ def judged(trace: Path) -> Row:
 
 
 def agreement(row: Row, truth: Row | None) -> str:
-    """Say whether a verdict agrees with what the evaluator showed of the case."""
+    """Return whether a verdict agrees with the evaluator's results: "yes", "no" or "failed"."""
     if "failed" in row or truth is None or "outputs" not in truth:
         return "failed"
     if row["verdict"] not in AGREES:

@@ -1,4 +1,4 @@
-"""Short kernels in the manner of Triton's tutorials; the tiles of some depend on M."""
+"""Cases of short kernels as in Triton's tutorials; the tile sizes of some depend on M."""
 
 import torch
 import triton
@@ -17,10 +17,10 @@ def _add(x, y, out, n, BLOCK: tl.constexpr):
 
 @case("tutorials", "rows", "elementwise: no sum")
 def vector_add(batch: Batch) -> Results:
-    x, y = batch.each(100), batch.each(100)
+    x, y = batch.per_row(100), batch.per_row(100)
     out = torch.empty_like(x)
     _add[(triton.cdiv(x.numel(), 256),)](x, y, out, x.numel(), BLOCK=256)
-    return {"out": batch.own(out)}
+    return {"out": batch.observed(out)}
 
 
 @triton.jit
@@ -34,10 +34,10 @@ def _softmax(x, out, stride, columns, rows, BLOCK: tl.constexpr):
 
 @case("tutorials", "rows", "four persistent programs share the rows; a row's sum is one block")
 def persistent_softmax(batch: Batch) -> Results:
-    x = batch.each(300)
+    x = batch.per_row(300)
     out = torch.empty_like(x)
     _softmax[(min(4, batch.rows),)](x, out, 300, 300, batch.rows, BLOCK=512)
-    return {"out": batch.own(out)}
+    return {"out": batch.observed(out)}
 
 
 @triton.jit
@@ -59,12 +59,12 @@ def _matmul(a, b, c, M, N, K, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOC
 
 
 def product(batch: Batch, rows: int, depth: int, split: int) -> Results:
-    x, w = batch.each(256), batch.shared(256, 32)
+    x, w = batch.per_row(256), batch.shared(256, 32)
     out = torch.zeros(batch.rows, 32)
     _matmul[(triton.cdiv(batch.rows, rows), 1, split)](
         x, w, out, batch.rows, 32, 256, BLOCK_M=rows, BLOCK_N=32, BLOCK_K=depth, SPLIT_K=split
     )
-    return {"c": batch.own(out)}
+    return {"c": batch.observed(out)}
 
 
 @case("tutorials", "rows", "fixed tiles", sizes=LARGE)
@@ -101,5 +101,5 @@ def _column_sums(x, out, rows, columns, BLOCK_M: tl.constexpr, BLOCK_N: tl.const
 @case("tutorials", "rows", "a sum over the rows themselves", invariant=False)
 def column_sums(batch: Batch) -> Results:
     out = torch.empty(50)
-    _column_sums[(1,)](batch.each(50), out, batch.rows, 50, BLOCK_M=16, BLOCK_N=64)
+    _column_sums[(1,)](batch.per_row(50), out, batch.rows, 50, BLOCK_M=16, BLOCK_N=64)
     return {"out": out}

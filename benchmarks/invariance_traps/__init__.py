@@ -1,6 +1,6 @@
-"""Kernels that were written to mislead `kvtrace invariance`, with what is true of them.
+"""Kernels that were written to mislead `kvtrace invariance`, with their true answers.
 
-Half of `rows` change a row's result with the batch that it is in, half of `versions` change a
-result by another version, each in a way that does not show in most data. What is true was decided
-by reading, and is checked by `benchmarks/invariance_traps_table.py truth`.
+Half of `rows` change a row's result with the batch, and half of `versions` change a result in the
+second version; most data do not show the change. The true answers were decided by reading the
+kernels, and are checked by `benchmarks/invariance_traps_table.py truth`.
 """

@@ -1,7 +1,7 @@
-"""Kernels of rows: those that make a row the same in every batch, and those that do not.
+"""Kernels of rows: some compute a row the same way in every batch, and others do not.
 
-`launch(rows, position)` launches a kernel on a batch whose row `position` always holds the same
-data, and returns what that row of the output holds afterwards: NaN where nobody wrote.
+`launch(rows, position)` launches a kernel on a batch whose row `position` always has the same data,
+and returns that row of the output: NaN where no program wrote.
 """
 
 # ruff: noqa: ARG001 - kernels of one signature need not use all of it
@@ -21,8 +21,8 @@ SIZES = (5, 8, 11, 24)
 
 
 @dataclass(frozen=True)
-class Rows:
-    """A kernel of rows; `varies`: whether a row's result changes with the batch, by `why`."""
+class RowKernel:
+    """A kernel of rows; `varies`: a row's result changes with the batch, for the reason `why`."""
 
     name: str
     varies: bool
@@ -31,53 +31,53 @@ class Rows:
     sizes: tuple[int, ...] = SIZES
 
 
-ROWS: list[Rows] = []
+ROWS: list[RowKernel] = []
 
 
-def placed(values: torch.Tensor) -> torch.Tensor:
-    """Return a tensor on the GPU, if there is one."""
+def on_device(values: torch.Tensor) -> torch.Tensor:
+    """Return a tensor on the GPU if there is one, else unchanged."""
     return values.cuda() if torch.cuda.is_available() else values
 
 
 def batch(rows: int, position: int, *shape: int, seed: int = 1) -> torch.Tensor:
-    """Return (rows, *shape) with the same row at a position whatever the batch."""
+    """Return (rows, *shape) random numbers whose row `position` is the same in every batch."""
     others = torch.Generator("cpu").manual_seed(1000 * seed + rows)
     own = torch.Generator("cpu").manual_seed(seed)
     found = 2 * torch.randn(rows, *shape, generator=others, device="cpu")
     found[position] = torch.randn(*shape, generator=own, device="cpu")
-    return placed(found)
+    return on_device(found)
 
 
 def shared(*shape: int, seed: int = 7) -> torch.Tensor:
-    """Return numbers that all batches share."""
+    """Return random numbers that are the same in all batches."""
     own = torch.Generator("cpu").manual_seed(seed)
-    return placed(torch.randn(*shape, generator=own, device="cpu"))
+    return on_device(torch.randn(*shape, generator=own, device="cpu"))
 
 
 def integers(values: list[int]) -> torch.Tensor:
-    """Return int32 numbers on the device."""
-    return placed(torch.tensor(values, dtype=torch.int32, device="cpu"))
+    """Return int32 numbers as a tensor on the device."""
+    return on_device(torch.tensor(values, dtype=torch.int32, device="cpu"))
 
 
 def unwritten(*shape: int) -> torch.Tensor:
-    """Return an output that nobody has written."""
-    return placed(torch.full(shape, float("nan"), device="cpu"))
+    """Return an output tensor filled with NaN."""
+    return on_device(torch.full(shape, float("nan"), device="cpu"))
 
 
 def trap(
     name: str, why: str, *, varies: bool, sizes: tuple[int, ...] = SIZES
 ) -> Callable[[Callable[[int, int], torch.Tensor]], Callable[[int, int], torch.Tensor]]:
-    """Add what launches a kernel to the list."""
+    """Return a decorator that adds a launching function to `ROWS`."""
 
     def add(launch: Callable[[int, int], torch.Tensor]) -> Callable[[int, int], torch.Tensor]:
-        ROWS.append(Rows(name, varies, why, launch, sizes))
+        ROWS.append(RowKernel(name, varies, why, launch, sizes))
         return launch
 
     return add
 
 
 def plain(kernel: Any, rows: int, position: int, *more: Any, tile: int = 1, **named: Any) -> Any:
-    """Launch `kernel(x, out, M, …)`, a program for each tile of rows; return the row."""
+    """Launch `kernel(x, out, M, …)` with one program per tile; return the row of the output."""
     x, out = batch(rows, position, N), unwritten(rows, N)
     kernel[(triton.cdiv(rows, tile),)](x, out, rows, *more, **named)
     return out[position]
@@ -194,7 +194,7 @@ def _pooled(x, out, offsets, ALIGNED: tl.constexpr, PLACE: tl.constexpr):
 
 
 def pooled(rows: int, position: int, aligned: int, place: int) -> torch.Tensor:
-    """Pool rows of a packed tensor; the observed one has 37 elements."""
+    """Pool rows of a packed tensor; the observed row has 37 elements."""
     lengths = [20 + (7 * row * rows) % 23 for row in range(rows)]
     lengths[position] = 37
     ends = [sum(lengths[:row]) for row in range(rows + 1)]
@@ -228,7 +228,7 @@ def _paged(cache, table, out, NUMBER: tl.constexpr):
 
 
 def paged(rows: int, position: int, number: int) -> torch.Tensor:
-    """Add up three blocks of a row, whose places in the cache depend on the batch."""
+    """Sum three blocks of a row, whose positions in the cache depend on the batch."""
     places = torch.randperm(3 * rows, generator=torch.Generator("cpu").manual_seed(rows))
     table = integers(places.tolist())
     cache = batch(3 * rows, 0, 16, seed=200 + rows)

@@ -1,7 +1,8 @@
-"""Pairs of kernels, before and after a change, and how far their results may part.
+"""Pairs of kernels, before and after a change, with the true relation of their results.
 
-`truth` is the nearest that holds for all inputs: the same bits, the same except for the order of
-sums, equal in exact arithmetic, or none of these. `inputs` show it: the first are recorded.
+`truth` is the closest relation that holds for all inputs: the same bits, the same except for the
+order of sums, equal in exact arithmetic, or none of these. `inputs` are kinds of inputs that show
+the relation; the first kind is recorded.
 """
 
 # ruff: noqa: ARG001 - kernels of one signature need not use all of it
@@ -14,7 +15,7 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.invariance_traps.rows import placed
+from benchmarks.invariance_traps.rows import on_device
 
 ROWS, WIDTH = 16, 100
 Truth = Literal["bits", "sums", "exact", "differs"]
@@ -29,7 +30,7 @@ LOW: Final = "low"
 
 
 @dataclass(frozen=True)
-class Versions:
+class KernelVersions:
     """A kernel before and after a change: `kernel(x, labels, out, M, N, one, two)`."""
 
     name: str
@@ -40,10 +41,10 @@ class Versions:
     rows_a_program: tuple[int, int] = (1, 1)
 
 
-def launched(pair: Versions, kernel: Any, inputs: str) -> torch.Tensor:
+def launched(pair: KernelVersions, kernel: Any, inputs: str) -> torch.Tensor:
     """Launch either kernel of a pair on inputs of a kind; return the output."""
-    own = torch.Generator("cpu").manual_seed(5)
-    x = torch.randn(ROWS, WIDTH, generator=own, device="cpu")
+    generator = torch.Generator("cpu").manual_seed(5)
+    x = torch.randn(ROWS, WIDTH, generator=generator, device="cpu")
     labels = torch.arange(ROWS, dtype=torch.int32, device="cpu") * 3
     if inputs == NANS:
         x[::2, 7] = float("nan")
@@ -61,8 +62,8 @@ def launched(pair: Versions, kernel: Any, inputs: str) -> torch.Tensor:
         labels[1] = -3
     out = torch.full_like(x, -7.0)
     share = pair.rows_a_program[kernel is pair.after]
-    kernel[(triton.cdiv(ROWS, share),)](placed(x), placed(labels), out := placed(out), ROWS, WIDTH,
-                                        0.5, 2.0)  # fmt: skip
+    kernel[(triton.cdiv(ROWS, share),)](on_device(x), on_device(labels),
+                                        out := on_device(out), ROWS, WIDTH, 0.5, 2.0)  # fmt: skip
     return out
 
 
@@ -460,45 +461,45 @@ def all_rows_from_behind(x, labels, out, M, N, one, two):
     tl.store(out + row * N + at, scale * value, at < N)
 
 
-VERSIONS: tuple[Versions, ...] = (
-    Versions("min and max exchanged", "differs", clamp, clamp_exchanged, (RANDOM, NANS)),
-    Versions("last column left out", "differs", copied, copied_short),
-    Versions("one element apart", "differs", copied, copied_but_one),
-    Versions("stored at zero, too", "differs", stored_if_positive, stored_unless_negative,
+VERSIONS: tuple[KernelVersions, ...] = (
+    KernelVersions("min and max exchanged", "differs", clamp, clamp_exchanged, (RANDOM, NANS)),
+    KernelVersions("last column left out", "differs", copied, copied_short),
+    KernelVersions("one element apart", "differs", copied, copied_but_one),
+    KernelVersions("stored at zero, too", "differs", stored_if_positive, stored_unless_negative,
              (RANDOM, ZEROS)),
-    Versions("reached at zero, too", "differs", branch_if_positive, branch_unless_negative,
+    KernelVersions("reached at zero, too", "differs", branch_if_positive, branch_unless_negative,
              (RANDOM, ZEROS)),
-    Versions("no label ignored", "differs", ignoring, not_ignoring, (RANDOM, NEGATIVE)),
-    Versions("a shift for a division", "differs", halved_labels, divided_labels,
+    KernelVersions("no label ignored", "differs", ignoring, not_ignoring, (RANDOM, NEGATIVE)),
+    KernelVersions("a shift for a division", "differs", halved_labels, divided_labels,
              (RANDOM, NEGATIVE)),
-    Versions("two floats exchanged", "differs", scaled_in_order, scaled_exchanged),
-    Versions("relu by a choice", "differs", relu, relu_chosen, (RANDOM, NANS)),
-    Versions("a size by a choice", "bits", size, size_chosen, (RANDOM, ZEROS)),
-    Versions("padding takes part", "differs", softmax, softmax_padded, (RANDOM, LOW)),
-    Versions("divided by one less", "differs", variance, variance_unbiased),
-    Versions("the last block left out", "differs", summed, summed_whole_blocks),
-    Versions("a running sum backwards", "differs", running, running_backwards),
-    Versions("rounded to bfloat16", "differs", copied, rounded_early),
-    Versions("the base of the power", "exact", power_of_e, power_of_two),
-    Versions("overlapping halves", "differs", copied, halves_overlapping),
-    Versions("sorted the other way", "differs", sorted_up, sorted_down),
-    Versions("eps of three rows", "differs", all_rows, first_rows, (RANDOM, TINY)),
-    Versions("variance in one pass", "exact", variance, variance_one_pass, (RANDOM, LARGE)),
-    Versions("scaled and divided again", "exact", summed, summed_scaled),
-    Versions("sums by eighths", "sums", softmax, softmax_of_sums),
-    Versions("blocks from behind", "sums", summed, summed_backwards),
-    Versions("running sums of pieces", "sums", running, running_pieces),
-    Versions("four rows a program", "bits", copied, copied_tiles, (RANDOM,), (1, 4)),
-    Versions("pieces of a row", "bits", copied, copied_pieces),
-    Versions("a loop unrolled", "bits", summed, summed_unrolled),
-    Versions("two halves", "bits", copied, halves),
-    Versions("added to itself", "bits", doubled, added_twice, (RANDOM, LARGE, ZEROS)),
-    Versions("a length compared otherwise", "bits", ended_by_label, ended_by_label_included,
+    KernelVersions("two floats exchanged", "differs", scaled_in_order, scaled_exchanged),
+    KernelVersions("relu by a choice", "differs", relu, relu_chosen, (RANDOM, NANS)),
+    KernelVersions("a size by a choice", "bits", size, size_chosen, (RANDOM, ZEROS)),
+    KernelVersions("padding takes part", "differs", softmax, softmax_padded, (RANDOM, LOW)),
+    KernelVersions("divided by one less", "differs", variance, variance_unbiased),
+    KernelVersions("the last block left out", "differs", summed, summed_whole_blocks),
+    KernelVersions("a running sum backwards", "differs", running, running_backwards),
+    KernelVersions("rounded to bfloat16", "differs", copied, rounded_early),
+    KernelVersions("the base of the power", "exact", power_of_e, power_of_two),
+    KernelVersions("overlapping halves", "differs", copied, halves_overlapping),
+    KernelVersions("sorted the other way", "differs", sorted_up, sorted_down),
+    KernelVersions("eps of three rows", "differs", all_rows, first_rows, (RANDOM, TINY)),
+    KernelVersions("variance in one pass", "exact", variance, variance_one_pass, (RANDOM, LARGE)),
+    KernelVersions("scaled and divided again", "exact", summed, summed_scaled),
+    KernelVersions("sums by eighths", "sums", softmax, softmax_of_sums),
+    KernelVersions("blocks from behind", "sums", summed, summed_backwards),
+    KernelVersions("running sums of pieces", "sums", running, running_pieces),
+    KernelVersions("four rows a program", "bits", copied, copied_tiles, (RANDOM,), (1, 4)),
+    KernelVersions("pieces of a row", "bits", copied, copied_pieces),
+    KernelVersions("a loop unrolled", "bits", summed, summed_unrolled),
+    KernelVersions("two halves", "bits", copied, halves),
+    KernelVersions("added to itself", "bits", doubled, added_twice, (RANDOM, LARGE, ZEROS)),
+    KernelVersions("a length compared otherwise", "bits", ended_by_label, ended_by_label_included,
              (RANDOM, NEGATIVE)),
-    Versions("rows from behind", "bits", all_rows, all_rows_from_behind),
-    Versions("the same masked store", "bits", stored_if_positive, stored_if_positive),
-    Versions("the same branch", "bits", branch_if_positive, branch_if_positive),
-    Versions("sorted by the negatives", "bits", sorted_up, sorted_negated),
-    Versions("labels ignored as before", "bits", ignoring, ignoring),
-    Versions("the same running sum", "bits", running, running),
+    KernelVersions("rows from behind", "bits", all_rows, all_rows_from_behind),
+    KernelVersions("the same masked store", "bits", stored_if_positive, stored_if_positive),
+    KernelVersions("the same branch", "bits", branch_if_positive, branch_if_positive),
+    KernelVersions("sorted by the negatives", "bits", sorted_up, sorted_negated),
+    KernelVersions("labels ignored as before", "bits", ignoring, ignoring),
+    KernelVersions("the same running sum", "bits", running, running),
 )  # fmt: skip

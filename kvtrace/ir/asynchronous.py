@@ -1,7 +1,7 @@
 """Effects of TTGIR's ops on shared memory, and the ops that are asynchronous.
 
 Copies, matrix products and stores of tiles may be in flight while the program continues, until the
-program waits for their completion. This is the only table of those ops; the names of their operands
+program waits for their completion. This is the only table of such ops; the names of their operands
 are in ops.py.
 """
 
@@ -16,13 +16,13 @@ from kvtrace.ir.model import Module, Op
 from kvtrace.ir.ops import KINDS
 from kvtrace.ir.types import SharedType
 
-#: Ops for AMD GPUs that have no row in ops.py, and complete at once.
+#: Ops for AMD GPUs without a row in ops.py that are synchronous.
 _SYNCHRONOUS_AMD: Final = re.compile(
     r"amdg(?:pu)?\.(?:buffer_(?:load|store|atomic_\w+)|in_thread_transpose|extract_slice|concat)"
     r"|rocdl\.(?:s\.setprio|sched\.[\w.]+)"
 )
 
-#: Dialects whose ops, also those of newer Tritons, do not access shared memory.
+#: Dialects without ops that access shared memory, in any version of Triton.
 _PLAIN: Final = frozenset({"arith", "math", "tt", "ub"})
 
 
@@ -106,12 +106,12 @@ def is_known(op: Op) -> bool:
 
 
 def allowed_in_flight(op: Op) -> int:
-    """Return how many copies, products or stores may be in flight after a waiting op."""
+    """Return the number of copies, products or stores that may be in flight after a waiting op."""
     return int(getattr(op.attributes[_IN_FLIGHT_ATTRIBUTE[ACTS[op.name]]], "value"))  # noqa: B009 - of any attribute
 
 
 def is_asynchronous(op: Op) -> bool:
-    """Return whether the copy, product or store that an op starts may be in flight after the op."""
+    """Return whether an op starts a copy, product or store that may still be in flight after it."""
     act = ACTS.get(op.name)
     if act is Act.PRODUCT:
         return bool(getattr(op.attributes.get("isAsync"), "value", False))
@@ -119,7 +119,7 @@ def is_asynchronous(op: Op) -> bool:
 
 
 def may_be_asynchronous(text: str) -> bool:
-    """Return whether any op in a text of TTGIR may be asynchronous; unknown ops may be."""
+    """Return whether a TTGIR text has an op that is asynchronous, or may be."""
     return any(
         ACTS.get(name) in _STARTING if name in KINDS else not _is_plain(name)
         for name in set(_OP.findall(text))
@@ -131,11 +131,11 @@ def _is_plain(name: str) -> bool:
 
 
 def targets_amd(module: Module) -> bool:
-    """Return whether a module was compiled for an AMD GPU, whose waits count differently."""
+    """Return whether a module was compiled for an AMD GPU, on which waits count differently."""
     target = getattr(module.op.attributes.get("ttg.target"), "value", "")
     return str(target).startswith("hip")
 
 
 def group_size(module: Module) -> int:
-    """Return the number of thread blocks of a program."""
+    """Return the number of thread blocks of a program (`num_ctas`); 1 if the module has none."""
     return int(getattr(module.op.attributes.get("ttg.num-ctas"), "value", 1))

@@ -39,7 +39,7 @@ _KEY = re.compile(rf"[A-Za-z_][\w$.]*+|{STRING}", re.ASCII)
 _HASH = re.compile(r"#[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 _ENUM = re.compile(r"<\s*([\w|, ]*?)\s*>", re.ASCII)
 _SYMBOL = re.compile(rf"@(?:[A-Za-z_$.][\w$.\-]*+|{STRING})", re.ASCII)
-#: By far the most frequent location, matched as a whole.
+#: The most frequent form of locations, matched as a whole.
 _FILE_LOCATION = re.compile(r'loc\("((?:[^"\\\n]|\\.)*+)":([0-9]{1,9}):([0-9]{1,9})\)')
 _KEYWORD = re.compile(
     r"(?:true|false|unit|dense_resource|dense|array|loc|affine_map|affine_set|sparse|strided|"
@@ -51,16 +51,16 @@ _CLOSING = re.compile(r"\]\s*")
 
 
 class AttributeReader(TypeReader):
-    """Reads an attribute or a location at the current position."""
+    """A reader of attributes and locations at the current position."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.attribute_aliases: dict[str, Attribute] = {}
-        #: id(location) → the location, and its number of parts.
+        #: id(location) → (the location, its number of parts).
         self._parts: dict[int, tuple[Location, int]] = {}
 
     def dictionary(self, opening: str, closing: str) -> Mapping[str, Attribute]:
-        """Read `{key = attribute, flag}` in the given brackets."""
+        """Read `{key = attribute, flag}` in the given brackets; a flag has a UnitAttribute."""
         self.expect(opening)
         entries: dict[str, Attribute] = {}
         if self.accept(closing):
@@ -275,12 +275,12 @@ class AttributeReader(TypeReader):
         return DenseAttribute(kind, is_splat=not shape and bool(literals), bits=bits)
 
     def _elements(self, start: int, end: int) -> tuple[list[str], tuple[int, ...]]:
-        """Read a scalar or a nested list up to `end`; return the literals and the shape."""
+        """Read a scalar or nested lists up to `end`; return (literals, shape), () for a scalar."""
         if not self.text[start:end].strip():
             return [], ()
         literals: list[str] = []
         depths: set[int] = set()
-        extents: list[int] = []  # extent of the lists at each depth, -1 until one has ended
+        extents: list[int] = []  # extent of the lists at each depth, -1 until a list has ended
         counts: list[int] = []  # number of items in each open list
         position = start
         while True:
@@ -337,7 +337,7 @@ class AttributeReader(TypeReader):
         return location
 
     def joined(self, location: Location, *children: Location) -> Location:
-        """Return a location made of other locations, shortened if it has too many parts."""
+        """Return a location that contains the children, shortened if it has too many parts."""
         parts = 1
         for child in children:
             parts += self._parts.get(id(child), (child, 1))[1]
@@ -374,7 +374,7 @@ class AttributeReader(TypeReader):
         line = self._position_number("a line number")
         self.expect(":")
         location = FileLocation(name, line, self._position_number("a column number"))
-        if self.accept("to"):  # a range, `to 12:5` or `to :5`, of which only the start is kept
+        if self.accept("to"):  # the end of a range, `to 12:5` or `to :5`, is ignored
             if not self.sees(":"):
                 self.integer("a line number")
             self.expect(":")
@@ -382,7 +382,7 @@ class AttributeReader(TypeReader):
         return location
 
     def _position_number(self, what: str) -> int:
-        """Read a line or column number, which tables store in 32 bits."""
+        """Read a line or column number, which must fit into 31 bits."""
         start = self.position
         number = self.integer(what)
         if not 0 <= number < 1 << 31:
@@ -415,7 +415,7 @@ def _integer(literal: str) -> int:
 
 
 def _float_bits(literal: str, kind: FloatType) -> int:
-    """Return the bits of a decimal literal; a hexadecimal literal is the bits."""
+    """Return the bits of a float literal; a hexadecimal literal has the bits themselves."""
     if "x" in literal:
         return int(literal, 16) & ((1 << kind.width) - 1)
     return bits_from_float(float(literal), kind.name)

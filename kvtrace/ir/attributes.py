@@ -1,7 +1,7 @@
 """Attributes of ops, as small frozen classes; unknown ones are an `OpaqueAttribute`.
 
-Grammar: https://mlir.llvm.org/docs/Dialects/Builtin/#attributes. An attribute with one Python value
-has it as ``value``.
+Grammar: https://mlir.llvm.org/docs/Dialects/Builtin/#attributes. Attributes that are one Python
+value have the field ``value``.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ class FloatAttribute:
 
     @property
     def value(self) -> float:
-        """The value as a double, which holds every format exactly."""
+        """The value as a double, in which every format is exact."""
         return float_from_bits(self.bits, self.type.name)
 
 
@@ -43,7 +43,7 @@ class StringAttribute:
 
 @dataclass(frozen=True, slots=True)
 class SymbolAttribute:
-    """`@name` or `@outer::@inner`; value is the path joined by `::`, without the at signs."""
+    """`@name` or `@outer::@inner`; `value` is the path without at signs, joined by `::`."""
 
     value: str
 
@@ -58,7 +58,7 @@ class EnumAttribute:
 
 @dataclass(frozen=True, slots=True)
 class UnitAttribute:
-    """An attribute without a value, whose presence counts."""
+    """An attribute without a value, which is either present or absent."""
 
     value: bool = True
 
@@ -100,7 +100,7 @@ class DictionaryAttribute:
 
 @dataclass(frozen=True)
 class DenseAttribute:
-    """`dense<…> : tensor<…>`: bit patterns of the elements, row by row; one for a splat."""
+    """`dense<…> : tensor<…>`: the elements' bit patterns in row-major order, one for a splat."""
 
     type: TensorType
     is_splat: bool
@@ -108,7 +108,7 @@ class DenseAttribute:
 
     @cached_property
     def values(self) -> tuple[int, ...] | tuple[float, ...]:
-        """The elements (one for a splat): integers signed as MLIR prints them, i1 as 0 and 1."""
+        """The elements, one for a splat: integers are signed, i1 is 0 or 1."""
         element = self.type.element
         if isinstance(element, FloatType):
             return tuple(float_from_bits(b, element.name) for b in self.bits)
@@ -127,7 +127,7 @@ class LocationAttribute:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueAttribute:
-    """An attribute that has no class here, as printed, with aliases resolved one level."""
+    """An attribute without a class here; `text` is the printed text."""
 
     text: str
 

@@ -1,7 +1,7 @@
 """Columns of locations, which Triton counts from 0 before 3.8 and from 1 since; kvtrace from 1.
 
-IR that is printed, compiled or parsed again keeps the numbers written by the Triton that made the
-TTIR, so that version decides, not the one that reads the IR.
+IR that is printed, compiled or parsed again keeps its column numbers, so the version of the Triton
+that made the TTIR decides, not the version that reads the IR.
 """
 
 import re
@@ -13,10 +13,7 @@ _NUMBERS: Final = re.compile(r"(\d+)\.(\d+)")
 
 
 def column_shift(version: str | None) -> int:
-    """Return the number to add to a Triton version's columns so that they count from 1.
-
-    The number is 0 if the version is not known.
-    """
+    """Return the number that makes a Triton version's columns count from 1; 0 if unknown."""
     numbers = version_numbers(version)
     return 0 if numbers is None else int(numbers < _FROM_ONE)
 
@@ -28,12 +25,11 @@ def version_numbers(version: str | None) -> tuple[int, int] | None:
 
 
 def triton_of(kernel: Mapping[str, Any], versions: Mapping[str, str]) -> str | None:
-    """Return the version of the Triton that made the TTIR of a kernel, or None if unknown.
+    """Return the version of the Triton that made a kernel's TTIR, or None if unknown.
 
     Args:
         kernel: the row of `kernels`, with `options`, in which Triton writes its version.
         versions: the run's versions, for kernels without that option.
-
     """
     version = dict(kernel["options"] or ()).get("triton_version")
     return versions.get("triton") if version is None else str(version)

@@ -1,4 +1,4 @@
-"""Numbers of constant ops, read from their attributes."""
+"""Values of constant ops, read from their attributes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from kvtrace.ir.ops import CONSTANTS
 
 
 def constant_of(value: Value) -> int | float | None:
-    """Return the number of a constant, or of all elements of a constant tensor, else None.
+    """Return the number of a constant, or of a constant tensor with equal elements; else None.
 
-    Integers are signed, as MLIR prints them; Booleans are 0 and 1. The result is None for a value
-    that is not a constant, and for a tensor of different numbers.
+    Integers are signed; Booleans are 0 and 1.
     """
     op = value.owner
     if not isinstance(op, Op) or op.name not in CONSTANTS:

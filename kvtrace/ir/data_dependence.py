@@ -1,4 +1,4 @@
-"""Dependence of ops on the contents of tensors: in address, mask, or whether they are executed.
+"""Dependence of ops' addresses, masks and execution on the contents of tensors.
 
 A forward taint analysis: values loaded from memory are tainted, and taint flows through the values
 of a module. Values that the analysis cannot follow exactly count as tainted. Example: in
@@ -24,8 +24,8 @@ def depending_on_data(module: Module) -> frozenset[int]:
 def leading_integers(module: Module) -> frozenset[int]:
     """Return the indices of ops that load integers which select other data.
 
-    They select what is read, written or executed, or are compared with other loaded integers, as
-    numbers of sequences that decide which data belong together.
+    Such integers are in addresses, masks or branches, or are compared with other loaded integers,
+    as sequence numbers that decide which data belong together.
     """
     loads = [op for op in module.ops if op.name in READING and _reads_integers(op)]
     all_loads = _Taint(module, loads)
@@ -46,7 +46,7 @@ def leading_integers(module: Module) -> frozenset[int]:
 
 
 class _Taint:
-    """Taint of the values that come from some loads, by default from all."""
+    """Taint of the values that are computed from some loads, by default from all loads."""
 
     def __init__(self, module: Module, reading: Sequence[Op] | None = None) -> None:
         self._module = module
@@ -60,7 +60,7 @@ class _Taint:
         self._doubtful: set[Op] = set()
 
     def dependent_ops(self) -> frozenset[int]:
-        """Propagate taint to the fixpoint, and return the indices of the dependent ops."""
+        """Propagate taint to the fixpoint; return the indices of ops that tainted values affect."""
         sources = set(self._sources)
         while True:
             self.tainted = forward(self._flow, sources, self._onwards)
@@ -76,7 +76,7 @@ class _Taint:
         )
 
     def _onwards(self, op: Op, value: Value) -> Sequence[Value]:
-        """Return the values that a tainted operand of an op taints."""
+        """Return the values that an op taints if one of its operands is tainted."""
         owner = op.parent if op.name == "scf.condition" else op
         if owner is not None and value in deciding(owner):
             return self._values_decided_by(owner)
@@ -85,9 +85,9 @@ class _Taint:
         return op.results if op.name not in CALLS or called(op, self._module) is None else ()
 
     def _values_decided_by(self, op: Op) -> list[Value]:
-        """Mark an op as doubtful; return its results and the values that its loop carries.
+        """Mark an op's execution as doubtful; return its results and its loop's carried values.
 
-        A jump marks its whole function, and taints the arguments of its target blocks.
+        A jump marks its whole function, and the arguments of its target blocks are returned.
         """
         if op.successors:
             if op.parent is not None:
@@ -99,7 +99,7 @@ class _Taint:
         return [*carried, *op.results]
 
     def _call_results(self) -> set[Value]:
-        """Mark functions with a doubtful call as doubtful; return the results of their calls."""
+        """Mark functions with a doubtful call as doubtful; return all results of their calls."""
         results: set[Value] = set()
         for op in self._module.ops:
             function = called(op, self._module) if op.name in CALLS else None
@@ -111,7 +111,7 @@ class _Taint:
         return results
 
     def is_doubtful(self, op: Op) -> bool:
-        """Return whether tainted values decide whether, or how often, an op is executed."""
+        """Return whether tainted values decide if, or how often, an op is executed."""
         return any(owner in self._doubtful for owner in enclosing_ops(op))
 
 

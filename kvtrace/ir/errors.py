@@ -25,7 +25,7 @@ class IRSyntaxError(KvtraceError):
         self.line = text.count("\n", 0, offset) + 1
         self.column = offset - line_start + 1
         line_end = text.find("\n", offset)
-        rest = text[offset : len(text) if line_end < 0 else line_end]
-        excerpt = rest[:_EXCERPT] + ("…" if len(rest) > _EXCERPT else "")
+        line_rest = text[offset : len(text) if line_end < 0 else line_end]
+        excerpt = line_rest[:_EXCERPT] + ("…" if len(line_rest) > _EXCERPT else "")
         where = f"before {excerpt!r}" if excerpt else "at the end of the line or text"
         super().__init__(f"IR line {self.line}, column {self.column}: {problem}, {where}.")

@@ -17,7 +17,7 @@ Specials = Literal["ieee", "fn", "fnuz", "finite"]
 
 @dataclass(frozen=True, slots=True)
 class FloatFormat:
-    """Widths of the fields, in bits; a value is (-1)^sign * 1.mantissa * 2^(exponent - bias)."""
+    """Widths of fields, in bits; a value is (-1)^sign * 1.mantissa * 2^(exponent - bias)."""
 
     exponent_bits: int
     mantissa_bits: int
@@ -52,7 +52,7 @@ FORMATS: Final[dict[str, FloatFormat]] = {
 
 
 def float_from_bits(bits: int, name: str) -> float:
-    """Return the value of a bit pattern; exact, since every format here fits into a double."""
+    """Return the exact value of a bit pattern in the format `name`."""
     form = FORMATS[name]
     magnitude = bits & ((1 << (form.width - form.signed)) - 1)
     negative = bool(form.signed and bits >> (form.width - 1) & 1)
@@ -74,7 +74,7 @@ def float_from_bits(bits: int, name: str) -> float:
 
 
 def bits_from_float(value: float, name: str) -> int:
-    """Return the bits of the nearest value, ties to even; overflow is infinity, NaN or maximum."""
+    """Return the nearest value's bits, ties to even; overflow is infinity, NaN or maximum."""
     form = FORMATS[name]
     sign = int(math.copysign(1.0, value) < 0) << (form.width - 1) if form.signed else 0
     if math.isnan(value):

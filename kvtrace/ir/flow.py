@@ -1,10 +1,10 @@
 """Flow of values through a module: loops, branches, blocks and calls.
 
-Some values are copies of values made elsewhere: those that a loop carries, a region yields, and a
-jump or a call passes. `Flow.origins` returns the values that a copy may come from. All other values
-are computed by their op from its operands. `deciding` returns the values that decide whether the
-regions of an op run, or how often. Example: in `for i in range(n): x = x + 1`, the origins of the
-loop's `x` are the initial value and the result of `x + 1`; `n` decides the loop.
+Some values are copies of other values: values that a loop carries, that a region yields, and that
+a jump or a call passes. `Flow.origins` returns the values that a value may be a copy of. All other
+values are computed by their op from its operands. `deciding` returns the values that decide whether
+the regions of an op run, or how often. Example: in `for i in range(n): x = x + 1`, the origins of
+the loop's `x` are the initial value and the result of `x + 1`; `n` decides the loop.
 
 An analysis is a function of one op or one value, applied by `forward` or `backward`.
 """
@@ -20,7 +20,7 @@ from kvtrace.ir.ops import BRANCHES, CALLS, FUNCTIONS, KINDS, LOOPS, Kind
 
 
 class Flow:
-    """The flow of values through one module; made by `flow_of`."""
+    """The flow of values through one module, created by `flow_of`."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -56,10 +56,10 @@ class Flow:
         return self._callers.get(function, ())
 
     def sources(self, value: Value) -> Sequence[Value]:
-        """Return the origins of a value, or else the operands of its op.
+        """Return the values that a value is copied or computed from: origins, else operands.
 
-        For a loop's counter these are the loop's bounds; for an argument of the region that
-        combines elements (of a reduction), the op's operands.
+        For a loop's counter, the loop's bounds; for an argument of a reduction's region, the op's
+        operands.
         """
         origins = self.origins(value)
         if origins:
@@ -75,12 +75,12 @@ class Flow:
 
 @once_per_module
 def flow_of(module: Module) -> Flow:
-    """Return the flow of values through a module."""
+    """Return the flow of values through a module; cached by module."""
     return Flow(module)
 
 
 def deciding(op: Op) -> tuple[Value, ...]:
-    """Return the values that decide which region of an op runs, how often, or where a jump goes."""
+    """Return the operands that decide which region runs, how often, or where a jump goes."""
     if op.name == "scf.for":
         return (*op.group("first"), *op.group("end"), *op.group("step"))
     if op.name == "scf.while":
@@ -105,7 +105,7 @@ def counter_of(op: Op) -> Value | None:
 
 
 def value_before(value: Value, moving: Collection[str]) -> Value:
-    """Return the value from before ops named in `moving`, by following their `source`."""
+    """Return the value that ops named in `moving` moved: the first `source` made by another op."""
     while isinstance(value.owner, Op) and value.owner.name in moving:
         source = value.owner.optional("source")
         if source is None:
@@ -120,14 +120,14 @@ def terminator(op: Op, region: int) -> Op:
 
 
 def called(op: Op, module: Module) -> Op | None:
-    """Return the function that a call op calls, or None if the module has no body of it."""
+    """Return the function that a call op calls, or None if the module does not have its body."""
     callee = getattr(op.attributes.get("callee"), "value", None)
     function = module.functions.get(str(callee))
     return None if function is None or not function.body.blocks else function.op
 
 
 def jumps(op: Op) -> list[tuple[Block, tuple[Value, ...]]]:
-    """Return the blocks that the last op of a block may jump to, with the values passed."""
+    """Return (target block, passed values) for each block that a terminator may jump to."""
     if op.name == "cf.cond_br":
         first, second = op.successors
         return [(first, op.group("first")), (second, op.group("second"))]
@@ -151,7 +151,7 @@ def enclosing_ops(op: Op) -> Iterator[Op]:
 
 
 def leading_to(block: Block) -> list[Block]:
-    """Return the blocks of a region from which a block can be reached by jumps, in text order."""
+    """Return the blocks of a region from which jumps can reach a block, in text order."""
     blocks = block.region.blocks
     leading: set[Block] = set()
     newest = {block}
@@ -163,7 +163,7 @@ def leading_to(block: Block) -> list[Block]:
 
 
 def _passing(op: Op, module: Module) -> Iterator[tuple[Sequence[Value], Sequence[Value]]]:
-    """Yield (values, copies of the values), which correspond one to one."""
+    """Yield (values, copies of the values) for an op; both sequences have the same order."""
     if op.name == "scf.for":
         inner = op.regions[0].blocks[0].arguments[1:]
         for sources in (op.group("initial"), terminator(op, 0).group("passed")):
@@ -195,38 +195,37 @@ def _passing(op: Op, module: Module) -> Iterator[tuple[Sequence[Value], Sequence
 def forward(
     flow: Flow, sources: Iterable[Value], onwards: Callable[[Op, Value], Iterable[Value]]
 ) -> set[int]:
-    """Return the ids of all values reached from sources through copies and `onwards`.
+    """Return the ids of the sources and of all values reached through copies and `onwards`.
 
-    `onwards(op, value)` returns the values reached through an op that uses a reached value. The
-    sources are included.
+    `onwards(op, value)` returns the values reached through an op that uses a reached value.
     """
-    waiting = list(sources)
-    reached_ids = {value.id for value in waiting}
-    while waiting:
-        value = waiting.pop()
+    pending = list(sources)
+    reached_ids = {value.id for value in pending}
+    while pending:
+        value = pending.pop()
         successors = [*flow.copies(value)]
         for op in flow.uses(value):
             successors += onwards(op, value)
         for successor in successors:
             if successor.id not in reached_ids:
                 reached_ids.add(successor.id)
-                waiting.append(successor)
+                pending.append(successor)
     return reached_ids
 
 
 def backward(
     values: Iterable[Value], through: Callable[[Value], Iterable[Value]]
 ) -> Iterator[Value]:
-    """Yield values and all values that they are made of, each once.
+    """Yield values and all values that they are computed from, each once.
 
-    `through` returns the values that a value is made of.
+    `through` returns the values that a value is computed from.
     """
-    waiting = list(dict.fromkeys(values))
-    reached_ids = {value.id for value in waiting}
-    while waiting:
-        value = waiting.pop()
+    pending = list(dict.fromkeys(values))
+    reached_ids = {value.id for value in pending}
+    while pending:
+        value = pending.pop()
         yield value
         for part in through(value):
             if part.id not in reached_ids:
                 reached_ids.add(part.id)
-                waiting.append(part)
+                pending.append(part)

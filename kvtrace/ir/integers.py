@@ -1,16 +1,16 @@
-"""Arithmetic of integers of a width, shared by arrays, plans and formulas."""
+"""Arithmetic on integers of a fixed width, for arrays, plans and formulas."""
 
 from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
 PREDICATES: Final = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
-"""Integer comparisons, in the order of MLIR's numbers for them."""
+"""Names of integer comparisons, indexed by MLIR's numbers."""
 
 
 @cache
 def signed_range(bits: int) -> tuple[int, int]:
-    """Return the smallest and the largest signed integer of a width (of 1 bit: 0 and 1)."""
+    """Return the smallest and largest signed integer of a width; (0, 1) for 1 bit."""
     return (0, 1) if bits == 1 else (-(1 << (bits - 1)), (1 << (bits - 1)) - 1)
 
 
@@ -40,7 +40,7 @@ def counter_ranges(first: int, end: int, step: int, bits: int) -> Iterator[range
 
 
 def wraps_around(first: int, end: int, step: int, bits: int) -> bool:
-    """Return whether the counter of a counted loop wraps around, or (step 0) never grows."""
+    """Return whether a loop's counter wraps around, or never grows (step 0)."""
     if first >= end:
         return False
     return step <= 0 or range(first, end, step)[-1] + step > signed_range(bits)[1]
@@ -56,7 +56,7 @@ def divided(dividend: int, divisor: int, *, floor: bool = False) -> int:
 
 
 def decided(predicate: str, low: int, high: int) -> bool | None:
-    """Return the result of a signed comparison from the range of left - right, or None if open."""
+    """Return the result of a signed comparison, given the range of left - right; None if open."""
     if predicate in ("slt", "sge"):
         outcome = True if high < 0 else False if low >= 0 else None
         return outcome if predicate == "slt" or outcome is None else not outcome

@@ -9,12 +9,12 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class UnknownLocation:
-    """`loc(unknown)`, for constants and for ops that the compiler generates."""
+    """`loc(unknown)`, the location of constants and of ops that the compiler generates."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileLocation:
-    """`loc("file.py":12:5)`; columns count as the producer of the IR counts."""
+    """`loc("file.py":12:5)`; columns count from 0 or 1, as in the compiler that wrote the IR."""
 
     file: str
     line: int
@@ -23,7 +23,7 @@ class FileLocation:
 
 @dataclass(frozen=True, slots=True)
 class NameLocation:
-    """`loc("name"(child))`; Triton names values after the Python variables assigned."""
+    """`loc("name"(child))`; Triton's name is the Python variable that is assigned."""
 
     name: str
     child: "Location"
@@ -31,7 +31,7 @@ class NameLocation:
 
 @dataclass(frozen=True, slots=True)
 class CallSiteLocation:
-    """`loc(callsite(callee at caller))`: inlined from callee into caller."""
+    """`loc(callsite(callee at caller))`: `callee` was inlined at `caller`."""
 
     callee: "Location"
     caller: "Location"
@@ -39,7 +39,7 @@ class CallSiteLocation:
 
 @dataclass(frozen=True, slots=True)
 class FusedLocation:
-    """`loc(fused[a, b])`: locations that were merged into one op."""
+    """`loc(fused[a, b])`: locations of ops that were merged into one op."""
 
     children: tuple["Location", ...]
 
@@ -51,7 +51,7 @@ UNKNOWN: Final = UnknownLocation()
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A position in source; `function` is None if the location does not name the function."""
+    """A position in the source; `function` is None if the location does not name the function."""
 
     file: str
     line: int
@@ -66,7 +66,7 @@ lines could describe a location of 2^40 parts; the limit keeps all processing of
 
 
 def shortened(location: Location) -> Location:
-    """Return a location with only its name, and its innermost and outermost position."""
+    """Return a location with its name, and only its innermost and outermost position."""
     positions = [FileLocation(f.file, f.line, f.column) for f in location_frames(location)]
     short: Location = positions[0] if positions else UNKNOWN
     if len(positions) > 1:
@@ -75,9 +75,9 @@ def shortened(location: Location) -> Location:
 
 
 def location_frames(location: Location) -> tuple[Frame, ...]:
-    """Return the frames of a location, innermost first; empty if none is known.
+    """Return the frames of a location, innermost first; () if its position is unknown.
 
-    The frames of a fused location are those of its first known child.
+    A fused location has the frames of its first child with a known position.
     """
     if isinstance(location, FileLocation):
         return (Frame(location.file, location.line, location.column),)

@@ -11,9 +11,9 @@ _MISSING: Any = object()
 
 
 def once_per_module(function: Callable[[Module], _T]) -> Callable[[Module], _T]:
-    """Decorate a function of a module to be called once for each module.
+    """Decorate a function of a module so that its result is cached in the module.
 
-    Two threads may call it for the same module at the same time; one of the results is kept.
+    Two threads may compute it at the same time; one of the results is kept.
     """
 
     @wraps(function)

@@ -16,7 +16,7 @@ from kvtrace.schema.errors import KvtraceError
 
 
 class NoKernel(KvtraceError):
-    """The module has no function to run."""
+    """The module has no public function with a body."""
 
     slug = "no-kernel"
 
@@ -24,7 +24,7 @@ class NoKernel(KvtraceError):
 class Value:
     """A result of an op, or an argument of a block.
 
-    Names are reused in sibling regions; ``id`` is unique in the module and dense from 0.
+    Names are reused in sibling regions; ``id`` is unique in the module and counts from 0.
     """
 
     __slots__ = ("id", "name", "owner", "position", "type")
@@ -43,7 +43,7 @@ class Value:
 
 
 class Block:
-    """A list of ops that run in order; `label` is None for an entry block without a label."""
+    """A list of ops that are executed in order; `label` is None for an entry block without one."""
 
     __slots__ = ("arguments", "label", "ops", "region")
 
@@ -112,11 +112,10 @@ class Op:
         return tuple(v.type for v in self.results)
 
     def operand(self, name: str) -> Value:
-        """Return the operand of a name; `kvtrace.ir.ops` has the names.
+        """Return the operand with a name; `kvtrace.ir.ops` has the names.
 
         Raises:
             KeyError: the op has no operand of that name.
-
         """
         operand = self.optional(name)
         if operand is None:
@@ -124,16 +123,15 @@ class Op:
         return operand
 
     def optional(self, name: str) -> Value | None:
-        """Return the operand of a name, or None if the op has none."""
+        """Return the operand with a name, or None if the op has no such operand."""
         operands = self.group(name)
         return operands[0] if operands else None
 
     def group(self, name: str) -> tuple[Value, ...]:
-        """Return all operands of a name, as a tuple of any length.
+        """Return all operands with a name, as a tuple of any length.
 
         Raises:
             KeyError: ops of this kind have no operands of that name.
-
         """
         start, end = KINDS[self.name].span(self, name)
         return self.operands[start:end]
@@ -157,13 +155,13 @@ class Op:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A view of a function op."""
+    """A function op, with its name, body and arguments."""
 
     op: Op
 
     @property
     def name(self) -> str:
-        """The symbol's name."""
+        """The function's symbol name; "" if it has none."""
         name = self.op.attributes.get("sym_name")
         return name.value if isinstance(name, StringAttribute) else ""
 
@@ -185,7 +183,7 @@ class Function:
 
 
 class _Memo(dict[object, Any]):
-    """Results derived from a module; a copy of the module, which may be changed, has none."""
+    """Cached results of a module; a copy of the module starts with an empty cache."""
 
     def __deepcopy__(self, _copied: dict[int, Any]) -> "_Memo":
         return _Memo()
@@ -228,14 +226,14 @@ class Module:
 def source_stack(op: Op) -> tuple[Frame, ...]:
     """Return the op's source positions, innermost first, with the calls that were inlined.
 
-    The stack of an unknown location is empty. The outermost frame has the name of the op's
-    function; the names of inlined callees are not in the IR.
+    Empty for an unknown location. The outermost frame has the name of the op's function; the names
+    of inlined functions are not in the IR.
     """
     return frames_in(op.location, function_name(op))
 
 
 def frames_in(location: Location, function: str | None) -> tuple[Frame, ...]:
-    """Return the frames of a location in a function of the IR, as in `source_stack`."""
+    """Return the frames of a location in a function of the IR, as `source_stack` does."""
     frames = location_frames(location)
     if not frames or function is None:
         return frames
@@ -245,7 +243,7 @@ def frames_in(location: Location, function: str | None) -> tuple[Frame, ...]:
 
 
 def function_name(op: Op) -> str | None:
-    """Return the name of the function that contains an op, or is the op; None outside."""
+    """Return the name of the function that contains an op, or is the op; None for a module."""
     inner: Op | None = op
     while inner is not None and inner.name not in FUNCTIONS:
         block = inner.block

@@ -1,6 +1,6 @@
 """Table of ops: names of operands, kind, and effect on memory.
 
-One row per op. No other file has positions of operands, or lists of ops by kind; use
+Each op has one row. Positions of operands and lists of ops by kind are in this file only; use
 `op.operand("mask")` and `KINDS[op.name]`. docs/design.md lists the other meanings of an op, such as
 the computed values. Operands are those of MLIR (`TritonOps.td`, `ArithOps.td`, `SCFOps.td`,
 `ControlFlowOps.td`), some with clearer names; `?` marks an optional operand, `*` a list.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Kind(Enum):
-    """The kind of an op."""
+    """The kind of an op; each value completes the sentence "the op …"."""
 
     ELEMENTWISE = "computes each element from the operands' elements at the same position"
     GIVEN = "has results without operands: constants, ranges, program ids"
@@ -49,7 +49,7 @@ AccessKind = Literal["load", "store", "atomic"]
 """The effect of a memory op; an atomic op reads and writes without another access in between."""
 
 Reading = Literal["", "modular", "signed", "unsigned", "mixing"]
-"""How an op interprets integers, and so whether the result depends on their width.
+"""The way in which an op interprets integers; it decides if the result depends on their width.
 
 `modular`: the result is the same modulo 2^n whether or not an operand has wrapped around. `mixing`:
 unsigned, and the result depends on single bits of a number, as in hashes.
@@ -64,7 +64,7 @@ Operator = Literal[
 """The operation that an op computes, for any element type, as written in Python or Triton.
 
 `mulhi` is the upper half of a product; `cast` keeps the number as far as the new type can represent
-it (so truncation to an integer is none), `bitcast` keeps the bits. Empty if no code needs to know.
+it (truncation to an integer is no cast), `bitcast` keeps the bits. Empty for other operations.
 """
 
 _OPERATORS: Final[dict[Operator, str]] = {
@@ -122,7 +122,7 @@ _GROWING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class OpKind:
-    """The row of one op.
+    """The row of an op in the table.
 
     `group` is the file in `kvtrace/evaluate/dialects` that evaluates the op on arrays; empty for
     ops that are not executed.
@@ -136,10 +136,10 @@ class OpKind:
     reading: Reading = ""
     operator: Operator = ""
     grows: bool = False
-    """The result may overflow although all operands are in range."""
+    """The result may overflow even if all operands are in range."""
     _positions: Mapping[str, int] = field(init=False, repr=False)
     _fixed: int = field(init=False, repr=False)
-    """Number of names before the first optional operand or list."""
+    """Number of operand names before the first optional operand or list."""
 
     def __post_init__(self) -> None:
         positions = {name.rstrip("?*"): index for index, name in enumerate(self.operands)}
@@ -148,11 +148,10 @@ class OpKind:
         object.__setattr__(self, "_fixed", next(variable, len(positions)))
 
     def span(self, op: Op, name: str) -> tuple[int, int]:
-        """Return start and end of the operands of a name, among the operands of an op.
+        """Return (start, end) of the operands with a name, in the list of an op's operands.
 
         Raises:
             KeyError: ops of this kind have no operand of that name.
-
         """
         position = self._positions.get(name)
         if position is None:
@@ -170,7 +169,7 @@ class OpKind:
         return self._positions
 
     def has(self, name: str) -> bool:
-        """Return whether ops of this kind may have an operand of a name."""
+        """Return whether ops of this kind may have an operand with a name."""
         return name in self._positions
 
     def _sizes(self, op: Op) -> Sequence[int]:
@@ -196,7 +195,7 @@ class OpKind:
 
 
 KINDS: Final[dict[str, OpKind]] = {}
-"""Name → row of each known op."""
+"""The rows of all known ops by name."""
 
 _Rows = Mapping[str, str]
 
@@ -204,7 +203,7 @@ _Rows = Mapping[str, str]
 def _rows(
     group: str, kind: Kind, rows: _Rows, *, effect: AccessKind | None = None, reading: Reading = ""
 ) -> None:
-    """Add the rows of ops; `rows` maps operands to the names of the ops that have them."""
+    """Add rows to `KINDS`; `rows` maps operand names to the names of the ops that have them."""
     for operands, names in rows.items():
         for name in names.split():
             KINDS[name] = OpKind(
@@ -217,7 +216,7 @@ def _rows(
 
 _rows("tt_memory", Kind.MEMORY, {"pointer mask? other?": "tt.load"}, effect="load")
 _rows("tt_memory", Kind.MEMORY, {"pointer value mask?": "tt.store"}, effect="store")
-# Since Triton 3.9: no other access comes between the bytes of one of their elements.
+# Since Triton 3.9: accesses to an element are not interleaved with other accesses.
 _rows("tt_atomic", Kind.MEMORY, {
     "pointer mask?": "tt.atomic_load",
     "pointer expected timeout?": "tt.atomic_poll",
@@ -407,7 +406,7 @@ LOOP_UNROLLING: Final = "tt.loop_unroll_factor"
 
 
 def effect_of(op: Op) -> AccessKind | None:
-    """Return the effect of an op on memory, or None."""
+    """Return the effect of an op on memory; None if it has no effect or no row."""
     row = KINDS.get(op.name)
     return None if row is None else row.effect
 
@@ -418,7 +417,7 @@ def named(condition: Callable[[OpKind], bool]) -> frozenset[str]:
 
 
 def computing(*operators: Operator) -> frozenset[str]:
-    """Return the names of the ops that compute one of some operators."""
+    """Return the names of the ops that compute one of the given operators."""
     return named(lambda row: row.operator in operators)
 
 
@@ -441,11 +440,11 @@ SPREADING: Final = named(lambda row: row.kind is Kind.SPREAD)
 MOVING: Final = named(lambda row: row.kind is Kind.SPREAD or row.kind is Kind.REARRANGED)
 ELEMENTWISE: Final = named(lambda row: row.kind is Kind.ELEMENTWISE)
 SILENT: Final = named(lambda row: row.kind is Kind.REMARK)
-"""Ops without effect when programs run as whole arrays."""
+"""Ops without effect when a program is evaluated on whole arrays."""
 BARRIERS: Final = frozenset(
     {"gpu.barrier", "nvvm.barrier0", "rocdl.barrier", "tt.debug_barrier", "ttg.barrier"}
 )
-"""Ops at which all threads of a program wait, and after which each sees the others' stores."""
+"""Ops at which all threads of a program wait; afterwards, all their stores are visible."""
 MODULAR: Final = named(lambda row: row.reading == "modular" and row.kind is not Kind.SPREAD)
 SIGNED: Final = named(lambda row: row.reading == "signed" and row.name not in _TO_FLOAT)
 UNSIGNED: Final = named(lambda row: row.reading == "unsigned" and row.name not in _TO_FLOAT)
@@ -456,11 +455,11 @@ COMBINING: Final = named(lambda row: row.kind in (Kind.REDUCTION, Kind.SCAN))
 DIVIDING: Final = computing("//", "%", "floordiv", "ceildiv") & (SIGNED | UNSIGNED | MIXING)
 """Divisions of integers."""
 GROWING: Final = named(lambda row: row.grows)
-"""Integer ops whose result may itself overflow."""
+"""Integer ops whose result may overflow even if all operands are in range."""
 UNROUNDED: Final = computing("where", "bitcast", "negate", "abs") | {
     "arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf", "tt.clampf",
 }  # fmt: skip
-"""Ops whose result is an operand's number, negated or absolute: they do not round."""
+"""Ops that do not round: the result is an operand's number, possibly negated or absolute."""
 
 
 def operator_of(op: Op) -> Operator:
@@ -480,7 +479,7 @@ def mask_of(op: Op) -> Value | None:
 
 
 def waits_for_memory(op: Op) -> bool:
-    """Return whether an op repeats until memory has an expected value, or a timeout ends."""
+    """Return whether an op polls memory until it has an expected value, or a timeout elapses."""
     row = KINDS.get(op.name)
     return row is not None and row.has("timeout")
 
@@ -490,19 +489,19 @@ DATA: Final = ("value", "expected", "other")
 
 
 def data_of(op: Op) -> tuple[Value, ...]:
-    """Return the operands of a memory op that are data."""
+    """Return a memory op's operands that are neither address nor mask."""
     return _operands_named(op, DATA)
 
 
 def operands_of(op: Op) -> Iterator[tuple[str, Value]]:
-    """Yield the operands of an op with their names."""
+    """Yield (name, operand) for each operand of an op, by order of names."""
     for name in KINDS[op.name].names:
         for value in op.group(name):
             yield name, value
 
 
 def positions_of(op: Op) -> tuple[Value, ...]:
-    """Return the operands with the start of a block, or the rows, in a descriptor's tensor."""
+    """Return the operands with a block's position, or rows, in a descriptor's tensor."""
     return _operands_named(op, ("index", "row", "column"))
 
 

@@ -80,14 +80,13 @@ def parse(text: str, target: str = "") -> Module:
 
 
 class _Scope:
-    """The names in one region.
+    """The names of values and labels in one region.
 
     Attributes:
         defined: names of values that are defined in the region.
-        forward: name → value used before its definition, and the offset of the first use.
-        blocks: label → block, and the offset of its first mention.
+        forward: name → (value used before its definition, offset of the first use).
+        blocks: label → (block, offset of its first mention).
         read_labels: the labels of the blocks that have been read.
-
     """
 
     __slots__ = ("blocks", "defined", "forward", "read_labels")
@@ -111,7 +110,7 @@ class _Parser(AttributeReader):
         self._cached_locations: dict[str, Location] = {}
 
     def module(self, target: str) -> Module:
-        """Read the whole text: one operation, with aliases before and after."""
+        """Read the whole text, one operation and aliases; the op may name its own target."""
         alias_ends = self._read_aliases()
         self.position = 0
         top: Op | None = None
@@ -133,30 +132,38 @@ class _Parser(AttributeReader):
         return Module(top, tuple(self._ops), self._value_count, target)
 
     def _read_aliases(self) -> dict[int, int]:
-        """Read all aliases, which may follow their use; return start → end of each.
+        """Read all aliases, also those after their use; return {start: end} of their definitions.
 
-        An alias of a location may use later aliases, which are then read first.
+        Aliases that a location's alias uses are read first.
         """
         starts = self._alias_starts()
         self.waiting_aliases = frozenset(starts)
         ends: dict[int, int] = {}
         visited: set[str] = set()
-        for first in starts:
-            pending = [first]
+        for first_name in starts:
+            pending = [first_name]
             while pending:
                 name = pending[-1]
                 start = starts[name]
-                quick = None if start in ends else _LOCATION_ALIAS.match(self.text, start)
+                location_match = None if start in ends else _LOCATION_ALIAS.match(self.text, start)
                 if name not in visited:
                     visited.add(name)
-                    used = quick.groups()[-3:] if quick else self._locations_named(start)
-                    unread = [other for other in used if other in starts and other not in visited]
+                    used = (
+                        location_match.groups()[-3:]
+                        if location_match
+                        else self._locations_named(start)
+                    )
+                    unread = [
+                        used_name
+                        for used_name in used
+                        if used_name in starts and used_name not in visited
+                    ]
                     if unread:
                         pending += unread
                         continue
                 pending.pop()
                 if start not in ends:
-                    ends[start] = self._alias(name, start, quick)
+                    ends[start] = self._alias(name, start, location_match)
         self.waiting_aliases = frozenset()
         return ends
 
@@ -176,16 +183,16 @@ class _Parser(AttributeReader):
         return named
 
     def _locations_named(self, start: int) -> list[str]:
-        """Return the aliases that a line may use if it defines a location."""
+        """Return the aliases used in the line at an offset if it defines a location, else none."""
         line = _LOCATION_LINE.match(self.text, start)
         return _USED_ALIAS.findall(line.group(1)) if line else []
 
-    def _alias(self, name: str, start: int, quick: re.Match[str] | None) -> int:
-        """Read an alias, by the match of a plain location if there is one; return its end."""
-        location = self._aliased_location(quick) if quick else None
-        if quick and location is not None:
+    def _alias(self, name: str, start: int, location_match: re.Match[str] | None) -> int:
+        """Read an alias, by `location_match` if it is a simple location; return its end."""
+        location = self._aliased_location(location_match) if location_match else None
+        if location_match and location is not None:
             self.attribute_aliases[name] = LocationAttribute(location)
-            return quick.end()
+            return location_match.end()
         self.position = start + len(name) + len(" =")
         if name[0] == "!":
             self.type_aliases[name] = self.type()
@@ -194,7 +201,7 @@ class _Parser(AttributeReader):
         return self.position
 
     def _aliased_location(self, match: re.Match[str]) -> Location | None:
-        """Return the location of an alias, or None if it uses an alias that is not read yet."""
+        """Return the location of an alias; None if it uses an alias that is not read yet."""
         _, text, line, column, child, callee, caller = match.groups()
         if line is not None:
             return FileLocation(unescape(text), int(line), int(column))
@@ -301,7 +308,7 @@ class _Parser(AttributeReader):
         return tuple(self._labeled(block.region, label.strip(), at) for label in labels.split(","))
 
     def _labeled(self, region: Region, label: str, at: int) -> Block:
-        """Return the region's block of a label, created on its first mention."""
+        """Return the region's block with a label; created at its first mention, at offset `at`."""
         blocks = self._scopes[-1].blocks
         if label not in blocks:
             blocks[label] = (Block(region, label), at)
@@ -374,7 +381,7 @@ class _Parser(AttributeReader):
         return tuple(arguments)
 
     def _close_scope(self) -> None:
-        """Remove a region's names; names used without a definition may be defined further out."""
+        """Remove a region's names; uses without a definition are moved to the enclosing region."""
         scope = self._scopes.pop()
         for label, (_, at) in scope.blocks.items():
             if label not in scope.read_labels:
@@ -422,7 +429,7 @@ class _Parser(AttributeReader):
         return signature
 
     def _plain_signature(self, text: str) -> FunctionType | None:
-        """Return a signature whose types are all cached, or None for others."""
+        """Return a signature with cached types only, or None for other signatures."""
         match = _PLAIN_SIGNATURE.match(text)
         if not match:
             return None

@@ -1,8 +1,8 @@
-"""Source lines in PTX, which LLVM of Triton 3.8 and later miscounts inside of inline assembly.
+"""Source lines in PTX, which are wrong inside inline assembly in Triton 3.8 and later.
 
 Triton writes loads and stores as inline assembly of several lines. The `.loc` directive before such
-a block has the op's line. Directives inside, one per line of assembly, count on from there to lines
-of other ops:
+a block has the op's line. LLVM adds directives inside the block, whose line numbers increase by one
+per line of assembly:
 
     .loc 1 309 25
     // begin inline asm
@@ -21,5 +21,5 @@ _DIRECTIVE: Final = re.compile(r"^\s*\.loc\b.*$", re.MULTILINE)
 
 
 def without_inner_places(ptx: str) -> str:
-    """Return PTX without the `.loc` directives in inline assembly; line numbers stay equal."""
+    """Return PTX with empty lines in place of the `.loc` directives in inline assembly."""
     return _BLOCK.sub(lambda block: _DIRECTIVE.sub("", block[0]), ptx)

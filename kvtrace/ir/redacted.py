@@ -1,7 +1,7 @@
-"""Redaction of IR text: paths of files, or all names, are replaced for `kvtrace trace redact`.
+"""Redaction of file paths and names in IR text, for `kvtrace trace redact`.
 
 Redaction works token by token, on generic and pretty text. Numbers, words of the dialects, and
-strings known to be the compiler's are kept; unknown strings are removed.
+strings that the compiler writes are not changed; unknown strings become empty.
 """
 
 import re
@@ -15,12 +15,12 @@ _TOKEN: Final = re.compile(rf"(?P<comment>//[^\n]*)|(?P<string>{STRING})|(?P<id>
 _OPERATION: Final = re.compile(r"[a-z_]\w*(?:\.\w+)+", re.ASCII)
 _KEY: Final = re.compile(r"[\w.\-]+", re.ASCII)
 _HEXADECIMAL: Final = re.compile(r"0x[0-9A-Fa-f]*")
-#: Text before a string that is an attribute's value: the attribute's name.
+#: An attribute's name before a string that is the attribute's value.
 _BEFORE_VALUE: Final = re.compile(r'([\w.\-]+)"?\s*=\s*\Z')
 _BEFORE_OPERATION: Final = re.compile(r"(?:\A|\n|=)[ \t]*\Z")
 _BEFORE_NAME: Final = re.compile(r"(?:loc\(|callsite\(|\sat\s+|fused\[|fused<[^>]*>\[)\s*\Z")
 _BEFORE_ASSEMBLY: Final = re.compile(r"\btt\.elementwise_inline_asm\s*\Z")
-#: Attributes whose text is the compiler's own, or defines the op's meaning.
+#: Attributes whose text is written by the compiler, or defines the op's meaning.
 _KEPT_VALUES: Final = frozenset(
     ("sym_visibility", "ttg.target", "asm_string", "constraints", "symbol", "libname")
 )
@@ -31,26 +31,25 @@ _WINDOW: Final = 100
 def redacted_ir(
     kind: str, text: str, file: Callable[[str], str], name: Callable[[str], str]
 ) -> str | None:
-    """Return the IR with replaced paths and names, or None if the text is not IR.
+    """Return the IR with replaced paths and names; None if the text, or the result, is no IR.
 
     Args:
         kind: ttir, ttir_generic, glir or ttgir.
         text: the IR as its compiler printed it.
         file: returns the replacement of a file's path.
         name: returns the replacement of the name of a value, a variable or a function.
-
     """
-    pieces, last = [], 0
+    pieces, token_end = [], 0
     for token in _TOKEN.finditer(text):
-        between = text[last : token.start()]
+        between = text[token_end : token.start()]
         if '"' in between:
             return None
         pieces.append(between)
         pieces.append(_replaced(text, token, file, name))
-        last = token.end()
-    if '"' in text[last:]:
+        token_end = token.end()
+    if '"' in text[token_end:]:
         return None
-    redacted = "".join((*pieces, text[last:]))
+    redacted = "".join((*pieces, text[token_end:]))
     return redacted if kind != "ttir_generic" or _can_be_read(redacted) else None
 
 
@@ -98,5 +97,5 @@ def _string(
 
 
 def _quoted(whole: str, content: str, replacement: str) -> str:
-    """Return a string literal with replaced content; unchanged content keeps its escapes."""
+    """Return a string literal with the replacement; unchanged content keeps its escapes."""
     return whole if replacement == content else f'"{replacement}"'

@@ -1,23 +1,22 @@
-"""Modules whose source has moved since the compilation.
+"""Modules of kernels whose source file has moved since the compilation.
 
-Triton's cache on disk is keyed by the text of a kernel and not by its path, so the IR of a kernel
-may name the file in which the same text was compiled first.
+Triton's disk cache is keyed by the text of a kernel and not by its path, so the IR of a kernel may
+name another file, in which the same text was compiled first.
 """
 
 from kvtrace.ir.model import Module, source_stack
 
 
 def module_defined_in(text: str, file: str | None, target: str = "") -> Module:
-    """Parse generic IR of a kernel defined in `file`, whose name replaces the one in locations.
+    """Parse generic IR of a kernel, with `file` in place of the recorded name of its file.
 
     Locations in other files do not change, since their new paths are unknown. `target` is the
     target of the compilation.
 
     Raises:
         IRSyntaxError: the text is not a module in generic form.
-
     """
-    from kvtrace.ir.parser import parse  # not imported by processes that evaluate nothing
+    from kvtrace.ir.parser import parse  # processes without evaluation do not import it
 
     module = parse(text, target)
     frames = source_stack(module.main.op)
@@ -28,7 +27,7 @@ def module_defined_in(text: str, file: str | None, target: str = "") -> Module:
 
 
 def _escaped(path: str) -> str:
-    r"""Write a path as LLVM prints strings: ``\\``; ``\HH`` for quotes and the unprintable."""
+    r"""Return a path as LLVM prints it: ``\\``, and ``\HH`` for quotes and unprintable bytes."""
     return "".join(map(_printed, path.encode()))
 
 

@@ -1,4 +1,4 @@
-"""Scanner: a text and a position, on which the readers of the grammar build.
+"""Scanner of a text, the base of the readers of the grammar.
 
 There is no separate list of tokens: each reader matches a regular expression at the position. That
 makes 25 microseconds per op possible in Python.
@@ -23,7 +23,7 @@ _WORD = re.compile(r"[A-Za-z_][\w$.]*+", re.ASCII)
 _INTEGER = re.compile(r"-?[0-9]{1,18}+")
 _ESCAPE = re.compile(rb'\\([0-9A-Fa-f]{2}|[\\"nt])')
 _PLAIN_ESCAPES = {b"\\": b"\\", b'"': b'"', b"n": b"\n", b"t": b"\t"}
-# Text between two brackets in an attribute or type that is kept as text.
+# Text between two brackets of an opaque attribute or type.
 _FILLER = re.compile(r'(?:[^"\[\](){}<>\-=]|->|>=|=>|-|=)++')
 _CLOSERS = {"<": ">", "(": ")", "[": "]", "{": "}"}
 _MOST_NESTED: Final = 48
@@ -32,7 +32,7 @@ that walks a module may take a few calls per level, and Python allows a thousand
 
 
 class Scanner:
-    """A text and a position in it."""
+    """A text with a current position."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -47,13 +47,13 @@ class Scanner:
         raise IRSyntaxError(problem, self.text, offset)
 
     def enter(self) -> None:
-        """Enter a nested level; fail if the nesting is too deep."""
+        """Count one more level of nesting; fail if the nesting is too deep."""
         self._nested += 1
         if self._nested > _MOST_NESTED:
             self.fail("nested too deeply")
 
     def leave(self) -> None:
-        """Leave a nested level."""
+        """Count one level of nesting less."""
         self._nested -= 1
 
     def skip_space(self) -> None:
@@ -65,27 +65,27 @@ class Scanner:
         self.position = match.end()
 
     def sees(self, literal: str) -> bool:
-        """Return whether a literal comes next, after white space, which is skipped."""
+        """Skip white space, and return whether a literal comes next, which is not skipped."""
         if self.text.startswith(literal, self.position):
             return True
         self.skip_space()
         return self.text.startswith(literal, self.position)
 
     def accept(self, literal: str) -> bool:
-        """Move past a literal if it comes next; return whether it did."""
+        """Skip white space and a literal, if the literal comes next; return whether it did."""
         if not self.text.startswith(literal, self.position) and not self.sees(literal):
             return False
         self.position += len(literal)
         return True
 
     def expect(self, literal: str) -> None:
-        """Move past the literal, which must come next."""
+        """Move past white space and the literal, which must come next; fail if it does not."""
         if not self.text.startswith(literal, self.position) and not self.sees(literal):
             self.fail(f"expected {literal!r}")
         self.position += len(literal)
 
     def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
-        """Match a pattern at the position, after white space, and move past the match."""
+        """Skip white space, match a pattern, and move past the match; None if it does not match."""
         self.skip_space()
         match = pattern.match(self.text, self.position)
         if match:
@@ -93,28 +93,28 @@ class Scanner:
         return match
 
     def word(self, what: str) -> str:
-        """Read an identifier, dots included."""
+        """Read an identifier, dots included; `what` names it in the error."""
         match = self.match(_WORD)
         if not match:
             self.fail(f"expected {what}")
         return match.group()
 
     def integer(self, what: str) -> int:
-        """Read a decimal integer."""
+        """Read a decimal integer; `what` names it in the error."""
         match = self.match(_INTEGER)
         if not match:
             self.fail(f"expected {what}")
         return int(match.group())
 
     def string(self, what: str = "a string") -> str:
-        """Read a string literal and resolve its escapes."""
+        """Read a string literal, and return its text with escapes resolved."""
         match = self.match(_STRING)
         if not match:
             self.fail(f"expected {what}")
         return unescape(match.group()[1:-1])
 
     def balanced(self) -> None:
-        """Move past a bracketed text, which begins at the position."""
+        """Move past a bracketed text at the current position, nested brackets included."""
         start = self.position
         open_brackets: list[str] = []
         while True:
@@ -140,9 +140,9 @@ class Scanner:
 
 
 def unescape(body: str) -> str:
-    r"""Return a string literal's body with ``\\``, ``\"``, ``\n``, ``\t`` and ``\HH`` resolved.
+    r"""Return a string literal's text with ``\\``, ``\"``, ``\n``, ``\t`` and ``\HH`` resolved.
 
-    The result is UTF-8 text; bytes that are not are kept as surrogate escapes.
+    Bytes that are not UTF-8 become surrogate escapes.
     """
     if "\\" not in body:
         return body

@@ -5,7 +5,7 @@ reductions and scatters check the inner extent in chunks of 16 bytes: an extent 
 multiple of 16 bytes is exceeded up to the next multiple
 (https://github.com/triton-lang/triton/issues/11583, also seen on an H200). Example: a store to rows
 of 10 float32, 40 bytes, writes 48 bytes. On older targets Triton's passes replace descriptors by
-pointers and masks, which write no element too much; other targets are unknown.
+pointers and masks, which stay within the extent; other targets are unknown.
 """
 
 from dataclasses import replace
@@ -16,13 +16,13 @@ from kvtrace.ir.model import Module
 from kvtrace.ir.ops import KINDS, WRITING
 
 CHUNK_BYTES: Final = 16
-"""Size of a chunk; addresses, strides and boxes of tensor maps are multiples of this size too."""
+"""Size of a chunk; addresses, strides and boxes of tensor maps are multiples of it, too."""
 
 _FIRST_ARCHITECTURE: Final = 90
 
 
 def has_tensor_maps(module: Module) -> bool:
-    """Return whether a module's target copies by tensor maps."""
+    """Return whether a module's target copies by tensor maps: NVIDIA GPUs from sm_90 on."""
     backend, _, architecture = module.target.partition(":")
     return backend == "cuda" and architecture.isdigit() and int(architecture) >= _FIRST_ARCHITECTURE
 
@@ -36,7 +36,7 @@ def stores_whole_chunks(module: Module) -> bool:
 
 @once_per_module
 def within_extents(module: Module) -> Module:
-    """Return the module for a target whose stores stay within descriptors' extents."""
+    """Return the module without its target if its stores may exceed descriptors' extents."""
     return replace(module, target="") if stores_whole_chunks(module) else module
 
 

@@ -1,4 +1,4 @@
-"""Reader of types: MLIR's builtin types and Triton's."""
+"""Reader of MLIR's builtin types and of Triton's types."""
 
 import re
 from typing import Never
@@ -25,12 +25,12 @@ _NAME = re.compile(r"!?[A-Za-z_][\w$]*+(?:\.[\w$]++)*+", re.ASCII)
 # A possible text of a type. It is cached only if the strict reader, started at its beginning, ended
 # exactly at its end, so that the text has the same meaning at any position.
 _CANDIDATE = re.compile(r"[\w!.$]++(?:<[^\s,(){}\"]*+)?", re.ASCII)
-# Builtin types that are kept as text, including their angle brackets.
+# Builtin types that become an `OpaqueType` with their text and angle brackets.
 _OPAQUE_BUILTINS = frozenset({"vector", "memref", "complex", "tuple", "none"})
 
 
 class TypeReader(Scanner):
-    """Reads a type at the current position."""
+    """A reader of types at the current position."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -40,7 +40,7 @@ class TypeReader(Scanner):
         self._cached_types: dict[str, Type] = {}
 
     def type(self) -> Type:
-        """Read any type."""
+        """Read a type of any kind; types with equal text are one cached object."""
         self.skip_space()
         start = self.position
         candidate = _CANDIDATE.match(self.text, start)
@@ -89,7 +89,7 @@ class TypeReader(Scanner):
         return OpaqueType(self.text[start : self.position])
 
     def fail_nested_alias(self, start: int) -> Never:
-        """Raise the error of an alias inside an alias, which only locations may be.
+        """Raise the error for an alias inside an alias, which only locations may have.
 
         Compilers print no such aliases, and nested ones could double in size from line to line.
         """
@@ -156,7 +156,7 @@ class TypeReader(Scanner):
         return SharedType(body.shape, body.element, body.encoding or "")
 
     def _rest_of_brackets(self) -> str:
-        """Return the raw text up to the `>` that closes the current bracket, without the `>`."""
+        """Read and return the raw text up to the `>` that closes the current bracket."""
         self.skip_space()
         start = self.position
         while not self.sees(">"):

@@ -1,7 +1,7 @@
-"""Types of values, as small frozen classes; unknown ones are an `OpaqueType`.
+"""Types of values, as small frozen classes; unknown types are an `OpaqueType`.
 
-Grammar: https://mlir.llvm.org/docs/LangRef/#type-system. Dialect types are those of Triton
-(`!tt.ptr`, `!tt.tensordesc`, `!ttg.memdesc`); every other dialect's type is opaque.
+Grammar: https://mlir.llvm.org/docs/LangRef/#type-system. Dialect types are Triton's (`!tt.ptr`,
+`!tt.tensordesc`, `!ttg.memdesc`); types of all other dialects are opaque.
 """
 
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class FloatType:
 
     @property
     def width(self) -> int:
-        """Number of bits of a value."""
+        """The number of bits of a value."""
         return FORMATS[self.name].width
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class PointerType:
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """`tensor<128x64xf16>`; encoding is the layout attribute's raw text, as in TTGIR."""
+    """`tensor<128x64xf16>`; `encoding` is the raw text of the layout, as in TTGIR, or None."""
 
     shape: tuple[int, ...]
     element: "Type"
@@ -70,7 +70,7 @@ class TensorType:
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """The number of elements."""
         return prod(self.shape)
 
     def __str__(self) -> str:
@@ -102,7 +102,7 @@ class SharedType:
 
     @property
     def size(self) -> int:
-        """Number of elements."""
+        """The number of elements."""
         return prod(self.shape)
 
     def __str__(self) -> str:
@@ -126,7 +126,7 @@ class FunctionType:
 
 @dataclass(frozen=True, slots=True)
 class OpaqueType:
-    """A type that has no class here, as printed."""
+    """A type without a class here; `text` is the printed text."""
 
     text: str
 

@@ -1,4 +1,4 @@
-"""Effects of a kernel that depend on the order of its programs."""
+"""Ops of a kernel whose effect depends on the order in which programs run."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _ADDING: Final = frozenset({"add", "fadd"})
 
 @dataclass(frozen=True, slots=True)
 class Unordered:
-    """An op whose effect depends on the order of programs, and the reason."""
+    """An op whose effect depends on the order of programs: its name, the reason, its position."""
 
     op: str
     why: str
@@ -24,13 +24,13 @@ class Unordered:
 
     @property
     def text(self) -> str:
-        """A description with the op's line."""
+        """A sentence about the op, with its source line if known."""
         position = f" at {self.place.file}:{self.place.line}" if self.place is not None else ""
         return f"{self.op}{position} {self.why}"
 
 
 def unordered(module: Module) -> tuple[Unordered, ...]:
-    """Return the ops of a kernel whose effects depend on the order of programs, in text order."""
+    """Return the ops of a kernel whose effect depends on the order of programs, in text order."""
     return tuple(_unordered(module))
 
 

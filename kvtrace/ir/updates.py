@@ -1,4 +1,4 @@
-"""Updates of memory by atomic ops, by name."""
+"""Names of the updates that atomic ops make."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ REDUCTIONS: Final = ("", "add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 
 def update_of(op: Op) -> str:
-    """Return the name of an atomic op's update of memory; empty for compare-and-swap."""
+    """Return the name of an atomic op's update, such as "fadd"; "" for compare-and-swap."""
     row = KINDS[op.name]
     if row.has("expected"):
         return ""

@@ -17,7 +17,7 @@ BitOperator = Literal["and", "or", "xor", "shl", "shr"]
 
 
 def wrapped(term: Term | int, bits: int, *, signed: bool) -> Term:
-    """Return an ideal value modulo 2^bits, as a signed or unsigned number."""
+    """Return an integer of any size modulo 2^bits, in the range of a signed or unsigned integer."""
     inner = as_term(term)
     low, high = signed_range(bits) if signed and bits > 1 else (0, (1 << bits) - 1)
     if low <= inner.low and inner.high <= high:
@@ -31,13 +31,13 @@ def wrapped(term: Term | int, bits: int, *, signed: bool) -> Term:
 
 
 class Wrap(Applied):
-    """Its argument modulo 2^bits, as a signed or unsigned number; `settings` are both."""
+    """The `arguments[0]` modulo 2^bits; `settings` are the width and the signedness."""
 
     __slots__ = ()
 
     @property
     def bits(self) -> int:
-        """The width."""
+        """The width of the result."""
         return int(self.settings[0])
 
     @property
@@ -46,11 +46,11 @@ class Wrap(Applied):
         return bool(self.settings[1])
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Return the wrapped substituted argument."""
+        """Return the term for the wrapped argument after a substitution."""
         return wrapped(substitution(self.arguments[0]), self.bits, signed=self.signed)
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Return wrapped numbers."""
+        """Return the wrapped number, or array of numbers, of the argument."""
         low = self._bounds()[0]
         number = evaluation(self.arguments[0])
         if evaluation.arrays and self.bits == 64:
@@ -62,35 +62,37 @@ class Wrap(Applied):
 
 
 def bitwise(operator: BitOperator, left: Term | int, right: Term | int, bits: int) -> Term:
-    """Return a bitwise op of signed integers of a width.
+    """Return the term for a bitwise op on signed integers of a width.
 
     `shl` does not wrap; `shr` keeps the sign. Shifts by a negative number, or by the width or more,
-    give 0 (`shr`: the sign), as in `kvtrace.evaluate`.
+    give 0 for `shl`, and 0 or -1 by the sign for `shr`, as in `kvtrace.evaluate`.
     """
     first, second = as_term(left), as_term(right)
-    one, other = first.constant, second.constant
-    if one is not None and other is not None:
-        return as_term(_bits_of(operator, one, other, bits))
+    left_number, right_number = first.constant, second.constant
+    if left_number is not None and right_number is not None:
+        return as_term(_bitwise_of_numbers(operator, left_number, right_number, bits))
     if operator in ("shl", "shr"):
-        if other is None:
+        if right_number is None:
             return Bitwise((first, second), operator, bits).term
         if operator == "shl":
-            return first * (1 << other) if 0 <= other < bits else ZERO
-        return quotient(first, 1 << (other if 0 <= other < bits else bits - 1), floor=True)
-    if one is not None:
-        first, other = second, one
-    if other is not None:
-        simpler = _with_number(operator, first, other)
+            return first * (1 << right_number) if 0 <= right_number < bits else ZERO
+        return quotient(
+            first, 1 << (right_number if 0 <= right_number < bits else bits - 1), floor=True
+        )
+    if left_number is not None:
+        first, right_number = second, left_number
+    if right_number is not None:
+        simpler = _simplified_with_constant(operator, first, right_number)
         if simpler is not None:
             return simpler
-        second = as_term(other)
+        second = as_term(right_number)
     elif first == second:
         return ZERO if operator == "xor" else first
     return Bitwise((first, second), operator, bits).term
 
 
-def _with_number(operator: str, term: Term, number: int) -> Term | None:
-    """Return a simpler term for an op with a constant, as a remainder for a mask, or None."""
+def _simplified_with_constant(operator: str, term: Term, number: int) -> Term | None:
+    """Return a simpler term for an "and", "or" or "xor" with a constant, or None."""
     if operator == "and":
         if number == -1:
             return term
@@ -118,7 +120,7 @@ def _with_number(operator: str, term: Term, number: int) -> Term | None:
     return None
 
 
-def _bits_of(operator: str, left: int, right: int, bits: int) -> int:
+def _bitwise_of_numbers(operator: str, left: int, right: int, bits: int) -> int:
     if operator == "and":
         return left & right
     if operator == "or":
@@ -138,7 +140,7 @@ class Bitwise(Applied):
 
     @property
     def operator(self) -> BitOperator:
-        """The operator."""
+        """The name of the op."""
         name: BitOperator = self.settings[0]
         return name
 
@@ -148,15 +150,15 @@ class Bitwise(Applied):
         return int(self.settings[1])
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Return the op of the substituted arguments."""
+        """Return the term for the op on the arguments after a substitution."""
         left, right = (substitution(term) for term in self.arguments)
         return bitwise(self.operator, left, right, self.bits)
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Return the op of numbers."""
+        """Return the op's result for numbers, or arrays of numbers, of the arguments."""
         left, right = (evaluation(term) for term in self.arguments)
         if not evaluation.arrays:
-            return _bits_of(self.operator, left, right, self.bits)
+            return _bitwise_of_numbers(self.operator, left, right, self.bits)
         if self.operator in ("shl", "shr"):
             inside = (right >= 0) & (right < self.bits)
             if self.operator == "shl":
@@ -167,16 +169,18 @@ class Bitwise(Applied):
     def _bounds(self) -> tuple[int, int]:
         left, right = self.arguments
         if self.operator == "shl":
-            most = min(max(right.high, 0), self.bits - 1)
-            return min(left.low << most, left.low, 0), max(left.high << most, left.high, 0)
+            largest_shift = min(max(right.high, 0), self.bits - 1)
+            return min(left.low << largest_shift, left.low, 0), max(
+                left.high << largest_shift, left.high, 0
+            )
         if self.operator == "shr":
             return min(left.low, 0), max(left.high, 0)
         lows = (left.low, right.low)
         if self.operator == "and" and max(lows) >= 0:
             return 0, min(term.high for term in self.arguments if term.low >= 0)
         widest = max(abs(end) for term in self.arguments for end in (term.low, term.high))
-        reach = 1 << widest.bit_length()
-        return (0, reach - 1) if min(lows) >= 0 else (-reach, reach - 1)
+        limit = 1 << widest.bit_length()
+        return (0, limit - 1) if min(lows) >= 0 else (-limit, limit - 1)
 
 
 _ARRAY_BITS = {"and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor}

@@ -41,11 +41,11 @@ class Condition:
         return None
 
     def _parts(self) -> tuple[Any, ...]:
-        """Return the condition's terms, conditions and keys."""
+        """Return the terms, conditions and other fields that equality and hash are based on."""
         raise NotImplementedError
 
     def atoms(self) -> frozenset[Atom]:
-        """Return all atoms of all terms of the condition."""
+        """Return all atoms of all terms in the condition, nested ones included."""
         if self._atoms is None:
             inside = [p.atoms() for p in self._parts() if isinstance(p, Term | Condition)]
             self._atoms = frozenset().union(*inside)
@@ -65,7 +65,7 @@ class Condition:
         return frozenset().union(*inside)
 
     def conjuncts(self) -> tuple[Condition, ...]:
-        """Return the parts of an And, () for TRUE, and a tuple of the condition for all others."""
+        """Return the parts of an And, () for TRUE, and (self,) for all other conditions."""
         return (self,)
 
     def substitute(self, replacements: Mapping[Any, Term | int] | Substitution) -> Condition:
@@ -80,7 +80,7 @@ class Condition:
         raise NotImplementedError
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Return the condition's truth, or an array of truths, in an evaluation of terms."""
+        """Return the condition's truth, or an array of truths, for the evaluation's numbers."""
         raise NotImplementedError
 
     def value(self, assignment: Mapping[Any, int], resolve: Resolve | None = None) -> bool:
@@ -97,15 +97,15 @@ class Condition:
         return np.asarray(self.evaluate(Evaluation(assignment, resolve, arrays=True)), bool)
 
     def __and__(self, other: Condition) -> Condition:
-        """Return the conjunction."""
+        """Return the conjunction of both conditions."""
         return conjunction((self, other))
 
     def __or__(self, other: Condition) -> Condition:
-        """Return the disjunction."""
+        """Return the disjunction of both conditions."""
         return disjunction((self, other))
 
     def __invert__(self) -> Condition:
-        """Return the negation."""
+        """Return the negation of the condition."""
         return Not(self)
 
     def __eq__(self, other: object) -> bool:
@@ -137,18 +137,18 @@ class Constant(Condition):
 
     @property
     def decided(self) -> bool | None:
-        """The truth."""
+        """The constant's truth."""
         return self.truth
 
     def _parts(self) -> tuple[Any, ...]:
         return (self.truth,)
 
     def conjuncts(self) -> tuple[Condition, ...]:
-        """Return () for TRUE, and a tuple of itself for FALSE."""
+        """Return () for TRUE, and (self,) for FALSE."""
         return () if self.truth else (self,)
 
     def evaluate(self, evaluation: Evaluation) -> Any:  # noqa: ARG002
-        """Return the truth."""
+        """Return the constant's truth."""
         return self.truth
 
     def __invert__(self) -> Condition:
@@ -163,8 +163,8 @@ TRUE: Final = Constant(truth=True)
 FALSE: Final = Constant(truth=False)
 
 
-class _OfTerm(Condition):
-    """A condition on one `term`."""
+class _TermCondition(Condition):
+    """Base class of conditions on one `term`."""
 
     __slots__ = ("term",)
 
@@ -176,7 +176,7 @@ class _OfTerm(Condition):
         return (self.term,)
 
 
-class AtLeast(_OfTerm):
+class AtLeast(_TermCondition):
     """`term` >= 0."""
 
     __slots__ = ()
@@ -185,18 +185,18 @@ class AtLeast(_OfTerm):
         return at_least(substitution(self.term))
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Compare."""
+        """Return whether the term's number is at least 0."""
         return evaluation(self.term) >= 0
 
     def __invert__(self) -> Condition:
-        """Return `term` <= -1."""
+        """Return the condition `term` <= -1."""
         return at_least(-self.term - 1)
 
     def __repr__(self) -> str:
         return f"{self.term!r} >= 0"
 
 
-class Equal(_OfTerm):
+class Equal(_TermCondition):
     """`term` == 0."""
 
     __slots__ = ()
@@ -205,7 +205,7 @@ class Equal(_OfTerm):
         return equal(substitution(self.term))
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Compare."""
+        """Return whether the term's number is 0."""
         return evaluation(self.term) == 0
 
     def __repr__(self) -> str:
@@ -213,10 +213,10 @@ class Equal(_OfTerm):
 
 
 class Opaque(Condition):
-    """A Boolean that the walk does not follow, for `reason`.
+    """A Boolean that the walk does not follow; `reason` explains why.
 
-    `key` is an op index, or a tuple of an op index and calls. The Boolean varies over `at`, as a
-    `Symbol` of kind "unknown" does.
+    `key` is an op index, or a tuple of an op index and calls. The Boolean may differ between values
+    of the terms `at`, as a `Symbol` of kind "unknown" does.
     """
 
     __slots__ = ("at", "key", "reason")
@@ -231,18 +231,18 @@ class Opaque(Condition):
         return (self.key, self.reason, *self.at)
 
     def opaques(self) -> frozenset[Opaque]:
-        """Return a set of this leaf."""
+        """Return a set with this condition."""
         return frozenset((self,))
 
     def _substituted(self, substitution: Substitution) -> Condition:
         return Opaque(self.key, self.reason, tuple(substitution(term) for term in self.at))
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Return the truth that the assignment gives."""
+        """Return the truth that the evaluation's assignment has for this condition."""
         return evaluation.atom(self)
 
     def compute(self, evaluation: Evaluation) -> Any:  # noqa: ARG002
-        """Raise KeyError: the assignment gives no truth."""
+        """Raise KeyError, as the assignment has no truth for this condition."""
         raise KeyError(self)
 
     def __repr__(self) -> str:
@@ -276,8 +276,8 @@ class Not(Condition):
         return f"not ({self.inner!r})"
 
 
-class _OfParts(Condition):
-    """A condition of several conditions, `parts`."""
+class _CompoundCondition(Condition):
+    """Base class of conditions made of the conditions `parts`."""
 
     __slots__ = ("parts",)
 
@@ -289,7 +289,7 @@ class _OfParts(Condition):
         return self.parts
 
 
-class And(_OfParts):
+class And(_CompoundCondition):
     """The conjunction of `parts`: two or more, none of them an And."""
 
     __slots__ = ()
@@ -302,7 +302,7 @@ class And(_OfParts):
         return conjunction(part.substitute(substitution) for part in self.parts)
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Return whether all parts hold; for single numbers, stop at the first that does not."""
+        """Return whether all parts hold; without arrays, stop at the first false part."""
         if not evaluation.arrays:
             return all(part.evaluate(evaluation) for part in self.parts)
         truth: Any = True
@@ -318,7 +318,7 @@ class And(_OfParts):
         return " and ".join(f"({part!r})" for part in self.parts)
 
 
-class Or(_OfParts):
+class Or(_CompoundCondition):
     """The disjunction of `parts`: two or more, none of them an Or."""
 
     __slots__ = ()
@@ -327,7 +327,7 @@ class Or(_OfParts):
         return disjunction(part.substitute(substitution) for part in self.parts)
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Return whether one part holds; for single numbers, stop at the first that does."""
+        """Return whether some part holds; without arrays, stop at the first true part."""
         if not evaluation.arrays:
             return any(part.evaluate(evaluation) for part in self.parts)
         truth: Any = False
@@ -347,7 +347,7 @@ class Or(_OfParts):
 
 
 def at_least(term: Term | int, other: Term | int = 0) -> Condition:
-    """Return `term >= other`."""
+    """Return the condition `term >= other`."""
     gap = as_term(term) - other
     if gap.low >= 0:
         return TRUE
@@ -355,12 +355,12 @@ def at_least(term: Term | int, other: Term | int = 0) -> Condition:
 
 
 def less(term: Term | int, other: Term | int) -> Condition:
-    """Return `term < other`."""
+    """Return the condition `term < other`."""
     return at_least(as_term(other) - term - 1)
 
 
 def equal(term: Term | int, other: Term | int = 0) -> Condition:
-    """Return `term == other`."""
+    """Return the condition `term == other`."""
     gap = as_term(term) - other
     if gap.low > 0 or gap.high < 0:
         return FALSE
@@ -395,7 +395,7 @@ def disjunction(conditions: Iterable[Condition]) -> Condition:
 
 
 def _negated(part: Condition) -> Condition | None:
-    """Return the negation of a leaf, or None for other conditions."""
+    """Return the negation of a leaf or of a Not; None for other conditions."""
     if isinstance(part, Not):
         return part.inner
     return ~part if isinstance(part, AtLeast | Equal | Opaque) else None

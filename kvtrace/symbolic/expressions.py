@@ -1,7 +1,8 @@
-"""Formulas as text: values in the kernel's own variables, and terms by names of arguments.
+"""Texts of values in the kernel's own variables, and of terms with the names of arguments.
 
 Triton's locations (from 3.5 on) have the name of the variable that a statement assigns to. All ops
-of the statement have that name, so the variable is the value that no op of the same statement uses.
+of the statement have that name. The variable's value is the result that no other op of the
+statement uses.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from kvtrace.symbolic.walk_types import element_of, integer_bits, number_of, sha
 _DEEPEST = 24
 _LONGEST = 240
 _MOST_PARTS = 100
-"""Longer texts end in an ellipsis: shared values would be printed over and over."""
+"""Limit on the parts of a text; then it ends in an ellipsis, as shared values repeat."""
 
 _ELSEWHERE: Final = "…"
 
@@ -61,22 +62,22 @@ _SIGNS: Final[Mapping[Operator, int]] = {
     "+": _ADD, "-": _ADD, "*": _MULTIPLY, "//": _MULTIPLY, "%": _MULTIPLY,
     "&": 0, "|": 0, "^": 0, "<<": 0, ">>": 0,
 }  # fmt: skip
-"""Operators between two operands, with their precedence."""
+"""Infix operators with their precedence."""
 _FUNCTIONS: Final = ("min", "max", "where")
 _NUMBERED: Final[Mapping[Operator, tuple[str, ...]]] = {
     "program_id": ("axis",),
     "num_programs": ("axis",),
     "arange": ("start", "end"),
 }
-"""Functions of an op's own numbers."""
+"""Ops without operands that are printed as functions of their attributes."""
 _COMPARISONS: Final = ("==", "!=", "<", "<=", ">", ">=", "<", "<=", ">", ">=")
 
 
 def address_expression(access: Access, summary: Summary) -> str | None:
-    """Return an access's address as the kernel writes it, as in `x + rows[:, None] * stride`.
+    """Return the text of an access's address as in the source: `x + rows[:, None] * stride`.
 
-    Counts elements, from pointers that are named; None for descriptors and block pointers, or where
-    it gets too long to be read.
+    Offsets count elements. None for descriptors and block pointers, and for texts longer than
+    `_LONGEST`.
     """
     pointer = address_of(access.op)
     if isinstance(pointer.type, TensorDescriptorType):
@@ -86,36 +87,36 @@ def address_expression(access: Access, summary: Summary) -> str | None:
 
 
 def value_expression(value: Value, summary: Summary) -> str:
-    """Return a value as the kernel writes it: a variable's name, or an expression."""
+    """Return the text of a value as in the source: a variable's name, or an expression."""
     return _printer(summary.module).value(value)
 
 
 def operation_expression(op: Op, summary: Summary) -> str:
-    """Return the expression that an op computes, in the kernel's variables."""
+    """Return the text of the expression that an op computes, in the source's variables."""
     return _printer(summary.module).operation(op)
 
 
 @dataclass(frozen=True)
-class _Name:
+class _AssignedName:
     """The variable that a statement assigns to, and the statement's line."""
 
     name: str
     line: tuple[str, int]
 
 
-class _Printer:
+class _ValuePrinter:
     def __init__(self, module: Module) -> None:
-        self._names: dict[int, _Name] = {}
+        self._names: dict[int, _AssignedName] = {}
         self._flow = flow_of(module)
         for op in module.ops:
             name = assigned_name(op.location)
             frames = location_frames(op.location)
             if name is not None and frames:
-                self._names[op.index] = _Name(name, (frames[-1].file, frames[-1].line))
+                self._names[op.index] = _AssignedName(name, (frames[-1].file, frames[-1].line))
         self._parts = 0
 
     def address(self, value: Value) -> str:
-        """Return the text of a pointer, down to the kernel's arguments."""
+        """Return the text of a pointer, expanded down to the kernel's arguments."""
         self._parts = 0
         return self.text(value, 0, address=True)
 
@@ -125,7 +126,12 @@ class _Printer:
         return self.text(value, 0)
 
     def text(self, value: Value, strength: int, *, address: bool = False, depth: int = 0) -> str:
-        """Return the text of a value, in parentheses if the context binds more strongly."""
+        """Return the text of a value.
+
+        It is in parentheses if its operator binds less strongly than `strength`, the precedence of
+        the context. `address`: expand sums of pointers even if they have a variable's name. Too
+        deep or long texts become "…".
+        """
         self._parts += 1
         if self._parts > _MOST_PARTS:
             return _ELSEWHERE
@@ -135,7 +141,7 @@ class _Printer:
         if op is None or depth > _DEEPEST:
             return _ELSEWHERE
         operator = operator_of(op)
-        if _is_unseen(op):
+        if _is_hidden_in_source(op):
             return self.text(op.operand("source"), strength, address=address, depth=depth + 1)
         if operator == "expand_dims":
             return self._expanded(op, depth)
@@ -148,7 +154,7 @@ class _Printer:
         return self._operation(op, strength, address=address, depth=depth + 1)
 
     def _variable(self, op: Op) -> str | None:
-        """Return the variable of a value that no op of the same statement uses, or None."""
+        """Return the name of the variable that an op's result is assigned to, or None."""
         statement = self._names.get(op.index)
         if statement is None:
             return None
@@ -158,10 +164,10 @@ class _Printer:
         return statement.name
 
     def operation(self, op: Op) -> str:
-        """Return the text of an op's result; for a counted loop, of its counter after a trip."""
+        """Return the text of an op's result; for a counted loop, the counter after a trip."""
         self._parts = 0
         if counter_of(op) is not None:
-            return f"{self._trip(op)} + {self.text(op.operand('step'), _ADD)}"
+            return f"{self._counter_name(op)} + {self.text(op.operand('step'), _ADD)}"
         return self._operation(op, 0, address=False, depth=0)
 
     def _operation(self, op: Op, strength: int, *, address: bool, depth: int) -> str:
@@ -189,18 +195,18 @@ class _Printer:
         return f"{called}({inside})"
 
     def _expanded(self, op: Op, depth: int) -> str:
-        """Return the text of new axes of a tensor, as a subscript."""
-        places = [":"] * len(shape_of(op.results[0].type))
-        inner = op
+        """Return the text of a tensor with new axes as a subscript, such as `x[:, None]`."""
+        subscripts = [":"] * len(shape_of(op.results[0].type))
+        expand_op = op
         while True:
-            places[number_of(inner, "axis")] = "None"
-            source = inner.operand("source")
+            subscripts[number_of(expand_op, "axis")] = "None"
+            source = expand_op.operand("source")
             if not (isinstance(source.owner, Op) and operator_of(source.owner) == "expand_dims"):
                 break
-            if number_of(source.owner, "axis") >= number_of(inner, "axis"):
+            if number_of(source.owner, "axis") >= number_of(expand_op, "axis"):
                 break
-            inner = source.owner
-        return f"{self.text(source, _UNIT, depth=depth + 1)}[{', '.join(places)}]"
+            expand_op = source.owner
+        return f"{self.text(source, _UNIT, depth=depth + 1)}[{', '.join(subscripts)}]"
 
     def _argument(
         self, value: Value, block: Block, strength: int, *, address: bool, depth: int
@@ -212,7 +218,7 @@ class _Printer:
         if counter is None or depth > _DEEPEST:
             return _ELSEWHERE
         if value is counter:
-            return self._trip(owner)
+            return self._counter_name(owner)
         initial, following = self._flow.origins(value)
         name = self._following_name(following)
         if not address:
@@ -220,8 +226,8 @@ class _Printer:
         start = self.text(initial, _ADD, address=True, depth=depth + 1)
         step = following.owner
         if isinstance(step, Op) and operator_of(step) == "+" and step.operand("pointer") is value:
-            by = self.text(step.operand("offset"), _MULTIPLY, depth=depth + 1)
-            text = f"{start} + {self._trips_before(owner)} * {by}"
+            step_text = self.text(step.operand("offset"), _MULTIPLY, depth=depth + 1)
+            text = f"{start} + {self._trip_count_name(owner)} * {step_text}"
             return f"({text})" if strength > _ADD else text
         return name or start
 
@@ -229,30 +235,30 @@ class _Printer:
         named = self._names.get(value.owner.index) if isinstance(value.owner, Op) else None
         return None if named is None else named.name
 
-    def _trip(self, loop: Op) -> str:
-        """Return a name for a loop's variable, which IR does not name."""
+    def _counter_name(self, loop: Op) -> str:
+        """Return a name for a loop's counter, which has no name in IR: `i`, or `i1` if nested."""
         return f"i{_depth(loop) or ''}"
 
-    def _trips_before(self, loop: Op) -> str:
-        """Return a name for the trips before the current one: `trip`, or `trip1` if nested."""
+    def _trip_count_name(self, loop: Op) -> str:
+        """Return a name for the number of finished trips: `trip`, or `trip1` if nested."""
         return f"trip{_depth(loop) or ''}"
 
 
 def _is_of_floats(op: Op) -> bool:
-    """Return whether an op computes with floats, which are printed by the ops' names."""
+    """Return whether an op has float operands; such ops are printed as functions."""
     return any(isinstance(element_of(type_), FloatType) for type_ in op.operand_types)
 
 
-def _is_unseen(op: Op) -> bool:
-    """Return whether the kernel's source hides an op, as casts to integers."""
+def _is_hidden_in_source(op: Op) -> bool:
+    """Return whether an op is absent from the source, as implicit casts to integers are."""
     if operator_of(op) == "cast":
         return integer_bits(op.results[0].type) is not None
     return op.name in SPREADING or operator_of(op) == "bitcast"
 
 
 @once_per_module
-def _printer(module: Module) -> _Printer:
-    return _Printer(module)
+def _printer(module: Module) -> _ValuePrinter:
+    return _ValuePrinter(module)
 
 
 def _depth(loop: Op) -> int:
@@ -265,7 +271,7 @@ def _depth(loop: Op) -> int:
 
 
 def assigned_name(location: Location) -> str | None:
-    """Return the variable that a statement assigns to by its location, or None."""
+    """Return the name of the variable that the statement at a location assigns to, or None."""
     if isinstance(location, NameLocation):
         return location.name
     if isinstance(location, CallSiteLocation):
@@ -279,27 +285,27 @@ def assigned_name(location: Location) -> str | None:
 
 
 def expression(term: Term, summary: Summary | None) -> str:
-    """Return a term by the names of the kernel's arguments: `4 * pid * stride + 4 * lane`.
+    """Return the text of a term with the names of arguments: `4 * pid * stride + 4 * lane`.
 
-    Without a summary, a term in which no argument is left.
+    `summary` None is only for terms without arguments.
     """
-    return _Terms(summary).term(term, 0)
+    return _TermPrinter(summary).term(term, 0)
 
 
 def condition_expression(condition: Condition, summary: Summary | None) -> str:
-    """Return a condition by the names of the kernel's arguments: `pid * 128 + lane < n`."""
-    return _Terms(summary).condition(condition)
+    """Return the text of a condition with the names of arguments: `pid * 128 + lane < n`."""
+    return _TermPrinter(summary).condition(condition)
 
 
-class _Terms:
+class _TermPrinter:
     def __init__(self, summary: Summary | None) -> None:
         arguments = () if summary is None else summary.module.main.arguments
         self._arguments = [value.name.lstrip("%") for value in arguments]
 
     def term(self, term: Term, strength: int) -> str:
-        """Return the text of a sum: summands of the program first, the constant last."""
+        """Return the text of a sum, the constant last; in parentheses if the context needs them."""
         parts = []
-        for monomial, coefficient in sorted(term.coefficients.items(), key=_place):
+        for monomial, coefficient in sorted(term.coefficients.items(), key=_summand_order):
             factors = [self.atom(atom) for atom in sorted(monomial, key=_rank)]
             if abs(coefficient) != 1 or not factors:
                 factors.insert(0, str(abs(coefficient)))
@@ -315,12 +321,12 @@ class _Terms:
         return f"({text})" if precedence < strength else text
 
     def atom(self, atom: Atom) -> str:
-        """Return the text of a product."""
+        """Return the text of an atom: a symbol, or a function of terms."""
         if isinstance(atom, Symbol):
             return self._symbol(atom)
         if isinstance(atom, Choice):
-            chosen, other = self.term(atom.then, 0), self.term(atom.otherwise, 0)
-            return f"({chosen} if {self.condition(atom.condition)} else {other})"
+            then, otherwise = self.term(atom.then, 0), self.term(atom.otherwise, 0)
+            return f"({then} if {self.condition(atom.condition)} else {otherwise})"
         if isinstance(atom, Quotient | Remainder):
             left = self.term(atom.arguments[0], _UNIT)
             right = self.term(atom.arguments[1], _UNIT)
@@ -340,11 +346,11 @@ class _Terms:
     def _symbol(self, symbol: Symbol) -> str:
         if symbol.kind == "scalar":
             if isinstance(symbol.key, tuple):
-                position, what, axis = symbol.key
-                return f"{self._arguments[position]}.{what}[{axis}]"
+                position, field, axis = symbol.key
+                return f"{self._arguments[position]}.{field}[{axis}]"
             return self._arguments[symbol.key]
         if symbol.kind == "program":
-            return "pid" if symbol.key == 0 else f"pid_{'xyz'[_number(symbol)]}"
+            return "pid" if symbol.key == 0 else f"pid_{'xyz'[_axis_number(symbol)]}"
         if symbol.kind == "programs":
             return f"num_programs({symbol.key})"
         if symbol.kind == "lane":
@@ -352,14 +358,14 @@ class _Terms:
         if symbol.kind == "trip":
             return "trip"
         if symbol.kind == "content" and isinstance(symbol.key, tuple):
-            inside = self.term(symbol.at[0], 0) if symbol.at else _ELSEWHERE
+            index = self.term(symbol.at[0], 0) if symbol.at else _ELSEWHERE
             tensor = symbol.key[1]
             name = tensor if isinstance(tensor, str) else self._arguments[tensor]
-            return f"{name}[byte {inside}]"
+            return f"{name}[byte {index}]"
         return "unknown"
 
     def condition(self, condition: Condition) -> str:
-        """Return the text of a condition; comparisons have negative summands on the right."""
+        """Return the text of a condition; comparisons have no negative summands."""
         if condition.decided is not None:
             return str(condition.decided)
         if isinstance(condition, AtLeast | Equal):
@@ -380,28 +386,28 @@ class _Terms:
     def _compared(self, condition: AtLeast | Equal) -> str:
         """Return the text of `a - b >= 0` as `b <= a`, and of `a - b - 1 >= 0` as `b < a`."""
         coefficients = condition.term.coefficients
-        more = Term({m: n for m, n in coefficients.items() if n > 0})
-        less = Term({m: -n for m, n in coefficients.items() if n < 0})
+        positive = Term({m: n for m, n in coefficients.items() if n > 0})
+        negative = Term({m: -n for m, n in coefficients.items() if n < 0})
         if isinstance(condition, Equal):
-            return f"{self.term(more, 0)} == {self.term(less, 0)}"
+            return f"{self.term(positive, 0)} == {self.term(negative, 0)}"
         if coefficients.get(()) == -1:
-            return f"{self.term(less - 1, 0)} < {self.term(more, 0)}"
-        return f"{self.term(less, 0)} <= {self.term(more, 0)}"
+            return f"{self.term(negative - 1, 0)} < {self.term(positive, 0)}"
+        return f"{self.term(negative, 0)} <= {self.term(positive, 0)}"
 
 
 _KINDS: Final = ("program", "programs", "scalar", "content", "unknown", "trip", "", "lane")
 
 
 def _rank(atom: Atom) -> tuple[int, str]:
-    """Return a sort key of an atom that is the same in every process."""
+    """Return a sort key of an atom that is the same in all processes."""
     if isinstance(atom, Symbol):
         return _KINDS.index(atom.kind), str(atom.key)
     return _KINDS.index(""), repr(atom)
 
 
-def _place(part: tuple[tuple[Atom, ...], int]) -> tuple[bool, list[tuple[int, str]]]:
+def _summand_order(part: tuple[tuple[Atom, ...], int]) -> tuple[bool, list[tuple[int, str]]]:
     return not part[0], sorted(map(_rank, part[0]))
 
 
-def _number(symbol: Symbol) -> int:
+def _axis_number(symbol: Symbol) -> int:
     return symbol.key if isinstance(symbol.key, int) else 0

@@ -1,8 +1,8 @@
 """Functions of terms that are not polynomials: divisions, minima, maxima and choices.
 
 The lower-case functions (`quotient`, `minimum`, `choice` …) return the simplest term that is
-correct over the whole range of its atoms, and make an atom (`Quotient` …) only if no polynomial is:
-`quotient(8 * i + lane, 8)` with lanes below 8 is `i`. After a substitution they simplify again.
+correct over the whole range of its atoms. They return an atom (`Quotient` …) only if no polynomial
+is correct: `quotient(8 * i + lane, 8)` with lanes below 8 is `i`. Substitutions call them again.
 Only these functions make the atoms. Functions of widths and bits are in `bits`.
 
 Division by 0 gives quotient 0 and the dividend as remainder, as in `kvtrace.evaluate`, so that
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.conditions import Condition
 
 
-#: Ways of a term that are distinguished.
+#: Limit on the cases of a term, by the outcomes of its choices.
 _MOST_WAYS: Final = 8
 
 
 class Applied(Atom):
-    """A function of terms, `arguments`, and of `settings`, which are not terms."""
+    """Base class of functions of the terms `arguments`, with `settings` that are no terms."""
 
     __slots__ = ("_within", "arguments", "settings")
     arguments: tuple[Term, ...]
@@ -72,77 +72,81 @@ class Applied(Atom):
 def quotient(dividend: Term | int, divisor: Term | int, *, floor: bool = False) -> Term:
     """Return the quotient, rounded toward zero (as `arith.divsi`) or, with `floor`, down."""
     left, right = as_term(dividend), as_term(divisor)
-    number = right.constant
-    if number == 0:
+    divisor_number = right.constant
+    if divisor_number == 0:
         return ZERO
-    if number is None:
-        small = left.low >= 0 and right.low > left.high
-        return ZERO if small else Quotient((left, right), floor).term
+    if divisor_number is None:
+        is_zero = left.low >= 0 and right.low > left.high
+        return ZERO if is_zero else Quotient((left, right), floor).term
     if (constant := left.constant) is not None:
-        return as_term(divided(constant, number, floor=floor))
-    even, odd = multiples(left, number)
-    if not odd.coefficients:
-        return even
-    if number > 0:
-        downwards = floor or left.low >= 0
-        if downwards and odd.low >= 0:
-            return even + _quotient_by(odd, number)
-        if downwards and floor:
-            return even + Quotient((odd, right), True).term
-        if -number < left.low and left.high < number and not floor:
+        return as_term(divided(constant, divisor_number, floor=floor))
+    multiple, rest = multiples(left, divisor_number)
+    if not rest.coefficients:
+        return multiple
+    if divisor_number > 0:
+        rounds_down = floor or left.low >= 0
+        if rounds_down and rest.low >= 0:
+            return multiple + _quotient_by(rest, divisor_number)
+        if rounds_down and floor:
+            return multiple + Quotient((rest, right), True).term
+        if -divisor_number < left.low and left.high < divisor_number and not floor:
             return ZERO
     return Quotient((left, right), floor).term
 
 
 def _quotient_by(left: Term, number: int) -> Term:
-    """Return the quotient of a term that is not negative by a positive number."""
+    """Return the quotient of a nonnegative term by a positive number."""
     if left.high < number:
         return ZERO
     inner = single(left)
     if isinstance(inner, Quotient) and inner.arguments[0].low >= 0:
-        by = inner.arguments[1].constant
-        if by is not None and by > 0:
-            return quotient(inner.arguments[0], by * number)
+        inner_divisor = inner.arguments[1].constant
+        if inner_divisor is not None and inner_divisor > 0:
+            return quotient(inner.arguments[0], inner_divisor * number)
     return Quotient((left, as_term(number)), False).term
 
 
 def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False) -> Term:
     """Return the remainder, with the dividend's sign or, with `floor`, the divisor's."""
     left, right = as_term(dividend), as_term(divisor)
-    number = right.constant
-    if number is None:
-        small = left.low >= 0 and right.low > left.high
-        return left if small else Remainder((left, right), floor).term
-    if number == 0:
+    divisor_number = right.constant
+    if divisor_number is None:
+        is_dividend = left.low >= 0 and right.low > left.high
+        return left if is_dividend else Remainder((left, right), floor).term
+    if divisor_number == 0:
         return left
     if (constant := left.constant) is not None:
-        return as_term(constant - number * divided(constant, number, floor=floor))
-    _, odd = multiples(left, number)
-    if not odd.coefficients:
+        return as_term(constant - divisor_number * divided(constant, divisor_number, floor=floor))
+    _, rest = multiples(left, divisor_number)
+    if not rest.coefficients:
         return ZERO
-    if number > 0 and (floor or left.low >= 0):
-        if odd.low >= 0:
-            return odd if odd.high < number else Remainder((odd, right), False).term
+    if divisor_number > 0 and (floor or left.low >= 0):
+        if rest.low >= 0:
+            return rest if rest.high < divisor_number else Remainder((rest, right), False).term
         if floor:
-            return Remainder((odd, right), True).term
-    if not floor and -abs(number) < left.low and left.high < abs(number):
+            return Remainder((rest, right), True).term
+    if not floor and -abs(divisor_number) < left.low and left.high < abs(divisor_number):
         return left
     return Remainder((left, right), floor).term
 
 
 def multiples(term: Term, number: int) -> tuple[Term, Term]:
-    """Return (even, odd) of term = number * even + odd; no coefficient of `odd` is divisible."""
-    even, odd = {}, {}
+    """Return (quotient, rest): term = number * quotient + rest.
+
+    The coefficients in `rest` are not divisible by the number, except that its constant is the
+    remainder.
+    """
+    whole, rest = {}, {}
     for monomial, coefficient in term.coefficients.items():
-        times, rest = divmod(coefficient, number)
-        if monomial and rest:
-            odd[monomial] = coefficient
+        times, left_over = divmod(coefficient, number)
+        if monomial and left_over:
+            rest[monomial] = coefficient
             continue
         if times:
-            even[monomial] = times
-        if rest:
-            odd[monomial] = rest
-    return Term(even), Term(odd)
+            whole[monomial] = times
+        if left_over:
+            rest[monomial] = left_over
+    return Term(whole), Term(rest)
 
 
 def single(term: Term) -> Atom | None:
@@ -165,17 +169,17 @@ class _Division(Applied):
 
 
 class Quotient(_Division):
-    """The quotient, rounded."""
+    """The quotient of two terms, rounded down or toward zero."""
 
     __slots__ = ()
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Return the quotient of the substituted terms."""
+        """Return the term for the quotient of the arguments after a substitution."""
         left, right = self.arguments
         return quotient(substitution(left), substitution(right), floor=self.floor)
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Divide numbers."""
+        """Return the quotient of numbers, or of arrays by element."""
         left, right = (evaluation(term) for term in self.arguments)
         if not evaluation.arrays:
             return divided(left, right, floor=self.floor)
@@ -201,12 +205,12 @@ class Remainder(_Division):
     __slots__ = ()
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Return the remainder of the substituted terms."""
+        """Return the term for the remainder of the arguments after a substitution."""
         left, right = self.arguments
         return remainder(substitution(left), substitution(right), floor=self.floor)
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Divide numbers."""
+        """Return the remainder of numbers, or of arrays by element."""
         left, right = (evaluation(term) for term in self.arguments)
         if not evaluation.arrays:
             return left - right * divided(left, right, floor=self.floor)
@@ -236,7 +240,7 @@ def _array_quotient(left: Any, right: Any, *, floor: bool) -> Any:
 
 
 def minimum(left: Term | int, right: Term | int) -> Term:
-    """Return the smaller of two."""
+    """Return the term for the smaller of two terms."""
     first, second = as_term(left), as_term(right)
     gap = second - first
     if gap.low >= 0:
@@ -245,7 +249,7 @@ def minimum(left: Term | int, right: Term | int) -> Term:
 
 
 def maximum(left: Term | int, right: Term | int) -> Term:
-    """Return the larger of two."""
+    """Return the term for the larger of two terms."""
     first, second = as_term(left), as_term(right)
     gap = second - first
     if gap.low >= 0:
@@ -295,7 +299,7 @@ class Maximum(Applied):
 
 
 def choice(condition: Condition, then: Term | int, otherwise: Term | int) -> Term:
-    """Return the first of two terms where a condition holds, and the second elsewhere."""
+    """Return the term that is `then` where a condition holds, and `otherwise` elsewhere."""
     first, second = as_term(then), as_term(otherwise)
     decided = condition.decided
     if decided is not None:
@@ -339,7 +343,7 @@ class Choice(Atom):
         )
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Return the chosen numbers; for single numbers, the other term needs no number."""
+        """Return the chosen number or array; without arrays, only that term is evaluated."""
         holds = self.condition.evaluate(evaluation)
         if not evaluation.arrays:
             return evaluation(self.then if holds else self.otherwise)
@@ -350,32 +354,36 @@ class Choice(Atom):
 
 
 def ways(term: Term) -> list[tuple[tuple[Condition, ...], Term]]:
-    """Return the cases of a term with its conditions, one per outcome of choices, up to a limit."""
+    """Return up to `_MOST_WAYS` cases of a term, as (conditions, term) pairs.
+
+    Each choice in the term gives two cases; the conditions of a case imply its term, in which the
+    choice is decided.
+    """
     cases: list[tuple[tuple[Condition, ...], Term]] = [((), term)]
     for position, (conditions, value) in enumerate(cases):
         while len(cases) < _MOST_WAYS:
             factors = (atom for monomial in value.coefficients for atom in monomial)
-            chosen = next((atom for atom in factors if isinstance(atom, Choice)), None)
-            if chosen is None:
+            undecided = next((atom for atom in factors if isinstance(atom, Choice)), None)
+            if undecided is None:
                 break
-            other = value.substitute({chosen: chosen.otherwise})
-            cases.append(((*conditions, ~chosen.condition), other))
-            conditions = (*conditions, chosen.condition)
-            value = value.substitute({chosen: chosen.then})
+            other_value = value.substitute({undecided: undecided.otherwise})
+            cases.append(((*conditions, ~undecided.condition), other_value))
+            conditions = (*conditions, undecided.condition)
+            value = value.substitute({undecided: undecided.then})
             cases[position] = conditions, value
     return cases
 
 
 def assuming(term: Term, holding: Sequence[Condition]) -> Term:
-    """Return a term with choices decided by conditions that hold."""
+    """Return a term in which choices are decided by conditions that hold, by their structure."""
     true = frozenset(holding)
-    while decided := _decided(term.atoms(), true):  # what is chosen may hold choices, too
+    while decided := _decided(term.atoms(), true):  # chosen terms may have choices, too
         term = Substitution(decided)(term)
     return term
 
 
 def simplified(mask: Condition, holding: Sequence[Condition]) -> Condition:
-    """Return a mask with choices decided by conditions that hold, and by its own other parts."""
+    """Return a mask in which choices are decided by `holding`, and by the mask's other parts."""
     parts = mask.conjuncts()
     plain = [part for part in parts if not any(isinstance(a, Choice) for a in part.atoms())]
     if len(plain) == len(parts):
@@ -387,7 +395,7 @@ def simplified(mask: Condition, holding: Sequence[Condition]) -> Condition:
 
 
 def _decided(atoms: frozenset[Atom], true: frozenset[Condition]) -> dict[Atom, Term]:
-    """Return the replacements of choices that some conditions decide."""
+    """Return replacements of the choices whose condition, or its negation, is in `true`."""
     decided: dict[Atom, Term] = {}
     for atom in atoms:
         if not isinstance(atom, Choice):

@@ -16,13 +16,13 @@ from kvtrace.ir.ops import MIXING, MOVING, Operator, named, operator_of
 from kvtrace.symbolic.walk_types import integer_bits
 
 _HASHING: Final = 1 << 16
-"""Least odd constant that is taken for a hash's: strides and sizes are smaller or even."""
+"""The smallest odd constant that may be a hash's; strides and sizes are smaller or even."""
 _SEEN_THROUGH: Final = named(
     lambda row: row.operator == "bitcast" or (row.name in MOVING and row.operands == ("source",))
 )
 _WIDENING: Final = named(lambda row: row.operator == "cast" and row.reading == "unsigned")
 _MOST_STEPS: Final = 64
-"""Limit on the ops that a search goes back: longer chains are not rounds of a hash."""
+"""Limit on the ops of a backward search; the rounds of a hash are shorter."""
 
 
 def is_hash(op: Op) -> bool:
@@ -36,20 +36,20 @@ def is_mixed(value: Value) -> bool:
     A product with a large odd constant alone is no hash: the constant may be a stride. Two hashes
     side by side (`high << 32 | low`) are a hash.
     """
-    op = _maker(value)
+    op = _computing_op(value)
     if op is not None and _computes(op, "|"):
-        return all(map(_is_part, op.operands))
+        return all(map(_is_shifted_hash, op.operands))
     return _is_mixed(op)
 
 
-def _is_part(value: Value) -> bool:
+def _is_shifted_hash(value: Value) -> bool:
     """Return whether a value is a hash, possibly widened and shifted left."""
-    op = _maker(value)
+    op = _computing_op(value)
     for _ in range(_MOST_STEPS):
         if op is not None and op.name in _WIDENING:
-            op = _maker(op.operand("source"))
+            op = _computing_op(op.operand("source"))
         elif op is not None and _computes(op, "<<"):
-            op = _maker(op.operand("left"))
+            op = _computing_op(op.operand("left"))
         else:
             break
     return _is_mixed(op)
@@ -59,19 +59,19 @@ def _is_mixed(op: Op | None) -> bool:
     for _ in range(_MOST_STEPS):
         if op is None or not is_hash(op):
             break
-        op = _maker(op.operand("right" if _is_hashing(op.operand("left")) else "left"))
+        op = _computing_op(op.operand("right" if _is_hashing(op.operand("left")) else "left"))
     if op is None or not _computes(op, "^"):
         return False
-    waiting, seen = [op], {op.index}
-    while waiting and len(seen) < _MOST_STEPS:
-        for operand in waiting.pop().operands:
-            maker = _maker(operand)
-            if maker is None or maker.index in seen:
+    pending, visited = [op], {op.index}
+    while pending and len(visited) < _MOST_STEPS:
+        for operand in pending.pop().operands:
+            operand_op = _computing_op(operand)
+            if operand_op is None or operand_op.index in visited:
                 continue
-            seen.add(maker.index)
-            if _computes(maker, "^"):
-                waiting.append(maker)
-            elif _mixes(maker):
+            visited.add(operand_op.index)
+            if _computes(operand_op, "^"):
+                pending.append(operand_op)
+            elif _takes_upper_bits(operand_op):
                 return True
     return False
 
@@ -81,23 +81,23 @@ def makes_hash(op: Op) -> bool:
     return _computes(op, "^", "*", "+", "|") and is_mixed(op.results[0])
 
 
-def _mixes(op: Op) -> bool:
-    """Return whether an op takes the upper bits of a product with a large odd constant."""
+def _takes_upper_bits(op: Op) -> bool:
+    """Return whether an op gives the upper bits of a product with a large odd constant."""
     if _computes(op, "mulhi"):
         return any(_is_hashing(operand) for operand in op.operands)
     if not (_computes(op, ">>") and op.name in MIXING):
         return False
-    product = _maker(op.operand("left"))
+    product = _computing_op(op.operand("left"))
     return product is not None and _computes(product, "*") and is_hash(product)
 
 
 def _computes(op: Op, *operators: Operator) -> bool:
-    """Return whether an op computes one of some operators on integers."""
+    """Return whether an op computes one of the given operators on integers."""
     return operator_of(op) in operators and integer_bits(op.results[0].type) is not None
 
 
-def _maker(value: Value) -> Op | None:
-    """Return the op that computes a value, before ops that only move elements."""
+def _computing_op(value: Value) -> Op | None:
+    """Return the op that computes a value, skipping ops that only move elements, or None."""
     op = value.owner
     while isinstance(op, Op) and op.name in _SEEN_THROUGH:
         op = op.operand("source").owner
@@ -105,6 +105,6 @@ def _maker(value: Value) -> Op | None:
 
 
 def _is_hashing(value: Value) -> bool:
-    op = _maker(value)
+    op = _computing_op(value)
     number = None if op is None else constant_of(op.results[0])
     return isinstance(number, int) and bool(number % 2) and abs(number) >= _HASHING

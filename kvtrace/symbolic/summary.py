@@ -22,7 +22,7 @@ from kvtrace.symbolic.terms import Key, Symbol, Term, signed_range
 
 @dataclass(frozen=True, eq=False)
 class CarriedInteger:
-    """An integer that a loop carries, and that no formula of the trip gives.
+    """An integer that a loop carries and for which there is no formula of the trip.
 
     `now` is the integer in a trip, `following` in the next trip, and `initial` in the first. `keys`
     are the keys of the integer's symbols, in the loop and after the loop.
@@ -56,7 +56,7 @@ class Loop:
 
     @property
     def is_asked_once_more(self) -> bool:
-        """The loop's condition is computed once more after the last trip, as in `scf.while`."""
+        """The loop's condition is evaluated once more after the last trip, as in `scf.while`."""
         return self.going_on is not self.running
 
 
@@ -80,9 +80,9 @@ class Access(Place):
     """A load, store or atomic update of a block of elements.
 
     `offset` is the distance in bytes from the data pointer of the kernel's argument `argument` to
-    the first byte of an element, which has `element_bytes`. `argument` is None if it is not known,
-    for `unknown`; then `offset` has no meaning, except for pointers cast from integers, whose
-    address it is.
+    the first byte of an element, which has `element_bytes`. If the argument is not known,
+    `argument` is None and `unknown` has the reason; then `offset` has no meaning, except for
+    pointers cast from integers, whose address it is.
 
     A lane is active if `mask` holds, which includes boundary checks of block pointers and
     descriptors. A pointer that is chosen between several arguments gives several accesses of one
@@ -109,7 +109,7 @@ class Access(Place):
 
     @cached_property
     def active(self) -> Condition:
-        """Condition that a lane is reached and not masked off: `reached` and `mask`."""
+        """The condition that a lane is reached and not masked off: `reached` and `mask`."""
         return conjunction((self.reached, self.mask))
 
     def lies_within(self, first: Term | int, end: Term | int) -> Condition:
@@ -136,7 +136,7 @@ class Arithmetic(Place):
 
     @property
     def stays_in_width(self) -> Condition:
-        """Claim that the result fits into its width."""
+        """The claim that the result fits into its width."""
         low, high = signed_range(self.bits)
         return conjunction((at_least(self.result, low), at_least(high - self.result)))
 
@@ -218,7 +218,7 @@ class BlockPointer:
     positions: tuple[Term, ...]
 
 
-Known = Term | Condition | Pointer | BlockPointer
+Formula = Term | Condition | Pointer | BlockPointer
 """Formula of a value that the walk follows."""
 
 
@@ -241,4 +241,4 @@ class Summary:
     assumptions: tuple[Assertion, ...]
     hints: tuple[Hint, ...]
     places: Mapping[Block, Place] = field(repr=False)
-    values: Mapping[int, Known] = field(repr=False)
+    values: Mapping[int, Formula] = field(repr=False)

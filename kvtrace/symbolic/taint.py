@@ -1,4 +1,4 @@
-"""Values of a module that may have undefined elements: a quick analysis without formulas."""
+"""Fast analysis, without formulas, of the values that may have undefined elements."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def leaves_lanes(op: Op) -> bool:
 
 @once_per_module
 def tainted(module: Module) -> frozenset[int]:
-    """Return the ids of values that may have undefined elements."""
+    """Return the ids of the values that may have undefined elements, by forward data flow."""
 
-    def onwards(op: Op, value: Value) -> Sequence[Value]:
+    def affected_values(op: Op, value: Value) -> Sequence[Value]:
         if op.name in READING:
             return op.results if op.name in FILLING and value is op.optional("other") else ()
         if op.name in CALLS:
@@ -38,4 +38,4 @@ def tainted(module: Module) -> frozenset[int]:
         return () if op.name in LOOPS or op.name in BRANCHES else op.results
 
     sources = [op.results[0] for op in module.ops if leaves_lanes(op)]
-    return frozenset(forward(flow_of(module), sources, onwards)) if sources else frozenset()
+    return frozenset(forward(flow_of(module), sources, affected_values)) if sources else frozenset()

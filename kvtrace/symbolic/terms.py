@@ -1,9 +1,9 @@
 """Ideal integers as polynomials over symbols and non-polynomial functions.
 
 A `Term` is a polynomial with integer coefficients over `Atom`s, such as `1024 * program + lane`.
-Terms never overflow; `bits.wrapped` gives the number in a fixed width. An atom is a `Symbol` or a
-function of terms (`functions.py`: `Quotient`, `Minimum`, `Choice` …). Atoms are hash-consed, so
-equal atoms are one object; terms are compared by their coefficients. Everything is immutable.
+Terms never overflow; `bits.wrapped` returns the term for a fixed width. An atom is a `Symbol` or a
+function of terms (`functions.py`: `Quotient`, `Minimum`, `Choice` …). Atoms are hash-consed: equal
+atoms are one object. Terms are compared by their coefficients. Atoms and terms are immutable.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Key = int | tuple[Any, ...]
 Monomial = tuple["Atom", ...]
 """A product of atoms, in ascending order of `Atom.order`, repeated for powers; () is 1."""
 Resolve = Callable[["Symbol", tuple[Any, ...]], Any]
-"""Function that returns the number of a symbol with coordinates from the coordinates' numbers."""
+"""Function from a symbol and the numbers of its coordinates to the symbol's number."""
 
 MOST_PROGRAMS: Final = (1 << 31) - 1
 MOST_TRIPS: Final = 1 << 62
 
 _MOST_SHOWN: Final = 30
-"""Atoms share what is inside them: printed in full, a term could be exponentially long."""
+"""Limit on the atoms of a printed term, as shared inner atoms would be printed repeatedly."""
 
 _orders = itertools.count()
 _interned: weakref.WeakValueDictionary[tuple[Any, ...], Atom] = weakref.WeakValueDictionary()
@@ -37,9 +37,9 @@ _interning = Lock(taken=True)
 
 
 class Atom:
-    """What a polynomial is over: an integer from `low` to `high`, both included.
+    """A factor in polynomials: an integer from `low` to `high`, both included.
 
-    `order` is one per atom, and the order within a monomial.
+    `order` is unique to each atom, and sorts the atoms of a monomial.
     """
 
     __slots__ = ("__weakref__", "high", "low", "order")
@@ -49,24 +49,24 @@ class Atom:
 
     @property
     def term(self) -> Term:
-        """The atom as a term."""
+        """The term that is this atom."""
         return Term({(self,): 1})
 
     def within(self) -> frozenset[Atom]:
-        """Return the atom and all atoms inside."""
+        """Return this atom and all atoms inside its arguments or coordinates."""
         raise NotImplementedError
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Return the atom with its inner atoms replaced."""
+        """Return the term for this atom with its inner atoms replaced."""
         raise NotImplementedError
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Return the atom's number, or array of numbers."""
+        """Return the atom's number, or array of numbers, in an evaluation."""
         raise NotImplementedError
 
 
 def intern(kind: type[Any], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """Return the unique atom of a class and a key, built by `make` at first use."""
+    """Return the unique atom of a class and a key; `make` builds the atom at its first use."""
     full = (kind, *key)
     atom = _interned.get(full)
     if atom is not None:
@@ -88,7 +88,7 @@ def interned_count() -> int:
 class Symbol(Atom):
     """An integer that represents itself, from `low` to `high`.
 
-    | kind | key | is |
+    | kind | key | meaning |
     |---|---|---|
     | scalar | index of the kernel's argument | the argument's number, signed |
     | program | axis | the program's index along an axis of the grid |
@@ -98,8 +98,8 @@ class Symbol(Atom):
     | content | load | an integer from memory; load is an op index, or a tuple of it and calls |
     | unknown | op, reason | an integer that the walk does not follow |
 
-    A content or unknown varies over `at`, its coordinates (a content: where it is loaded from): two
-    of one key and different coordinates are different symbols, and substitutions reach in.
+    A content or unknown varies over its coordinates `at` (of a content, its byte offset). Symbols
+    with one key and different coordinates are different; substitutions apply to coordinates, too.
     """
 
     __slots__ = ("_within", "at", "key", "kind")
@@ -130,7 +130,7 @@ class Symbol(Atom):
         return Symbol(self.kind, self.key, self.low, self.high, at).term
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Return the number that the evaluation's `resolve` gives, else raise KeyError."""
+        """Return the number from `evaluation.resolve`; KeyError for kinds without one."""
         if evaluation.resolve is None or self.kind not in ("content", "unknown"):
             raise KeyError(self)
         return evaluation.resolve(self, tuple(evaluation(term) for term in self.at))
@@ -141,27 +141,30 @@ class Symbol(Atom):
 
 
 def scalar(index: int, bits: int = 32) -> Term:
-    """Return the kernel's integer argument at an index, signed."""
+    """Return the term for the kernel's integer argument at an index, signed."""
     return Symbol("scalar", index, *signed_range(bits)).term
 
 
 def program(axis: int) -> Term:
-    """Return the program's index along an axis of the grid."""
+    """Return the term for the program's index along an axis of the grid."""
     return Symbol("program", axis, 0, MOST_PROGRAMS - 1).term
 
 
 def programs(axis: int) -> Term:
-    """Return the grid's extent along an axis."""
+    """Return the term for the grid's extent along an axis."""
     return Symbol("programs", axis, 1, MOST_PROGRAMS).term
 
 
 def lane(axis: int, extent: int) -> Term:
-    """Return the index along an axis of the tensor at hand, of so many elements."""
+    """Return the term for the index along an axis of the tensor at hand; 0 if the extent is 1."""
     return Symbol("lane", axis, 0, extent - 1).term if extent > 1 else ZERO
 
 
 class Term:
-    """A polynomial; see the module. `coefficients` has no zeros, and must not be changed."""
+    """A polynomial; see the module's docstring.
+
+    `coefficients` maps monomials to their nonzero coefficients, and must not be changed.
+    """
 
     __slots__ = ("_atoms", "_bounds", "_hash", "coefficients")
     coefficients: dict[Monomial, int]
@@ -173,7 +176,7 @@ class Term:
         self.coefficients = coefficients
         self._atoms = self._bounds = self._hash = None
 
-    # -- what it is ------------------------------------------------------------------------------
+    # -- properties ------------------------------------------------------------------------------
 
     @property
     def constant(self) -> int | None:
@@ -209,14 +212,14 @@ class Term:
         return self._bounds
 
     def atoms(self) -> frozenset[Atom]:
-        """Return all atoms, also those inside functions and coordinates."""
+        """Return all atoms, including those inside functions and coordinates."""
         if self._atoms is None:
             direct = {atom for monomial in self.coefficients for atom in monomial}
             self._atoms = frozenset().union(*(atom.within() for atom in direct))
         return self._atoms
 
     def affine(self) -> tuple[int, dict[Atom, int]] | None:
-        """Return (constant, coefficient of each atom), or None if atoms are multiplied."""
+        """Return (constant, coefficients by atom), or None if some monomial has several factors."""
         form: dict[Atom, int] = {}
         constant = 0
         for monomial, coefficient in self.coefficients.items():
@@ -235,27 +238,27 @@ class Term:
     # -- arithmetic ------------------------------------------------------------------------------
 
     def __add__(self, other: Term | int) -> Term:
-        """Return the sum."""
+        """Return `self + other`."""
         return _sum(self, as_term(other), 1)
 
     def __radd__(self, other: int) -> Term:
-        """Return the sum."""
+        """Return `other + self`."""
         return _sum(self, as_term(other), 1)
 
     def __sub__(self, other: Term | int) -> Term:
-        """Return the difference."""
+        """Return `self - other`."""
         return _sum(self, as_term(other), -1)
 
     def __rsub__(self, other: int) -> Term:
-        """Return the difference."""
+        """Return `other - self`."""
         return _sum(as_term(other), self, -1)
 
     def __neg__(self) -> Term:
-        """Return the negative."""
+        """Return `-self`."""
         return Term({monomial: -number for monomial, number in self.coefficients.items()})
 
     def __mul__(self, other: Term | int) -> Term:
-        """Return the product, multiplied out."""
+        """Return `self * other`, multiplied out."""
         return _product(self, as_term(other))
 
     __rmul__ = __mul__
@@ -283,22 +286,22 @@ class Term:
         return replacements(self)
 
     def value(self, assignment: Mapping[Any, int], resolve: Resolve | None = None) -> int:
-        """Return the exact number for numbers of the symbols.
+        """Return the exact number of the term for the symbols' numbers in `assignment`.
+
+        `resolve` is called for content and unknown symbols without a number.
 
         Raises:
             KeyError: a symbol has no number.
-
         """
         return int(Evaluation(assignment, resolve, arrays=False)(self))
 
     def values(self, assignment: Mapping[Any, Any], resolve: Resolve | None = None) -> Any:
-        """Return the numbers for NumPy arrays (int64, of shapes that broadcast) of the symbols.
+        """Return the term's numbers for int64 arrays of the symbols, whose shapes broadcast.
 
-        Computed in 64 bits: ideal values outside of them wrap around.
+        The numbers are computed in 64 bits: larger ideal values wrap around.
 
         Raises:
             KeyError: a symbol has no number.
-
         """
         return Evaluation(assignment, resolve, arrays=True)(self)
 
@@ -332,9 +335,9 @@ def _sum(left: Term, right: Term, factor: int) -> Term:
         return left
     total = dict(left.coefficients)
     for monomial, number in right.coefficients.items():
-        together = total.get(monomial, 0) + factor * number
-        if together:
-            total[monomial] = together
+        coefficient = total.get(monomial, 0) + factor * number
+        if coefficient:
+            total[monomial] = coefficient
         else:
             del total[monomial]
     return Term(total)
@@ -350,12 +353,12 @@ def _product(left: Term, right: Term) -> Term:
     if (number := left.constant) is not None:
         return _scaled(right, number)
     total: dict[Monomial, int] = {}
-    for first, one in left.coefficients.items():
-        for second, other in right.coefficients.items():
+    for first, left_coefficient in left.coefficients.items():
+        for second, right_coefficient in right.coefficients.items():
             monomial = tuple(sorted(first + second, key=_order)) if first and second else (
                 first or second
             )  # fmt: skip
-            total[monomial] = total.get(monomial, 0) + one * other
+            total[monomial] = total.get(monomial, 0) + left_coefficient * right_coefficient
     return Term({monomial: number for monomial, number in total.items() if number})
 
 
@@ -368,16 +371,16 @@ def _scaled(term: Term, number: int) -> Term:
 
 
 class Substitution:
-    """Replacement of atoms by terms in many terms and conditions, cached by atom."""
+    """A replacement of atoms by terms, for many terms and conditions; cached by atom."""
 
     def __init__(self, replacements: Mapping[Any, Term | int]) -> None:
         self._replaced: dict[Atom, Term | Atom] = {
-            atom: as_term(by) for atom, by in replacements.items()
+            atom: as_term(replacement) for atom, replacement in replacements.items()
         }
         self._keys = frozenset(self._replaced)
 
     def leaves(self, atoms: frozenset[Atom]) -> bool:
-        """Return whether none of some atoms is replaced."""
+        """Return whether none of the given atoms is replaced."""
         return self._keys.isdisjoint(atoms)
 
     def __call__(self, term: Term) -> Term:
@@ -389,13 +392,13 @@ class Substitution:
             atoms: list[Atom] = []
             factor: Term | None = None
             for atom in monomial:
-                by = self._of(atom)
-                if isinstance(by, Atom):
-                    atoms.append(by)
-                elif (number := by.constant) is not None:
+                replacement = self._of(atom)
+                if isinstance(replacement, Atom):
+                    atoms.append(replacement)
+                elif (number := replacement.constant) is not None:
                     coefficient *= number
                 else:
-                    factor = by if factor is None else _product(factor, by)
+                    factor = replacement if factor is None else _product(factor, replacement)
             if not coefficient:
                 continue
             if factor is None:
@@ -411,13 +414,13 @@ class Substitution:
     def _of(self, atom: Atom) -> Term | Atom:
         replacement = self._replaced.get(atom)
         if replacement is None:
-            same = self._keys.isdisjoint(atom.within())
-            replacement = self._replaced[atom] = atom if same else atom.substituted(self)
+            is_unchanged = self._keys.isdisjoint(atom.within())
+            replacement = self._replaced[atom] = atom if is_unchanged else atom.substituted(self)
         return replacement
 
 
 class Evaluation:
-    """Evaluation of terms from the numbers (or arrays) of their symbols, cached by atom."""
+    """Evaluation of terms for numbers, or arrays, of their symbols; cached by atom."""
 
     def __init__(
         self, assignment: Mapping[Any, Any], resolve: Resolve | None, *, arrays: bool
@@ -428,7 +431,7 @@ class Evaluation:
         self._known: dict[Any, Any] = {}
 
     def __call__(self, term: Term) -> Any:
-        """Return the number of a term."""
+        """Return the number of a term, or an int64 array."""
         total: Any = 0
         for monomial, coefficient in term.coefficients.items():
             product: Any = coefficient

@@ -37,8 +37,8 @@ from kvtrace.symbolic.summary import (
     Assertion,
     BlockPointer,
     Division,
+    Formula,
     Hint,
-    Known,
     Loop,
     Place,
     Pointer,
@@ -72,7 +72,7 @@ _MOST_ATOMS = 48
 
 _MOST_MONOMIALS = 96
 _WIDEST = 1 << 192
-"""Arithmetic beyond these (hashes, random numbers) is kept wrapped, or not followed."""
+"""Limit on ideal results; larger ones (hashes, random numbers) are wrapped, or not followed."""
 
 
 @once_per_module
@@ -91,12 +91,12 @@ class Walk:
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.values: dict[int, Known] = {}
+        self.values: dict[int, Formula] = {}
         self.places: dict[Block, Place] = {}
         self.guard: Condition = TRUE
         self.loops: tuple[Loop, ...] = ()
         self.calls: tuple[Op, ...] = ()
-        self.returned: list[Known | None] = []
+        self.returned: list[Formula | None] = []
         self.found_loops: list[Loop] = []
         self.accesses: list[Access] = []
         self.arithmetic: list[Arithmetic] = []
@@ -113,9 +113,9 @@ class Walk:
 
         main = self.module.main
         for position, value in enumerate(main.arguments):
-            known = _argument(position, value.type)
-            if known is not None:
-                self.values[value.id] = known
+            formula = _argument(position, value.type)
+            if formula is not None:
+                self.values[value.id] = formula
         self._hint_arguments(main.op, main.arguments)
         run_function(self, main)
         return Summary(
@@ -149,8 +149,8 @@ class Walk:
         else:
             self._without_meaning(op)
         for value in op.results:
-            known = self.values.get(value.id)
-            if isinstance(known, Term | Condition) and len(known.atoms()) > _MOST_ATOMS:
+            formula = self.values.get(value.id)
+            if isinstance(formula, Term | Condition) and len(formula.atoms()) > _MOST_ATOMS:
                 self.set_unknown(value, op, "arithmetic too deep to be followed")
         for name in op.attributes:
             if name.startswith(_HINTED):
@@ -168,27 +168,27 @@ class Walk:
 
     @contextmanager
     def under(self, condition: Condition) -> Iterator[None]:
-        """Visit under a further guard."""
-        before = self.guard
-        self.guard = conjunction((before, condition))
+        """Add a condition to the guard of all ops visited in the context."""
+        outer_guard = self.guard
+        self.guard = conjunction((outer_guard, condition))
         try:
             yield
         finally:
-            self.guard = before
+            self.guard = outer_guard
 
     @contextmanager
     def inside(self, loop: Loop) -> Iterator[None]:
-        """Visit inside a loop."""
-        before = self.loops
-        self.loops = (*before, loop)
+        """Add a loop to the loops of all ops visited in the context."""
+        outer_loops = self.loops
+        self.loops = (*outer_loops, loop)
         try:
             yield
         finally:
-            self.loops = before
+            self.loops = outer_loops
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
-        """Visit to set values only: accesses, arithmetic and all else are discarded afterwards."""
+        """Discard all records made in the context, except for formulas of values."""
         lists: Sequence[list[Any]] = (
             self.found_loops, self.accesses, self.arithmetic, self.divisions,
             self.assertions, self.assumptions, self.hints,
@@ -202,38 +202,38 @@ class Walk:
 
     # -- values ----------------------------------------------------------------------------------
 
-    def known(self, value: Value) -> Known | None:
+    def formula(self, value: Value) -> Formula | None:
         """Return a value's formula, or None for floats and other values without one."""
         return self.values.get(value.id)
 
     def term(self, value: Value) -> Term:
-        """Return an integer's term."""
-        known = self.values.get(value.id)
-        if isinstance(known, Term):
-            return known
+        """Return an integer's term, or a new unknown symbol if it has no term."""
+        formula = self.values.get(value.id)
+        if isinstance(formula, Term):
+            return formula
         owner = value.owner if isinstance(value.owner, Op) else None
         return self.unknown(owner, "not followed", value.type)
 
     def condition(self, value: Value) -> Condition:
-        """Return a Boolean's condition."""
-        known = self.values.get(value.id)
-        if isinstance(known, Condition):
-            return known
+        """Return a Boolean's condition, or an opaque condition if it has none."""
+        formula = self.values.get(value.id)
+        if isinstance(formula, Condition):
+            return formula
         return self.opaque(value.owner if isinstance(value.owner, Op) else None, "not followed")
 
     def pointer(self, value: Value) -> Pointer:
-        """Return a pointer's formula."""
-        known = self.values.get(value.id)
-        if isinstance(known, Pointer):
-            return known
+        """Return a pointer's formula, or an unknown pointer if it has none."""
+        formula = self.values.get(value.id)
+        if isinstance(formula, Pointer):
+            return formula
         return unknown_pointer("a pointer that is not followed", shape_of(value.type))
 
-    def set(self, value: Value, known: Known | None) -> None:
-        """Set the formula of a value; None sets no formula."""
-        if known is None:
+    def set(self, value: Value, formula: Formula | None) -> None:
+        """Set the formula of a value; None removes the formula."""
+        if formula is None:
             self.values.pop(value.id, None)
         else:
-            self.values[value.id] = known
+            self.values[value.id] = formula
 
     def set_unknown(
         self,
@@ -244,13 +244,13 @@ class Walk:
         *,
         always_new: bool = False,
     ) -> None:
-        """Set an unknown formula for a value; floats have none.
+        """Set the formula of a value that is not followed; floats have no formula.
 
         `always_new`: the value differs between programs, as results of atomics do.
         """
-        self.set(value, self.unknown_of(value, op, reason, bounds, always_new=always_new))
+        self.set(value, self.unknown_formula(value, op, reason, bounds, always_new=always_new))
 
-    def unknown_of(
+    def unknown_formula(
         self,
         value: Value,
         op: Op,
@@ -258,8 +258,8 @@ class Walk:
         bounds: tuple[int, int] | None = None,
         *,
         always_new: bool = False,
-    ) -> Known | None:
-        """Return a formula that represents a value that is not followed."""
+    ) -> Formula | None:
+        """Return a formula for a value that is not followed, within bounds; None for floats."""
         shape = shape_of(value.type)
         bits = integer_bits(value.type)
         if is_block_pointer(value.type) or isinstance(value.type, TensorDescriptorType):
@@ -278,17 +278,20 @@ class Walk:
     def unknown(
         self, op: Op | None, reason: str, type_: Type, bounds: tuple[int, int] | None = None
     ) -> Term:
-        """Return a symbol for an integer of a type that is not followed."""
+        """Return a new symbol for an integer that is not followed."""
         low, high = bounds if bounds is not None else signed_range(integer_bits(type_) or 64)
         at = self.coordinates(shape_of(type_))
         return Symbol("unknown", (self.key(op), reason), low, high, at).term
 
     def opaque(self, op: Op | None, reason: str, shape: tuple[int, ...] = ()) -> Condition:
-        """Return a condition that is not followed."""
+        """Return an opaque condition that may vary over the lanes of a shape."""
         return Opaque(self.key(op), reason, self.coordinates(shape))
 
     def key(self, op: Op | None, *more: int) -> Key:
-        """Return an op's key at the current place: its index, or a tuple with calls' indices."""
+        """Return the key of an op's symbols at the current place.
+
+        It is the op's index, or a tuple of the index, `more`, and the indices of the calls around.
+        """
         index = -1 if op is None else op.index
         if not self.calls and not more:
             return index
@@ -297,7 +300,10 @@ class Walk:
     def coordinates(
         self, shape: tuple[int, ...], *, every_program: bool = False
     ) -> tuple[Term, ...]:
-        """Return the terms that a value may vary over: programs, trips and lanes."""
+        """Return the terms that an unknown value may vary over: programs, trips and lanes.
+
+        `every_program`: all three program axes, not only those that the kernel reads.
+        """
         programs = tuple(program(axis) for axis in range(3)) if every_program else self._programs
         trips = (loop.trip.term for loop in self.loops)
         lanes = (lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
@@ -305,17 +311,17 @@ class Walk:
 
     # -- the summary's entries --------------------------------------------------------------------
 
-    def place(self, op: Op) -> dict[str, Any]:
-        """Return the fields of `Place` for an op at the current place."""
+    def place_fields(self, op: Op) -> dict[str, Any]:
+        """Return the fields of `Place` for an op at the current place, as keyword arguments."""
         return {"op": op, "guard": self.guard, "loops": self.loops, "calls": self.calls}
 
-    def computed(self, op: Op, result: Term) -> None:
-        """Set the ideal result of an integer op, and record the op if the result may not fit."""
+    def set_computed(self, op: Op, result: Term) -> None:
+        """Set the ideal result of an integer op; record the op if the result may not fit."""
         value = op.results[0]
         bits = integer_bits(value.type) or 64
         low, high = signed_range(bits)
         if len(result.coefficients) > _MOST_MONOMIALS:
-            self.lost(value, op, "arithmetic of too many terms")
+            self.set_wrapped_unknown(value, op, "arithmetic of too many terms")
             return
         if result.low < -_WIDEST or result.high > _WIDEST:
             self._note(op, value, result, followed=False)
@@ -325,8 +331,8 @@ class Walk:
             self._note(op, value, result)
         self.values[value.id] = result
 
-    def lost(self, value: Value, op: Op, reason: str) -> None:
-        """Set an unknown result for an integer op that may wrap around."""
+    def set_wrapped_unknown(self, value: Value, op: Op, reason: str) -> None:
+        """Set an unknown result for an integer op, and record that it may wrap around."""
         key = (self.key(op, value.position), reason)
         at = self.coordinates(shape_of(value.type))
         anything = Symbol("unknown", key, -_WIDEST, _WIDEST, at).term
@@ -338,24 +344,26 @@ class Walk:
             return  # the result fits if the operands do
         bits, shape = integer_bits(value.type) or 64, shape_of(value.type)
         self.arithmetic.append(
-            Arithmetic(**self.place(op), result=result, bits=bits, shape=shape, followed=followed)
+            Arithmetic(
+                **self.place_fields(op), result=result, bits=bits, shape=shape, followed=followed
+            )
         )
 
-    def counts(self, loop: Op, result: Term, bits: int) -> None:
-        """Record the counter of a counted loop if it may not fit into its width."""
+    def record_counter(self, loop: Op, result: Term, bits: int) -> None:
+        """Record a loop's counter as arithmetic if it may not fit into its width."""
         low, high = signed_range(bits)
         if result.low < low or result.high > high:
             self.arithmetic.append(
-                Arithmetic(**self.place(loop), result=result, bits=bits, shape=())
+                Arithmetic(**self.place_fields(loop), result=result, bits=bits, shape=())
             )
 
-    def divides(self, op: Op, divisor: Term) -> None:
-        """Record a division whose divisor may be 0."""
+    def record_division(self, op: Op, divisor: Term) -> None:
+        """Record a division if its divisor may be 0."""
         if divisor.low <= 0 <= divisor.high:
             shape = shape_of(op.results[0].type)
-            self.divisions.append(Division(**self.place(op), divisor=divisor, shape=shape))
+            self.divisions.append(Division(**self.place_fields(op), divisor=divisor, shape=shape))
 
-    def accessed(
+    def record_accesses(
         self,
         op: Op,
         kind: Literal["load", "store", "atomic"],
@@ -365,21 +373,24 @@ class Walk:
         shape: tuple[int, ...],
         **details: Any,
     ) -> list[Access]:
-        """Record an access for each argument that the pointer may point into."""
+        """Record an access for each argument that a pointer may point into, and return them all.
+
+        Accesses whose mask is never true are returned, but not recorded.
+        """
         accesses = []
-        for chosen in pointer.choices:
+        for option in pointer.choices:
             guards = self.guard.conjuncts()
-            active = simplified(conjunction((chosen.condition, mask)), guards)
+            active = simplified(conjunction((option.condition, mask)), guards)
             holding = (*guards, *active.conjuncts())
             access = Access(
-                **self.place(op),
+                **self.place_fields(op),
                 kind=kind,
-                argument=chosen.argument,
-                offset=assuming(chosen.offset, holding),
+                argument=option.argument,
+                offset=assuming(option.offset, holding),
                 element_bytes=element_bytes,
                 shape=shape,
                 mask=active,
-                unknown=chosen.unknown,
+                unknown=option.unknown,
                 **details,
             )
             accesses.append(access)
@@ -414,27 +425,29 @@ class Walk:
                 )
 
     def _hint(self, op: Op, name: str) -> None:
-        """Record a hint on an op's result, or (`tt.divisibility_arg1`) its body's argument."""
-        what, _, number = name.partition("_arg")
-        if what not in _HINTS:
+        """Record a hint on an op's result, or on its body's argument (`tt.divisibility_arg1`)."""
+        hint_name, _, argument_number = name.partition("_arg")
+        if hint_name not in _HINTS:
             return
         value, loops = op.results[0] if op.results else None, self.loops
-        if number:
+        if argument_number:
             arguments = op.regions[0].blocks[0].arguments if op.regions else ()
-            value = arguments[int(number)] if int(number) < len(arguments) else None
+            value = (
+                arguments[int(argument_number)] if int(argument_number) < len(arguments) else None
+            )
             loops = (*loops, *(loop for loop in self.found_loops[-1:] if loop.op is op))
         if value is None:
             return
-        known = self.values.get(value.id)
-        argument, term = None, _as_integer(known)
-        if isinstance(known, Condition):
-            term = choice(known, 1, 0)
-        if isinstance(known, Pointer) and len(known.choices) == 1:
-            argument, term = known.choices[0].argument, known.choices[0].offset
+        formula = self.values.get(value.id)
+        argument, term = None, _as_integer(formula)
+        if isinstance(formula, Condition):
+            term = choice(formula, 1, 0)
+        if isinstance(formula, Pointer) and len(formula.choices) == 1:
+            argument, term = formula.choices[0].argument, formula.choices[0].offset
         self.hints.append(
             Hint(
                 op=op,
-                what=_HINTS[what],
+                what=_HINTS[hint_name],
                 numbers=_numbers(op.attributes[name]),
                 term=term,
                 value=value,
@@ -463,12 +476,12 @@ def _numbers(attribute: Attribute) -> tuple[int, ...]:
     return ()
 
 
-def _as_integer(known: Known | None) -> Term | None:
-    return known if isinstance(known, Term) else None
+def _as_integer(formula: Formula | None) -> Term | None:
+    return formula if isinstance(formula, Term) else None
 
 
-def _argument(position: int, type_: Type) -> Known | None:
-    """Return the formula of a kernel argument."""
+def _argument(position: int, type_: Type) -> Formula | None:
+    """Return the formula of the kernel argument at a position; None for floats."""
     if is_pointer(type_):
         return Pointer((PointerChoice(position, ZERO, TRUE),), ())
     if isinstance(type_, TensorDescriptorType):

@@ -1,4 +1,4 @@
-"""Properties of IR types (shape, width, bytes in memory), and integer attributes of ops."""
+"""Shapes, widths and sizes of IR types, and integer attributes of ops."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def is_block_pointer(type_: Type) -> bool:
 
 
 def bytes_in_memory(type_: Type) -> int:
-    """Return the bytes of an element in memory: 8 for pointers, 1 for Booleans."""
+    """Return the bytes of a type's element in memory: 8 for pointers, 1 for Booleans."""
     element = element_of(type_)
     if isinstance(element, IntegerType | FloatType):
         return max(1, element.width // 8)
@@ -59,7 +59,7 @@ def bytes_in_memory(type_: Type) -> int:
 
 
 def pointee_bytes(type_: Type) -> int:
-    """Return the bytes of an element that a pointer, block pointer or descriptor points to."""
+    """Return the bytes of an element that a pointer or descriptor points to; 8 for other types."""
     if isinstance(type_, TensorDescriptorType):
         return bytes_in_memory(type_.block)
     element = element_of(type_)
@@ -67,6 +67,6 @@ def pointee_bytes(type_: Type) -> int:
 
 
 def number_of(op: Op, name: str, default: int = 0) -> int:
-    """Return an integer attribute of an op."""
+    """Return the value of an op's integer attribute, or the default if there is none."""
     attribute = op.attributes.get(name)
     return attribute.value if isinstance(attribute, IntegerAttribute) else default

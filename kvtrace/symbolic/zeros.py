@@ -1,7 +1,7 @@
-"""Elements that are certainly zero: by `other`, by select, or by a constant.
+"""Conditions under which elements are certainly zero, from `other`, selects and constants.
 
-An undefined element times such a zero is zero, unless it is a NaN or an infinity. The analysis
-follows floats through the ops that kernels mostly mask with; all other elements count as nonzero.
+An undefined element times zero is zero, unless the element is a NaN or an infinity. Floats are
+followed only through the ops that kernels usually mask with; all other elements count as nonzero.
 """
 
 from __future__ import annotations
@@ -25,59 +25,59 @@ MaskOf = Callable[[Op], Condition]
 
 
 class Zeros:
-    """The zeros of a kernel's values; `mask_of` returns the mask of a load."""
+    """Analysis of the zeros of a kernel's values; `mask_of` returns the mask of a load."""
 
     def __init__(self, summary: Summary, mask_of: MaskOf) -> None:
         self._summary = summary
         self._mask_of = mask_of
 
     def of(self, value: Value) -> Condition:
-        """Return the condition over lanes that a value is zero for all contents of memory."""
+        """Return a condition over lanes under which a value is zero, whatever memory holds."""
         return self._of(value, 0.0, _DEEPEST)
 
-    def _of(self, value: Value, number: float, deep: int) -> Condition:
-        """Return the condition over lanes that a value is `number`: 0 or minus infinity."""
+    def _of(self, value: Value, number: float, depth: int) -> Condition:
+        """Return a condition over lanes under which a value is `number`, 0 or minus infinity."""
         formula = self._summary.values.get(value.id)
         if number == 0 and isinstance(formula, Term):
             return equal(formula)
         if number == 0 and isinstance(formula, Condition):
             return ~formula
         op = value.owner
-        if not isinstance(op, Op) or deep <= 0:
+        if not isinstance(op, Op) or depth <= 0:
             return FALSE
         if op.name in FILLING:
-            return self._loaded(op, number, deep)
+            return self._loaded(op, number, depth)
         operator = operator_of(op)
         if op.name in SPREADING or operator in ("cast", "bitcast"):
-            return self._of(op.operand("source"), number, deep - 1)
+            return self._of(op.operand("source"), number, depth - 1)
         if operator in ("expand_dims", "reshape", "trans"):
-            moved = rearranged(op, self._of(op.operand("source"), number, deep - 1))
-            assert isinstance(moved, Condition)
-            return moved
+            rearranged_condition = rearranged(op, self._of(op.operand("source"), number, depth - 1))
+            assert isinstance(rearranged_condition, Condition)
+            return rearranged_condition
         if operator == "where":
-            return self._selected(op, number, deep)
+            return self._selected(op, number, depth)
         if number == 0 and operator == "negate":
-            return self._of(op.operand("source"), number, deep - 1)
+            return self._of(op.operand("source"), number, depth - 1)
         if number == 0 and operator == "exp":
-            return self._of(op.operand("source"), float("-inf"), deep - 1)
+            return self._of(op.operand("source"), float("-inf"), depth - 1)
         if number == 0 and operator == "*":
-            left, right = (self._of(op.operand(n), number, deep - 1) for n in ("left", "right"))
+            left, right = (self._of(op.operand(n), number, depth - 1) for n in ("left", "right"))
             return left | right
         if number != 0 and operator in ("-", "*"):  # of finite numbers
-            return self._of(op.operand("left"), number, deep - 1)
+            return self._of(op.operand("left"), number, depth - 1)
         return TRUE if constant_of(value) == number else FALSE
 
-    def _selected(self, op: Op, number: float, deep: int) -> Condition:
+    def _selected(self, op: Op, number: float, depth: int) -> Condition:
         condition = self._summary.values.get(op.operand("condition").id)
         if not isinstance(condition, Condition):
             return FALSE
         first, second = (
-            self._of(op.operand(name), number, deep - 1) for name in ("first", "second")
+            self._of(op.operand(name), number, depth - 1) for name in ("first", "second")
         )
         return (condition & first) | (~condition & second)
 
-    def _loaded(self, op: Op, number: float, deep: int) -> Condition:
+    def _loaded(self, op: Op, number: float, depth: int) -> Condition:
         other = op.optional("other")
         if other is None:
             return FALSE
-        return ~self._mask_of(op) & self._of(other, number, deep - 1)
+        return ~self._mask_of(op) & self._of(other, number, depth - 1)

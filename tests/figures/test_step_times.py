@@ -6,8 +6,8 @@ import pytest
 
 from kvtrace.converters.profile.gaps_text import slow_steps_sentence
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.figures.gaps import Gaps, StepTimes
+from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.schema.trace import open_trace
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"

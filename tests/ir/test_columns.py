@@ -16,7 +16,7 @@ def test_columns_count_from_one_since_3_8(version, shift):
     assert column_shift(version) == shift
 
 
-def test_a_kernels_own_version_precedes_the_runs():
+def test_version_of_the_kernel_precedes_the_version_of_the_run():
     """A merged trace can have kernels that another version of Triton compiled than the run's."""
     run = {"triton": "3.9.0"}
     assert triton_of({"options": [("triton_version", "3.6.0")]}, run) == "3.6.0"

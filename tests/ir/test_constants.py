@@ -34,10 +34,10 @@ def result_of(op):
         ('"arith.addi"(%x, %x) : (i32, i32) -> i32', None),
     ],
 )
-def test_a_constant_is_one_number(constant, number):
+def test_constant_of_equal_elements_is_one_number(constant, number):
     assert constant_of(result_of(constant)) == number
 
 
-def test_an_argument_is_no_constant():
+def test_argument_is_not_a_constant():
     total = result_of('"arith.addi"(%x, %x) : (i32, i32) -> i32')
     assert constant_of(total.owner.operand("left")) is None

@@ -67,7 +67,7 @@ def called(x, index, out, n, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize("kernel", [gathered, carried, branched, returned, called])
-def test_dependent_lines_are_those_with_a_comment(kernel):
+def test_lines_that_depend_on_data_have_the_comment(kernel):
     types = {"x": "*fp32", "index": "*i32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
     module = parse(compile_generic(kernel, types, {"BLOCK": 16}))
     lines = Path(__file__).read_text().splitlines()

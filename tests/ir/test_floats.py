@@ -56,7 +56,7 @@ def test_f32_patterns(bits: int) -> None:
 
 
 @given(st.floats(allow_nan=False))
-def test_f64_is_the_host_s(value: float) -> None:
+def test_f64_bits_equal_the_hosts(value: float) -> None:
     (bits,) = struct.unpack("<Q", struct.pack("<d", value))
     assert bits_from_float(value, "f64") == bits
     assert float_from_bits(bits, "f64") == value
@@ -73,6 +73,6 @@ def test_rounding_is_to_nearest_even(name: str, value: float) -> None:
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
-def test_f32_rounding_is_the_host_s(value: float) -> None:
+def test_f32_rounding_equals_the_hosts(value: float) -> None:
     with np.errstate(over="ignore"):
         assert float_from_bits(bits_from_float(value, "f32"), "f32") == float(np.float32(value))

@@ -35,7 +35,7 @@ def test_laps_equal_the_counters_of_compiled_code(first, end, step):
     assert wraps_around(first, end, step, 8) == (expected != plain)
 
 
-def test_a_counter_wraps_around_at_the_end_of_int32():
+def test_counter_wraps_around_at_the_end_of_int32():
     first, second = islice(counter_ranges(2**31 - 300, 2**31 - 100, 150, 32), 2)
 
     assert list(first) == [2**31 - 300, 2**31 - 150]

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.process
-def test_mutated_kernels_end_in_results_or_sentences():
+def test_mutated_kernels_give_results_or_error_messages():
     """Run in a process whose memory may grow by 1 GiB at most."""
     command = [sys.executable, "-m", "tests.ir.fuzz", "--worker", "--count", "150", "--seed", "0"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -45,7 +45,7 @@ def located(lines):
         '"n"(#g{0})', "fused[#g{0}, #g{0}]", 'callsite("n"(#g{0}) at fused[#g0, #g{0}])',
     ],
 )  # fmt: skip
-def test_doubling_locations_are_shortened(location, reverse):
+def test_locations_of_exponential_size_are_shortened(location, reverse):
     lines = [FIRST, *(f"#g{i} = loc({location.format(i - 1)})" for i in range(1, 1000))]
     op = located(lines[::-1] if reverse else lines) if not reverse else None
     if op is None:
@@ -68,7 +68,7 @@ def test_a_shortened_stack_keeps_its_first_and_last_frame():
     assert lines[-1] == 300
 
 
-def test_an_unknown_location_that_doubles_has_no_frames():
+def test_unknown_location_of_exponential_size_has_no_frames():
     lines = ["#g0 = loc(unknown)"]
     lines += [f"#g{i} = loc(fused[#g{i - 1}, #g{i - 1}])" for i in range(1, 60)]
     assert source_stack(located(lines)) == ()
@@ -101,14 +101,14 @@ def test_aliases_that_no_compiler_prints_are_an_error(text, problem):
         ('loc("a"(', "unknown", "))"),
     ],
 )  # fmt: skip
-def test_deep_nesting_is_one_sentence(opening, middle, closing, depth):
+def test_deeply_nested_text_is_one_error_message(opening, middle, closing, depth):
     text = opening * depth + middle + closing * depth
     with pytest.raises(IRSyntaxError):
         parse(f'"t.op"() <{{a = {text}}}> : () -> ()')
 
 
 @pytest.mark.parametrize("depth", [60, 300, 50_000])
-def test_deep_regions_are_one_sentence(depth):
+def test_deeply_nested_regions_are_one_error_message(depth):
     with pytest.raises(IRSyntaxError, match="nested too deeply"):
         parse('"t.op"() ({' * depth + "}) : () -> ()" * depth)
 
@@ -123,7 +123,7 @@ def elements(text):
 SHAPE = "100000x2"
 
 
-def test_long_lists_of_elements_are_read_once():
+def test_long_lists_of_elements_are_read_in_linear_time():
     pairs = ", ".join(f"[{i}, {-i}]" for i in range(100_000))
     assert elements(f"[{pairs}]") == tuple(x for i in range(100_000) for x in (i, -i))
 
@@ -204,6 +204,6 @@ def test_ir_that_violates_its_dialect_is_reported_for_its_call():
     assert finding["verdict"] == "unknown"
 
 
-def test_a_number_may_begin_with_zeros():
+def test_number_may_have_leading_zeros():
     module = parse('"builtin.module"() ({ "t.o"() {a = 08, b = 0x1F} : () -> () }) : () -> ()')
     assert [module.ops[1].attributes[name].value for name in "ab"] == [8, 31]

@@ -102,19 +102,19 @@ def with_addition(source, text):
 
 
 @pytest.mark.process
-def test_the_new_op_is_evaluated(results):
+def test_contributed_op_is_evaluated(results):
     assert results["stored"] == list(range(16))
 
 
 @pytest.mark.process
-def test_addresses_from_the_new_op_are_proven_or_found_out_of_bounds(results):
+def test_addresses_from_the_contributed_op_are_judged(results):
     assert {"out-of-bounds", "overflow", "race"} <= {rule for rule, _ in results["inside"]}
     assert {verdict for _, verdict in results["inside"]} == {"proven"}
     assert ["out-of-bounds", "violation"] in results["outside"]
 
 
 @pytest.mark.process
-def test_the_new_op_is_not_proven_to_stay_in_range_if_it_wraps(results):
+def test_contributed_op_that_wraps_is_not_proven_in_range(results):
     assert [verdict for rule, verdict in results["wrapping"] if rule == "overflow"] == ["unknown"]
 
 

@@ -110,7 +110,7 @@ def test_source_stack_goes_from_the_inlined_op_outwards() -> None:
     assert source_stack(yielded) == ()
 
 
-def test_blocks_may_be_used_before_they_are_placed() -> None:
+def test_blocks_may_be_used_before_their_definition() -> None:
     module = parse(
         """"tt.func"() ({
           "cf.br"()[^last] : () -> ()
@@ -283,7 +283,7 @@ def test_errors_name_the_line_and_column(
     assert f"line {position[0]}, column {position[1]}" in str(caught.value)
 
 
-def test_a_value_has_one_type_and_one_definition() -> None:
+def test_second_type_or_definition_of_a_value_is_an_error() -> None:
     twice = '"m"() ({ %0 = "a"() : () -> i32 %0 = "b"() : () -> i32 }) : () -> ()'
     with pytest.raises(IRSyntaxError, match="defined twice"):
         parse(twice)
@@ -295,7 +295,7 @@ def test_a_value_has_one_type_and_one_definition() -> None:
         parse(early)
 
 
-def test_deep_nesting_is_refused_in_one_sentence() -> None:
+def test_deep_nesting_is_a_syntax_error() -> None:
     with pytest.raises(IRSyntaxError, match="nested too deeply"):
         parse('"t.op"() <{a = ' + "[" * 100_000)
 

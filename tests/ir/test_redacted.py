@@ -77,7 +77,7 @@ def test_redacted_generic_ir_has_equal_ops_and_no_names():
 
 
 @pytest.mark.parametrize("stage", ["ttir", "ttgir"])
-def test_pretty_text_keeps_its_words_and_no_name(stage):
+def test_redacted_pretty_text_keeps_words_but_no_names(stage):
     for text in texts(stage):
         redacted = fully_redacted(stage, text)
         assert "train_kernels" not in redacted
@@ -87,7 +87,7 @@ def test_pretty_text_keeps_its_words_and_no_name(stage):
         )
 
 
-def test_the_compilers_own_strings_are_kept():
+def test_redaction_keeps_strings_of_the_compiler():
     redacted = fully_redacted("ttir_generic", TEXT)
 
     assert ops_of(redacted) == ops_of(TEXT)
@@ -98,7 +98,7 @@ def test_the_compilers_own_strings_are_kept():
     assert [string for string in removed if string in redacted] == []
 
 
-def test_files_can_be_redacted_alone():
+def test_redaction_of_files_keeps_names():
     redacted = redacted_ir("ttir_generic", TEXT, Pseudonyms("file", suffixes=True), str)
 
     assert '#loc = loc("file1.py":3:1)' in redacted
@@ -113,7 +113,7 @@ def test_redaction_without_changes_returns_the_same_text():
 
 
 @pytest.mark.parametrize("text", ["hello there", 'a "string without an end', TEXT[:-200]])
-def test_text_that_is_not_ir_is_not_returned(text):
+def test_redaction_of_text_that_is_not_ir_returns_none(text):
     assert redacted_ir("ttir_generic", text, str, str) is None
 
 
@@ -123,7 +123,7 @@ PIECES = ('"canary"', "%canary", "@canary", '@"canary"', "// canary\n", "loc(", 
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=15).map("".join))
-def test_no_name_is_kept_at_any_position(text):
+def test_redaction_keeps_no_name_at_any_position(text):
     redacted = redacted_ir("ttir", text, lambda _: "f", lambda _: "n")
 
     assert redacted is not None

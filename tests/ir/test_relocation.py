@@ -33,6 +33,6 @@ def test_locations_have_the_kernels_current_file(first, printed):
 
 
 @pytest.mark.parametrize("file", [None, "/a/k.py"])
-def test_correct_or_unknown_files_are_kept(file):
+def test_correct_or_unknown_files_are_not_replaced(file):
     module = module_defined_in(TEXT.replace("FIRST", "/a/k.py"), file)
     assert source_stack(module.main.op)[0].file == "/a/k.py"

@@ -50,7 +50,7 @@ def test_targets_from_hopper_on_have_tensor_maps(target, has):
     )
 
 
-def test_loads_write_nothing():
+def test_module_of_loads_stores_no_whole_chunks():
     module = parse(LOAD, "cuda:90")
 
     assert not stores_whole_chunks(module)
@@ -68,7 +68,7 @@ def test_a_relocated_module_keeps_its_target():
     assert module_defined_in(STORE, "/elsewhere.py", "cuda:90").target == "cuda:90"
 
 
-def test_within_extents_is_the_same_module_without_chunks():
+def test_within_extents_returns_the_same_module_without_chunks():
     module = parse(STORE, "cuda:90")
     plain = within_extents(module)
 

@@ -48,7 +48,7 @@ predicates = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(predicates, st.integers(-4, 4), st.integers(0, 6))
-def test_truth_is_that_of_python(predicate, a, b):
+def test_truth_of_conditions_equals_pythons(predicate, a, b):
     condition, python = predicate
     expected = python(a, b)
     assert condition.value({A: a, B: b}) == expected
@@ -61,7 +61,7 @@ def test_truth_is_that_of_python(predicate, a, b):
 
 @settings(max_examples=100, deadline=None)
 @given(predicates)
-def test_arrays_are_truths_side_by_side(predicate):
+def test_truths_of_arrays_equal_truths_of_single_numbers(predicate):
     condition, python = predicate
     a, b = np.arange(-4, 5)[:, None], np.arange(7)[None, :]
     found = np.broadcast_to(condition.values({A: a, B: b}), (9, 7))
@@ -75,7 +75,7 @@ def test_conditions_are_decided_by_ranges_of_symbols():
     assert equal(scalar(0), scalar(0)) is TRUE
 
 
-def test_parts_are_flat_and_contradictions_seen():
+def test_conjunctions_are_flat_and_contradictions_are_false():
     first, second, third = (at_least(scalar(i), 3) for i in range(3))
     both = conjunction((first & second, third & first))
     assert both.conjuncts() == (first, second, third)
@@ -87,7 +87,7 @@ def test_parts_are_flat_and_contradictions_seen():
     assert conjunction((first, FALSE)) is FALSE
 
 
-def test_opaque_conditions_hold_what_the_assignment_says():
+def test_opaque_conditions_have_the_truth_of_the_assignment():
     opaque = Opaque(7, "compares floats", (lane(0, 4),))
     condition = opaque & at_least(scalar(0), 3)
     assert condition.opaques() == {opaque}
@@ -99,7 +99,7 @@ def test_opaque_conditions_hold_what_the_assignment_says():
     assert moved != opaque
 
 
-def test_a_condition_reaches_into_choices():
+def test_atoms_of_a_condition_include_those_inside_choices():
     n, m = scalar(0), scalar(1)
     term = choice(at_least(n, 1), m, 0)
     symbol_n, symbol_m = next(iter(n.atoms())), next(iter(m.atoms()))

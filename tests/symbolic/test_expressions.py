@@ -39,7 +39,7 @@ def summary():
     return summarize(parse(text))
 
 
-def test_addresses_are_in_the_kernels_own_variables():
+def test_address_texts_use_the_kernels_variables():
     made = summary()
 
     texts = [address_expression(access, made) for access in made.accesses]
@@ -53,7 +53,7 @@ def test_addresses_are_in_the_kernels_own_variables():
     ]
 
 
-def test_terms_and_conditions_name_arguments():
+def test_texts_of_terms_and_conditions_name_arguments():
     made = summary()
     load, _, _, last = made.accesses
 
@@ -64,7 +64,7 @@ def test_terms_and_conditions_name_arguments():
     assert condition_expression(~last.mask, made) == "rows <= 16 * pid + lane"
 
 
-def test_a_value_is_its_variable():
+def test_text_of_an_assigned_value_is_its_variable():
     made = summary()
     mask = made.accesses[-1].op.operands[2]
 

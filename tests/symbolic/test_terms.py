@@ -106,7 +106,7 @@ assignments = st.fixed_dictionaries({s: st.integers(s.low, s.high) for s in SYMB
 
 @settings(max_examples=400, deadline=None)
 @given(expressions, assignments)
-def test_value_and_range_are_right(expression, values):
+def test_value_and_range_of_terms_are_correct(expression, values):
     expected = expression.python(values)
     assert expression.term.value(values) == expected
     assert expression.term.low <= expected <= expression.term.high
@@ -123,7 +123,7 @@ def test_substituting_numbers_keeps_the_value(expression, values, some):
 
 @settings(max_examples=150, deadline=None)
 @given(expressions, expressions, assignments)
-def test_substituting_a_term_is_evaluating_it_first(outer, inner, values):
+def test_substituted_term_equals_evaluation_of_the_inner_term_first(outer, inner, values):
     symbol = Symbol("scalar", 2000, inner.term.low, inner.term.high)
     replaced = SYMBOLS[0]
     low, high = inner.term.low, inner.term.high
@@ -136,13 +136,13 @@ def test_substituting_a_term_is_evaluating_it_first(outer, inner, values):
 
 @settings(max_examples=150, deadline=None)
 @given(expressions, st.lists(assignments, min_size=1, max_size=5))
-def test_arrays_are_numbers_side_by_side(expression, points):
+def test_values_of_arrays_equal_values_of_single_numbers(expression, points):
     arrays = {s: np.array([point[s] for point in points]) for s in SYMBOLS}
     found = np.broadcast_to(expression.term.values(arrays), len(points))
     assert found.tolist() == [expression.python(point) for point in points]
 
 
-def test_atoms_are_one_object_and_are_let_go():
+def test_equal_atoms_are_one_object_and_are_garbage_collected():
     n = scalar(77)
     first, second = quotient(n, 3), quotient(n, 3)
     assert next(iter(first.coefficients))[0] is next(iter(second.coefficients))[0]
@@ -158,7 +158,7 @@ def test_atoms_are_one_object_and_are_let_go():
     assert interned_count() <= before
 
 
-def test_divisions_of_blocks_disappear():
+def test_division_of_a_block_index_simplifies():
     offset = program(0) * 128 + lane(0, 128)
     assert quotient(offset, 128) == program(0)
     assert remainder(offset, 128) == lane(0, 128)
@@ -166,7 +166,7 @@ def test_divisions_of_blocks_disappear():
     assert isinstance(quotient(quotient(offset, 300), 2).affine()[1].popitem()[0], Quotient)
 
 
-def test_wraps_disappear_once_the_value_is_known_to_fit():
+def test_wrap_simplifies_if_the_value_fits():
     n = scalar(0)
     high = wrapped(n * 4, 32, signed=True)
     (atom,) = high.affine()[1]
@@ -177,7 +177,7 @@ def test_wraps_disappear_once_the_value_is_known_to_fit():
     assert wrapped(-1, 32, signed=False) == (1 << 32) - 1
 
 
-def test_a_masked_low_part_is_a_remainder_and_a_disjoint_union_a_sum():
+def test_low_mask_is_a_remainder_and_disjoint_or_a_sum():
     n = program(0)
     assert bitwise("and", n * 16 + lane(0, 16), 15, 32) == lane(0, 16)
     assert bitwise("and", n * 16 + lane(0, 16), -16, 32) == n * 16
@@ -198,7 +198,7 @@ def test_coordinates_are_substituted_and_resolved():
         moved.values(lanes)
 
 
-def test_affine_form_and_its_refusal():
+def test_affine_form_is_none_for_products_of_atoms():
     n, m = scalar(0), scalar(1)
     constant, form = (n * 3 - m + 5).affine()
     assert constant == 5
@@ -207,7 +207,7 @@ def test_affine_form_and_its_refusal():
     assert as_term(4).affine() == (4, {})
 
 
-def test_a_substitution_serves_many_terms_and_conditions():
+def test_substitution_applies_to_many_terms_and_conditions():
     n, symbol = scalar(5), next(iter(scalar(5).atoms()))
     substitution = Substitution({symbol: 9})
     assert [substitution(n * i) for i in range(3)] == [0, 9, 18]

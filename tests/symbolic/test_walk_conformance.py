@@ -39,7 +39,7 @@ def outcome_of(case):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(8))
-def test_a_summary_says_what_is_touched(part):
+def test_summary_predicts_the_evaluators_accesses(part):
     cases = list(some_cases())[part::8]
     outcomes = Counter()
 

@@ -225,7 +225,7 @@ CASES = {
     [(kernel, number) for kernel, cases in CASES.items() for number in range(len(cases))],
     ids=lambda part: part if isinstance(part, int) else part.__name__,
 )
-def test_a_summary_says_what_is_touched(kernel, number):
+def test_summary_predicts_the_evaluators_accesses(kernel, number):
     arguments, constexprs, grid = CASES[kernel][number]
     module = compile_for(kernel, arguments, constexprs)
 

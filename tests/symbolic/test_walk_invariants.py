@@ -6,7 +6,7 @@ import pytest
 
 from kvtrace.symbolic.conditions import TRUE, at_least, conjunction, equal, less
 from kvtrace.symbolic.functions import choice, maximum, minimum, quotient
-from kvtrace.symbolic.meanings.invariants import kept_bounds, most_trips
+from kvtrace.symbolic.meanings.invariants import most_trips, proven_bounds
 from kvtrace.symbolic.prover import Ranges
 from kvtrace.symbolic.summary import CarriedInteger, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol, as_term, signed_range
@@ -116,22 +116,22 @@ def loops(op, first, count):
 COUNT = usually(150, thorough=3000)
 
 
-def test_bounds_that_are_kept_hold(op):
+def test_proven_bounds_of_random_loops_hold(op):
     told = 0
     for seed, each in loops(op, 0, COUNT):
-        kept = kept_bounds(each.loop.carried, each.loop.going_on.conjuncts(), each.trip)
+        kept = proven_bounds(each.loop.carried, each.loop.going_on.conjuncts(), each.trip)
         told += bool(kept)
         for scalar in (-3, 0, 1, 7, 20):
             for point in each.states(scalar):
                 at = Substitution({})
                 for bound in kept:
                     now = bound.integer.now.term
-                    assert bound.of(now, bound.limit).value(point), (seed, bound)
+                    assert bound.holds_for(now, bound.limit).value(point), (seed, bound)
                     assert bound.applied(now, at).value(point) == point[bound.integer.now]
     assert told > COUNT / 3
 
 
-def test_a_trip_that_cannot_be_is_none(op):
+def test_bound_of_trips_is_not_exceeded(op):
     told = 0
     for seed, each in loops(op, 0, COUNT):
         most = most_trips(each.loop)
@@ -142,12 +142,14 @@ def test_a_trip_that_cannot_be_is_none(op):
     assert told > COUNT / 10
 
 
-def test_ranges_with_a_calls_numbers_hold(op):
+def test_ranges_with_recorded_scalars_contain_all_values(op):
     told = 0
     for seed, each in loops(op, 0, COUNT):
         for scalar in (-3, 0, 1, 7, 20):
             known = {("scalar", 3): (scalar, scalar)}
-            found = _InductiveRanges(each.loop, lambda more, k=known: Ranges({**k, **more})).ranges()
+            found = _InductiveRanges(
+                each.loop, lambda more, k=known: Ranges({**k, **more})
+            ).ranges()
             told += any(high - low < 100 for low, high in found.values())
             for point in each.states(scalar):
                 for integer, (low, high) in found.items():

@@ -28,7 +28,7 @@ def swapping(x, y, n):
         first, second = second, first
 
 
-def test_pointers_that_change_places_in_a_loop_are_unknown_with_a_reason():
+def test_pointers_swapped_in_a_loop_are_unknown_with_a_reason():
     summary = summary_of(swapping, x=F32, y=F32, n=I32)
 
     (access,) = summary.accesses
@@ -44,7 +44,7 @@ def ring(x, n, STAGES: tl.constexpr):
         slot = (slot + 1) % STAGES
 
 
-def test_a_counter_that_comes_round_keeps_its_range():
+def test_counter_with_remainder_keeps_its_range():
     (access,) = summary_of(ring, {"STAGES": 3}, x=F32, n=I32).accesses
 
     assert (access.offset.low, access.offset.high) == (0, 8)
@@ -61,7 +61,7 @@ def best(index, x, n, BLOCK: tl.constexpr):
     tl.store(index + found, 1)
 
 
-def test_the_place_of_a_maximum_is_within_the_axis():
+def test_argmax_is_within_the_axis():
     summary = summary_of(best, {"BLOCK": 64}, index="*i32", x=F32, n=I32)
 
     store = summary.accesses[-1]
@@ -76,7 +76,7 @@ def spinning(lock, x):
     tl.atomic_xchg(lock, 0)
 
 
-def test_a_spin_lock_has_unknown_trips_and_known_addresses():
+def test_spin_lock_has_unknown_trips_and_known_addresses():
     summary = summary_of(spinning, lock="*i32", x=F32)
 
     (loop,) = summary.loops
@@ -93,7 +93,7 @@ def chased(table, out):
     tl.store(out + tl.program_id(0), 1.0)
 
 
-def test_a_pointer_from_memory_is_unknown_and_others_are_not():
+def test_only_the_pointer_from_memory_is_unknown():
     summary = summary_of(chased, table="*i64", out=F32)
 
     *_, through_table, plain = summary.accesses
@@ -108,7 +108,7 @@ def random_places(x, seed, BLOCK: tl.constexpr):
     tl.store(x + (tl.randint(seed, lanes) & 1023), 1.0)
 
 
-def test_hashes_stay_small_and_masked_bits_bounded():
+def test_hashes_are_unknown_and_masked_bits_are_bounded():
     (access,) = summary_of(random_places, {"BLOCK": 64}, x=F32, seed=I32).accesses
 
     assert access.offset.low >= 0
@@ -123,7 +123,7 @@ def checked(x, n, BLOCK: tl.constexpr):
     tl.store(tl.multiple_of(x + lanes * n, 4), 1.0)
 
 
-def test_assertions_assumptions_and_hints_are_found():
+def test_summary_has_assertions_assumptions_and_hints():
     summary = summary_of(checked, {"BLOCK": 64}, x=F32, n=I32)
     in_debug = summary_of(checked, {"BLOCK": 64}, {"debug": True}, x=F32, n=I32)
 
@@ -175,7 +175,7 @@ LOOP = (
 )
 
 
-def test_block_pointers_advance_and_check_the_axes_they_say():
+def test_block_pointers_advance_and_check_the_stated_axes():
     load, store = summarize(parse(LOOP)).accesses
 
     numbers = dict.fromkeys(load.offset.atoms() | load.mask.atoms(), 0)
@@ -217,7 +217,7 @@ JUMPING_BACK = """
 """
 
 
-def test_a_loop_of_blocks_is_unknown_but_for_its_guards():
+def test_loop_of_blocks_is_unknown_except_for_its_guards():
     summary = summarize(parse(JUMPING_BACK))
 
     inside, after = sorted(summary.accesses, key=lambda access: access.op.index)
@@ -228,7 +228,7 @@ def test_a_loop_of_blocks_is_unknown_but_for_its_guards():
     assert after.offset == 0
 
 
-def test_an_op_of_an_unknown_dialect_gives_unknowns():
+def test_results_of_an_unknown_dialect_are_unknown():
     text = (
         HEAD
         + """
@@ -248,7 +248,7 @@ def test_an_op_of_an_unknown_dialect_gives_unknowns():
     assert {leaf.reason for leaf in access.mask.opaques()} == {"comes from other.flag"}
 
 
-def test_a_summary_is_made_once_per_module_and_goes_with_it():
+def test_summary_is_cached_as_long_as_its_module_lives():
     module = parse(JUMPING_BACK)
 
     assert summarize(module) is summarize(module)

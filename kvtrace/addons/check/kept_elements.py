@@ -242,7 +242,9 @@ class LaunchPair:
             for position, pieces in self._after.before.items()
         ):
             return self._before_exactly
-        return _Evaluation(self._before, replace(before, arguments=after.arguments), GrantedRoundings())
+        return _Evaluation(
+            self._before, replace(before, arguments=after.arguments), GrantedRoundings()
+        )
 
     @cached_property
     def _before_with_wide_bounds(self) -> _Evaluation:

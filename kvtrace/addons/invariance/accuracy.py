@@ -20,16 +20,19 @@ from kvtrace.evaluate.shadows.errors.exact_values import exact_values
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.addons.invariance.inputs import Drawn, Inputs
+    from kvtrace.addons.invariance.inputs import FillValues, Inputs
     from kvtrace.evaluate.shadows.errors.exact_values import ExactValues
     from kvtrace.recorded_calls.recorded import Call
 
 Accuracy = Literal["as exact", "a number", "lost"]
 """
-- a number: finite, as the first one's, where roundings of exponents are larger, too.
-- as exact: the second version's bound is at most a few times the first one's, wherever that says
-  anything.
-- lost: the second gives no number where the first one's bound says that it has digits.
+The accuracy of the second version's result relative to the first version's.
+
+- a number: both results are finite; larger differences are roundings of exponents.
+- as exact: the second version's error bound is at most `_TIMES` times the first version's, for all
+  elements for which the first version's bound is smaller than the output's largest element.
+- lost: the second version gives no finite number for an element of which the first version's bound
+  proves the leading digit.
 """
 
 _TIMES: Final = 4.0
@@ -38,9 +41,9 @@ _TIMES: Final = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """One output of two versions on the same inputs, each element with an error bound.
+    """The values of one output in two versions of a kernel on the same inputs, with error bounds.
 
-    `unit`: the tolerance, as a fraction of the largest element.
+    `unit` is the tolerance in multiples of the largest element.
     """
 
     first: ExactValues
@@ -48,45 +51,56 @@ class Bounds:
     unit: float
 
     def accuracy(self, inputs: Inputs) -> Accuracy | None:
-        """Return the second version's accuracy relative to the first; None: not known."""
-        one, other = self.first, self.second
-        is_number, is_still = (np.isfinite(each.evaluated) for each in (one, other))
-        says = is_number & (one.near < self._largest())  # elsewhere the first's may be anything
-        has_digits = says & (one.near < np.abs(one.exact) / 2)
-        if inputs in PLAIN and (has_digits & ~is_still).any():
+        """Return the second version's accuracy relative to the first version's.
+
+        None: not known. "lost" is returned only for `inputs` on which no version may overflow
+        (`PLAIN`).
+        """
+        before, after = self.first, self.second
+        is_finite_before = np.isfinite(before.evaluated)
+        is_finite_after = np.isfinite(after.evaluated)
+        has_bound = is_finite_before & (before.near < self._largest())
+        has_digits = has_bound & (before.near < np.abs(before.exact) / 2)
+        if inputs in PLAIN and (has_digits & ~is_finite_after).any():
             return "lost"
-        alike = (is_number == is_still) | ~says
-        alike &= np.where(is_number, True, _same(one, other))
-        bounded = other.near <= _TIMES * one.near + self.unit * self._largest()
-        within = np.where(is_number & is_still & says, bounded, True)
-        return "as exact" if bool((alike & within).all()) else None
+        are_same_kind = (is_finite_before == is_finite_after) | ~has_bound
+        are_same_kind &= np.where(is_finite_before, True, _same(before, after))
+        bounded = after.near <= _TIMES * before.near + self.unit * self._largest()
+        are_within_bound = np.where(is_finite_before & is_finite_after & has_bound, bounded, True)
+        return "as exact" if bool((are_same_kind & are_within_bound).all()) else None
 
     @property
     def explains(self) -> bool:
-        """Return whether every difference is within twice the first version's error bound."""
-        one, other = self.first, self.second
+        """Every difference is within twice the first version's error bound plus `unit`.
+
+        Where a value is not finite, both values must be equal or NaN.
+        """
+        before, after = self.first, self.second
         with np.errstate(invalid="ignore"):
-            apart = np.abs(one.evaluated - other.evaluated)
-        are_numbers = np.isfinite(one.evaluated) & np.isfinite(other.evaluated)
-        allowed = 2 * one.near + self.unit * self._largest()
-        return bool((np.where(are_numbers, apart <= allowed, _same(one, other))).all())
+            differences = np.abs(before.evaluated - after.evaluated)
+        are_finite = np.isfinite(before.evaluated) & np.isfinite(after.evaluated)
+        tolerances = 2 * before.near + self.unit * self._largest()
+        return bool((np.where(are_finite, differences <= tolerances, _same(before, after))).all())
 
     def _largest(self) -> float:
-        one = self.first
-        sizes = np.abs(one.exact[np.isfinite(one.evaluated) & np.isfinite(one.exact)])
-        return float(sizes.max(initial=0.0))
+        before = self.first
+        magnitudes = np.abs(before.exact[np.isfinite(before.evaluated) & np.isfinite(before.exact)])
+        return float(magnitudes.max(initial=0.0))
 
 
-def bounds_of(
+def error_bounds(
     inputs: Inputs,
     first: Call,
     second: Call,
     output: int,
     pairs: Sequence[tuple[int, int]],
-    drawn: Drawn,
+    drawn: FillValues,
     ulps: float,
 ) -> Bounds | None:
-    """Evaluate one output of two versions, with error bounds; None: no bound can be derived.
+    """Evaluate one output of two versions, with error bounds.
+
+    None: the output is not a float tensor of both versions, evaluation fails, or no bound can be
+    derived.
 
     Args:
         inputs: The kind of numbers that tensors hold.
@@ -96,15 +110,18 @@ def bounds_of(
         pairs: The positions of each tensor among the arguments of the first and second call.
         drawn: Integers and constants for tensors to hold.
         ulps: The tolerance, in units in the last place of the largest element.
-
     """
-    theirs = dict(pairs).get(output)
+    second_position = dict(pairs).get(output)
     tensor = first.arguments[output]
-    if theirs is None or not isinstance(tensor, TensorArgument) or tensor.element.kind != "f":
+    if (
+        second_position is None
+        or not isinstance(tensor, TensorArgument)
+        or tensor.element.kind != "f"
+    ):
         return None
-    exact: list[ExactValues] = []
-    for call, place, positions in zip(
-        (first, second), (output, theirs), zip(*pairs, strict=True), strict=True
+    results: list[ExactValues] = []
+    for call, position, positions in zip(
+        (first, second), (output, second_position), zip(*pairs, strict=True), strict=True
     ):
         fill = filled_with(inputs, first, second, positions, pairs, drawn)
         arguments = fill and filled_arguments(call, fill, any_integers=True)
@@ -119,20 +136,20 @@ def bounds_of(
                 )  # fmt: skip
                 assert deviations.memory is not None
                 deviations.memory.finish()
-                left = arguments[place]
-                assert isinstance(left, TensorArgument)
-                exact.append(exact_values(left, deviations.memory, deviations.open))
+                output_tensor = arguments[position]
+                assert isinstance(output_tensor, TensorArgument)
+                results.append(exact_values(output_tensor, deviations.memory, deviations.open))
         except (KvtraceError, *UNFIT):
             return None
         if deviations.open:
             return None
-    one, other = exact
-    if one.evaluated.shape != other.evaluated.shape:
+    before, after = results
+    if before.evaluated.shape != after.evaluated.shape:
         return None
-    return Bounds(one, other, ulps * float(ml_dtypes.finfo(tensor.element.memory).eps))
+    return Bounds(before, after, ulps * float(ml_dtypes.finfo(tensor.element.memory).eps))
 
 
-def _same(one: ExactValues, other: ExactValues) -> NDArray[np.bool_]:
-    """Return where the values of both versions are equal, or both NaN."""
-    both_none = np.isnan(one.evaluated) & np.isnan(other.evaluated)
-    return np.asarray((one.evaluated == other.evaluated) | both_none)
+def _same(before: ExactValues, after: ExactValues) -> NDArray[np.bool_]:
+    """Return a mask of the elements that are equal in both versions, or NaN in both."""
+    are_both_nan = np.isnan(before.evaluated) & np.isnan(after.evaluated)
+    return np.asarray((before.evaluated == after.evaluated) | are_both_nan)

@@ -1,7 +1,7 @@
 """Comparison of an output's recorded launches at several sizes of the batch.
 
-Launches add reasons to a result that one launch cannot show: another tree, other rows or elements
-that are stored, other compile options, and a row with two values.
+The comparison adds reasons that no single launch shows: another expression tree, other stored rows
+or elements, other compile options, and a row with two values.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 import numpy as np
 
 from kvtrace.addons.invariance.batches import (
-    Across,
-    Kept,
-    by_tree,
-    sizes_of,
-    with_most_sizes,
+    ComparedCall,
+    SizeComparison,
+    calls_by_tree,
+    calls_of_most_sizes,
+    count_sizes,
     worst_comparison,
 )
-from kvtrace.addons.invariance.output_results import OutputResult, RowGuard, Why
+from kvtrace.addons.invariance.output_results import OutputResult, ResultReason, RowGuard
 from kvtrace.addons.invariance.witness import (
-    Batched,
+    BatchedCall,
     Witness,
     batch_axes,
-    between,
-    in_other_order,
-    with_other_rows,
+    witness_between_sizes,
+    witness_of_other_rows,
+    witness_of_program_order,
 )
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.symbolic.walk import summarize
@@ -43,111 +43,123 @@ if TYPE_CHECKING:
 ORDERING: Final = ("num_warps", "num_ctas")
 """Compile options that decide how sums across lanes are ordered."""
 _GROUP: Final = 4
-"""Warps that multiply together."""
+"""Number of warps that multiply a matrix together on NVIDIA GPUs."""
 Options: TypeAlias = "dict[int, dict[str, object]]"
 """Compile options by the id of a call."""
 _MOST_WITNESSES: Final = 4
-"""So many pairs of calls are evaluated to find a row with two values."""
+"""Limit on the pairs of calls that are evaluated to find a row with two values."""
 _MOST_ROWS: Final = 65
 _MOST_FIXED: Final = 1 << 20
-"""Rows, and numbers, up to which rows are sought that a guard leaves out."""
+"""Limits on the row counts, and on the scalars' values, that are tried to find a row left out."""
 _WITNESS_SECONDS: Final = 5.0
-"""So long evaluations are begun for that."""
+"""CPU time after which no further evaluation for a witness begins."""
 
 
 def compare_sizes(result: OutputResult, options: Options) -> None:
-    """Compare launches that differ in the size of the batch; look for a witness where trees do."""
-    kept = with_most_sizes(result.kept.values())
-    _note_stored(result, kept)
-    _note_left_out(result, kept)
-    _note_options(result, kept, options)
-    recorded = {launch.batch.rows for own in result.kept.values() for launch in own}
-    result.uncompared = len(recorded) - sizes_of(kept) if kept else 0
-    if result.verdict == "proven" and (missed := _missed(result)) is not None:
-        text = f"how a launch at {missed} rows computes one: its elements are not followed"
-        result.why = (*result.why, Why("unknown", "address", text, result.place))
+    """Compare the launches of an output at several batch sizes, and add the findings to its result.
+
+    Reasons, verdict, `options`, `size_comparison`, `uncompared_size_count` and `witness` of the
+    result are updated. A witness is searched for only if the verdict is "depends" or "unknown".
+    """
+    compared_calls = calls_of_most_sizes(result.compared_calls.values())
+    _note_stored(result, compared_calls)
+    _note_left_out_rows(result, compared_calls)
+    _note_options(result, compared_calls, options)
+    recorded = {launch.batch.rows for calls in result.compared_calls.values() for launch in calls}
+    result.uncompared_size_count = (
+        len(recorded) - count_sizes(compared_calls) if compared_calls else 0
+    )
+    if result.verdict == "proven" and (missed := _smallest_uncompared_size(result)) is not None:
+        text = f"the launch at {missed} rows, whose stored elements are not followed"
+        result.reasons = (*result.reasons, ResultReason("unknown", "address", text, result.source))
         result.verdict = "unknown"
-    if result.verdict == "proven" and result.collected is not None:
-        _note_collected(result, kept)
-    trees = by_tree(kept) if sizes_of(kept) > 1 else {}
-    if trees:
-        comparison = worst_comparison(trees)
-        result.across = Across(tuple(tuple(batches) for batches in trees.values()), comparison)
-        result.why = (*result.why, *_differing_scalars(result, kept))
+    if result.verdict == "proven" and result.update_axes is not None:
+        _note_collected(result, compared_calls)
+    batches_by_tree = calls_by_tree(compared_calls) if count_sizes(compared_calls) > 1 else {}
+    if batches_by_tree:
+        comparison = worst_comparison(batches_by_tree)
+        result.size_comparison = SizeComparison(
+            tuple(tuple(batches) for batches in batches_by_tree.values()), comparison
+        )
+        result.reasons = (*result.reasons, *_differing_scalars(result, compared_calls))
         if comparison.relation not in ("same", "equal"):
-            result.why = (*result.why, _other_tree(result, comparison))
-        if result.why and result.verdict == "proven":
+            result.reasons = (*result.reasons, _other_tree_reason(result, comparison))
+        if result.reasons and result.verdict == "proven":
             result.verdict = "depends"
         if result.verdict in ("depends", "unknown") and result.witness is None:
-            result.witness = _witness(
-                [next(iter(launches.values())) for launches in trees.values()],
-                kept,
+            result.witness = _find_witness(
+                [next(iter(launches.values())) for launches in batches_by_tree.values()],
+                compared_calls,
                 differ=comparison.relation not in ("same", "equal"),
-                numbers=_differing_names(result, kept),
+                numbers=_differing_names(result, compared_calls),
             )
     if result.verdict == "unknown" and result.witness is None:
-        result.witness = _of_orders(kept)
+        result.witness = _find_order_witness(compared_calls)
     if result.witness is not None:
         result.verdict = "violation"
-    elif result.verdict == "depends" and not _is_seen(result, rounds=any(map(_rounds, trees))):
+    elif result.verdict == "depends" and not _is_difference_seen(
+        result, rounds=any(map(_computes_floats, batches_by_tree))
+    ):
         result.verdict = "unknown"
 
 
-def _of_orders(kept: Sequence[Kept]) -> Witness | None:
-    """Return an element whose atomic updates depend on the order of programs, if one is found."""
-    for launch in kept[:1]:
+def _find_order_witness(launches: Sequence[ComparedCall]) -> Witness | None:
+    """Return an element of the first launch that changes with the order of programs, else None."""
+    for launch in launches[:1]:
         accesses = summarize(launch.call.module).accesses
         if any(access.kind == "atomic" for access in accesses):
-            return in_other_order(launch.call, launch.position)
+            return witness_of_program_order(launch.call, launch.position)
     return None
 
 
-def _note_stored(result: OutputResult, kept: Sequence[Kept]) -> None:
-    """Note rows with other stored elements than the first row, or than at another size."""
+def _note_stored(result: OutputResult, launches: Sequence[ComparedCall]) -> None:
+    """Add reasons and a witness if rows, or launches, differ in the elements that they store."""
     patterns: dict[int, NDArray[np.bool_]] = {}
-    for launch in kept:
+    for launch in launches:
         stored = launch.stored() if result.row_axes else None
         if stored is None:
             continue
         axes = sorted(result.row_axes)
         rows = np.moveaxis(stored, axes, range(len(axes))).reshape(launch.batch.rows, -1)
-        any_of: NDArray[np.bool_] = np.asarray(rows.any(axis=1))
-        if not any_of.any():
+        has_stored: NDArray[np.bool_] = np.asarray(rows.any(axis=1))
+        if not has_stored.any():
             continue
-        first = int(np.argmax(any_of))
-        unlike = np.flatnonzero((rows != rows[first]).any(axis=1))
-        count = int(any_of.sum())
-        is_prefix = first == 0 and not any_of[count:].any()
-        if unlike.size and not (
-            is_prefix and (unlike >= count).all() and _is_size(result, launch, count, axes, stored)
+        first_stored = int(np.argmax(has_stored))
+        differing_rows = np.flatnonzero((rows != rows[first_stored]).any(axis=1))
+        stored_count = int(has_stored.sum())
+        is_prefix = first_stored == 0 and not has_stored[stored_count:].any()
+        if differing_rows.size and not (
+            is_prefix
+            and (differing_rows >= stored_count).all()
+            and _is_size(result, launch, stored_count, axes, stored)
         ):
-            _note_unlike(result, launch, rows, first, int(unlike[0]))
-        patterns[launch.batch.rows] = rows[first]
+            _note_unlike(result, launch, rows, first_stored, int(differing_rows[0]))
+        patterns[launch.batch.rows] = rows[first_stored]
     sizes = sorted(patterns)
     for size in sizes[1:]:
         small, large = patterns[sizes[0]], patterns[size]
         if small.size == large.size and (small != large).any() and result.witness is None:
             element = int(np.flatnonzero(small != large)[0])
             states = tuple("stored" if mask[element] else "not stored" for mask in (small, large))
-            text = "other elements of it are stored at another size of the batch"
-            _note(result, Why("size", "guard", text, result.place))
+            text = "other elements of a row are stored at another size of the batch"
+            _add_reason(result, ResultReason("size", "guard", text, result.source))
             result.witness = Witness(
                 element, f"{sizes[0]} rows", f"{size} rows", (states[0], states[1])
             )
 
 
-def _note_left_out(result: OutputResult, kept: Sequence[Kept]) -> None:
-    """Note a row that a guard leaves out at a size of the batch that no launch had."""
-    if sizes_of(kept) < 2:
+def _note_left_out_rows(result: OutputResult, kept: Sequence[ComparedCall]) -> None:
+    """Add a reason if a guard leaves out a row; launches of two sizes are needed to find it."""
+    if count_sizes(kept) < 2:
         return
-    launches = [(launch.batch.rows, _scalars_of(launch.call)) for launch in kept]
-    for guard in result.leaving:
-        left_out = _left_out_row(guard, launches)
+    rows_and_scalars = [(launch.batch.rows, _scalars_of(launch.call)) for launch in kept]
+    for guard in result.row_guards:
+        left_out = _left_out_row(guard, rows_and_scalars)
         if left_out is not None:
             row, count = left_out
             text = f"row {row} of {count} is not stored"
-            _note(result, Why("size", "guard", text, result.place))
-            result.is_certain = True
+            _add_reason(result, ResultReason("size", "guard", text, result.source))
+            result.is_certain_change = True
 
 
 def _left_out_row(
@@ -164,189 +176,220 @@ def _left_out_row(
 
     """
     names = set(guard.names.values())
-    values = {name: {numbers.get(name) for _, numbers in launches} for name in names}
-    counts = {n for n in names if all(numbers.get(n) == rows for rows, numbers in launches)}
+    values_by_name = {name: {scalars.get(name) for _, scalars in launches} for name in names}
+    counting = {n for n in names if all(scalars.get(n) == rows for rows, scalars in launches)}
     fixed = {
         name: value
-        for name, (value, *others) in values.items()
+        for name, (value, *others) in values_by_name.items()
         if not others and isinstance(value, int) and 0 <= value < _MOST_FIXED
     }
-    if counts | fixed.keys() != names:
+    if counting | fixed.keys() != names:
         return None
     beyond_fixed = (value + 1 for value in fixed.values())
-    for count in (*range(1, _MOST_ROWS), *beyond_fixed):
-        numbers = {n: count if name in counts else fixed[name] for n, name in guard.names.items()}
-        truth = guard.condition.values({guard.row: np.arange(count), **numbers})
-        stored = np.broadcast_to(truth, (count,))
+    for row_count in (*range(1, _MOST_ROWS), *beyond_fixed):
+        scalars = {
+            n: row_count if name in counting else fixed[name] for n, name in guard.names.items()
+        }
+        guard_truth = guard.condition.values({guard.row: np.arange(row_count), **scalars})
+        stored = np.broadcast_to(guard_truth, (row_count,))
         if not stored.all():
-            return int(np.argmin(stored)), count
+            return int(np.argmin(stored)), row_count
     return None
 
 
 def _scalars_of(call: Call) -> dict[str, object]:
-    return {each.name: each.value for each in call.arguments if isinstance(each, ScalarArgument)}
+    return {
+        scalar.name: scalar.value for scalar in call.arguments if isinstance(scalar, ScalarArgument)
+    }
 
 
-def _note_collected(result: OutputResult, kept: Sequence[Kept]) -> None:
-    """Make a result with collected updates unknown, unless equally many programs always update.
+def _note_collected(result: OutputResult, launches: Sequence[ComparedCall]) -> None:
+    """Make a result with atomic updates unknown, unless its number of updating programs is fixed.
 
-    The host decides their number, so recorded launches at several sizes must agree.
+    The host decides that number, so recorded launches at several sizes must agree on it.
     """
-    assert result.collected is not None
-    grids = {tuple(launch.batch.grid[axis] for axis in result.collected) for launch in kept}
+    assert result.update_axes is not None
+    grids = {tuple(launch.batch.grid[axis] for axis in result.update_axes) for launch in launches}
     if result.determinism.answer != "proven":
-        text = "an atomic update, of which programs may have an order"
-    elif sizes_of(kept) < 2 or len(grids) > 1:
-        text = "an atomic update by programs, as many as the grid of a launch has"
+        text = "an atomic update that may depend on the order of programs"
+    elif count_sizes(launches) < 2 or len(grids) > 1:
+        text = "an atomic update by all programs, whose number changes with the batch"
     else:
         return
-    result.why = (*result.why, Why("unknown", "data", text, result.place))
+    result.reasons = (*result.reasons, ResultReason("unknown", "data", text, result.source))
     result.verdict = "unknown"
 
 
-def _note(result: OutputResult, why: Why) -> None:
-    result.why = tuple(dict.fromkeys((*result.why, why)))
+def _add_reason(result: OutputResult, why: ResultReason) -> None:
+    result.reasons = tuple(dict.fromkeys((*result.reasons, why)))
     if result.verdict == "proven":
         result.verdict = "depends"
 
 
 def _is_size(
-    result: OutputResult, kept: Kept, count: int, axes: Sequence[int], stored: NDArray[np.bool_]
+    result: OutputResult,
+    launch: ComparedCall,
+    count: int,
+    axes: Sequence[int],
+    stored: NDArray[np.bool_],
 ) -> bool:
-    """Return whether a scalar argument counts the stored rows of a tensor with room for more."""
-    given = {a.name: a.value for a in kept.call.arguments if isinstance(a, ScalarArgument)}
-    inner = [prod(stored.shape[axis] for axis in axes[n:]) for n in range(1, len(axes) + 1)]
-    return any(given.get(name, 0) * by == count for name in result.sizes for by in inner
-               if isinstance(given.get(name), int))  # fmt: skip
+    """Return whether the number of stored rows is a scalar argument, or a multiple of one.
+
+    The multiples are the products of inner row axes. True for a tensor with room for more rows.
+    """
+    scalars = {a.name: a.value for a in launch.call.arguments if isinstance(a, ScalarArgument)}
+    inner_counts = [prod(stored.shape[axis] for axis in axes[n:]) for n in range(1, len(axes) + 1)]
+    return any(scalars.get(name, 0) * n == count for name in result.sizes for n in inner_counts
+               if isinstance(scalars.get(name), int))  # fmt: skip
 
 
 def _note_unlike(
-    result: OutputResult, kept: Kept, rows: NDArray[np.bool_], first: int, other: int
+    result: OutputResult, launch: ComparedCall, rows: NDArray[np.bool_], first: int, other: int
 ) -> None:
-    """Note a row of which other elements are stored than of the first row."""
-    count = kept.batch.rows
-    text = f"row {other} of {count} is not stored as row {first} is"
-    _note(result, Why("grid" if not rows[other].any() else "row", "guard", text, result.place))
-    inputs = (kept.call.arguments[n] for n in _positions(kept.call, result.own))
-    lengths = {
+    """Add a reason that row `other` stores other elements than `first`; a witness if certain."""
+    row_count = launch.batch.rows
+    text = f"row {other} of {row_count} has other stored elements than row {first}"
+    _add_reason(
+        result,
+        ResultReason("grid" if not rows[other].any() else "row", "guard", text, result.source),
+    )
+    inputs = (launch.call.arguments[n] for n in _argument_positions(launch.call, result.own))
+    input_lengths = {
         tensor.shape[0] for tensor in inputs if isinstance(tensor, TensorArgument) and tensor.shape
     }
-    if rows[other].any() or kept.batch.rows in lengths:
+    if rows[other].any() or launch.batch.rows in input_lengths:
         element = int(np.flatnonzero(rows[first] != rows[other])[0])
         names = ("stored", "not stored") if rows[first][element] else ("not stored", "stored")
-        name = f"{count} rows, row "
+        name = f"{row_count} rows, row "
         result.witness = Witness(element, f"{name}{first}", f"{name}{other}", names)
 
 
-def _positions(call: Call, names: Sequence[str]) -> list[int]:
+def _argument_positions(call: Call, names: Sequence[str]) -> list[int]:
     arguments = enumerate(call.module.main.arguments)
     return [n for n, value in arguments if value.name.lstrip("%") in names]
 
 
-def _note_options(result: OutputResult, kept: Sequence[Kept], options: Options) -> None:
-    """Note compile options that are not the same at all sizes of the batch.
+def _note_options(result: OutputResult, launches: Sequence[ComparedCall], options: Options) -> None:
+    """Add a reason for compile options that differ between batch sizes and may reorder sums.
 
-    Warps share the rows and columns of a product, never its K, in all layouts of Triton. They
-    decide which instruction multiplies: with whole groups of four, NVIDIA's takes any number.
+    Warps divide the rows and columns of a product, never its K, in all layouts of Triton; but the
+    number of warps selects the instruction that multiplies, which for NVIDIA is the same for all
+    multiples of `_GROUP`.
     """
-    options_by_size, decisive = [], "reduction" in result.ordered_by
+    options_by_size, change_sums = [], "reduction" in result.ordered_by
     for name in ORDERING:
         values: dict[int, set[object]] = {}
-        for each in kept:
-            values.setdefault(each.batch.rows, set()).add(options[id(each.call)].get(name))
-        if len({frozenset(each) for each in values.values()}) > 1:
-            known = sorted(set().union(*values.values()) - {None}, key=str)
-            options_by_size.append(f"{name} {' or '.join(map(str, known))}")
-            in_groups = all(isinstance(each, int) and each % _GROUP == 0 for each in known)
-            decisive |= name != "num_warps" or not in_groups
+        for call in launches:
+            values.setdefault(call.batch.rows, set()).add(options[id(call.call)].get(name))
+        if len({frozenset(of_size) for of_size in values.values()}) > 1:
+            distinct = sorted(set().union(*values.values()) - {None}, key=str)
+            options_by_size.append(f"{name} {' or '.join(map(str, distinct))}")
+            whole_groups = all(isinstance(n, int) and n % _GROUP == 0 for n in distinct)
+            change_sums |= name != "num_warps" or not whole_groups
     result.options = tuple(options_by_size)
-    if options_by_size and decisive and result.order == "compiled":
-        text = f"{', '.join(options_by_size)}, which order sums across lanes in the compiled code"
-        result.is_certain = True
-        _note(result, Why("size", "data", text, result.place))
+    if options_by_size and change_sums and result.order == "compiled":
+        text = f"{', '.join(options_by_size)}, which decide the order of sums across lanes"
+        result.is_certain_change = True
+        _add_reason(result, ResultReason("size", "data", text, result.source))
 
 
-def _missed(result: OutputResult) -> int | None:
-    """Return the smallest number of rows of a variant that is not compared with others."""
-    kept = {one.batch.variant for own in result.kept.values() for one in own}
-    missed = [rows for variant, rows in result.launched.items() if variant not in kept]
-    return min(missed) if len(result.launched) > 1 and missed else None
+def _smallest_uncompared_size(result: OutputResult) -> int | None:
+    """Return the fewest rows of a variant without a compared call; None: all are compared."""
+    compared = {call.batch.variant for calls in result.compared_calls.values() for call in calls}
+    row_counts = [rows for variant, rows in result.fewest_rows.items() if variant not in compared]
+    return min(row_counts) if len(result.fewest_rows) > 1 and row_counts else None
 
 
-def _rounds(tree: Tree) -> bool:
-    """Return whether a tree computes with floats: integer sums do not depend on their order."""
+def _computes_floats(tree: Tree) -> bool:
+    """Return whether a tree has a float operation or a product, so that its order matters."""
     nodes = (node for node in tree.walk() if node.what in ("op", "product"))
     return any(node.what == "product" or node.detail[2].startswith(("f", "bf")) for node in nodes)
 
 
-def _is_seen(result: OutputResult, *, rounds: bool) -> bool:
-    """Return whether trees were seen to differ, or what a value depends on needs no proof.
+def _is_difference_seen(result: OutputResult, *, rounds: bool) -> bool:
+    """Return whether the verdict "depends" has evidence: trees that differ, or a certain reason.
 
-    What is not shown to be the row's own may be the same in all batches: then trees that differ
-    show nothing, unless they have the same parts in another order, nor do numbers in what finds it.
-    Nor do trees of integers: their sums have no order.
+    Trees count only if they compute with floats (`rounds`), as sums of integers have no order, and
+    if all other reasons are followed or both trees have the same parts in another order. A size in
+    the value counts, and so do atomic updates in free order.
     """
-    followed = all(why.cause in ("size", "update") for why in result.why)
-    across = None if result.across is None else result.across.comparison
-    other = None
-    if across is not None and across.relation not in ("same", "equal"):
-        if rounds and across.evaluated and (followed or across.relation != "different"):
+    are_all_followed = all(why.cause in ("size", "update") for why in result.reasons)
+    comparison = None if result.size_comparison is None else result.size_comparison.comparison
+    tree_reason = None
+    if comparison is not None and comparison.relation not in ("same", "equal"):
+        if (
+            rounds
+            and comparison.evaluated
+            and (are_all_followed or comparison.relation != "different")
+        ):
             return True
-        other = _other_tree(result, across)
-    sizes = (why for why in result.why if why.cause == "size" and why != other)
-    in_value = any(followed or why.through in ("integer", "trips") for why in sizes)
-    return in_value or result.is_certain or any(why.cause == "update" for why in result.why)
+        tree_reason = _other_tree_reason(result, comparison)
+    size_reasons = (why for why in result.reasons if why.cause == "size" and why != tree_reason)
+    in_value = any(are_all_followed or why.through in ("integer", "trips") for why in size_reasons)
+    return (
+        in_value or result.is_certain_change or any(why.cause == "update" for why in result.reasons)
+    )
 
 
-def _other_tree(result: OutputResult, comparison: Comparison) -> Why:
-    how = "sums in another order" if comparison.relation == "reassociated" else "another expression"
-    return Why("size", "data", f"{how} at another size of the batch", result.place)
+def _other_tree_reason(result: OutputResult, comparison: Comparison) -> ResultReason:
+    kind = (
+        "sums in another order" if comparison.relation == "reassociated" else "another expression"
+    )
+    return ResultReason("size", "data", f"{kind} at another size of the batch", result.source)
 
 
-def _differing_scalars(result: OutputResult, kept: Sequence[Kept]) -> tuple[Why, ...]:
-    """Return a reason for each scalar in the value that differs between batches."""
+def _differing_scalars(
+    result: OutputResult, launches: Sequence[ComparedCall]
+) -> tuple[ResultReason, ...]:
     text = "{}, which differs between the recorded sizes of the batch"
-    names = _differing_names(result, kept)
-    return tuple(Why("size", "data", text.format(name), result.place) for name in names)
+    names = _differing_names(result, launches)
+    return tuple(ResultReason("size", "data", text.format(name), result.source) for name in names)
 
 
-def _differing_names(result: OutputResult, kept: Sequence[Kept]) -> list[str]:
-    """Return the scalars in a value without a number that all sizes of the batch share."""
+def _differing_names(result: OutputResult, launches: Sequence[ComparedCall]) -> list[str]:
+    """Return the scalars in a row's value for which no number occurs at every batch size."""
     names = []
     for name in result.scalars:
-        values: dict[int, set[object]] = {}
-        for launch in kept:
+        values_by_size: dict[int, set[object]] = {}
+        for launch in launches:
             scalars = _scalars_of(launch.call)
-            values.setdefault(launch.batch.rows, set()).add(scalars.get(name))
-        alike = set.intersection(*values.values())
-        if not alike:
+            values_by_size.setdefault(launch.batch.rows, set()).add(scalars.get(name))
+        shared_values = set.intersection(*values_by_size.values())
+        if not shared_values:
             names.append(name)
     return names
 
 
-def _witness(
-    different: Sequence[Kept], kept: Sequence[Kept], *, differ: bool, numbers: Sequence[str]
+def _find_witness(
+    launches_of_trees: Sequence[ComparedCall],
+    launches: Sequence[ComparedCall],
+    *,
+    differ: bool,
+    numbers: Sequence[str],
 ) -> Witness | None:
-    """Look for a row with two values: in two launches, or beside other rows.
+    """Search for a row with two values: in two launches, or beside other rows of one launch.
 
-    First among rows of one number; then among all, as a row may have any number in a batch.
+    Row 0 of both launches is compared first, then row 0 with all rows, since a row may be anywhere
+    in a batch. None if nothing is found in `_WITNESS_SECONDS`.
     """
-    ordered = sorted(kept, key=lambda each: each.batch.rows)
-    ends = [(ordered[0], each) for each in reversed(ordered[1:])]
-    pairs = [(different[0], each) for each in different[1:]] if differ else []
-    pairs = list(dict.fromkeys((*pairs, *ends)))[:_MOST_WITNESSES]
+    ordered = sorted(launches, key=lambda launch: launch.batch.rows)
+    size_pairs = [(ordered[0], launch) for launch in reversed(ordered[1:])]
+    pairs = [(launches_of_trees[0], launch) for launch in launches_of_trees[1:]] if differ else []
+    pairs = list(dict.fromkeys((*pairs, *size_pairs)))[:_MOST_WITNESSES]
     deadline = thread_time() + _WITNESS_SECONDS
     for any_row in (False, True):
-        for first, last in pairs:
+        for small, large in pairs:
             if thread_time() > deadline:
                 return None
-            axes = batch_axes(first.call, last.call, (first.batch.rows, last.batch.rows))
-            one, other = (Batched(each.call, axes) for each in (first, last))
-            if not axes.get(last.position):
+            axes = batch_axes(small.call, large.call, (small.batch.rows, large.batch.rows))
+            small_batch, large_batch = (BatchedCall(launch.call, axes) for launch in (small, large))
+            if not axes.get(large.position):
                 continue
-            witness = between(one, other, first.position, any_row=any_row, numbers=numbers)
+            witness = witness_between_sizes(
+                small_batch, large_batch, small.position, any_row=any_row, numbers=numbers
+            )
             if not any_row:
-                witness = witness or with_other_rows(other, last.position)
+                witness = witness or witness_of_other_rows(large_batch, large.position)
             if witness is not None:
                 return witness
     return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kvtrace.addons.invariance.compared import RELATIONS, Comparison, Elements, Pair, compared
+from kvtrace.addons.invariance.compared import RELATIONS, Comparison, Elements, Pair, compare_trees
 from kvtrace.addons.invariance.elements import TooLarge
 
 if TYPE_CHECKING:
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.terms import Symbol
 
 _SECONDS: Final = 4.0
-"""So long trees of several sizes are compared."""
+"""CPU time limit for comparing an output's trees of several sizes."""
 _MOST_ELEMENTS: Final = 1 << 16
-"""Of a row, or of all, at which trees are compared; of larger ones some elements are."""
+"""Limit on the elements at which trees are compared; larger rows or tensors are sampled."""
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A recorded size of the batch: the number of rows, and the kernel variant that ran."""
+    """A recorded size of the batch: its number of rows, the number of the variant, the grid."""
 
     rows: int
     variant: int
@@ -38,11 +38,11 @@ class Batch:
 
 
 @dataclass(frozen=True)
-class Across:
+class SizeComparison:
     """The comparison of a row's trees between launches at several sizes of the batch.
 
-    `trees` has the batches of each tree that occurs; `comparison` is of the first and the one that
-    differs the most from it.
+    `trees` has, for each different tree, the batches in which it occurs, the smallest batch first.
+    `comparison` is between the first tree and the tree that differs from it the most.
     """
 
     trees: tuple[tuple[Batch, ...], ...]
@@ -50,82 +50,86 @@ class Across:
 
 
 @dataclass(frozen=True, eq=False)
-class Kept:
-    """A call with what makes an output's trees, numbers bound: of all rows, or of the first.
+class ComparedCall:
+    """A recorded call whose trees of an output are compared with those of other calls.
 
-    `several`: the call has a tree of all rows. `extents` has the output's coordinates, `rows` those
-    of them that are 0 in the first row; `places` the ops that the nodes of its trees were made for.
-    `stored` gives which elements of the output the call stores, None where that is not known.
+    `tree(whole)` builds the tree of all rows, or of the first row, with the call's numbers in place
+    of arguments; `has_all_rows` says whether the former is possible. `extents` are the
+    extents of the output's coordinates, and `rows` the coordinates that are 0 in the first row.
+    `ops_by_node` maps the nodes of the trees to ops. `stored` returns the mask of the elements that
+    the call stores, or None.
     """
 
     batch: Batch
-    several: bool
+    has_all_rows: bool
     tree: Callable[[bool], Tree]
     call: Call
     access: Access
     position: int
     extents: Mapping[Symbol, int]
     rows: frozenset[Symbol]
-    places: Mapping[Tree, Op]
+    ops_by_node: Mapping[Tree, Op]
     stored: Callable[[], NDArray[np.bool_] | None]
 
 
-def with_most_sizes(kept: Iterable[Sequence[Kept]]) -> Sequence[Kept]:
-    """Return the group of calls that has the most sizes of the batch."""
-    return max(kept, key=sizes_of, default=())
+def calls_of_most_sizes(groups: Iterable[Sequence[ComparedCall]]) -> Sequence[ComparedCall]:
+    """Return the group of calls with the most batch sizes; empty if there are no groups."""
+    return max(groups, key=count_sizes, default=())
 
 
-def have_all_rows(kept: Sequence[Kept]) -> bool:
-    """Return whether each call has a tree of all rows, to compare instead of the first row's."""
-    return all(launch.several for launch in kept)
+def have_all_rows(calls: Sequence[ComparedCall]) -> bool:
+    """Return whether every call has a tree of all rows, to compare instead of the first row's."""
+    return all(launch.has_all_rows for launch in calls)
 
 
-def by_tree(kept: Sequence[Kept]) -> dict[Tree, dict[Batch, Kept]]:
-    """Return calls by their trees, the smallest batch first; none where a tree is too large."""
-    whole = have_all_rows(kept)
-    calls_by_tree: dict[Tree, dict[Batch, Kept]] = {}
-    for launch in sorted(kept, key=lambda one: one.batch.rows):
+def calls_by_tree(calls: Sequence[ComparedCall]) -> dict[Tree, dict[Batch, ComparedCall]]:
+    """Group calls by tree and batch, the smallest batch first; empty if a tree is too large."""
+    of_all_rows = have_all_rows(calls)
+    batches_by_tree: dict[Tree, dict[Batch, ComparedCall]] = {}
+    for call in sorted(calls, key=lambda one: one.batch.rows):
         try:
-            calls_by_tree.setdefault(launch.tree(whole), {})[launch.batch] = launch
+            batches_by_tree.setdefault(call.tree(of_all_rows), {})[call.batch] = call
         except TooLarge:
             return {}
-    return calls_by_tree
+    return batches_by_tree
 
 
-def worst_comparison(trees: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
-    """Return the comparison of the first tree with the one that differs most, where both exist."""
+def worst_comparison(trees: Mapping[Tree, Mapping[Batch, ComparedCall]]) -> Comparison:
+    """Compare the first tree with each other one; return the comparison that differs most."""
     worst = Comparison("same")
     deadline = thread_time() + _SECONDS
     (first, first_batches), *others = trees.items()
-    whole = all(launch.several for batches in trees.values() for launch in batches.values())
+    of_all_rows = all(
+        launch.has_all_rows for batches in trees.values() for launch in batches.values()
+    )
     for tree, batches in others:
-        one, other = (next(iter(launches.values())) for launches in (first_batches, batches))
-        both = {**other.extents, **one.extents}
+        first_call, call = (next(iter(launches.values())) for launches in (first_batches, batches))
+        all_extents = {**call.extents, **first_call.extents}
         extents = {
-            symbol: min(extent, other.extents.get(symbol, extent))
-            for symbol, extent in both.items()
-            if whole or symbol not in (one.rows | other.rows)
+            symbol: min(extent, call.extents.get(symbol, extent))
+            for symbol, extent in all_extents.items()
+            if of_all_rows or symbol not in (first_call.rows | call.rows)
         }
-        comparison = compared(
-            first, tree, [_pair(first, tree, extents)], prod(extents.values()), deadline
+        comparison = compare_trees(
+            first, tree, [_common_elements(first, tree, extents)], prod(extents.values()), deadline
         )
         if RELATIONS.index(comparison.relation) > RELATIONS.index(worst.relation):
             worst = comparison
     return worst
 
 
-def _pair(first: Tree, second: Tree, extents: Mapping[Symbol, int]) -> Pair:
-    """Return elements whose coordinates are the same in both trees, and go so far."""
+def _common_elements(first: Tree, second: Tree, extents: Mapping[Symbol, int]) -> Pair:
+    """Return elements with equal coordinates in both trees; large extents are sampled."""
     total = prod(extents.values())
-    places = np.arange(total, dtype=np.int64)
+    flat_indices = np.arange(total, dtype=np.int64)
     if total > _MOST_ELEMENTS:
-        random = np.random.default_rng(0).integers(total, size=_MOST_ELEMENTS - 2)
-        places = np.unique(np.append(random, (0, total - 1)))
-    indices = np.unravel_index(places, tuple(extents.values())) if extents else ()
-    at = dict(zip(extents, indices, strict=True))
-    return Pair(places.size, Elements(first, at), Elements(second, at))
+        sample = np.random.default_rng(0).integers(total, size=_MOST_ELEMENTS - 2)
+        flat_indices = np.unique(np.append(sample, (0, total - 1)))
+    indices = np.unravel_index(flat_indices, tuple(extents.values())) if extents else ()
+    values = dict(zip(extents, indices, strict=True))
+    return Pair(flat_indices.size, Elements(first, values), Elements(second, values))
 
 
-def sizes_of(kept: Sequence[Kept]) -> int:
-    """Return the number of batch sizes at which calls were launched."""
-    return len({each.batch.rows for each in kept})
+def count_sizes(calls: Sequence[ComparedCall]) -> int:
+    """Return the number of different batch sizes of calls."""
+    return len({call.batch.rows for call in calls})

@@ -1,9 +1,9 @@
 """Integers in memory that say where the data of a row begin, as `cu_seqlens` does.
 
-Other rows decide them: the data of a row move as a whole when rows before it get longer. So a value
-is the row's own if it stays what it is when its data and these integers move by any distance: an
-address moves along, and all else stays, as the difference of a begin and an end does. A begin that
-is rounded to blocks, or is a number by itself, does not.
+Other rows decide these integers: when an earlier row gets longer, the data of a row move as a
+whole. A value depends on its own row alone if it is unchanged when the row's data and these
+integers move by any distance. Addresses move along; the difference of a begin and an end does not
+change. A begin that is rounded to blocks, or used as a number, does change.
 """
 
 from __future__ import annotations
@@ -27,176 +27,189 @@ Through = Literal["data", "mask", "address", "guard", "trips", "integer"]
 
 @dataclass(frozen=True, slots=True)
 class MovingUse:
-    """A use of an integer in memory that changes when the row's data move; `node` None: a guard."""
+    """A use of a loaded integer, by a tree node or else a guard, that changes when data move."""
 
     content: Symbol
     through: Through
     node: Tree | None
 
 
-def begins_moving(
+def moving_uses(
     nodes: Sequence[Tree], guards: Sequence[Condition], store: Term, rows: Collection[Symbol]
 ) -> tuple[list[MovingUse], frozenset[object]]:
-    """Return uses of integers in memory by which a row's value depends on other rows' data.
+    """Return uses of loaded integers by which a row's value depends on other rows' data.
 
-    Also return the tensors of integers that move with the row's data in all other uses.
+    Also return the tensors of integers that move with the row's data in all uses; empty if there
+    are uses of the first kind.
 
     Args:
         nodes: All nodes of the stored tree.
         guards: Conditions of the store.
         store: The byte offset of the store.
         rows: The coordinates that number the rows.
-
     """
-    places = [node.detail[1] for node in nodes if node.what == "element" and node.detail[1]]
-    moving = {
-        atom: kind for place in (*places, store) for atom, kind in places_in(place, rows).items()
+    addresses = [node.detail[1] for node in nodes if node.what == "element" and node.detail[1]]
+    kinds_by_integer = {
+        atom: kind
+        for address in (*addresses, store)
+        for atom, kind in locating_integers(address, rows).items()
     }
-    begins = {atom for atom, kind in moving.items() if kind == "begin"}
+    begins = {atom for atom, kind in kinds_by_integer.items() if kind == "begin"}
     tensors = {_tensor(atom) for atom in begins} | _offset_tensors(nodes, guards, rows)
-    found = _uses(nodes, guards, tensors)
-    if found:  # an end may be in another tensor than the begin, at the same place
-        at = {atom.at for atom in begins}
-        others = {_tensor(atom) for atom in _contents(nodes, guards) if atom.at in at}
-        together = _uses(nodes, guards, tensors | others)
-        if len(together) < len(found):
-            found, tensors = together, tensors | others
-    items = {atom for atom, kind in moving.items() if kind == "item"}
-    found += [
+    uses = _changed_uses(nodes, guards, tensors)
+    if uses:  # an end may be in another tensor than the begin, at the same place
+        begin_at = {atom.at for atom in begins}
+        end_tensors = {_tensor(atom) for atom in _contents(nodes, guards) if atom.at in begin_at}
+        uses_with_ends = _changed_uses(nodes, guards, tensors | end_tensors)
+        if len(uses_with_ends) < len(uses):
+            uses, tensors = uses_with_ends, tensors | end_tensors
+    item_numbers = {atom for atom, kind in kinds_by_integer.items() if kind == "item"}
+    uses += [
         MovingUse(content, "integer", node)
         for node in nodes
         if node.what == "op" and node.detail[2].startswith(("f", "bf"))
         for part in node.parts
         if part.what == "integer"
-        for content in items & part.detail[0].symbols("content")
+        for content in item_numbers & part.detail[0].symbols("content")
     ]
-    return found, frozenset() if found else frozenset(tensors)
+    return uses, frozenset() if uses else frozenset(tensors)
 
 
 def stays_when_moved(formula: Condition) -> bool:
     """Return whether a formula is the same if all its integers in memory move by any distance."""
     tensors = {_tensor(content) for content in formula.symbols("content")}
-    return _Moved(tensors).content_of(formula) is None
+    return _MovedFormulas(tensors).changing_content(formula) is None
 
 
-def places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
-    """Return the integers in memory that locate an element, each a "begin" or an item's number.
+def locating_integers(address: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
+    """Return the loaded integers that locate an element: each is a "begin" or an "item".
 
-    A begin is a position on an axis along which the address steps on.
+    A begin is a position on an axis along which the address steps on; an item is the number of an
+    item. Empty if the address has row coordinates themselves.
     """
-    factors: dict[tuple[Monomial, int], list[Atom]] = {}
-    contents: dict[Symbol, tuple[Monomial, int]] = {}
-    for monomial, number in place.coefficients.items():
-        moving = [atom for atom in monomial if not _is_uniform(atom)]
-        pure = tuple(atom for atom in monomial if _is_uniform(atom))
-        if any(atom in rows for atom in moving):
+    atoms_by_factor: dict[tuple[Monomial, int], list[Atom]] = {}
+    factor_of_integer: dict[Symbol, tuple[Monomial, int]] = {}
+    for monomial, number in address.coefficients.items():
+        varying_atoms = [atom for atom in monomial if not _is_uniform(atom)]
+        uniform_atoms = tuple(atom for atom in monomial if _is_uniform(atom))
+        if any(atom in rows for atom in varying_atoms):
             return {}
-        if len(moving) == 1:
-            (atom,) = moving
-            factors.setdefault((pure, abs(number)), []).append(atom)
+        if len(varying_atoms) == 1:
+            (atom,) = varying_atoms
+            atoms_by_factor.setdefault((uniform_atoms, abs(number)), []).append(atom)
             if isinstance(atom, Symbol) and atom.kind == "content":
-                contents[atom] = (pure, abs(number))
+                factor_of_integer[atom] = (uniform_atoms, abs(number))
     kinds = {
-        atom: "begin" if any(map(_is_step, factors[factor])) else "item"
-        for atom, factor in contents.items()
+        atom: "begin" if any(map(_is_step, atoms_by_factor[factor])) else "item"
+        for atom, factor in factor_of_integer.items()
         if not atom.within().isdisjoint(rows)
     }
-    for (pure, factor), atoms in factors.items():
+    for (uniform_atoms, factor), atoms in atoms_by_factor.items():
         for atom in atoms:
-            if isinstance(atom, Quotient) and (by := atom.arguments[1].constant):
-                steps = (*factors[pure, factor], *factors.get((pure, factor // by), ()))
+            if isinstance(atom, Quotient) and (divisor := atom.arguments[1].constant):
+                steps = (
+                    *atoms_by_factor[uniform_atoms, factor],
+                    *atoms_by_factor.get((uniform_atoms, factor // divisor), ()),
+                )
                 if any(map(_is_step, steps)):
-                    own = (each for each in atom.term.symbols("content"))
-                    kinds |= {each: "begin" for each in own if not each.within().isdisjoint(rows)}
+                    integers = (symbol for symbol in atom.term.symbols("content"))
+                    kinds |= {
+                        symbol: "begin"
+                        for symbol in integers
+                        if not symbol.within().isdisjoint(rows)
+                    }
     return kinds
 
 
 def _is_step(atom: Atom) -> bool:
     """Return whether an atom is an index along an axis, and not an integer in memory."""
-    inside = (each for each in atom.within() if isinstance(each, Symbol))
-    return all(each.kind != "content" for each in inside)
+    symbols = (symbol for symbol in atom.within() if isinstance(symbol, Symbol))
+    return all(symbol.kind != "content" for symbol in symbols)
 
 
 def _offset_tensors(
     nodes: Sequence[Tree], guards: Sequence[Condition], rows: Collection[Symbol]
 ) -> set[object]:
-    """Return tensors of offsets: the entries of a row and of the next row are read.
+    """Return tensors of offsets: tensors of which a row's entry and the next row's are read.
 
-    A row ends where the next row begins, so that an offset is the sum of all lengths before it.
+    A row ends where the next row begins: an offset is the sum of all lengths before it.
     """
-    places: dict[object, list[Term]] = {}
+    indices_by_tensor: dict[object, list[Term]] = {}
     for content in _contents(nodes, guards):
         if len(content.at) == 1 and not content.within().isdisjoint(rows):
-            places.setdefault(_tensor(content), []).append(content.at[0])
+            indices_by_tensor.setdefault(_tensor(content), []).append(content.at[0])
     return {
         tensor
-        for tensor, own in places.items()
-        for one, other in itertools.permutations(own, 2)
-        if (apart := (one - other).constant)
+        for tensor, indices in indices_by_tensor.items()
+        for index, other_index in itertools.permutations(indices, 2)
+        if (distance := (index - other_index).constant)
         and any(
-            len(monomial) == 1 and not monomial[0].within().isdisjoint(rows) and number == apart
-            for monomial, number in one.coefficients.items()
+            len(monomial) == 1 and not monomial[0].within().isdisjoint(rows) and number == distance
+            for monomial, number in index.coefficients.items()
         )
     }
 
 
 def _is_uniform(atom: Atom) -> bool:
-    inside = (each for each in (atom, *atom.within()) if isinstance(each, Symbol))
-    return all(each.kind in ("scalar", "programs") for each in inside)
+    symbols = (symbol for symbol in (atom, *atom.within()) if isinstance(symbol, Symbol))
+    return all(symbol.kind in ("scalar", "programs") for symbol in symbols)
 
 
-def _uses(
+def _changed_uses(
     nodes: Sequence[Tree], guards: Sequence[Condition], tensors: Collection[object]
 ) -> list[MovingUse]:
-    """Return uses that change when the integers in these tensors move by any distance."""
+    """Return uses that change when integers in some tensors move by any distance, if any."""
     if not tensors:
         return []
-    found = []
-    moved = _Moved(tensors)
+    uses = []
+    moved_formulas = _MovedFormulas(tensors)
     for node in nodes:
         through: Through = "integer" if node.what == "integer" else "data"
         through = "trips" if node.what == "loop" else through
         for formula in node.formulas():
             if node.what == "element" and formula is node.detail[1]:
-                changed = moved.content_of_address(formula)
+                changed = moved_formulas.changing_content_of_address(formula)
             else:
-                changed = moved.content_of(formula)
+                changed = moved_formulas.changing_content(formula)
             if changed is not None:
-                found.append(MovingUse(changed, through, node))
-    changes = map(moved.content_of, guards)
-    return [*found, *(MovingUse(each, "guard", None) for each in changes if each is not None)]
+                uses.append(MovingUse(changed, through, node))
+    integers = map(moved_formulas.changing_content, guards)
+    return [
+        *uses,
+        *(MovingUse(integer, "guard", None) for integer in integers if integer is not None),
+    ]
 
 
-class _Moved:
-    """Formulas in which the integers of some tensors are moved by a distance."""
+class _MovedFormulas:
+    """Formulas in which all integers of some tensors are moved by one distance."""
 
     _DISTANCE: Final = Symbol("unknown", ("distance", "of begins"), -(1 << 40), 1 << 40).term
 
     def __init__(self, tensors: Collection[object]) -> None:
         self._tensors = tensors
 
-    def content_of(self, formula: Term | Condition) -> Symbol | None:
-        """Return an integer in memory whose move changes a formula, if any."""
+    def changing_content(self, formula: Term | Condition) -> Symbol | None:
+        """Return a loaded integer whose move changes a formula, or None."""
         contents = self._contents(formula)
         if not contents:
             return None
-        by = Substitution({each: each.term + self._DISTANCE for each in contents})
-        moved = by(formula) if isinstance(formula, Term) else formula.substitute(by)
-        return None if moved == formula else min(contents, key=lambda each: each.order)
+        shift = Substitution({content: content.term + self._DISTANCE for content in contents})
+        moved = shift(formula) if isinstance(formula, Term) else formula.substitute(shift)
+        return None if moved == formula else min(contents, key=lambda content: content.order)
 
-    def content_of_address(self, address: Any) -> Symbol | None:
-        """Return an integer by which more of an address changes than where its data are."""
+    def changing_content_of_address(self, address: Any) -> Symbol | None:
+        """Return a loaded integer that changes an address other than as a summand, or None."""
         contents = self._contents(address)
         if not contents:
             return None
-        rest = Term(
+        other_summands = Term(
             {
                 monomial: number
                 for monomial, number in address.coefficients.items()
                 if not any(atom in contents for atom in monomial)
             }
         )
-        return self.content_of(rest)
+        return self.changing_content(other_summands)
 
     def _contents(self, formula: Term | Condition) -> list[Symbol]:
         return [atom for atom in formula.symbols("content") if _tensor(atom) in self._tensors]

@@ -40,11 +40,11 @@ def paired_calls(
     *,
     reordered: bool = False,
 ) -> CallPairs:
-    """Pair each call of AFTER with the call of BEFORE that is most like it.
+    """Pair each call of AFTER with the most similar call of BEFORE.
 
-    Both have the same tensors: element types, shapes and strides. Calls with the same grid and
-    scalars are paired first, then calls with the same floats, then any other, since a scalar may be
-    what was changed. A call of BEFORE is in one pair at most.
+    Both calls of a pair have tensors of the same element types, shapes and strides. Calls with the
+    same grid and scalars are paired first, then those with the same floats, then the others, as a
+    scalar may be the change. A call of BEFORE is in at most one pair.
 
     Args:
         before: Runs of the first version.
@@ -52,23 +52,24 @@ def paired_calls(
         kernels: Names of kernels, by AFTER; None: all.
         renamed: The names in BEFORE of kernels of AFTER that have another name there.
         reordered: Whether a kernel may have its tensors in another order.
-
     """
-    calls, unready_after = _calls(after, kernels)
-    others, unready_before = _calls(
+    after_calls, unready_after = _calls(after, kernels)
+    unpaired_before, unready_before = _calls(
         before, None if kernels is None else {renamed.get(name, name) for name in kernels}
     )
     partners: dict[int, Call] = {}
     for key in (_key_of_all, _key_of_floats, _key_of_tensors):
         unpaired: dict[_Key, list[Call]] = {}
-        for other in others:
-            unpaired.setdefault((other.kernel, *key(other, reordered)), []).append(other)
-        for number, call in enumerate(calls):
+        for before_call in unpaired_before:
+            unpaired.setdefault((before_call.kernel, *key(before_call, reordered)), []).append(
+                before_call
+            )
+        for index, call in enumerate(after_calls):
             name = renamed.get(call.kernel, call.kernel)
-            if number not in partners and (same := unpaired.get((name, *key(call, reordered)))):
-                partners[number] = same.pop(0)
-        others = [other for same in unpaired.values() for other in same]
-    pairs = tuple(CallPair(partners.get(number), call) for number, call in enumerate(calls))
+            if index not in partners and (matches := unpaired.get((name, *key(call, reordered)))):
+                partners[index] = matches.pop(0)
+        unpaired_before = [before_call for matches in unpaired.values() for before_call in matches]
+    pairs = tuple(CallPair(partners.get(index), call) for index, call in enumerate(after_calls))
     return CallPairs(pairs, unready_before, unready_after)
 
 
@@ -106,7 +107,7 @@ def _key_of_tensors(call: Call, reordered: bool) -> _Key:
 
 
 def _scalars(call: Call) -> list[object]:
-    return [each.value for each in call.arguments if isinstance(each, ScalarArgument)]
+    return [scalar.value for scalar in call.arguments if isinstance(scalar, ScalarArgument)]
 
 
 def is_same_call(first: Call, second: Call) -> bool:
@@ -117,7 +118,7 @@ def is_same_call(first: Call, second: Call) -> bool:
 
 
 def _layouts(call: Call) -> list[_Key]:
-    """Return scalars, and tensors by their layouts and places in memory, without contents."""
+    """Return scalar values, and each tensor's type, shape, strides, storage and offset."""
     storages: list[int] = []
     layouts: list[_Key] = []
     for argument in call.arguments:
@@ -127,13 +128,13 @@ def _layouts(call: Call) -> list[_Key]:
         storage = id(argument.storage)
         if storage not in storages:
             storages.append(storage)
-        place = storages.index(storage), argument.offset_bytes
-        layouts.append((argument.dtype, argument.shape, argument.strides, *place))
+        storage_and_offset = storages.index(storage), argument.offset_bytes
+        layouts.append((argument.dtype, argument.shape, argument.strides, *storage_and_offset))
     return layouts
 
 
 def _code(call: Call) -> list[_Key]:
-    """Return the ops of a kernel without names and lines."""
+    """Return the ops of a kernel as comparable tuples, without names and source lines."""
     return [
         (
             op.name,

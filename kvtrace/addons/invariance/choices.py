@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import isfinite
 from typing import Final
 
-from kvtrace.addons.invariance.functions import function_of
+from kvtrace.addons.invariance.functions import function_name
 from kvtrace.addons.invariance.trees import Tree, constant_of
 
 _EXTREMES: Final = ("arith.maximumf", "arith.maxnumf", "arith.minimumf", "arith.minnumf")
@@ -21,7 +21,7 @@ _STRICT: Final = {3: 2, 5: 4, 10: 9, 12: 11}
 _NEGATED: Final = {8: 6, 9: 5, 10: 4, 13: 1, 14: 7}
 """The opposites of `ueq`, `ugt`, `uge`, `une` and `uno`."""
 _NUMBERS: Final = {3: 10, 5: 12, 6: 13, 8: 1, 9: 2, 11: 4}
-"""The predicate that gives the same where no operand is a NaN: one of each pair of opposites."""
+"""One of two predicates that are equal if no operand is a NaN."""
 _POSITIVE, _NEGATIVE = frozenset({2, 3, 9, 10}), frozenset({4, 5, 11, 12})
 _NAN_IN_NAN_OUT: Final = frozenset({
     "arith.addf", "arith.subf", "arith.mulf", "arith.divf", "arith.negf", "arith.extf", "math.fma",
@@ -30,26 +30,26 @@ _NAN_IN_NAN_OUT: Final = frozenset({
 _DEEPEST: Final = 8
 
 
-def extreme_of(node: Tree, operator: str) -> tuple[bool, bool] | None:
-    """Return (is a minimum, gives NaN if an operand is NaN) for a minimum or maximum, else None.
+def extreme_kind(node: Tree, operator: str) -> tuple[bool, bool] | None:
+    """Return (is a minimum, returns NaN if an operand is NaN) for a minimum or maximum.
 
-    The sign of a zero is ignored.
+    None: another node. A selection by a comparison counts, too; the sign of a zero is ignored.
     """
     name = node.detail[0]
     if name in _EXTREMES:
         return name.startswith("arith.min"), name.endswith("imumf")
     if operator != "where":
         return None
-    condition, one, other = node.parts
-    either = condition.what == "op" and condition.detail[0] == "arith.ori"
-    comparisons = {comparison(part) for part in (condition.parts if either else (condition,))}
-    for predicate, least in ((_GREATER, False), (_LESS, True)):
-        if comparisons == {(predicate, one, other), (_UNEQUAL, one, one)}:
-            return least, True
-        if comparisons == {(predicate, one, other)} and one.what == "constant":
-            return least, True  # a NaN is not compared, and so it is the other
-        if comparisons == {(predicate, one, other)} and other.what == "constant":
-            return least, False
+    condition, if_true, if_false = node.parts
+    is_either = condition.what == "op" and condition.detail[0] == "arith.ori"
+    comparisons = {comparison(part) for part in (condition.parts if is_either else (condition,))}
+    for predicate, is_minimum in ((_GREATER, False), (_LESS, True)):
+        if comparisons == {(predicate, if_true, if_false), (_UNEQUAL, if_true, if_true)}:
+            return is_minimum, True
+        if comparisons == {(predicate, if_true, if_false)} and if_true.what == "constant":
+            return is_minimum, True  # a NaN is not compared, and so it is the other
+        if comparisons == {(predicate, if_true, if_false)} and if_false.what == "constant":
+            return is_minimum, False
     return None
 
 
@@ -61,62 +61,62 @@ def comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
     return (predicate, node.parts[0], node.parts[1])
 
 
-def as_written_once(predicate: int) -> tuple[int, bool, bool]:
-    """Return (basic form, has exchanged operands, is negated) of a comparison's predicate."""
-    number, is_turned = _TURNED.get(predicate, predicate), predicate in _TURNED
-    is_negated = number in _NEGATED
-    number = _NEGATED.get(number, number)
-    if number in _TURNED:
-        number, is_turned = _TURNED[number], not is_turned
-    return number, is_turned, is_negated
+def basic_predicate(predicate: int) -> tuple[int, bool, bool]:
+    """Return (basic form, operands are exchanged, is negated) of a comparison's predicate."""
+    basic, is_exchanged = _TURNED.get(predicate, predicate), predicate in _TURNED
+    is_negated = basic in _NEGATED
+    basic = _NEGATED.get(basic, basic)
+    if basic in _TURNED:
+        basic, is_exchanged = _TURNED[basic], not is_exchanged
+    return basic, is_exchanged, is_negated
 
 
-def predicate_of_choice(node: Tree, by: tuple[str, Tree, Tree], *, ordered: bool) -> str:
+def predicate_of_choice(node: Tree, comparison: tuple[str, Tree, Tree], *, ordered: bool) -> str:
     """Return a choice's predicate, simplified where both of its values are the same.
 
     Args:
         node: The choice.
-        by: The comparison that decides it.
+        comparison: (predicate, first, second operand) of the comparison that decides it.
         ordered: Whether the sign of a zero counts.
 
     """
-    predicate, compared, (_, *values) = int(by[0]), by[1:], node.parts
+    predicate, compared, (_, *values) = (int(comparison[0]), comparison[1:], node.parts)
     if not ordered and {*compared} == {*values}:
         return str(_STRICT.get(predicate, predicate))
-    unknown = [operand for operand in compared if _constant(operand) is None]
-    if all(_is_nan_where(way, operand) for way in values for operand in unknown):
+    unknown_operands = [operand for operand in compared if _constant(operand) is None]
+    if all(_is_nan_where(branch, operand) for branch in values for operand in unknown_operands):
         return str(_NUMBERS.get(predicate, predicate))
-    return by[0]
+    return comparison[0]
 
 
 def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
-    """Return the number x of a choice between two multiples of x by the sign of x, and both.
+    """Return (x, (multiple for positive x, multiple for negative x)), or None.
 
-    The multiple for positive x comes first. The larger of `x` and `0.01 * x` is such a choice, too.
-    Both multiples are NaN if x is, and equal except for a zero's sign if x is 0.
+    The node selects between two multiples of x by the sign of x; the larger of `x` and `0.01 * x`
+    is such a choice. Both multiples are NaN if x is, and equal except for a zero's sign if x is 0.
     """
     name, parts = node.detail[0], node.parts
     if name in _EXTREMES:
-        for number, other in (parts, parts[::-1]):
-            factor = _factor(other, number)
-            if factor is not None and factor > 0 and factor != 1 and other is not number:
+        for x, multiple in (parts, parts[::-1]):
+            factor = _factor(multiple, x)
+            if factor is not None and factor > 0 and factor != 1 and multiple is not x:
                 is_other_larger = factor > 1
                 is_other_first = is_other_larger == name.startswith("arith.max")
-                return number, (other, number) if is_other_first else (number, other)
+                return x, (multiple, x) if is_other_first else (x, multiple)
         return None
-    if len(parts) != 3 or (by := comparison(parts[0])) is None:
+    if len(parts) != 3 or (sign_comparison := comparison(parts[0])) is None:
         return None
-    predicate, number, zero = int(by[0]), *by[1:]
-    if _constant(number) == 0:
-        number, zero = zero, number
+    predicate, x, zero = int(sign_comparison[0]), *sign_comparison[1:]
+    if _constant(x) == 0:
+        x, zero = zero, x
         predicate = {target: source for source, target in _TURNED.items()}.get(
             predicate, _TURNED.get(predicate, predicate)
         )
-    if _constant(zero) != 0 or any(_factor(way, number) is None for way in parts[1:]):
+    if _constant(zero) != 0 or any(_factor(branch, x) is None for branch in parts[1:]):
         return None
     if predicate in _POSITIVE:
-        return number, (parts[1], parts[2])
-    return (number, (parts[2], parts[1])) if predicate in _NEGATIVE else None
+        return x, (parts[1], parts[2])
+    return (x, (parts[2], parts[1])) if predicate in _NEGATIVE else None
 
 
 def _factor(node: Tree, number: Tree) -> float | None:
@@ -125,8 +125,8 @@ def _factor(node: Tree, number: Tree) -> float | None:
         return 1.0
     if node.what != "op" or node.detail[0] != "arith.mulf" or number not in node.parts:
         return None
-    one, other = node.parts
-    return _constant(other if one is number else one)
+    left, right = node.parts
+    return _constant(right if left is number else left)
 
 
 def _constant(node: Tree) -> float | None:
@@ -142,5 +142,5 @@ def _is_nan_where(node: Tree, number: Tree, depth: int = _DEEPEST) -> bool:
     if node.what != "op" or not depth:
         return False
     name = node.detail[0]
-    passes = name in _NAN_IN_NAN_OUT or bool(function_of(node))
+    passes = name in _NAN_IN_NAN_OUT or bool(function_name(node))
     return passes and any(_is_nan_where(part, number, depth - 1) for part in node.parts)

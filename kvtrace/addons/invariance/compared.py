@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from kvtrace.addons.invariance.alike import Alike
-from kvtrace.addons.invariance.field import Arithmetic, NotEvaluated, Points, data_of, integers_of
+from kvtrace.addons.invariance.alike import TreeProver
+from kvtrace.addons.invariance.field import (
+    Arithmetic,
+    FieldEvaluator,
+    NotEvaluated,
+    compared_integers,
+    data_keys,
+)
 from kvtrace.addons.invariance.trees import COMMUTATIVE
 from kvtrace.addons.invariance.wording import coordinate_names, node_text
 from kvtrace.ir.ops import KINDS
@@ -26,16 +32,17 @@ if TYPE_CHECKING:
 Relation = Literal["same", "equal", "reassociated", "exact", "different"]
 """
 - same: one tree, for all elements and sizes.
-- equal: other trees, which make the compared elements in the same order at these sizes, as far as
-  random functions for the operations tell.
-- reassociated: the same up to the order of sums of floats, and of maxima, likewise.
-- exact: the same where sums, products, quotients, exponentials, logarithms and roots are not
-  rounded, likewise.
+- equal: different trees with the same operations in the same order for the compared elements.
+- reassociated: equal up to the order of sums of floats and of maxima.
+- exact: equal if sums, products, quotients, exponentials, logarithms and roots were not rounded.
 - different: none of these.
+
+Equal, reassociated and exact are found by evaluating both trees with random functions in place of
+operations, at the recorded sizes.
 """
 
 RELATIONS: Final[tuple[Relation, ...]] = ("same", "equal", "reassociated", "exact", "different")
-"""From the one that is nearest."""
+"""From the closest relation to the most distant one."""
 
 _ARITHMETIC: Final[tuple[tuple[Relation, Arithmetic], ...]] = (
     ("equal", "ordered"), ("reassociated", "sums"), ("exact", "exact"), ("exact", "functions"),
@@ -56,19 +63,19 @@ _MOST_PAIRS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Elements of an output that a version computes by one tree: each symbol's values there."""
+    """The elements that a version computes by one tree; `at` has their coordinates' values."""
 
     tree: Tree
     at: Mapping[Symbol, NDArray[np.int64]]
 
-    def chosen(self, places: NDArray[np.int64]) -> Mapping[Symbol, NDArray[np.int64]]:
-        """Return each symbol's values at the elements with the given indices."""
+    def values_at(self, places: NDArray[np.int64]) -> Mapping[Symbol, NDArray[np.int64]]:
+        """Return each coordinate's values at the elements with the given indices."""
         return {symbol: numbers[places] for symbol, numbers in self.at.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """`count` elements of an output, by the tree of either version."""
+    """`count` elements of an output, with their tree in each version."""
 
     count: int
     first: Elements
@@ -77,60 +84,66 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The relation of two trees; `first` and `second` are the parts that differ, as text.
+    """The relation of two trees.
 
-    `evaluated`: both trees were evaluated; otherwise "different" trees may still be equal.
-    `compared` of `elements` elements were compared.
+    `first` and `second` are the texts of the nodes that differ, if any. `evaluated`: both trees
+    were evaluated; otherwise "different" trees may still be equal. `compared_count` of `elements`
+    elements were compared.
     """
 
     relation: Relation
     first: str | None = None
     second: str | None = None
     evaluated: bool = False
-    compared: int = 0
+    compared_count: int = 0
     elements: int = 0
 
     @property
     def is_whole(self) -> bool:
         """Return whether all elements were compared."""
-        return self.compared == self.elements
+        return self.compared_count == self.elements
 
 
-def compared(
-    one: Tree,
-    other: Tree,
+def compare_trees(
+    first_tree: Tree,
+    second_tree: Tree,
     pairs: Sequence[Pair],
     elements: int,
     deadline: float = float("inf"),
-    placing: Sequence[Condition] = (),
+    store_conditions: Sequence[Condition] = (),
 ) -> Comparison:
-    """Compare two trees, whose numbers are bound and whose arguments have the same names.
+    """Compare two trees with numbers in place of scalars and the same argument names.
 
     Args:
-        one: A tree.
-        other: The other tree.
+        first_tree: A tree.
+        second_tree: The other tree.
         pairs: Elements of the output, by the tree of either version.
         elements: The number of the output's elements, also of those in no pair.
         deadline: The `time.thread_time` at which the comparison is given up.
-        placing: Conditions under which the output is written.
-
+        store_conditions: Conditions under which the output is written.
     """
-    if one is other and all(_is_same(pair) for pair in pairs) and pairs:
-        return Comparison("same", compared=elements, elements=elements)
-    if len(pairs) == 1 and _is_placed_alike(pairs[0]) and Alike().are_equal(one, other):
-        return Comparison("equal", compared=pairs[0].count, elements=elements)
-    first, second = _SHARED if one is other else parting_texts(one, other)
-    difference = Comparison("different", first, second, elements=elements)
+    if first_tree is second_tree and all(_is_same(pair) for pair in pairs) and pairs:
+        return Comparison("same", compared_count=elements, elements=elements)
+    if (
+        len(pairs) == 1
+        and _is_placed_alike(pairs[0])
+        and TreeProver().are_equal(first_tree, second_tree)
+    ):
+        return Comparison("equal", compared_count=pairs[0].count, elements=elements)
+    first_text, second_text = (
+        _SHARED if first_tree is second_tree else differing_node_texts(first_tree, second_tree)
+    )
+    difference = Comparison("different", first_text, second_text, elements=elements)
     if not pairs:
         return difference
     try:
         for relation, arithmetic in _ARITHMETIC:
-            count = _agreeing(pairs, arithmetic, deadline, placing)
+            count = _count_agreeing(pairs, arithmetic, deadline, store_conditions)
             if count:
-                return replace(difference, relation=relation, evaluated=True, compared=count)
+                return replace(difference, relation=relation, evaluated=True, compared_count=count)
     except NotEvaluated:
         return difference
-    return replace(difference, evaluated=True, compared=sum(pair.count for pair in pairs))
+    return replace(difference, evaluated=True, compared_count=sum(pair.count for pair in pairs))
 
 
 def _is_same(pair: Pair) -> bool:
@@ -139,43 +152,46 @@ def _is_same(pair: Pair) -> bool:
 
 def _is_placed_alike(pair: Pair) -> bool:
     """Return whether the symbols of both versions have the same numbers at each element."""
-    mine, theirs = pair.first.at, pair.second.at
-    return mine.keys() == theirs.keys() and all(
-        np.array_equal(numbers, theirs[symbol]) for symbol, numbers in mine.items()
+    first_values, second_values = pair.first.at, pair.second.at
+    return first_values.keys() == second_values.keys() and all(
+        np.array_equal(numbers, second_values[symbol]) for symbol, numbers in first_values.items()
     )
 
 
-def _agreeing(
-    pairs: Sequence[Pair], arithmetic: Arithmetic, deadline: float, placing: Sequence[Condition]
+def _count_agreeing(
+    pairs: Sequence[Pair],
+    arithmetic: Arithmetic,
+    deadline: float,
+    store_conditions: Sequence[Condition],
 ) -> int:
-    """Return the number of elements that were compared and agree; 0 if any element differs."""
-    total = 0
+    """Return the number of elements that were compared, few first; 0 if some element differs."""
+    agreeing = 0
     trees = [elements.tree for pair in pairs for elements in (pair.first, pair.second)]
-    integers, data = integers_of(trees), data_of(trees, placing)
+    integers, data_integers = compared_integers(trees), data_keys(trees, store_conditions)
 
-    def points_of(seed: int) -> Points:
-        return Points(seed, arithmetic, integers, deadline, data)
+    def points_of(seed: int) -> FieldEvaluator:
+        return FieldEvaluator(seed, arithmetic, integers, deadline, data_integers)
 
     for pair in pairs:
-        few = np.unique(np.linspace(0, pair.count - 1, _FIRST).astype(np.int64))
-        works = []
+        sample = np.unique(np.linspace(0, pair.count - 1, _FIRST).astype(np.int64))
+        costs = []
         has_roots = False
         for seed in range(_SEEDS_OF_ROOTS):
             if seed >= _SEEDS and not has_roots:
                 break
             points = points_of(seed)
-            if _unlike(pair, few, points) is None:
+            if _undefined_or_differing(pair, sample, points) is None:
                 return 0
             has_roots |= points.has_roots
-            works.append((points.work / (2 * few.size), points.largest / few.size))
-        work, largest = map(max, zip(*works, strict=True))
-        most = max(int(_MOST_WORK // work), few.size)
-        order = np.random.default_rng(0).permutation(pair.count)[:most]
-        step = max(1, int(_AT_ONCE // max(largest, 1)))
-        for begin in range(0, order.size, step):
-            places = np.sort(order[begin : begin + step])
+            costs.append((points.work / (2 * sample.size), points.largest / sample.size))
+        cost_per_element, largest = map(max, zip(*costs, strict=True))
+        sample_size = max(int(_MOST_WORK // cost_per_element), sample.size)
+        sampled = np.random.default_rng(0).permutation(pair.count)[:sample_size]
+        chunk = max(1, int(_AT_ONCE // max(largest, 1)))
+        for chunk_start in range(0, sampled.size, chunk):
+            places = np.sort(sampled[chunk_start : chunk_start + chunk])
             for seed in range(_SEEDS_OF_ROOTS):
-                undefined = _unlike(pair, places, points_of(seed))
+                undefined = _undefined_or_differing(pair, places, points_of(seed))
                 if undefined is None:
                     return 0
                 places = places[undefined]
@@ -183,62 +199,72 @@ def _agreeing(
                     break
             if places.size:
                 return 0
-        total += order.size
-    return total
+        agreeing += sampled.size
+    return agreeing
 
 
-def _unlike(pair: Pair, places: NDArray[np.int64], points: Points) -> NDArray[np.bool_] | None:
-    """Return the mask of elements that cannot be compared: a root has no value in the field.
+def _undefined_or_differing(
+    pair: Pair, element_indices: NDArray[np.int64], points: FieldEvaluator
+) -> NDArray[np.bool_] | None:
+    """Return a mask of the elements that need a root which the field does not have.
 
-    None if an element has different values in the versions.
+    None if another element has different values in the versions.
     """
-    mine, theirs = (
-        points.values(each.tree, each.chosen(places)) for each in (pair.first, pair.second)
+    first_values, second_values = (
+        points.values(elements.tree, elements.values_at(element_indices))
+        for elements in (pair.first, pair.second)
     )
-    undefined = np.broadcast_to(points.undefined, places.shape)
-    return undefined if bool(((mine == theirs) | undefined).all()) else None
+    undefined = np.broadcast_to(points.undefined, element_indices.shape)
+    return undefined if bool(((first_values == second_values) | undefined).all()) else None
 
 
-# -- where they part -----------------------------------------------------------------------------
+# -- differing nodes -----------------------------------------------------------------------------
 
 
-def parting_texts(one: Tree, other: Tree) -> tuple[str, str]:
-    """Return the texts of the outermost nodes at which two trees differ."""
-    names = coordinate_names((one, other))
-    pending = deque([(one, other)])
-    visited = {(one, other)}
+def differing_node_texts(first_root: Tree, second_root: Tree) -> tuple[str, str]:
+    """Return the texts of the outermost pair of nodes that differ.
+
+    If no such pair is found in `_MOST_PAIRS` pairs, both texts name the root.
+    """
+    names = coordinate_names((first_root, second_root))
+    pending = deque([(first_root, second_root)])
+    visited = {(first_root, second_root)}
     while pending and len(visited) < _MOST_PAIRS:
-        mine, theirs = pending.popleft()
-        texts = node_text(mine, names), node_text(theirs, names)
+        first, second = pending.popleft()
+        texts = node_text(first, names), node_text(second, names)
         if texts[0] != texts[1]:
             return texts
-        if len(mine.parts) != len(theirs.parts):
-            return _counted(texts[0], mine), _counted(texts[1], theirs)
-        for pair in _parting_parts(mine, theirs, names):
+        if len(first.parts) != len(second.parts):
+            return _text_with_part_count(texts[0], first), _text_with_part_count(texts[1], second)
+        for pair in _differing_parts(first, second, names):
             if pair not in visited:
                 visited.add(pair)
                 pending.append(pair)
-    text = node_text(one, names)
-    return text, f"{text}, made of the same parts in another way"
+    root_text = node_text(first_root, names)
+    return root_text, f"{root_text}, made of the same parts in another way"
 
 
-def _counted(text: str, node: Tree) -> str:
+def _text_with_part_count(text: str, node: Tree) -> str:
     return f"{text}, of {len(node.parts)} parts"
 
 
-def _parting_parts(one: Tree, other: Tree, names: Mapping[int, str]) -> Iterator[tuple[Tree, Tree]]:
-    """Yield pairs of parts that differ; of commutative operands, those not in both nodes."""
-    mine, theirs = list(one.parts), list(other.parts)
-    if _operator(one) in COMMUTATIVE:
-        shared = set(mine) & set(theirs)
-        mine, theirs = (
+def _differing_parts(
+    first_node: Tree, second_node: Tree, names: Mapping[int, str]
+) -> Iterator[tuple[Tree, Tree]]:
+    """Yield the different operands of two nodes in pairs; of sums, those not in both nodes."""
+    first_parts, second_parts = list(first_node.parts), list(second_node.parts)
+    if _operator(first_node) in COMMUTATIVE:
+        shared = set(first_parts) & set(second_parts)
+        first_parts, second_parts = (
             sorted(
                 (part for part in parts if part not in shared),
                 key=lambda node: (node.what, node_text(node, names), len(node.parts)),
             )
-            for parts in (mine, theirs)
+            for parts in (first_parts, second_parts)
         )
-    yield from (pair for pair in zip(mine, theirs, strict=False) if pair[0] is not pair[1])
+    yield from (
+        pair for pair in zip(first_parts, second_parts, strict=False) if pair[0] is not pair[1]
+    )
 
 
 def _operator(node: Tree) -> Any:

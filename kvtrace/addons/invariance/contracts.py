@@ -21,7 +21,7 @@ _DEFINITION: Final = re.compile(r"\s*(?:async\s+)?(def|class)\b")
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """The quantity over which a kernel's rows must be invariant, and the line of the comment.
+    """A quantity over which a kernel's rows must be invariant, and the comment's file and line.
 
     `over` is `rows`, `grid` or the name of an argument.
     """
@@ -32,32 +32,31 @@ class Contract:
 
 
 def contracts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[str, Contract]:
-    """Return the contracts of the kernels of runs by the kernels' names.
+    """Return the contracts of the runs' kernels, by kernel name.
 
-    The first of several contracts in one kernel counts. Without recorded source the result is
-    empty.
+    The first contract in a kernel counts. Empty if no source was recorded.
     """
     lines = SourceLines(trace, runs)
     kernels = trace.table("kernels", runs, ["name", "file", "line"]).to_pylist()
     contracts_by_kernel: dict[str, Contract] = {}
-    for file in dict.fromkeys(row["file"] for row in kernels if row["file"]):
+    for file in dict.fromkeys(kernel["file"] for kernel in kernels if kernel["file"]):
         contracts = list(_contracts_in(file, lines))
         if not contracts:
             continue
         for path, first, last in lines.definitions():
-            own = [
+            contracts_in_definition = [
                 contract
-                for contract, counts_to in contracts
-                if path == file and contract.line <= last and first <= counts_to
+                for contract, last_line in contracts
+                if path == file and contract.line <= last and first <= last_line
             ]
-            for row in kernels if own else ():
-                if row["file"] == file and first <= (row["line"] or 0) <= last:
-                    contracts_by_kernel.setdefault(row["name"], own[0])
+            for kernel in kernels if contracts_in_definition else ():
+                if kernel["file"] == file and first <= (kernel["line"] or 0) <= last:
+                    contracts_by_kernel.setdefault(kernel["name"], contracts_in_definition[0])
     return contracts_by_kernel
 
 
 def _contracts_in(file: str, lines: SourceLines) -> Iterator[tuple[Contract, int]]:
-    """Return each contract in a file, and the last line of the statement next to the contract."""
+    """Yield each contract in a file with the last line of the statement that it belongs to."""
     for first_line, block in lines.blocks(file):
         for line, first, last, text in marked_comments(block):
             match = _CONTRACT.search(text)
@@ -67,16 +66,15 @@ def _contracts_in(file: str, lines: SourceLines) -> Iterator[tuple[Contract, int
 
 
 def _definition_below(block: Sequence[str], first: int, last: int) -> int:
-    """Return the line of the `def` of a comment at a decorator; of others where its statement ends.
+    """Return the line of the `def` below a decorator's comment, else the statement's last line.
 
     Args:
         block: Lines of source.
         first: Where the comment or its statement begins, a line counted from 1.
         last: Where the statement ends.
-
     """
-    at = next((n for n in range(first, last + 1) if not _COMMENT.match(block[n - 1])), None)
-    if at is None or not block[at - 1].lstrip().startswith("@"):
+    code_line = next((n for n in range(first, last + 1) if not _COMMENT.match(block[n - 1])), None)
+    if code_line is None or not block[code_line - 1].lstrip().startswith("@"):
         return last
     below = ((n, _DEFINITION.match(block[n - 1])) for n in range(last + 1, len(block) + 1))
     definition = next(((n, match) for n, match in below if match is not None), None)

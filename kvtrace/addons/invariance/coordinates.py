@@ -1,7 +1,7 @@
 """Coordinates of an output's elements: the row and column that a lane of a program writes.
 
-Formulas are rewritten over them, so that what is left of programs, trips and lanes in a tree is
-what the value depends on besides which element it is.
+Formulas are rewritten over coordinates. Programs, trips and lanes that remain in a tree then show
+that a value depends on more than the element's position.
 """
 
 from __future__ import annotations
@@ -26,61 +26,63 @@ MOST: Final = (1 << 31) - 1
 
 
 class Unfollowed(KvtraceError):
-    """The elements of its output that a kernel writes are not followed."""
+    """The address of a store is not a formula over programs, trips and lanes."""
 
     slug = "unfollowed"
 
 
 class Ambiguous(Unfollowed):
-    """Two indices have equal steps in the recorded call, where an axis has one element."""
+    """Two axes have the same byte step in the recorded call, so that they cannot be told apart."""
 
     slug = "ambiguous"
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One axis of an output: it steps by `factor` bytes, `step` of them in the recorded call.
+    """One axis of an output, which steps by `factor` bytes: a number or a formula of scalars.
 
-    `coordinate` represents a lane's index along it. `is_own`: it numbers entries of a tensor of
-    integers that say where the data of an item begin, as sequences in `cu_seqlens`. `is_index`: the
-    coordinate is the index in the tensor; else something is left out, as where an item begins.
+    `step` is the value of `factor` in the recorded call, and `coordinate` represents the index
+    along the axis. `is_entry`: the axis numbers the entries of a tensor of integers that say where
+    items begin, such as `cu_seqlens`. `is_index`: the coordinate is the index in the tensor;
+    otherwise a constant or the begin of an item is left out.
     """
 
     coordinate: Symbol
     factor: Term
     step: int
-    is_own: bool = False
+    is_entry: bool = False
     is_index: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The elements that a store writes: `axes` from the outermost on.
+    """The elements of an output that a store writes.
 
-    `written`, one after the other, rewrite symbols of the launch as coordinates, `blocks` what is
-    left of them where coordinates say which program or trip it is; `facts` hold of coordinates.
+    `axes` are ordered from the outermost on. `substitutions`, applied in order, replace programs,
+    trips and lanes by coordinates; `blocks` then replace the remaining ones if coordinates
+    determine them. `facts` are conditions on coordinates.
     """
 
     access: Access
     axes: tuple[Axis, ...]
-    written: tuple[Substitution, ...]
+    substitutions: tuple[Substitution, ...]
     blocks: tuple[Substitution, ...]
     facts: tuple[Condition, ...]
 
-    def located(self, condition: Condition) -> Condition:
-        """Return a condition rewritten from programs, trips and lanes to coordinates."""
+    def over_coordinates(self, condition: Condition) -> Condition:
+        """Return a condition with programs and trips replaced by coordinates, by `blocks`."""
         for blocks in self.blocks:
             condition = condition.substitute(blocks)
         return condition
 
 
 def coordinate(number: int, low: int = 0, high: int = MOST) -> Symbol:
-    """Return the symbol of an output's axis."""
+    """Return the symbol for the index along an output's axis with this number."""
     return Symbol("lane", ("coordinate", number), low, high)
 
 
 def number_of_coordinate(symbol: object) -> int | None:
-    """Return the output axis whose index a symbol is; None for a symbol of another kind."""
+    """Return the number of the axis that a coordinate belongs to; None for another symbol."""
     match symbol:
         case Symbol(kind="lane", key=("coordinate", int(number))):
             return number
@@ -99,33 +101,33 @@ def is_number(atom: object) -> bool:
     return isinstance(atom, Symbol) and atom.kind == "scalar"
 
 
-def strides_of(tensor: TensorArgument) -> list[int]:
+def byte_strides(tensor: TensorArgument) -> list[int]:
     """Return the strides of a tensor's axes of several elements, in bytes, the largest first."""
     pairs = zip(tensor.shape, tensor.strides, strict=True)
     strides = {stride for extent, stride in pairs if extent > 1 and stride > 0}
     return sorted((stride * tensor.element.bytes for stride in strides), reverse=True)
 
 
-def led_by(output: Output, steps: Collection[int]) -> Output:
-    """Return an output with the axes of some steps, in bytes, before all others.
+def with_leading_axes(output: Output, steps: Collection[int]) -> Output:
+    """Return an output with the axes of the given byte steps before all others.
 
-    Return the output unchanged if its outermost axis has such a step, no axis has one, or memory
-    says where items begin.
+    The output is returned unchanged if its outermost axis has such a step or numbers entries, or no
+    axis has such a step.
     """
-    own = [axis for axis in output.axes if axis.step in steps]
-    if not own or output.axes[0].step in steps or output.axes[0].is_own:
+    leading = [axis for axis in output.axes if axis.step in steps]
+    if not leading or output.axes[0].step in steps or output.axes[0].is_entry:
         return output
     others = [axis for axis in output.axes if axis.step not in steps]
-    return replace(output, axes=(*own, *others))
+    return replace(output, axes=(*leading, *others))
 
 
-def pin(output: Output) -> Output:
-    """Return an output restricted to its first row."""
-    first = Substitution({output.axes[0].coordinate: ZERO})
+def first_row_of(output: Output) -> Output:
+    """Return an output restricted to its first row: the outermost coordinate is 0."""
+    zero_row = Substitution({output.axes[0].coordinate: ZERO})
     return replace(
         output,
         axes=output.axes[1:],
-        written=(*output.written, first),
-        blocks=(*output.blocks, first),
-        facts=tuple(fact.substitute(first) for fact in output.facts),
+        substitutions=(*output.substitutions, zero_row),
+        blocks=(*output.blocks, zero_row),
+        facts=tuple(fact.substitute(zero_row) for fact in output.facts),
     )

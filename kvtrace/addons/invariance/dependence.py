@@ -1,7 +1,7 @@
 """Dependences of an output element's tree on anything but its own row's data.
 
-A row's result is the same in every batch if nothing in its tree mentions where the row is: no
-program, grid, size of the batch or number of the row, other than to find the row's own data.
+A row's result is the same in every batch if its tree contains no program, grid, batch size or row
+number, except in addresses of the row's own data.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
-from kvtrace.addons.invariance.begins import begins_moving, places_in
+from kvtrace.addons.invariance.begins import locating_integers, moving_uses
 from kvtrace.addons.invariance.coordinates import is_number, is_placing, number_of_coordinate
 from kvtrace.addons.invariance.trees import TRIPS, Tree, bound
 from kvtrace.addons.invariance.trees import tree as made
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 Through = Literal["data", "mask", "address", "guard", "trips", "integer"]
 Cause = Literal["position", "grid", "size", "row", "rows", "update", "unknown"]
-"""What a value may depend on: the program or lane that computes it, the grid, the batch's size,
-the row's number, other rows' data, an update whose order is free, or what is not followed."""
+"""Dependence of a value: on the program or lane that computes it, the grid, the batch's size, the
+row's number, other rows' data, an update in any order, or a value that the walk does not follow."""
 
 _Facts = tuple[Condition, ...]
 
@@ -39,9 +39,10 @@ _WIDTH: Final = re.compile(r"[a-z]+(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """A reason for which a row's value may change with its batch, and the index of the op.
+    """A reason for which a row's value may change with its batch.
 
-    `what` names the cause in the kernel's terms; `through` is the role of the formula in the tree.
+    `through` is the role of the formula in the tree, `what` describes the dependence, and `op` is
+    the op's index.
     """
 
     cause: Cause
@@ -51,8 +52,8 @@ class Reason:
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
-    """An argument that the value depends on; `own`: only on the argument's part for the row."""
+class ArgumentRead:
+    """A read of an argument; `own`: only the row's own part is read."""
 
     argument: str
     own: bool
@@ -71,7 +72,7 @@ class Dependence:
     """
 
     reasons: tuple[Reason, ...]
-    reads: tuple[Read, ...]
+    reads: tuple[ArgumentRead, ...]
     scalars: tuple[Symbol, ...]
     selecting: tuple[str, ...]
     floats: tuple[str, ...] = ()
@@ -81,60 +82,59 @@ class Dependence:
 
 
 def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]:
-    """Return the scalars that bound a coordinate of the axes from above in a mask."""
+    """Return the scalars that bound a coordinate of the axes from above in a condition."""
     sizes: set[Symbol] = set()
-    for part in active.conjuncts():
-        if not isinstance(part, AtLeast):
+    for conjunct in active.conjuncts():
+        if not isinstance(conjunct, AtLeast):
             continue
-        coefficients = part.term.coefficients
+        coefficients = conjunct.term.coefficients
         is_bounded = any(
-            number < 0 and axis.coordinate in monomial
+            factor < 0 and axis.coordinate in monomial
             for axis in axes
-            for monomial, number in coefficients.items()
+            for monomial, factor in coefficients.items()
         )
-        for monomial, number in coefficients.items() if is_bounded else ():
-            if number > 0 and all(is_number(atom) for atom in monomial):
+        for monomial, factor in coefficients.items() if is_bounded else ():
+            if factor > 0 and all(is_number(atom) for atom in monomial):
                 sizes |= {atom for atom in monomial if isinstance(atom, Symbol)}
     return frozenset(sizes)
 
 
 def is_uniform(atom: Atom) -> bool:
     """Return whether an atom is made of scalar arguments and the grid, so constant in a launch."""
-    inside = (symbol for symbol in (atom, *atom.within()) if isinstance(symbol, Symbol))
-    return all(symbol.kind in ("scalar", "programs") for symbol in inside)
+    symbols = (symbol for symbol in (atom, *atom.within()) if isinstance(symbol, Symbol))
+    return all(symbol.kind in ("scalar", "programs") for symbol in symbols)
 
 
 @dataclass(frozen=True)
-class Batch:
-    """The definition of a row, and facts of a recorded call.
+class RowDefinition:
+    """The axes that number the rows of an output, and facts of a recorded call.
 
     Attributes:
         axes: The output's axes that number the rows.
         sizes: Scalars that bound the number of rows.
-        batched: Arguments that have a part for each row.
+        batched_arguments: Arguments that have a part for each row.
         strides: Strides of each argument, in bytes, the largest first.
         ranges: Ranges of the symbols in the recorded call.
         facts: Conditions that hold where the element is written.
         extents: Bounds of the output's inner axes, by the strides of the recorded call.
         indices: The coordinates of all of the output's axes.
-        collected: Axes of the grid along which programs update the same elements.
-
+        update_axes: Axes of the grid along which programs update the same elements.
     """
 
     axes: tuple[Axis, ...]
     sizes: frozenset[Symbol]
-    batched: frozenset[str]
+    batched_arguments: frozenset[str]
     strides: Mapping[str, Sequence[int]]
     ranges: Ranges
     facts: tuple[Condition, ...]
     extents: tuple[Condition, ...]
     indices: frozenset[Symbol]
-    collected: frozenset[int] = frozenset()
+    update_axes: frozenset[int] = frozenset()
 
     @property
     def is_listed(self) -> bool:
-        """Return whether the rows are numbered by entries of a tensor of integers."""
-        return any(axis.is_own for axis in self.axes)
+        """The rows are numbered by entries of a tensor of integers."""
+        return any(axis.is_entry for axis in self.axes)
 
     @property
     def coordinates(self) -> frozenset[Symbol]:
@@ -142,15 +142,15 @@ class Batch:
         return frozenset(axis.coordinate for axis in self.axes)
 
 
-class Follower:
-    """Collector of a tree's dependences."""
+class DependenceCollector:
+    """Collector of a tree's dependences, by one walk over its nodes."""
 
-    def __init__(self, batch: Batch, summary: Summary) -> None:
+    def __init__(self, batch: RowDefinition, summary: Summary) -> None:
         self._batch = batch
         self._rows = batch.coordinates
         self._summary = summary
         self._reasons: dict[Reason, None] = {}
-        self._reads: dict[Read, None] = {}
+        self._reads: dict[ArgumentRead, None] = {}
         self._scalars: dict[Symbol, None] = {}
         self._selecting: dict[str, None] = {}
         self._floats: dict[str, None] = {}
@@ -178,15 +178,15 @@ class Follower:
         if guard is not TRUE:
             self._follow(made("condition", (guard,), (), tree.op), "guard")
         nodes = list(tree.walk())
-        moving, along = begins_moving(nodes, guards, store, self._rows)
+        uses, moving_tensors = moving_uses(nodes, guards, store, self._rows)
         arguments = self._summary.module.main.arguments
-        for position in along:
+        for position in moving_tensors:
             if isinstance(position, int):
                 self._own_integers.pop(arguments[position].name.lstrip("%"), None)
-        for begin in moving:
-            name = self._tensor(begin.content)
+        for use in uses:
+            name = self._tensor(use.content)
             what = f"where its data begin, which other rows decide: {name}"
-            self._because("rows", begin.through, what, begin.node or tree)
+            self._add_reason("rows", use.through, what, use.node or tree)
         return Dependence(
             tuple(self._reasons), tuple(self._reads), tuple(self._scalars), tuple(self._selecting),
             tuple(self._floats), tuple(self._own_integers), tuple(self._shared_integers),
@@ -196,19 +196,19 @@ class Follower:
     def _follow(self, tree: Tree, through: Through) -> None:
         pending: list[tuple[Tree, _Facts, Through]] = [(tree, (), through)]
         while pending:
-            node, facts, way = pending.pop()
+            node, facts, role = pending.pop()
             if (node, facts) not in self._seen:
                 self._seen.add((node, facts))
-                self._node(node, facts, way)
-                pending += _parts(node, facts, way)
+                self._note_node(node, facts, role)
+                pending += _parts_with_facts(node, facts, role)
 
     # -- one node --------------------------------------------------------------------------------
 
-    def _node(self, node: Tree, facts: _Facts, through: Through) -> None:
+    def _note_node(self, node: Tree, facts: _Facts, through: Through) -> None:
         if node.what == "unknown":
-            self._because("unknown", through, node.detail[0], node)
+            self._add_reason("unknown", through, node.detail[0], node)
         elif node.what == "element":
-            self._element(node, facts)
+            self._note_element(node, facts)
         elif node.what == "argument":
             if not node.detail[1].startswith("!"):
                 self._floats[node.detail[0]] = None
@@ -218,39 +218,44 @@ class Follower:
             elif node.what == "integer" and through == "data":
                 through = "integer"
             for formula in node.formulas():
-                self._mentions(formula, through, node)
+                self._note_symbols(formula, through, node)
                 if not self._rows.isdisjoint(without_contents(formula)):
-                    self._because("row", through, self._text(formula), node)
+                    self._add_reason("row", through, self._text(formula), node)
 
-    def _because(self, cause: Cause, through: Through, what: str, node: Tree) -> None:
+    def _add_reason(self, cause: Cause, through: Through, what: str, node: Tree) -> None:
         self._reasons[Reason(cause, through, what, node.op)] = None
 
     def _text(self, formula: Term | Condition) -> str:
         return formula_text(formula, self._summary)
 
-    def _mentions(
+    def _note_symbols(
         self, formula: Term | Condition, through: Through, node: Tree, tensor: str | None = None
     ) -> None:
-        """Note dependences of a formula on the launch, except on the row's number.
+        """Add the dependences on a formula's symbols, except on the row's number.
 
-        `tensor`: the formula is an address in this argument; strides in it are no dependence.
+        `tensor`: the formula is an address in this argument, and its strides are no dependence.
         """
-        self._entries(formula, through, node)
-        for atom in self._mentioned(formula, tensor):
+        self._note_other_rows(formula, through, node)
+        for atom in self._symbols_outside_strides(formula, tensor):
             if not isinstance(atom, Symbol):
                 continue
             if atom.kind == "content":
-                self._content(atom, through, node)
+                self._note_content(atom, through, node)
             elif atom.kind == "scalar" and atom not in self._batch.sizes:
                 self._scalars[atom] = None
             else:
-                cause = self._cause(atom)
+                cause = self._cause_of(atom)
                 if cause is not None:
                     what = f"{self._text(atom.term)}, in {self._text(formula)}"
-                    self._because(cause, through, what, node)
+                    self._add_reason(cause, through, what, node)
 
-    def _mentioned(self, formula: Term | Condition, tensor: str | None) -> dict[Atom, None]:
-        """Return the atoms of a formula, without the strides in its addresses."""
+    def _symbols_outside_strides(
+        self, formula: Term | Condition, tensor: str | None
+    ) -> dict[Atom, None]:
+        """Return the atoms of a formula, without strides in the addresses of loaded integers.
+
+        `tensor`: the formula itself is an address in this argument; else None.
+        """
         addresses = [
             (self._tensor(atom), term) for atom in formula.symbols("content") for term in atom.at
         ]
@@ -260,54 +265,56 @@ class Follower:
         else:
             atoms = dict.fromkeys(without_contents(formula))
         for name, address in addresses:
-            for monomial, number in address.coefficients.items():
-                uniform = tuple(atom for atom in monomial if is_uniform(atom))
-                others = tuple(atom for atom in monomial if not is_uniform(atom))
-                if uniform and self._is_stride(name, uniform, number, others):
-                    monomial = others
+            for monomial, factor in address.coefficients.items():
+                uniform_atoms = tuple(atom for atom in monomial if is_uniform(atom))
+                other_atoms = tuple(atom for atom in monomial if not is_uniform(atom))
+                if uniform_atoms and self._is_stride(name, uniform_atoms, factor, other_atoms):
+                    monomial = other_atoms
                 atoms |= dict.fromkeys(without_contents(Term({monomial: 1})))
         return atoms
 
-    def _is_stride(self, tensor: str, pure: Monomial, number: int, others: Sequence[Atom]) -> bool:
-        """Return whether a factor is the stride of rows, or a tensor's stride in the recorded call.
+    def _is_stride(
+        self, tensor: str, uniform_atoms: Monomial, factor: int, indices: Sequence[Atom]
+    ) -> bool:
+        """Return whether a factor is a stride of rows, or of the tensor in the recorded call.
 
-        A factor of no index must be one of the strides exactly, in elements of 1 to 8 bytes, or
-        divide a plane of rows.
+        A factor without an index must equal a stride in elements of 1 to 8 bytes, or divide the
+        stride of a plane of rows.
         """
-        low, high = self._batch.ranges.interval(Term({pure: number}))
-        if any(atom in self._rows for atom in others):
-            if all(map(is_number, pure)):
+        low, high = self._batch.ranges.interval(Term({uniform_atoms: factor}))
+        if any(atom in self._rows for atom in indices):
+            if all(map(is_number, uniform_atoms)):
                 return True
             return low == high and low in self._batch.strides.get(tensor, ())
         strides = self._batch.strides.get(tensor, ())[:-1]
         if low != high or low == 0 or not any(low % stride == 0 for stride in strides):
             return False
-        one, _ = self._batch.ranges.interval(Term({pure: 1}))
-        if others or any(one * size in strides for size in (1, 2, 4, 8)):
+        unit, _ = self._batch.ranges.interval(Term({uniform_atoms: 1}))
+        if indices or any(unit * size in strides for size in (1, 2, 4, 8)):
             return True
-        # A plane of rows, of which there are several.
-        return len(strides) > 1 and low % strides[0] == 0 and one > 1 and strides[0] % one == 0
+        # The stride of a plane of rows, in a tensor of several planes.
+        return len(strides) > 1 and low % strides[0] == 0 and unit > 1 and strides[0] % unit == 0
 
-    def _content(self, atom: Symbol, through: Through, node: Tree) -> None:
-        """Note the dependence on an integer in memory, such as the length of a sequence."""
+    def _note_content(self, atom: Symbol, through: Through, node: Tree) -> None:
+        """Add the dependence on a loaded integer, such as the length of a sequence."""
         name = self._tensor(atom)
-        is_own = any(not self._rows.isdisjoint(term.atoms()) for term in atom.at)
-        self._reads[Read(name, is_own, through)] = None
-        (self._own_integers if is_own else self._shared_integers)[name] = None
-        if not is_own and name in self._batch.batched:
-            self._because("rows", through, f"all rows of {name}", node)
-        elif is_own and not self._batch.is_listed:
-            for place in atom.at:
-                _, rest = self._row_part(self._with_strides(place))
-                if not self._rows.isdisjoint(without_contents(rest)):
-                    what = f"what {name} holds for several rows, at {self._text(place)}"
-                    self._because("row", through, what, node)
+        is_of_row = any(not self._rows.isdisjoint(term.atoms()) for term in atom.at)
+        self._reads[ArgumentRead(name, is_of_row, through)] = None
+        (self._own_integers if is_of_row else self._shared_integers)[name] = None
+        if not is_of_row and name in self._batch.batched_arguments:
+            self._add_reason("rows", through, f"all rows of {name}", node)
+        elif is_of_row and not self._batch.is_listed:
+            for entry in atom.at:
+                _, other_summands = self._row_part(self._with_strides(entry))
+                if not self._rows.isdisjoint(without_contents(other_summands)):
+                    what = f"what {name} holds for several rows, at {self._text(entry)}"
+                    self._add_reason("row", through, what, node)
 
-    def _cause(self, atom: Symbol) -> Cause | None:
-        if atom.kind == "program" and atom.key in self._batch.collected:
+    def _cause_of(self, atom: Symbol) -> Cause | None:
+        if atom.kind == "program" and atom.key in self._batch.update_axes:
             return None
-        is_part = number_of_coordinate(atom) is not None and atom not in self._batch.indices
-        if is_placing(atom) or is_part:
+        is_inner = number_of_coordinate(atom) is not None and atom not in self._batch.indices
+        if is_placing(atom) or is_inner:
             return "position"
         if atom.kind == "programs":
             return "grid"
@@ -319,162 +326,180 @@ class Follower:
 
     # -- memory ----------------------------------------------------------------------------------
 
-    def _element(self, node: Tree, facts: _Facts) -> None:
+    def _note_element(self, node: Tree, facts: _Facts) -> None:
         name, offset = node.detail[0], node.detail[1]
         if offset is not None:
-            self._read(name, offset, node, facts)
+            self._note_read(name, offset, node, facts)
             return
-        selected = selected_addresses(node)
-        if selected is None:
-            self._reads[Read("an address in memory", False, "address")] = None
-        for argument, place in selected or ():
-            self._read(argument, place, node, facts)
+        addresses = selected_addresses(node)
+        if addresses is None:
+            self._reads[ArgumentRead("an address in memory", False, "address")] = None
+        for argument, offset_of_argument in addresses or ():
+            self._note_read(argument, offset_of_argument, node, facts)
 
-    def _read(self, name: str, offset: Term, node: Tree, facts: _Facts) -> None:
+    def _note_read(self, name: str, offset: Term, node: Tree, facts: _Facts) -> None:
         offset = self._with_strides(offset)
-        self._mentions(offset, "address", node, name)
-        factors, rest = self._row_part(offset)
-        is_own = bool(factors) or any(
+        self._note_symbols(offset, "address", node, name)
+        factors, offset_in_row = self._row_part(offset)
+        is_of_row = bool(factors) or any(
             not self._rows.isdisjoint(content.within()) for content in offset.symbols("content")
         )
-        self._reads[Read(name, is_own, "data")] = None
-        if not self._rows.isdisjoint(without_contents(rest)):
-            self._because("row", "address", f"{name} at {self._text(offset)}", node)
-        elif not is_own and name in self._batch.batched:
-            self._because("rows", "address", f"all rows of {name}", node)
-        elif factors and not self._is_inside(name, rest, factors, node, facts):
-            what = f"{name} beyond the row's own part, at {self._text(rest)}"
-            self._because("rows", "address", what, node)
+        self._reads[ArgumentRead(name, is_of_row, "data")] = None
+        if not self._rows.isdisjoint(without_contents(offset_in_row)):
+            self._add_reason("row", "address", f"{name} at {self._text(offset)}", node)
+        elif not is_of_row and name in self._batch.batched_arguments:
+            self._add_reason("rows", "address", f"all rows of {name}", node)
+        elif factors and not self._is_inside(name, offset_in_row, factors, node, facts):
+            what = f"{name} beyond the row's own part, at {self._text(offset_in_row)}"
+            self._add_reason("rows", "address", what, node)
         elif not factors:
             cause = self._beyond_packed(offset, node, facts)
             if cause is not None:
                 what = f"{name} beyond where the row's data begin or end, at {self._text(offset)}"
-                self._because(cause, "address", what, node)
+                self._add_reason(cause, "address", what, node)
 
     def _beyond_packed(self, offset: Term, node: Tree, facts: _Facts) -> Cause | None:
         """Return the cause if an element of packed data may be outside of the row's data.
 
-        "rows": before the row's begin, or no mask compares with an end; "unknown": not proven to
-        be before an end; None: inside.
+        "rows": before the row's begin, or no mask compares with an end. "unknown": not proven to be
+        before an end. None: inside, or the address has no begin.
         """
-        places = places_in(offset, self._rows)
-        begins = {content for content, kind in places.items() if kind == "begin"}
+        kinds_by_integer = locating_integers(offset, self._rows)
+        begins = {content for content, kind in kinds_by_integer.items() if kind == "begin"}
         if not begins:
             return None
-        assumptions = self._given(node, facts)
+        assumptions = self._assumptions(node, facts)
         limits = (content for part in assumptions.exact for content in part.symbols("content"))
         ends = {limit for limit in limits if not self._rows.isdisjoint(limit.within())} - begins
-        rest = Substitution(dict.fromkeys(begins, ZERO))(offset)
-        first = rest.coefficients.get((), 0)
-        if not ends or (first < 0 and follows(at_least(rest), assumptions) is None):
+        offset_from_begin = Substitution(dict.fromkeys(begins, ZERO))(offset)
+        first = offset_from_begin.coefficients.get((), 0)
+        if not ends or (first < 0 and follows(at_least(offset_from_begin), assumptions) is None):
             return "rows"
         for begin in begins:
             unit = _unit(begin, offset)
             if unit is None:
                 return None
             low, high = self._batch.ranges.interval(unit)
-            step = _along(unit, rest)
-            inner = rest - step * unit
+            index = _quotient_by_unit(unit, offset_from_begin)
+            offset_in_item = offset_from_begin - index * unit
             is_inside = low == high and follows(
-                conjunction((at_least(inner), less(inner, low))), assumptions
+                conjunction((at_least(offset_in_item), less(offset_in_item, low))), assumptions
             )
             is_before = any(
-                follows(less(place, end.term), assumptions) is not None
+                follows(less(position, end.term), assumptions) is not None
                 for end in ends
-                for place in (step, begin.term + step)
+                for position in (index, begin.term + index)
             )
             if is_before and is_inside:
                 return None
         return "unknown"
 
-    def _entries(self, formula: Term | Condition, through: Through, node: Tree) -> None:
-        """Note the dependence on integers in memory that belong to another row."""
+    def _note_other_rows(self, formula: Term | Condition, through: Through, node: Tree) -> None:
+        """Add the dependence on loaded integers that belong to another row."""
         contents = formula.symbols("content")
-        places = {(self._tensor(content), place) for content in contents for place in content.at}
+        entries = {(self._tensor(content), entry) for content in contents for entry in content.at}
         for content in contents:
             name = self._tensor(content)
-            for place in content.at:
-                distance, row_step = self._distance_from_row(place)
+            for entry in content.at:
+                row_distance, row_step = self._distance_from_row(entry)
                 distances = self._row_distances.setdefault(name, {0})
-                distances.add(distance)
-                is_unpaired = distance and (name, place - distance) not in places
+                distances.add(row_distance)
+                is_unpaired = row_distance and (name, entry - row_distance) not in entries
                 if is_unpaired or (row_step and max(distances) - min(distances) > row_step):
-                    self._because("rows", through, f"what {name} holds for another row", node)
+                    self._add_reason("rows", through, f"what {name} holds for another row", node)
 
-    def _distance_from_row(self, place: Term) -> tuple[int, int]:
-        """Return the distance of an index from its row's part of a tensor, and the rows' stride.
+    def _distance_from_row(self, entry: Term) -> tuple[int, int]:
+        """Return (distance of an index from the row's own entries, stride of rows), or (0, 0).
 
         In `cu_seqlens`, a row's end is the next row's begin, and their difference a length. So an
-        integer one row away may be the row's own, and one further away is not.
+        integer at a distance of one row may be the row's own; at a larger distance it is not.
         """
-        first = place.coefficients.get((), 0)
-        steps = [
+        constant = entry.coefficients.get((), 0)
+        row_strides = [
             abs(number)
-            for monomial, number in place.coefficients.items()
+            for monomial, number in entry.coefficients.items()
             if len(monomial) == 1 and not self._rows.isdisjoint(monomial[0].within())
         ]
-        return (first // steps[0] * steps[0], steps[0]) if len(steps) == 1 else (0, 0)
+        return (
+            (constant // row_strides[0] * row_strides[0], row_strides[0])
+            if len(row_strides) == 1
+            else (0, 0)
+        )
 
     def _with_strides(self, offset: Term) -> Term:
-        """Return an offset with the call's strides for the scalars that divide rows."""
-        divided = {
+        """Return an offset with recorded strides in place of the scalars in divisions of rows.
+
+        These scalars are added to the value's scalars.
+        """
+        divisors = {
             inside
             for atom in offset.atoms()
             if isinstance(atom, Quotient | Remainder) and not self._rows.isdisjoint(atom.within())
             for inside in atom.within()
-            if isinstance(inside, Symbol) and is_number(inside) and self._steps(inside)
+            if isinstance(inside, Symbol) and is_number(inside) and self._is_recorded_stride(inside)
         }
-        self._scalars |= dict.fromkeys(divided)
-        return Substitution({each: as_term(self._batch.ranges.of(each)[0]) for each in divided})(
-            offset
-        )
+        self._scalars |= dict.fromkeys(divisors)
+        return Substitution(
+            {divisor: as_term(self._batch.ranges.of(divisor)[0]) for divisor in divisors}
+        )(offset)
 
-    def _steps(self, scalar: Symbol) -> bool:
+    def _is_recorded_stride(self, scalar: Symbol) -> bool:
         """Return whether a scalar is a stride of a tensor in the recorded call."""
         low, high = self._batch.ranges.of(scalar)
         if low != high or low < 2 or scalar in self._batch.sizes:
             return False
-        reach = {stride for each in self._batch.strides.values() for stride in each}
-        return any(low * size in reach for size in (1, 2, 4, 8))
+        strides = {stride for by_axis in self._batch.strides.values() for stride in by_axis}
+        return any(low * size in strides for size in (1, 2, 4, 8))
 
     def _row_part(self, offset: Term) -> tuple[dict[Symbol, Term], Term]:
-        """Return (factors, rest): an offset is factors times the rows' coordinates, plus rest."""
+        """Return (factors by row coordinate, other summands) of an offset."""
         factors: dict[Symbol, Term] = {}
-        rest: dict[Monomial, int] = {}
-        for monomial, number in offset.coefficients.items():
-            rows = [atom for atom in monomial if atom in self._rows]
-            others = tuple(atom for atom in monomial if atom not in self._rows)
-            if len(rows) == 1 and all(is_uniform(atom) for atom in others):
-                (row,) = rows
+        other_summands: dict[Monomial, int] = {}
+        for monomial, constant in offset.coefficients.items():
+            row_atoms = [atom for atom in monomial if atom in self._rows]
+            factor_atoms = tuple(atom for atom in monomial if atom not in self._rows)
+            if len(row_atoms) == 1 and all(is_uniform(atom) for atom in factor_atoms):
+                (row,) = row_atoms
                 assert isinstance(row, Symbol)
-                factors[row] = factors.get(row, ZERO) + Term({others: number})
+                factors[row] = factors.get(row, ZERO) + Term({factor_atoms: constant})
             else:
-                rest[monomial] = number
-        return factors, Term(rest)
+                other_summands[monomial] = constant
+        return factors, Term(other_summands)
 
     def _is_inside(
-        self, name: str, rest: Term, factors: Mapping[Symbol, Term], node: Tree, facts: _Facts
+        self,
+        name: str,
+        offset_in_row: Term,
+        factors: Mapping[Symbol, Term],
+        node: Tree,
+        facts: _Facts,
     ) -> bool:
         """Return whether an offset stays in the row's own part, at the sizes of the recorded call.
 
-        A part is the slice of a tensor at one index of the row axes. It may begin some rows further
-        on, the same number of rows for all reads of the tensor.
+        A part is the slice of a tensor at one index of the row axes. It may begin a number of rows
+        further on, which is kept in `_shifts` and must be the same for all reads of the tensor.
         """
-        node_facts = self._given(node, facts)
-        selecting = rest.symbols("content")
-        self._selecting |= dict.fromkeys(self._tensor(atom) for atom in selecting)
-        rest = Substitution(dict.fromkeys(selecting, ZERO))(rest)
+        node_facts = self._assumptions(node, facts)
+        loaded_integers = offset_in_row.symbols("content")
+        self._selecting |= dict.fromkeys(self._tensor(atom) for atom in loaded_integers)
+        offset_in_row = Substitution(dict.fromkeys(loaded_integers, ZERO))(offset_in_row)
         for factor in factors.values():
             low, high = self._batch.ranges.interval(factor)
             if low != high or low <= 0:
                 return False
-            outer = [stride for stride in self._batch.strides.get(name, ()) if stride > low]
-            inner = self._without_multiples(rest, outer[-1]) if outer else rest
+            outer_strides = [stride for stride in self._batch.strides.get(name, ()) if stride > low]
+            inner = (
+                self._without_multiples(offset_in_row, outer_strides[-1])
+                if outer_strides
+                else offset_in_row
+            )
             first_byte = inner.coefficients.get((), 0) // low * low
             shifts = (self._shifts[name],) if name in self._shifts else {first_byte: 0, 0: 0}
-            parts = tuple(_of_quotients(inner, self._batch.extents))
+            quotient_bounds = tuple(_quotient_bounds(inner, self._batch.extents))
             assumptions = (
-                Given((*node_facts.exact, *parts), node_facts.ranges) if parts else node_facts
+                Given((*node_facts.exact, *quotient_bounds), node_facts.ranges)
+                if quotient_bounds
+                else node_facts
             )
             for shift in shifts:
                 claim = conjunction((at_least(inner, shift), less(inner, shift + low)))
@@ -485,21 +510,21 @@ class Follower:
                 return False
         return True
 
-    def _given(self, node: Tree, facts: _Facts) -> Given:
-        """Return the conditions under which an element is read, its mask among them."""
+    def _assumptions(self, node: Tree, facts: _Facts) -> Given:
+        """Return the conditions under which an element is read, including its mask."""
         first = 0 if node.detail[1] is not None else 1
         masks = [p.detail[0] for p in node.parts[first : first + 1] if p.what == "condition"]
         return Given((*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges)
 
     def _without_multiples(self, term: Term, stride: int) -> Term:
-        """Return an offset without its multiples of an outer axis's stride."""
-        terms: dict[Monomial, int] = {}
-        for monomial, number in term.coefficients.items():
-            uniform = Term({tuple(atom for atom in monomial if is_uniform(atom)): number})
-            low, high = self._batch.ranges.interval(uniform)
+        """Return an offset without the summands that are multiples of an outer stride."""
+        summands: dict[Monomial, int] = {}
+        for monomial, factor in term.coefficients.items():
+            uniform_factor = Term({tuple(atom for atom in monomial if is_uniform(atom)): factor})
+            low, high = self._batch.ranges.interval(uniform_factor)
             if low != high or low % stride or not monomial:
-                terms[monomial] = number
-        return Term(terms)
+                summands[monomial] = factor
+        return Term(summands)
 
 
 def _unit(begin: Symbol, offset: Term) -> Term | None:
@@ -512,11 +537,11 @@ def _unit(begin: Symbol, offset: Term) -> Term | None:
     return units[0] if len(units) == 1 and all(map(is_uniform, units[0].atoms())) else None
 
 
-def _along(unit: Term, rest: Term) -> Term:
-    """Return the quotient of an offset by a unit, without terms that the unit does not divide."""
+def _quotient_by_unit(unit: Term, offset: Term) -> Term:
+    """Return an offset divided by a unit; summands that the unit does not divide are left out."""
     ((factors, size),) = unit.coefficients.items()
     quotients: dict[Monomial, int] = {}
-    for monomial, number in rest.coefficients.items():
+    for monomial, number in offset.coefficients.items():
         other_factors = list(monomial)
         if number % size == 0 and all(atom in other_factors for atom in factors):
             for atom in factors:
@@ -525,28 +550,31 @@ def _along(unit: Term, rest: Term) -> Term:
     return Term(quotients)
 
 
-def _parts(node: Tree, facts: _Facts, through: Through) -> Iterator[tuple[Tree, _Facts, Through]]:
-    names: Sequence[Through] = [through] * len(node.parts)
+def _parts_with_facts(
+    node: Tree, facts: _Facts, through: Through
+) -> Iterator[tuple[Tree, _Facts, Through]]:
+    """Yield a node's parts, each with the facts that hold there and the part's role."""
+    roles: Sequence[Through] = [through] * len(node.parts)
     if node.what == "loop":
         count, level, is_while, _ = node.detail
         if not is_while:
             facts = (*facts, less(bound(level, TRIPS).term, count))
     elif node.what == "element":
-        names = ("mask", "data") if node.detail[1] is not None else ("address", "mask", "data")
+        roles = ("mask", "data") if node.detail[1] is not None else ("address", "mask", "data")
         if node.detail[1] is None and selected_addresses(node) is not None:
-            for condition in _selecting(node.parts[0]):
+            for condition in _selecting_conditions(node.parts[0]):
                 yield condition, facts, "guard"
-            yield from zip(node.parts[1:], itertools.repeat(facts), names[1:], strict=False)
+            yield from zip(node.parts[1:], itertools.repeat(facts), roles[1:], strict=False)
             return
     elif node.what == "op" and node.detail[0] == "where":
-        names = ("guard", *names[1:])
-    for part, name in zip(node.parts, names, strict=False):
-        yield part, facts, name
+        roles = ("guard", *roles[1:])
+    for part, role in zip(node.parts, roles, strict=False):
+        yield part, facts, role
 
 
-def _of_quotients(term: Term, extents: Sequence[Condition]) -> Iterator[Condition]:
+def _quotient_bounds(term: Term, extents: Sequence[Condition]) -> Iterator[Condition]:
     """Yield the bounds of each quotient in a term: `q * d <= n < q * d + d` for `q = n // d`."""
-    ends = {
+    highest_values = {
         -extent.term + extent.term.coefficients.get((), 0): extent.term.coefficients.get((), 0)
         for extent in extents
         if isinstance(extent, AtLeast)
@@ -554,24 +582,34 @@ def _of_quotients(term: Term, extents: Sequence[Condition]) -> Iterator[Conditio
     for atom in term.atoms():
         if isinstance(atom, Quotient):
             dividend, divisor = atom.arguments
-            number = divisor.constant
-            if number is not None and number > 0 and (atom.floor or dividend.low >= 0):
-                yield at_least(dividend, atom.term * number)
-                yield less(dividend, atom.term * number + number)
-                first = dividend.coefficients.get((), 0)
-                if dividend - first in ends:
-                    yield at_least(as_term((ends[dividend - first] + first) // number), atom.term)
+            constant_divisor = divisor.constant
+            if (
+                constant_divisor is not None
+                and constant_divisor > 0
+                and (atom.floor or dividend.low >= 0)
+            ):
+                yield at_least(dividend, atom.term * constant_divisor)
+                yield less(dividend, atom.term * constant_divisor + constant_divisor)
+                constant = dividend.coefficients.get((), 0)
+                if dividend - constant in highest_values:
+                    yield at_least(
+                        as_term(
+                            (highest_values[dividend - constant] + constant) // constant_divisor
+                        ),
+                        atom.term,
+                    )
 
 
 def selected_addresses(node: Tree) -> list[tuple[str, Term]] | None:
-    """Return the (argument, byte offset) pairs that an element's address is selected from.
+    """Return the (argument, byte offset) pairs from which an element's address is selected.
+
+    None if the address is made by ops other than selections and sums.
 
     Args:
         node: An element whose first part is its address.
 
     Returns:
         None if the address is made by ops other than selections and sums.
-
     """
     width = _WIDTH.match(node.detail[2])
     size = None if width is None else max(1, int(width[1]) // 8)
@@ -595,7 +633,7 @@ def selected_addresses(node: Tree) -> list[tuple[str, Term]] | None:
     return addresses
 
 
-def _selecting(address: Tree) -> Iterator[Tree]:
+def _selecting_conditions(address: Tree) -> Iterator[Tree]:
     """Yield the conditions that choose among addresses."""
     pending = [address]
     while pending:

@@ -1,4 +1,4 @@
-"""Determinism of a kernel: whether it gives the same bits when it runs again, in any order."""
+"""Determinism of a kernel: whether repeated launches give the same bits in any program order."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Answer = Literal["proven", "depends", "unknown"]
 FREE: Final = frozenset({"fadd"})
 """Atomic updates whose result depends on their order."""
 _EXACT: Final = frozenset({"and", "or", "xor", "add", "max", "min", "umax", "umin"})
-"""Atomic updates of integers that leave the same in any order."""
+"""Atomic updates of integers whose final result does not depend on their order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Determinism:
-    """The verdict whether launches on equal inputs give equal bits; `op` may break this."""
+    """The verdict whether equal launches give equal bits, with the reason and the op if not."""
 
     answer: Answer
     reason: str | None = None
@@ -39,30 +39,32 @@ def determinism_of(call: Call) -> Determinism:
     """
     from kvtrace.symbolic.walk import summarize
 
-    found: Determinism | None = None
+    worst: Determinism | None = None
     for access in summarize(call.module).accesses:
         if access.kind == "atomic":
-            each = _of_update(access, call)
-            if each is not None and (found is None or each.answer == "depends"):
-                found = each
-    if found is not None and found.answer == "depends":
-        return found
+            update_verdict = _update_verdict(access, call)
+            if update_verdict is not None and (worst is None or update_verdict.answer == "depends"):
+                worst = update_verdict
+    if worst is not None and worst.answer == "depends":
+        return worst
     for verdict in judge(call, ["race"]):
         if verdict.verdict == "violation":
             return Determinism("depends", verdict.message, verdict.op)
-        if verdict.verdict == "unknown" and found is None:
-            found = Determinism("unknown", verdict.message, verdict.op)
-    return found or Determinism("proven")
+        if verdict.verdict == "unknown" and worst is None:
+            worst = Determinism("unknown", verdict.message, verdict.op)
+    return worst or Determinism("proven")
 
 
-def _of_update(access: Access, call: Call) -> Determinism | None:
-    """Return the verdict on an atomic update that may depend on an order, else None."""
-    used = bool(flow_of(call.module).uses(access.op.results[0])) if access.op.results else False
+def _update_verdict(access: Access, call: Call) -> Determinism | None:
+    """Return the verdict on an atomic update that may depend on the program order, else None."""
+    is_old_value_used = (
+        bool(flow_of(call.module).uses(access.op.results[0])) if access.op.results else False
+    )
     if access.operator in FREE:
-        text = "an atomic sum of floats, which rounds in the order in which programs come"
+        text = "an atomic sum of floats, whose rounding depends on the order of programs"
         return Determinism("depends", text, access.op)
-    if used:
-        text = "the old value of an atomic update, which depends on which programs came before"
+    if is_old_value_used:
+        text = "the old value of an atomic update is used, which depends on the order of programs"
         return Determinism("unknown", text, access.op)
     if access.operator in _EXACT:
         return None

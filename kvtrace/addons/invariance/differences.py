@@ -1,4 +1,4 @@
-"""Meaning of kernel changes for `kvtrace diff`: whether both versions compute the same."""
+"""Comparison of changed kernels for `kvtrace diff`: whether both versions compute the same."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Selection
 
-#: Of types with fewer bits than float32: so many units in the last place may be roundings.
+#: Units in the last place up to which values of a type narrower than float32 may be roundings.
 _NARROW_ROUNDINGS: Final = 2.0
 _NARROW: Final = 32
 _IEEE: Final = ("2", "ieee")
 _KEPT: Final = ("same", "equal")
 _ROUNDED: Final = ("reassociated", "exact")
-_ALONE: Final = "BEFORE has no call of it with the same tensors"
+_ALONE: Final = "BEFORE has no call of this kernel with the same tensors"
 
 
 def kernel_meanings(
@@ -46,32 +46,33 @@ def kernel_meanings(
     """Compare both versions of some kernels, output by output.
 
     Args:
-        before: Runs of the one version.
-        after: Runs of the other.
-        kernels: The names of kernels in AFTER, each with that in BEFORE.
-        seconds: For how long calls are compared; nothing is known of those that are left then.
+        before: Runs of the first version.
+        after: Runs of the second version.
+        kernels: The kernels' names in AFTER, each with its name in BEFORE.
+        seconds: CPU time limit; calls that are not reached are "unknown".
 
     """
     deadline = thread_time() + seconds
     meanings: dict[KernelMeaning, None] = {}
     calls = paired_calls(before, after, kernels, kernels)
     uncompared = Counter(
-        (call.kernel, f"AFTER's cannot be evaluated: {call.reason}") for call in calls.unready_after
+        (call.kernel, f"the call in AFTER cannot be evaluated: {call.reason}")
+        for call in calls.unready_after
     )
     reasons = {call.kernel: call.reason for call in calls.unready_before}
     for pair in calls.pairs:
         kernel = pair.after.kernel
         if pair.before is None:
             reason = reasons.get(kernels[kernel])
-            why = f"BEFORE's cannot be evaluated: {reason}" if reason else _ALONE
-            uncompared[kernel, why] += 1
+            explanation = f"the call in BEFORE cannot be evaluated: {reason}" if reason else _ALONE
+            uncompared[kernel, explanation] += 1
         elif thread_time() > deadline:
-            why = f"the limit of {seconds:g} s was reached (--meaning)"
-            uncompared[kernel, why] += 1
+            explanation = f"the limit of {seconds:g} s was reached (--meaning)"
+            uncompared[kernel, explanation] += 1
         else:
             meanings |= dict.fromkeys(_meanings(pair.before, pair.after))
-    for (kernel, why), count in uncompared.items():
-        text = f"{plural(count, 'call')} not compared: {why.removesuffix('.')}"
+    for (kernel, explanation), count in uncompared.items():
+        text = f"{plural(count, 'call')} not compared: {explanation.removesuffix('.')}"
         meanings[KernelMeaning(kernel, None, "unknown", f"unknown: {text}", evidence=text)] = None
     return tuple(meanings)
 
@@ -92,42 +93,42 @@ def _meaning(first: Call, second: Call, meaning: OutputMeaning) -> KernelMeaning
 
 
 def _answer(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, str]:
-    """Return whether an output of both versions has the same values, and the evidence for it."""
+    """Return (answer, evidence): whether an output has the same values in both versions."""
     if meaning.meaning == "violation":
         if meaning.witness is None:
-            return "no", meaning.first or "an element is written by one side alone"
+            return "no", meaning.first or "only one version writes some element"
         return _answer_by_witness(first, second, meaning, meaning.witness)
     if meaning.meaning in _KEPT:
         return "yes", MEANINGS[meaning.meaning]
     if meaning.meaning not in _ROUNDED:
         return "not known", MEANINGS[meaning.meaning].removeprefix("unknown: ")
-    if missing := _untried(meaning):
-        return "not known", f"{MEANINGS[meaning.meaning]}, but not evaluated on {missing[0]}"
-    if narrowed := narrower_ops(first, second):
-        return "not known", f"{MEANINGS[meaning.meaning]}, but {narrowed}"
-    rounded = (a for a in meaning.apart if a.witness is not None and a.accuracy is None)
-    worst = max((a.witness.ulps for a in rounded if a.witness is not None), default=0.0)
-    if not worst <= _ulps_of_roundings(first, meaning):
+    if untried_inputs := _untried(meaning):
+        return "not known", f"{MEANINGS[meaning.meaning]}, but not evaluated on {untried_inputs[0]}"
+    if narrower := narrower_ops(first, second):
+        return "not known", f"{MEANINGS[meaning.meaning]}, but {narrower}"
+    roundings = (a for a in meaning.apart if a.witness is not None and a.accuracy is None)
+    largest_ulps = max((a.witness.ulps for a in roundings if a.witness is not None), default=0.0)
+    if not largest_ulps <= _ulps_of_roundings(first, meaning):
         return (
             "not known",
-            f"{MEANINGS[meaning.meaning]}, but {worst:,.3g} units in the last place off",
+            f"{MEANINGS[meaning.meaning]}, but {largest_ulps:,.3g} units in the last place off",
         )
     return "yes", MEANINGS[meaning.meaning]
 
 
 def _untried(meaning: OutputMeaning) -> list[Inputs]:
-    """Return on which kinds of inputs versions with equal formulas were not evaluated.
+    """Return the kinds of inputs on which versions with equal formulas were not evaluated.
 
-    One of them may overflow there. The order of sums alone needs no such check.
+    One version may overflow on such inputs. Empty if only the order of sums differs.
     """
     if meaning.meaning != "exact":
         return []
-    tried = {apart.inputs for apart in meaning.apart} | OPTIONAL
+    tried = {difference.inputs for difference in meaning.apart} | OPTIONAL
     return [inputs for inputs in INPUTS if inputs not in tried]
 
 
 def _short(value: str) -> str:
-    """Return a number by six digits; any other text stays."""
+    """Return a number's text with six digits; any other text is returned unchanged."""
     try:
         return f"{float(value):.6g}"
     except ValueError:
@@ -135,7 +136,7 @@ def _short(value: str) -> str:
 
 
 def _index(tensor: TensorArgument | None, element: int) -> str:
-    """Return an element's index in each axis; in a tensor with gaps, its offset in elements."""
+    """Return an element's index in each axis, as text; in a tensor with gaps, its offset."""
     if tensor is not None and element < prod(tensor.shape):
         steps = [prod(tensor.shape[axis + 1 :]) for axis in range(len(tensor.shape))]
         if steps == list(tensor.strides):
@@ -144,7 +145,7 @@ def _index(tensor: TensorArgument | None, element: int) -> str:
 
 
 def _output(first: Call, meaning: OutputMeaning) -> TensorArgument | None:
-    """Return BEFORE's argument that an output is: outputs have the names of BEFORE."""
+    """Return the tensor of BEFORE's call that has the output's name, or None."""
     for name, argument in zip(Kernel(first).names, first.arguments, strict=False):
         if name == meaning.output and isinstance(argument, TensorArgument):
             return argument
@@ -154,23 +155,26 @@ def _output(first: Call, meaning: OutputMeaning) -> TensorArgument | None:
 def _answer_by_witness(
     first: Call, second: Call, meaning: OutputMeaning, witness: Witness
 ) -> tuple[Word, str]:
-    """Return whether the two values of an element are other results, or may be roundings of one."""
+    """Return the answer and its evidence for an element with two values.
+
+    "not known" if the values may be roundings of one number, or only the first one is not finite.
+    """
     before, after = map(_short, witness.values)
     scalars = _changed_scalars(first, second)
-    because = f" ({scalars})" if scalars else ""
+    scalars_text = f" ({scalars})" if scalars else ""
     index = _index(_output(first, meaning), witness.element)
-    text = f"element {index} is {after}, was {before}, on {meaning.inputs}{because}"
+    text = f"element {index} is {after}, was {before}, on {meaning.inputs}{scalars_text}"
     is_rounding = witness.is_finite and witness.ulps <= _ulps_of_roundings(first, meaning)
-    if is_rounding and not because:
-        return "not known", f"{text}: by rounding, or not"
+    if is_rounding and not scalars_text:
+        return "not known", f"{text}: this may be rounding"
     was_finite, is_now_finite = map(is_finite, witness.values)
     if is_now_finite and not was_finite:
-        return "not known", f"{text}: a number where there was none"
+        return "not known", f"{text}: before, the value was not finite"
     return "no", text
 
 
 def _ulps_of_roundings(first: Call, meaning: OutputMeaning) -> float:
-    """Return how many units in the last place roundings may explain; -1: integers have none."""
+    """Return the units in the last place that roundings may explain; -1 for integers."""
     tensor = _output(first, meaning)
     if tensor is None:
         return 0.0
@@ -180,28 +184,28 @@ def _ulps_of_roundings(first: Call, meaning: OutputMeaning) -> float:
 
 
 def _changed_scalars(first: Call, second: Call) -> str:
-    """Return the scalar arguments that differ, with both values."""
+    """Return the text of the scalar arguments that differ, with both values; else ""."""
     pairs = zip(Kernel(second).names, first.arguments, second.arguments, strict=False)
     return ", ".join(
-        f"{name} is {theirs.value}, was {mine.value}"
-        for name, mine, theirs in pairs
-        if isinstance(mine, ScalarArgument)
-        and isinstance(theirs, ScalarArgument)
-        and mine.value != theirs.value
+        f"{name} is {after.value}, was {before.value}"
+        for name, before, after in pairs
+        if isinstance(before, ScalarArgument)
+        and isinstance(after, ScalarArgument)
+        and before.value != after.value
     )
 
 
 def narrower_ops(first: Call, second: Call) -> str:
-    """Say of which ops AFTER has more that round to few bits; empty where of none."""
+    """Return the text of the ops that round to few bits and that AFTER has more of; else ""."""
     before, after = (
         Counter(filter(None, map(_rounding, call.module.ops))) for call in (first, second)
     )
-    more = after - before
-    return ", ".join(f"it has {count} more {name}" for name, count in sorted(more.items()))
+    additional = after - before
+    return ", ".join(f"it has {count} more {name}" for name, count in sorted(additional.items()))
 
 
 def _rounding(op: Op) -> str:
-    """Name an op that rounds to fewer bits than float32 has; empty for all others."""
+    """Return the text of an op that rounds to fewer bits than float32 has; else ""."""
     precision = attribute(op, "inputPrecision")
     computes = precision is not None or op.name.partition(".")[0] in ("arith", "math")
     if not computes or not op.operands:

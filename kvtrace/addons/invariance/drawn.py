@@ -1,4 +1,4 @@
-"""Drawings of an output's trees: one table of nodes that trees of several sizes share."""
+"""Drawings of an output's trees of several sizes, which share one table of nodes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.invariance.batches import by_tree, have_all_rows, with_most_sizes
+from kvtrace.addons.invariance.batches import calls_by_tree, calls_of_most_sizes, have_all_rows
 from kvtrace.addons.invariance.coordinates import coordinate, number_of_coordinate
 from kvtrace.addons.invariance.kernels import indices_of
 from kvtrace.addons.invariance.trees import COMMUTATIVE
@@ -24,33 +24,33 @@ from kvtrace.symbolic.walk import summarize
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from kvtrace.addons.invariance.batches import Kept
+    from kvtrace.addons.invariance.batches import ComparedCall
     from kvtrace.addons.invariance.output_results import OutputResult
     from kvtrace.addons.invariance.trees import Tree
     from kvtrace.metrics.stacks import StackRows
 
 _MOST_NODES: Final = 300
-"""Nodes of a tree are drawn as far from its root as all of a distance are within this number."""
+"""Limit on the nodes drawn of a tree: all nodes up to a distance from the root, or none of it."""
 _MOST_TREES: Final = 8
-"""So many trees of an output are drawn."""
+"""Limit on the trees drawn of an output."""
 _LONGEST: Final = 160
 _SYMBOL: Final = re.compile(r"lane\('(coordinate|bound)', (\d+)\)")
 _ROLES: Final[Mapping[str, tuple[str, ...]]] = {"where": ("if", "then", "else")}
 _TENSOR: Final = 1 << 80
-"""Larger than any axis's number: so coordinates are numbered that represent loaded integers."""
+"""Coordinates that represent loaded integers are numbered from here, above all axes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnNode:
-    """A node as it is drawn.
+    """A node of a drawn tree.
 
     Attributes:
         kind: store, atomic, load, op, reduction, scan, product, loop, carried, combined, number,
             argument, index, condition, unknown or cut.
-        text: What it says.
-        stack: Where it comes from, an id of `stacks`.
-        parts: What it is made of: places in the table of nodes.
-        roles: What each part is to it; empty where the order says it.
+        text: The node's label.
+        stack: The id in `stacks` of the op's source lines; None: unknown.
+        parts: Indices of the operands in the table of nodes.
+        roles: The role of each operand; empty if the order says it.
 
     """
 
@@ -63,7 +63,7 @@ class DrawnNode:
 
 @dataclass(frozen=True, slots=True)
 class DrawnTree:
-    """A tree: its root, a call that has it, and the sizes of the batch at which calls have it."""
+    """A drawn tree: the index of its root, the id of a call with the tree, and its batch sizes."""
 
     root: int
     call_id: int
@@ -72,7 +72,7 @@ class DrawnTree:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """The trees of an output, those of the smallest batches first; `left_out`: how many more."""
+    """The drawn trees of an output, the smallest batch first; `left_out` counts the others."""
 
     nodes: tuple[DrawnNode, ...]
     trees: tuple[DrawnTree, ...]
@@ -80,76 +80,75 @@ class Drawing:
 
 
 def drawing_of(result: OutputResult, stacks: StackRows) -> Drawing:
-    """Return the trees of an output in the recorded launches that are compared.
+    """Draw the trees of an output in the recorded launches that are compared.
 
-    No trees where an output has one value for the batch, or was not followed.
+    Without trees if the output has one value for the batch, or was not followed.
     """
     nodes = _Nodes()
-    compared = with_most_sizes(result.kept.values())
-    axes = {_number(each) for kept in compared for each in kept.extents}
-    names = {number: f"i{place}" for place, number in enumerate(sorted(axes, reverse=True))}
-    found = by_tree(compared)
-    whole = have_all_rows(compared)
+    calls = calls_of_most_sizes(result.compared_calls.values())
+    axis_numbers = {_number(symbol) for call in calls for symbol in call.extents}
+    names = {number: f"i{index}" for index, number in enumerate(sorted(axis_numbers, reverse=True))}
+    batches_by_tree = calls_by_tree(calls)
+    of_all_rows = have_all_rows(calls)
     trees = []
-    for tree, calls in list(found.items())[:_MOST_TREES]:
-        kept = next(iter(calls.values()))
-        root = _Drawer(kept, names, nodes, stacks).root(tree, whole=whole)
-        rows = tuple(sorted({batch.rows for batch in calls}))
-        trees.append(DrawnTree(root, kept.call.call_id, rows))
-    return Drawing(*_numbered(nodes, trees), len(found) - len(trees))
+    for tree, call_by_batch in list(batches_by_tree.items())[:_MOST_TREES]:
+        call = next(iter(call_by_batch.values()))
+        root = _Drawer(call, names, nodes, stacks).root(tree, whole=of_all_rows)
+        rows = tuple(sorted({batch.rows for batch in call_by_batch}))
+        trees.append(DrawnTree(root, call.call.call_id, rows))
+    return Drawing(*_numbered(nodes, trees), len(batches_by_tree) - len(trees))
 
 
 class _Nodes:
-    """Nodes in the order in which they were drawn, each with a digest of all that it is made of."""
+    """A table of different nodes in the order in which they were drawn, with a digest of each."""
 
     def __init__(self) -> None:
-        self._places: dict[DrawnNode, int] = {}
+        self._indices: dict[DrawnNode, int] = {}
         self._keys: list[tuple[str, str, bytes]] = []
 
     def add(self, node: DrawnNode) -> int:
         """Return a node's index in the table; equal nodes have the same index."""
-        place = self._places.setdefault(node, len(self._keys))
-        if place == len(self._keys):
+        index = self._indices.setdefault(node, len(self._keys))
+        if index == len(self._keys):
             parts = tuple(self._keys[part][-1] for part in node.parts)
             content = repr((node.kind, node.text, node.stack, node.roles, parts)).encode()
             self._keys.append((node.kind, node.text, hashlib.sha256(content).digest()))
-        return place
+        return index
 
-    def order(self, place: int) -> tuple[str, str, bytes]:
+    def order(self, index: int) -> tuple[str, str, bytes]:
         """Return a sort key of a node that is the same in all processes."""
-        return self._keys[place]
+        return self._keys[index]
 
     def __iter__(self) -> Iterator[DrawnNode]:
-        return iter(self._places)
+        return iter(self._indices)
 
 
 def _numbered(
     drawn: _Nodes, trees: Sequence[DrawnTree]
 ) -> tuple[tuple[DrawnNode, ...], tuple[DrawnTree, ...]]:
-    """Number nodes parts first, from the roots: what trees say is then the same in all processes.
+    """Renumber nodes in postorder from the roots, which is the same order in all processes.
 
-    The operands of a sum were drawn in an order that is of one process, as equal trees are one
-    object there.
+    Before, the operands of a sum are in an order of this process, by the identity of trees.
     """
     nodes = list(drawn)
-    places: dict[int, int] = {}
+    new_indices: dict[int, int] = {}
     for tree in trees:
         pending = [(tree.root, False)]
         while pending:
-            place, parts_done = pending.pop()
-            if place in places:
+            index, are_parts_done = pending.pop()
+            if index in new_indices:
                 continue
-            if parts_done:
-                places[place] = len(places)
+            if are_parts_done:
+                new_indices[index] = len(new_indices)
             else:
-                pending.append((place, True))
-                pending += [(part, False) for part in reversed(nodes[place].parts)]
+                pending.append((index, True))
+                pending += [(part, False) for part in reversed(nodes[index].parts)]
     return (
         tuple(
-            replace(nodes[place], parts=tuple(map(places.__getitem__, nodes[place].parts)))
-            for place in places
+            replace(nodes[index], parts=tuple(map(new_indices.__getitem__, nodes[index].parts)))
+            for index in new_indices
         ),
-        tuple(replace(tree, root=places[tree.root]) for tree in trees),
+        tuple(replace(tree, root=new_indices[tree.root]) for tree in trees),
     )
 
 
@@ -157,48 +156,48 @@ class _Drawer:
     """Drawer of one call's trees into a table of nodes."""
 
     def __init__(
-        self, kept: Kept, names: Mapping[int, str], nodes: _Nodes, stacks: StackRows
+        self, kept: ComparedCall, names: Mapping[int, str], nodes: _Nodes, stacks: StackRows
     ) -> None:
         self._kept = kept
         self._nodes = nodes
         self._stacks = stacks
         self._texts = _Texts(kept, names)
-        self._made: dict[Tree, int] = {}
-        self._known: set[Tree] = set()
+        self._indices: dict[Tree, int] = {}
+        self._drawn_trees: set[Tree] = set()
 
     def root(self, tree: Tree, *, whole: bool) -> int:
-        """Draw the store of a tree, `whole`: of all rows; return the node's index in the table."""
-        kept, access = self._kept, self._kept.access
+        """Draw the store of a tree, `whole` if of all rows; return the store's index."""
+        call, access = self._kept, self._kept.access
         offset = sum(
-            (Term({(each,): _number(each)}) for each in kept.extents if whole
-             or each not in kept.rows), ZERO,
+            (Term({(symbol,): _number(symbol)}) for symbol in call.extents if whole
+             or symbol not in call.rows), ZERO,
         )  # fmt: skip
-        self._known = _nearest(tree)
+        self._drawn_trees = _nearest(tree)
         stack = self._stacks.add(source_stack(access.op))
-        place = self._texts.element(self._texts.names[kept.position], offset)
+        target = self._texts.element(self._texts.names[call.position], offset)
         if access.kind == "store":
-            drawn = DrawnNode("store", place, stack, (self._node(tree),))
+            drawn = DrawnNode("store", target, stack, (self._node(tree),))
         else:
             how = update_of(access.op) or "compare and swap"
-            drawn = DrawnNode("atomic", f"{how} to {place}", stack, (self._node(tree),))
+            drawn = DrawnNode("atomic", f"{how} to {target}", stack, (self._node(tree),))
         return self._nodes.add(drawn)
 
     def _node(self, tree: Tree) -> int:
-        known = self._made.get(tree)
-        if known is None:
-            known = self._made[tree] = self._nodes.add(self._drawn(tree))
-        return known
+        index = self._indices.get(tree)
+        if index is None:
+            index = self._indices[tree] = self._nodes.add(self._drawn(tree))
+        return index
 
     def _drawn(self, tree: Tree) -> DrawnNode:
-        op = self._kept.places.get(tree)
+        op = self._kept.ops_by_node.get(tree)
         stack = None if op is None else self._stacks.add(source_stack(op))
-        if tree not in self._known:
+        if tree not in self._drawn_trees:
             return DrawnNode("cut", "further in, not drawn", stack)
         kind, text, parts, roles = self._description(tree)
-        places = list(map(self._node, parts))
+        part_indices = list(map(self._node, parts))
         if kind == "op" and _operator(tree) in COMMUTATIVE:
-            places.sort(key=self._nodes.order)
-        return DrawnNode(kind, text, stack, tuple(places), roles)
+            part_indices.sort(key=self._nodes.order)
+        return DrawnNode(kind, text, stack, tuple(part_indices), roles)
 
     def _description(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
         """Return (kind, text, parts, roles of the parts) of a node."""
@@ -242,14 +241,18 @@ class _Drawer:
         kind = "scan" if KINDS[name].kind is Kind.SCAN else "reduction"
         over = f"over {extent} elements, k{level}"
         combine, elements = tree.parts[:count], tree.parts[count:]
-        simple = combine[0]
-        if count == 1 and simple.what == "op" and all(p.what == "combined" for p in simple.parts):
-            return kind, f"{kind} by {simple.detail[0]} {over}", elements, ()
+        combining_op = combine[0]
+        if (
+            count == 1
+            and combining_op.what == "op"
+            and all(p.what == "combined" for p in combining_op.parts)
+        ):
+            return kind, f"{kind} by {combining_op.detail[0]} {over}", elements, ()
         roles = tuple(f"combined {n}" for n in range(count)) + tuple(
             f"value {n}" for n in range(count)
         )
-        which = f"value {position} of a {kind}" if count > 1 else f"a {kind}"
-        return kind, f"{which} {over}", tree.parts, roles
+        subject = f"value {position} of a {kind}" if count > 1 else f"a {kind}"
+        return kind, f"{subject} {over}", tree.parts, roles
 
     def _loop(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
         trips, level, is_while = tree.detail[:3]
@@ -264,17 +267,17 @@ class _Drawer:
 
 
 def _nearest(tree: Tree) -> set[Tree]:
-    """Return the nodes of a tree that are nearest to its root."""
+    """Return the nodes up to the largest distance from the root within `_MOST_NODES`."""
     visited: set[Tree] = set()
-    distance = {tree}
-    while distance and len(visited) + len(distance) <= _MOST_NODES:
-        visited |= distance
-        distance = {part for each in distance for part in each.parts} - visited
+    layer = {tree}
+    while layer and len(visited) + len(layer) <= _MOST_NODES:
+        visited |= layer
+        layer = {part for node in layer for part in node.parts} - visited
     return visited
 
 
 def _operator(tree: Tree) -> str:
-    """Return what an op computes; of a branch or of joined halves, which are not ops, its name."""
+    """Return an op's operator; the name of a node that is not an op, such as "where" or "join"."""
     name: str = tree.detail[0]
     return (KINDS[name].operator or "") if name in KINDS else name
 
@@ -291,14 +294,14 @@ class _Texts:
     i0, i1 … are the output's coordinates, the outermost first, k0, k1 … what is summed over.
     """
 
-    def __init__(self, kept: Kept, names: Mapping[int, str]) -> None:
+    def __init__(self, kept: ComparedCall, names: Mapping[int, str]) -> None:
         self._summary = summarize(kept.call.module)
         arguments = self._summary.module.main.arguments
         self.names = [value.name.lstrip("%") for value in arguments]
         self._tensors: Mapping[str, TensorArgument] = {
-            name: given
-            for name, given in zip(self.names, kept.call.arguments, strict=False)
-            if isinstance(given, TensorArgument)
+            name: argument
+            for name, argument in zip(self.names, kept.call.arguments, strict=False)
+            if isinstance(argument, TensorArgument)
         }
         self._coordinate_names = dict(names)
 
@@ -325,7 +328,7 @@ class _Texts:
         return f"{name}[{', '.join(map(self.formula, indices))}]"
 
     def _loaded(self, symbol: Symbol) -> Symbol:
-        """Return a coordinate that stands for a loaded integer and has its text."""
+        """Return a new coordinate whose text is that of a loaded integer."""
         assert isinstance(symbol.key, tuple)
         number = _TENSOR + len(self._coordinate_names)
         self._coordinate_names[number] = self.element(str(symbol.key[1]), symbol.at[0])

@@ -33,13 +33,13 @@ from numpy.typing import NDArray
 from kvtrace.addons.invariance.choices import (
     GREATER,
     ORDERED,
-    as_written_once,
+    basic_predicate,
     choice_by_sign,
     comparison,
-    extreme_of,
+    extreme_kind,
     predicate_of_choice,
 )
-from kvtrace.addons.invariance.functions import Functions, written_constant
+from kvtrace.addons.invariance.functions import Functions, source_constant
 from kvtrace.addons.invariance.numbers import (
     PRIME,
     RING,
@@ -70,13 +70,13 @@ _AXES: Final = _LEVELS + 1
 """Axes of each array: one for each level of bound symbols, the last for the output's elements."""
 _SUMS: Final = frozenset({"+", "-", "negate"})
 _SMALL: Final = 8
-"""Random integers in memory are below this, or near a number that formulas compare them with."""
+"""Random integers in memory are below this limit, or near a number in a comparison with them."""
 _SPREAD: Final = np.asarray(
     [*range(-8, 0), *(sign * ((5 << n) + n) for n in range(1, 60) for sign in (-1, 1))], np.int64
 )
 """Further values of integers that are data alone: negative ones, and of all magnitudes."""
 _EXPONENTIAL: Final = "'__nv_exp"
-"""How the symbols of libdevice's exponentials of both bases begin; `expm1` has no limit of 0."""
+"""Begin of the symbols of libdevice's `exp` functions; not of `expm1`, whose limit is -1."""
 _ROOTS: Final = frozenset({"math.sqrt", "math.rsqrt", "tt.precise_sqrt"})
 _LIBRARY_ROOTS: Final = ("__nv_sqrt", "__nv_rsqrt", "__ocml_sqrt", "__ocml_rsqrt")
 _TRUE: Final[Numbers] = np.asarray(1, np.uint64)
@@ -93,12 +93,12 @@ class NotEvaluated(KvtraceError):
     slug = "not-evaluated"
 
 
-class Points:
-    """Evaluates trees at elements of an output, given by arrays of their coordinates.
+class FieldEvaluator:
+    """Evaluator of trees at elements of an output, given by arrays of their coordinates.
 
-    `work` is the total count of numbers computed, `largest` the largest count for one node.
-    `has_roots`: roots in the field were taken; for the elements that are True in `undefined`, a
-    number had no root.
+    `work` is the number of values computed so far, `largest` the number for the largest node.
+    `has_roots`: roots in the field were needed; `undefined` is True for the elements for which a
+    root does not exist.
     """
 
     def __init__(
@@ -116,7 +116,7 @@ class Points:
             arithmetic: The laws that operations of floats obey.
             integers: Integers that memory may hold besides small ones.
             deadline: The `time.thread_time` at which an evaluation is given up.
-            data: Keys of integers that are only data (`data_of`): they may be negative, or large.
+            data: Keys of integers that are only data (`data_keys`): they may be negative, or large.
 
         """
         self._data = data
@@ -131,9 +131,9 @@ class Points:
 
     def content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
         """Return the random integers that a tensor holds at the given indices."""
-        places = [np.asarray(index, np.int64) for index in at]
+        index_arrays = [np.asarray(index, np.int64) for index in at]
         with np.errstate(over="ignore"):
-            random_numbers = mixed(self._seed, 3, _named(symbol.key), *places)
+            random_numbers = mixed(self._seed, 3, _named(symbol.key), *index_arrays)
         choices = self._integers
         if symbol.key in self._data:  # half of the choices are of the spread
             spread = _SPREAD[(symbol.low <= _SPREAD) & (symbol.high >= _SPREAD)]
@@ -164,28 +164,28 @@ class Points:
         return np.broadcast_to(values, (1,) * _LEVELS + (count,)).reshape(count)
 
 
-def data_of(trees: Iterable[Tree], placing: Iterable[Condition]) -> frozenset[object]:
+def data_keys(trees: Iterable[Tree], store_conditions: Iterable[Condition]) -> frozenset[object]:
     """Return the keys of the integers in memory that are only data.
 
-    No address, mask, loop bound or condition of a store (`placing`) depends on such an integer.
+    No address, mask, loop bound or store condition depends on these integers.
     """
-    values, others = set[object](), set[object]()
+    data, placing = set[object](), set[object]()
     for node in (node for tree in trees for node in tree.walk()):
-        keys = values if node.what in ("integer", "condition") else others
+        keys = data if node.what in ("integer", "condition") else placing
         keys |= {atom.key for formula in node.formulas() for atom in formula.symbols("content")}
-    others |= {atom.key for formula in placing for atom in formula.symbols("content")}
-    return frozenset(values - others)
+    placing |= {atom.key for formula in store_conditions for atom in formula.symbols("content")}
+    return frozenset(data - placing)
 
 
-def integers_of(trees: Iterable[Tree]) -> tuple[int, ...]:
-    """Return the numbers n that formulas compare loaded integers with, and n - 1 and n + 1."""
-    integers = set()
+def compared_integers(trees: Iterable[Tree]) -> tuple[int, ...]:
+    """Return the constants of formulas of loaded integers, and their neighbors; sorted."""
+    constants = set()
     for formula in (
         node_formula for tree in trees for node in tree.walk() for node_formula in node.formulas()
     ):
         if formula.symbols("content"):
-            integers |= _numbers_in(formula)
-    return tuple(sorted({n + apart for n in integers for apart in (-1, 0, 1)} - {*range(_SMALL)}))
+            constants |= _numbers_in(formula)
+    return tuple(sorted({n + step for n in constants for step in (-1, 0, 1)} - {*range(_SMALL)}))
 
 
 def _numbers_in(formula: Term | Condition) -> set[int]:
@@ -211,10 +211,10 @@ def _total(array: Numbers, axis: int) -> Numbers:
     return total
 
 
-def _between(array: Numbers, axis: int, places: Sequence[int]) -> list[Numbers]:
+def _between(array: Numbers, axis: int, boundaries: Sequence[int]) -> list[Numbers]:
     """Return the slices of an array between consecutive indices of an axis."""
     index = (slice(None),) * axis
-    return [array[(*index, slice(*pair))] for pair in itertools.pairwise(places)]
+    return [array[(*index, slice(*pair))] for pair in itertools.pairwise(boundaries)]
 
 
 def _joined(first: Numbers, second: Numbers, axis: int) -> Numbers:
@@ -247,7 +247,7 @@ def _is_one(node: Tree) -> bool:
 
 
 def _inverse_of_power_of_two(node: Tree) -> int | None:
-    """Return the inverse of a constant that is a power of two, where that is exact; else None."""
+    """Return 1 / c as a number of the field for a constant c that is a power of two, else None."""
     value = constant_of(node) or 0.0
     if not 2.0**-10 <= abs(value) <= 2.0**10 or frexp(abs(value))[0] != 0.5:
         return None
@@ -256,7 +256,7 @@ def _inverse_of_power_of_two(node: Tree) -> int | None:
 
 
 def _is_relaxed(attributes: Sequence[tuple[str, str]]) -> bool:
-    """Return whether fast-math attributes let the compiler change the op's result."""
+    """Return whether fast-math attributes allow the compiler to change the op's result."""
     return any(name == "fastmath" and "none" not in text for name, text in attributes)
 
 
@@ -289,7 +289,7 @@ class _Evaluation:
         self._trips = 0
 
     def of(self, node: Tree) -> Numbers:
-        """Return a node's value for all numbers of the symbols that are bound around it."""
+        """Return a node's values for all values of the symbols bound around the node."""
         value = self._memo.get(node)
         if value is None:
             with np.errstate(over="ignore"):
@@ -352,7 +352,7 @@ class _Evaluation:
             raise NotEvaluated(f"it depends on {error}") from error
 
     def _decided(self, condition: Condition) -> Numbers:
-        """Return a condition's truth, or a random function of its operands if it `_is_rare`."""
+        """Return a condition's truth, or a random function of its operands if `_is_rare`."""
         if not _is_rare(condition):
             return self._truth(condition).astype(np.uint64)
         if isinstance(condition, Not):
@@ -368,7 +368,7 @@ class _Evaluation:
         return np.where(value < 0, difference_of(_TRUE, truth), truth)
 
     def _rare_truths(self, term: Term) -> list[Numbers]:
-        """Return the values of the rare conditions that choose between integers in a formula."""
+        """Return the values of the rare conditions in a formula's choices, in a fixed order."""
         choices = (atom for atom in term.atoms() if isinstance(atom, Choice))
         rare = {atom.condition for atom in choices if _is_rare(atom.condition)}
         return [self._decided(condition) for condition in sorted(rare, key=repr)]
@@ -380,7 +380,7 @@ class _Evaluation:
         if node.parts:
             return mixed(self._seed, 4, _named(node.detail), self.of(node.parts[0]))
         number = constant(kind, bits[0])
-        if self.functions is not None and (decimal := written_constant(kind, bits[0])) is not None:
+        if self.functions is not None and (decimal := source_constant(kind, bits[0])) is not None:
             number = decimal
         if number is not None:
             return np.full((1,) * _AXES, number, np.uint64)
@@ -404,16 +404,16 @@ class _Evaluation:
         values = [self.of(part) for part in node.parts]
         row = KINDS.get(name)
         operator = "where" if name == "where" else "" if row is None else row.operator
-        signed = None if self._ordered else choice_by_sign(node)
-        if signed is not None:
-            sign_operand, branches = signed
+        choice_of_sign = None if self._ordered else choice_by_sign(node)
+        if choice_of_sign is not None:
+            sign_operand, branches = choice_of_sign
             sign_value = self.of(sign_operand)
             is_positive = mixed(self._seed, 19, GREATER, sign_value, np.zeros_like(sign_value))
             return chosen(is_positive, *map(self.of, branches))
-        extremes = None if self._ordered else extreme_of(node, operator)
+        extremes = None if self._ordered else extreme_kind(node, operator)
         if extremes is not None:
-            least, nans = extremes
-            return extreme(values[-2], values[-1], least=least, nans=nans)
+            is_minimum, passes_nans = extremes
+            return extreme(values[-2], values[-1], least=is_minimum, nans=passes_nans)
         if operator == "where":
             selector = comparison(node.parts[0])
             if selector is not None and not _is_relaxed(node.parts[0].detail[1]):
@@ -424,15 +424,15 @@ class _Evaluation:
             return self._compared(*compared)
         if kind == "i1" and operator in TRUTHS:
             return TRUTHS[operator](*values)
-        floats = kind.startswith(("f", "bf"))
+        is_float = kind.startswith(("f", "bf"))
         if name == "arith.extf":
             return values[0]  # every number of the narrower type is one of the wider
         if name in ("arith.sitofp", "arith.uitofp") and node.parts[0].what == "integer":
-            exact = self._integer(node.parts[0].detail[0])
+            integer_value = self._integer(node.parts[0].detail[0])
             if name == "arith.uitofp":
-                exact = exact & ((1 << int(node.parts[0].detail[1][1:])) - 1)
-            if kind == "f32" and (np.abs(exact) < 1 << 24).all():
-                return (exact % PRIME).astype(np.uint64)
+                integer_value = integer_value & ((1 << int(node.parts[0].detail[1][1:])) - 1)
+            if kind == "f32" and (np.abs(integer_value) < 1 << 24).all():
+                return (integer_value % PRIME).astype(np.uint64)
         reciprocal = _inverse_of_power_of_two(node.parts[1]) if name == "arith.divf" else None
         if reciprocal is not None:
             name, values = "arith.mulf", [values[0], np.full_like(values[1], reciprocal)]
@@ -442,7 +442,11 @@ class _Evaluation:
             return value_by_laws
         value: Numbers | None = None
         is_exact = self._exact
-        if floats and operator in RING and (is_exact or (operator in _SUMS and not self._ordered)):
+        if (
+            is_float
+            and operator in RING
+            and (is_exact or (operator in _SUMS and not self._ordered))
+        ):
             value = RING[operator](*values)
         elif is_exact and (root := _root_of(name, attributes)):
             value = self._root(node, is_inverse="rsqrt" in root)
@@ -458,10 +462,13 @@ class _Evaluation:
             value = mixed(self._seed, 7, _named((name, attributes, kind, position)), *operands)
         if operator == "extern" and any(_EXPONENTIAL in text for _, text in attributes):
             operator = "exp"
-        return infinite(operator, values, value) if floats else value
+        return infinite(operator, values, value) if is_float else value
 
     def _root(self, node: Tree, *, is_inverse: bool) -> Numbers:
-        """Return a square root or its inverse; `1 / sqrt(x)` and `sqrt(1 / x)` are equal."""
+        """Return a node's square root, or the inverse.
+
+        Equal for `1 / sqrt(x)` and `sqrt(1 / x)`.
+        """
         (radicand,) = node.parts
         is_division = radicand.what == "op" and radicand.detail[0] == "arith.divf"
         if is_division and _is_one(radicand.parts[0]):
@@ -469,13 +476,13 @@ class _Evaluation:
         root = mixed(self._seed, 20, self.of(radicand))
         return inverse(root) if is_inverse else root
 
-    def _compared(self, predicate: str, one: Tree, other: Tree) -> Numbers:
-        """Return the truth of a comparison of floats: `a < b`, `b > a`, `!(a >= b)` are equal."""
-        number, is_turned, is_negated = as_written_once(int(predicate))
-        values = [self.of(other), self.of(one)] if is_turned else [self.of(one), self.of(other)]
-        if number not in ORDERED:
+    def _compared(self, predicate: str, left: Tree, right: Tree) -> Numbers:
+        """Return a float comparison's truth; equal for `a < b`, `b > a` and `!(a >= b)`."""
+        basic, exchanged, is_negated = basic_predicate(int(predicate))
+        values = [self.of(right), self.of(left)] if exchanged else [self.of(left), self.of(right)]
+        if basic not in ORDERED:
             values = [np.minimum(*values), np.maximum(*values)]
-        truth = mixed(self._seed, 19, number, *values)
+        truth = mixed(self._seed, 19, basic, *values)
         return difference_of(_TRUE, truth) if is_negated else truth
 
     def _multiplied(self, kind: str, left: Numbers, right: Numbers) -> Numbers:
@@ -491,31 +498,31 @@ class _Evaluation:
         if scanned:
             return self._scan(node, arrays)
         outer_combined = self._combined
-        if self._ordered:  # a device may take any order, the same for what is in the same places
+        if self._ordered:  # a device may use any order, the same for equal positions
             self._combined = tuple(mixed(11, n).reshape((1,) * _AXES) for n in range(2 * count))
             combining = self._under({}, node.parts[:count])
             self._combined = outer_combined
-            places = _along(level, extent)
-            totals = [_total(mixed(12, places, array), level) for array in arrays]
-            label = _named((node.detail[0], extent, position))
-            return mixed(self._seed, 13, label, *combining, *totals)
-        while extent > 1:  # by halves, as many elements at once as there are
+            positions = _along(level, extent)
+            totals = [_total(mixed(12, positions, array), level) for array in arrays]
+            op_hash = _named((node.detail[0], extent, position))
+            return mixed(self._seed, 13, op_hash, *combining, *totals)
+        while extent > 1:  # combine both halves, until one element remains
             half = extent // 2
-            parts = [_between(array, level, (0, half, 2 * half, extent)) for array in arrays]
-            self._combined = tuple(part[number] for number in (0, 1) for part in parts)
+            halves = [_between(array, level, (0, half, 2 * half, extent)) for array in arrays]
+            self._combined = tuple(part[number] for number in (0, 1) for part in halves)
             arrays = self._under({}, node.parts[:count])
             arrays = [np.broadcast_to(array, _widened(array, level, half)) for array in arrays]
             if extent % 2:
                 arrays = [
                     _joined(array, part[2], level)
-                    for array, part in zip(arrays, parts, strict=True)
+                    for array, part in zip(arrays, halves, strict=True)
                 ]
             extent -= half
         self._combined = outer_combined
         return arrays[int(position)]
 
     def _scan(self, node: Tree, elements: list[Numbers]) -> Numbers:
-        """Return the scan's result at one position: the elements up to it, combined."""
+        """Return a scan's result at one position: the combination of all elements up to it."""
         name, extent, level, position, reverse, last = node.detail
         count = len(node.parts) // 2
         last_position, positions = self._integer(last), _along(level, extent)
@@ -534,8 +541,8 @@ class _Evaluation:
                 )
                 for array in elements
             ]
-            label = _named((name, extent, position, bool(reverse)))
-            return mixed(self._seed, 16, label, *combining, *totals)
+            op_hash = _named((name, extent, position, bool(reverse)))
+            return mixed(self._seed, 16, op_hash, *combining, *totals)
         totals = [array.take([0], level) for array in elements]
         result = totals[int(position)]
         for index in range(1, extent):
@@ -562,10 +569,10 @@ class _Evaluation:
             return mixed(self._seed, 9, extent, total, self.of(addend))
         return sum_of(total, self.of(addend))
 
-    def _under(self, more: Mapping[Symbol, Any], nodes: tuple[Tree, ...]) -> list[Numbers]:
+    def _under(self, bindings: Mapping[Symbol, Any], nodes: tuple[Tree, ...]) -> list[Numbers]:
         """Return the values of nodes with further symbols bound."""
         outer_env, memo = self._env, self._memo
-        self._env, self._memo = {**outer_env, **more}, {}
+        self._env, self._memo = {**outer_env, **bindings}, {}
         try:
             return [self.of(node) for node in nodes]
         finally:
@@ -590,7 +597,7 @@ class _Evaluation:
         ]
         for number in range(total):
             following = self._next(level, values, pairs, envs, {trip: number})
-            if trips.size > 1:  # elements whose loops are over keep what they have
+            if trips.size > 1:  # elements whose loops have ended keep their values
                 going_on = number < trips
                 pairs_of = zip(following, values, strict=True)
                 following = [np.where(going_on, new, old) for new, old in pairs_of]
@@ -606,7 +613,7 @@ class _Evaluation:
         envs: Sequence[dict[Symbol, Any]],
         more: Mapping[Symbol, Any],
     ) -> list[Numbers]:
-        """Return a loop's carried values after one more trip."""
+        """Return a loop's carried values after one more trip; `more` binds the trip's symbol."""
         for index, value in enumerate(values):
             self._carried[level, index] = value
         return [
@@ -616,7 +623,7 @@ class _Evaluation:
 
     def _while(self, node: Tree) -> Numbers:
         _, level, _, extents = node.detail
-        goes_on, result_tree, *rest = node.parts
+        running, result_tree, *rest = node.parts
         pairs, envs = _definitions(rest, level, extents)
         outer = dict(self._carried)
         values = [
@@ -628,13 +635,13 @@ class _Evaluation:
             for index, value in enumerate(values):
                 self._carried[level, index] = value
             trip = {bound(level, TRIPS): number}
-            truth = self._under(trip, (goes_on,))[0]
-            if np.where(active, truth, 0).max(initial=0) > 1:
+            is_running = self._under(trip, (running,))[0]
+            if np.where(active, is_running, 0).max(initial=0) > 1:
                 raise NotEvaluated("it has a loop that data end")
-            ends = active & (truth == 0)
+            ends = active & (is_running == 0)
             if ends.any():
                 result = np.where(ends, self._under(trip, (result_tree,))[0], result)
-            active = active & (truth != 0)
+            active = active & (is_running != 0)
             if not active.any():
                 self._carried = outer
                 return result
@@ -662,8 +669,8 @@ class _Evaluation:
 def _definitions(
     parts: Sequence[Tree], level: int, extents: Sequence[tuple[int, ...]]
 ) -> tuple[list[tuple[Tree, Tree]], list[dict[Symbol, Any]]]:
-    """Return (initial, next) of each carried value, and the bound symbols of their elements."""
-    pairs = [(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
+    """Return (initial, next) trees of each carried value, and the symbols of its elements."""
+    initial_and_next = [(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
     envs = [
         {
             bound(level + 1 + n, extent): _along(level + 1 + n, extent)
@@ -671,11 +678,11 @@ def _definitions(
         }
         for shape in extents
     ]
-    return pairs, envs
+    return initial_and_next, envs
 
 
 def _is_beyond(formula: Term | Condition) -> bool:
-    """Return whether a formula of integers in memory may have a part that overflows 64 bits.
+    """Return whether a formula of loaded integers may overflow 64 bits in some part.
 
     Formulas of programs, lanes and trips alone do not overflow in any launch.
     """
@@ -690,16 +697,16 @@ def _is_beyond(formula: Term | Condition) -> bool:
 
 
 def _is_rare(condition: Condition) -> bool:
-    """Return whether a condition may be constant over all the random integers that are tried."""
+    """Return whether random integers may never satisfy a condition, as `a % 1000 == 7`."""
     if isinstance(condition, AtLeast | Equal):
         return _is_of_data(condition.term)
     return any(isinstance(part, Condition) and _is_rare(part) for part in condition.inside())
 
 
 def _is_of_data(term: Term) -> bool:
-    """Return whether a formula is more than the distance of an integer in memory from an index.
+    """Return whether a term is more than the difference of one loaded integer and an index.
 
-    The random integers cover such distances: they are small, or from `integers_of`.
+    Random integers cover such differences: they are small, or from `compared_integers`.
     """
     monomials = [monomial for monomial in term.coefficients if monomial]
     of_data = [
@@ -715,7 +722,7 @@ def _is_of_data(term: Term) -> bool:
 
 
 def _is_tried(atom: Atom | None) -> bool:
-    """Return whether an atom takes all values that are tried for an integer in memory."""
+    """Return whether an atom takes all values that random memory has for a loaded integer."""
     if isinstance(atom, Choice):
         return not _is_rare(atom.condition) and all(
             _is_tried(single(branch))

@@ -1,4 +1,4 @@
-"""The rule `not-invariant`: kernels with a contract, or all where the rule is asked for."""
+"""The rule `not-invariant`: judges kernels with a contract, or all kernels if selected by name."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ RULES: Final = {
     }
 }
 TREES: Final = "trees"
-"""The kind of the artifact that has, as JSON, what was judged and the trees that were compared."""
+"""The kind of the artifact with the judged outputs and the compared trees, as JSON."""
 
 
 def _findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] | None:
-    from kvtrace.addons.invariance.judged import findings_of  # what lists rules needs no evaluator
+    from kvtrace.addons.invariance.judged import findings_of  # listing rules needs no evaluator
 
     return findings_of(trace, run, asked)
 

@@ -1,4 +1,4 @@
-"""Followed formulas, and the source element that an op moves to an element of its result."""
+"""Checks of formulas, and index arithmetic of ops that move elements."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op
 
 Coordinates = tuple[Term, ...]
-"""Which element of a value: an index for each axis."""
+"""Indices of an element of a value, one for each axis."""
 
 _HINTS: Final = ("tt.divisibility", "tt.contiguity", "tt.constancy", "operandSegmentSizes")
 
 
-def is_followed(known: Term | Condition) -> bool:
-    """Return whether nothing in a formula is a number or a truth that the walk does not follow."""
-    if known.symbols("unknown"):
+def is_followed(formula: Term | Condition) -> bool:
+    """Return whether a formula has no value or truth that the symbolic walk does not follow."""
+    if formula.symbols("unknown"):
         return False
-    return not (isinstance(known, Condition) and known.opaques()) and not any(
-        opaque for atom in known.atoms() for opaque in _opaques(atom)
+    return not (isinstance(formula, Condition) and formula.opaques()) and not any(
+        leaf for atom in formula.atoms() for leaf in _opaques(atom)
     )
 
 
@@ -36,54 +36,61 @@ def _opaques(atom: object) -> frozenset[Opaque]:
 
 
 def attributes_of(op: Op) -> tuple[tuple[str, str], ...]:
-    """Return the attributes of an op that decide its result, without hints."""
+    """Return the sorted (name, text) of an op's attributes, without hints for the compiler."""
     return tuple(
-        sorted((name, str(each)) for name, each in op.attributes.items() if name not in _HINTS)
+        sorted(
+            (name, str(attribute))
+            for name, attribute in op.attributes.items()
+            if name not in _HINTS
+        )
     )
 
 
 def with_remainders(term: Term) -> Term:
-    """Return a term with remainders in place of what a division takes off: `x - n * (x // n)`."""
+    """Return a term with remainders in place of subtracted quotients: `x - n * (x // n)`."""
     for atom in term.atoms():
-        taken = term.coefficients.get((atom,), 0)
-        if not isinstance(atom, Quotient) or not taken:
+        coefficient = term.coefficients.get((atom,), 0)
+        if not isinstance(atom, Quotient) or not coefficient:
             continue
         dividend, divisor = atom.arguments
-        number = divisor.constant
-        if number is None or number < 1 or taken % number:
+        constant_divisor = divisor.constant
+        if constant_divisor is None or constant_divisor < 1 or coefficient % constant_divisor:
             continue
-        factor = -taken // number
-        moving = ((m, n) for m, n in dividend.coefficients.items() if m)
-        if all(term.coefficients.get(m) == factor * n for m, n in moving):
-            left = remainder(dividend, divisor, floor=atom.floor)
-            term = term - dividend * factor - atom.term * taken + left * factor
+        factor = -coefficient // constant_divisor
+        varying = ((monomial, step) for monomial, step in dividend.coefficients.items() if monomial)
+        if all(term.coefficients.get(monomial) == factor * step for monomial, step in varying):
+            remainder_term = remainder(dividend, divisor, floor=atom.floor)
+            term = term - dividend * factor - atom.term * coefficient + remainder_term * factor
     return term
 
 
-def linear(at: Coordinates, shape: Sequence[int]) -> Term:
-    """Return the number of an element of a tensor in row-major order."""
-    number = ZERO
-    for place, extent in zip(at, shape, strict=True):
-        number = number * extent + place
-    return number
+def row_major_index(at: Coordinates, shape: Sequence[int]) -> Term:
+    """Return the flat index of an element in row-major order."""
+    flat_index = ZERO
+    for index, extent in zip(at, shape, strict=True):
+        flat_index = flat_index * extent + index
+    return flat_index
 
 
-def reshaped(at: Coordinates, target: Sequence[int], source: Sequence[int]) -> Coordinates:
-    """Return which element of a tensor is at a place of it in another shape, in row-major order."""
+def reshaped_indices(at: Coordinates, target: Sequence[int], source: Sequence[int]) -> Coordinates:
+    """Return the indices in shape `source` of the element with indices `at` in shape `target`.
+
+    Elements are numbered in row-major order.
+    """
     if tuple(target) == tuple(source):
         return at
-    moving = [(place, extent) for place, extent in zip(at, target, strict=True) if extent > 1]
-    if [extent for _, extent in moving] == [extent for extent in source if extent > 1]:
-        places = iter(place for place, _ in moving)
-        return tuple(next(places) if extent > 1 else ZERO for extent in source)
-    number = linear(at, target)
+    long_axes = [(index, extent) for index, extent in zip(at, target, strict=True) if extent > 1]
+    if [extent for _, extent in long_axes] == [extent for extent in source if extent > 1]:
+        remaining_indices = iter(index for index, _ in long_axes)
+        return tuple(next(remaining_indices) if extent > 1 else ZERO for extent in source)
+    flat_index = row_major_index(at, target)
     return tuple(
-        remainder(quotient(number, prod(source[axis + 1 :])), extent)
+        remainder(quotient(flat_index, prod(source[axis + 1 :])), extent)
         for axis, extent in enumerate(source)
     )
 
 
-def source_of(
+def source_indices(
     op: Op,
     operator: str,
     position: int,
@@ -91,7 +98,7 @@ def source_of(
     source: Sequence[int],
     target: Sequence[int],
 ) -> Coordinates:
-    """Return the indices of the source element that an op moves to a result's indices."""
+    """Return the indices of the source element that an op moves to the result's indices `at`."""
     if operator == "expand_dims":
         axis = number_of(op, "axis")
         return (*at[:axis], *at[axis + 1 :])
@@ -101,11 +108,11 @@ def source_of(
         order = [int(axis) for axis in attribute.values]
         return tuple(at[order.index(axis)] for axis in range(len(source)))
     if operator == "reshape":
-        return reshaped(at, target, source)
+        return reshaped_indices(at, target, source)
     if operator == "split":
         return (*at, ZERO + position)
     if not source:
         return ()
     if not target:
         return (ZERO,) * len(source)
-    return tuple(place if extent > 1 else ZERO for place, extent in zip(at, source, strict=True))
+    return tuple(index if extent > 1 else ZERO for index, extent in zip(at, source, strict=True))

@@ -1,12 +1,12 @@
 """Exponentials, logarithms and roots in a finite field, by the laws that real numbers obey.
 
-An exponential is a product: of `exp(2 * a - b)` it is `E(a)**2 / E(b)`, where `E` is a random
-function, so that `exp(a - b)` and `exp(a) / exp(b)` are one number. A base of 2 is a factor of the
-exponent, and so is the constant that a type has nearest to `log2(e)` or its inverse; a constant of
-few digits is the decimal that was rounded, so that 0.9 is `1 - 0.1`. `exp(log(x))`
-is `x`, and a root's square what it is taken of, where that is never negative by how it is made:
-elsewhere one of them is a NaN, and the other a number. Roots are those of the field. Half of its
-numbers have none, and where one is needed nothing is known of the element (`undefined`).
+An exponential of a sum is a product: `exp(2 * a - b)` is `E(a)**2 / E(b)`, where `E` is a random
+function, so that `exp(a - b)` and `exp(a) / exp(b)` are equal. A base of 2 is a factor of the
+exponent, and so is a type's nearest constant to `log2(e)` or its inverse. A constant of few digits
+is the decimal that was rounded, so that 0.9 is `1 - 0.1`. `exp(log(x))` and `sqrt(x)**2` are `x` if
+the ops that compute `x` never give a negative number; otherwise they may be NaN while `x` is not.
+Roots are computed in the field. Half of the field's numbers have no root; an element that needs
+such a root is `undefined`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _MOST_POWER: Final = 8
 _KEEPING: Final = frozenset({
     "arith.divf", "arith.extf", "arith.truncf", "arith.maxnumf", "arith.minnumf", "arith.minimumf",
 })  # fmt: skip
-"""Ops whose result is not negative where no operand is."""
+"""Ops whose result is not negative if no operand is negative."""
 _ZERO: Final = np.uint64(0)
 
 _Factors = tuple[Tree, ...]
@@ -73,8 +73,8 @@ _Summand = tuple[int, _Factors]
 
 
 @lru_cache(maxsize=1024)
-def written_constant(kind: str, bits: int) -> int | None:
-    """Return the exact number that a source constant was rounded from, in the field.
+def source_constant(kind: str, bits: int) -> int | None:
+    """Return the exact number of the field that a source constant was rounded from.
 
     A decimal of few digits, log2(e) or its inverse; None for any other constant.
     """
@@ -89,15 +89,15 @@ def written_constant(kind: str, bits: int) -> int | None:
     value = float_from_bits(bits, kind)
     if not np.isfinite(value) or value == 0:
         return None
-    digits, most = (np.float32(value), 6) if kind == "f32" else (np.float64(value), 15)
-    text = np.format_float_scientific(digits, unique=True, trim="-")
-    if sum(map(str.isdigit, text.partition("e")[0])) > most:
+    rounded, most_digits = (np.float32(value), 6) if kind == "f32" else (np.float64(value), 15)
+    text = np.format_float_scientific(rounded, unique=True, trim="-")
+    if sum(map(str.isdigit, text.partition("e")[0])) > most_digits:
         return None
-    written = Fraction(text)
-    return written.numerator * pow(written.denominator, -1, PRIME) % PRIME
+    fraction = Fraction(text)
+    return fraction.numerator * pow(fraction.denominator, -1, PRIME) % PRIME
 
 
-def function_of(node: Tree) -> str:
+def function_name(node: Tree) -> str:
     """Return the name of the exponential, logarithm or root that a node computes, else ""."""
     if node.what != "op" or len(node.parts) != 1:
         return ""
@@ -105,12 +105,15 @@ def function_of(node: Tree) -> str:
     if name in _NAMES:
         return _NAMES[name]
     texts = [text.replace('"', "'") for key, text in attributes if key == "symbol"]
-    known = (function_name for text in texts for part, function_name in _LIBRARY if part in text)
-    return next(known, "")
+    names = (function_name for text in texts for part, function_name in _LIBRARY if part in text)
+    return next(names, "")
 
 
 class Functions:
-    """Evaluator of exponentials, logarithms and roots in the field, for one random memory."""
+    """Evaluator of exponentials, logarithms and roots in the field, for one random memory.
+
+    `of` evaluates other nodes. `undefined` has the elements for which a root does not exist.
+    """
 
     def __init__(self, of: Callable[[Tree], Numbers], seed: int) -> None:
         self._of = of
@@ -118,8 +121,8 @@ class Functions:
         self.undefined: NDArray[np.bool_] | None = None
 
     def value(self, node: Tree) -> Numbers | None:
-        """Return a node's value by the laws of its function; None: no law applies to the node."""
-        function = function_of(node)
+        """Return a node's value by the laws of its function; None if no law applies."""
+        function = function_name(node)
         if function in ("sqrt", "rsqrt"):
             return self._root(node.parts[0], is_inverse=function == "rsqrt")
         if function in ("exp", "exp2"):
@@ -129,61 +132,65 @@ class Functions:
             return logarithm if function == "log" else product_of(np.uint64(LOG2_E), logarithm)
         if function == "tanh":  # 1 - 2 / (1 + exp(2 * x))
             one, two = np.asarray(1, np.uint64), np.uint64(2)
-            below = sum_of(one, self._exponential(node.parts[0], 2))
-            return difference_of(one, product_of(two, inverse(below)))
+            denominator = sum_of(one, self._exponential(node.parts[0], 2))
+            return difference_of(one, product_of(two, inverse(denominator)))
         return None
 
-    def _exponential(self, exponent: Tree, times: int) -> Numbers:
+    def _exponential(self, exponent: Tree, factor_outside: int) -> Numbers:
+        """Return the exponential of `times` an exponent."""
         factor, exponent = _scaled(exponent)  # so that -inf, times a number, is seen as -inf
-        times = times * factor % PRIME
+        factor_outside = factor_outside * factor % PRIME
         total = self._of(exponent)
         summands = _summands(exponent)
         if summands is None:
-            found = self._single(product_of(np.uint64(times), total))
+            exponential = self._single(product_of(np.uint64(factor_outside), total))
         else:
-            factors = (self._of_summand(times * n % PRIME, rest) for n, rest in summands)
-            found = reduce(product_of, factors, np.ones_like(total))
-        found = np.where(total == MINUS_INFINITY, _ZERO, found)
+            factors = (
+                self._of_summand(factor_outside * n % PRIME, factors_of_summand)
+                for n, factors_of_summand in summands
+            )
+            exponential = reduce(product_of, factors, np.ones_like(total))
+        exponential = np.where(total == MINUS_INFINITY, _ZERO, exponential)
         is_special = (total == NAN) | (total == INFINITY)
-        return np.where(is_special, mixed(self._seed, 23, total), found)
+        return np.where(is_special, mixed(self._seed, 23, total), exponential)
 
-    def _of_summand(self, times: int, factors: _Factors) -> Numbers:
-        """Return the exponential of one summand: a constant times a product of nodes."""
+    def _of_summand(self, factor: int, factors: _Factors) -> Numbers:
+        """Return the exponential of one summand, a constant times a product of nodes."""
         if len(factors) == 1:
-            (only,) = factors
-            function = function_of(only)
-            if function in ("log", "log2") and is_never_negative(only.parts[0]):
-                scale = times * (1 if function == "log" else LOG2_E) % PRIME
+            (node,) = factors
+            function = function_name(node)
+            if function in ("log", "log2") and is_never_negative(node.parts[0]):
+                scale = factor * (1 if function == "log" else LOG2_E) % PRIME
                 if (exponent := _small(scale)) is not None:
-                    return _raised(self._of(only.parts[0]), exponent)
-            if times in (1, LN_2) and _is_choice(only):  # made before or after the exponential
-                condition, *ways = only.parts
-                one, other = (self._exponential(way, times) for way in ways)
-                return chosen(self._of(condition), one, other)
+                    return _raised(self._of(node.parts[0]), exponent)
+            if factor in (1, LN_2) and _is_choice(node):  # made before or after the exponential
+                condition, *branches = node.parts
+                if_true, if_false = (self._exponential(branch, factor) for branch in branches)
+                return chosen(self._of(condition), if_true, if_false)
         value = reduce(product_of, map(self._of, factors), np.asarray(1, np.uint64))
-        if (exponent := _small(times)) is not None and factors:
+        if (exponent := _small(factor)) is not None and factors:
             return _raised(self._single(value), exponent)
-        return self._single(product_of(np.uint64(times), value))
+        return self._single(product_of(np.uint64(factor), value))
 
     def _single(self, value: Numbers) -> Numbers:
-        """Return the exponential of a number, by a random function with `exp(-x) = 1 / exp(x)`."""
+        """Return the exponential of a number by a random function with `exp(-x) = 1 / exp(x)`."""
         negative = np.asarray((np.uint64(PRIME) - value) % np.uint64(PRIME), np.uint64)
         image = mixed(self._seed, 21, np.minimum(value, negative))
         image = np.where(value == 0, np.uint64(1), image)
         return np.where(value > negative, inverse(image), image)
 
     def _logarithm(self, argument: Tree) -> Numbers:
-        """Return a logarithm; that of a product of exponentials and constants is a sum.
+        """Return the logarithm of a node; for a product of exponentials and constants, a sum.
 
         Other products are not split: a product may underflow where its factors do not.
         """
         factors = list(_factors(argument))
-        others = [each for each, _ in factors if not _is_power(each)]
-        if len(others) > 1 or not all(map(is_never_negative, others)):
+        other_factors = [node for node, _ in factors if not _is_power(node)]
+        if len(other_factors) > 1 or not all(map(is_never_negative, other_factors)):
             factors = [(argument, 1)]
         parts = []
         for factor, sign in factors:
-            function = function_of(factor)
+            function = function_name(factor)
             if function in ("exp", "exp2"):
                 scale = np.uint64(1 if function == "exp" else LN_2)
                 logarithm = product_of(scale, self._of(factor.parts[0]))
@@ -200,15 +207,15 @@ class Functions:
             return None
         value = self._of(radicand)
         root = power(value, (PRIME + 1) // 4)
-        has_none = product_of(root, root) != value
-        found = has_none.any(axis=tuple(range(has_none.ndim - 1)))
-        self.undefined = found if self.undefined is None else found | self.undefined
+        has_no_root = product_of(root, root) != value
+        undefined = has_no_root.any(axis=tuple(range(has_no_root.ndim - 1)))
+        self.undefined = undefined if self.undefined is None else undefined | self.undefined
         return inverse(root) if is_inverse else root
 
 
 def _raised(value: Numbers, exponent: int) -> Numbers:
-    found = power(value, abs(exponent))
-    return inverse(found) if exponent < 0 else found
+    result = power(value, abs(exponent))
+    return inverse(result) if exponent < 0 else result
 
 
 def _small(number: int) -> int | None:
@@ -225,7 +232,7 @@ def _operator(node: Tree) -> str:
 
 def _is_power(node: Tree) -> bool:
     """Return whether a value is an exponential, or a positive constant."""
-    if function_of(node) in ("exp", "exp2"):
+    if function_name(node) in ("exp", "exp2"):
         return True
     return bool(_number(node)) and is_never_negative(node)
 
@@ -240,26 +247,26 @@ def _number(node: Tree) -> int | None:
     if value is None or not np.isfinite(value):
         return None
     kind, bits = node.detail
-    known = written_constant(kind, bits[0])
-    return constant(kind, bits[0]) if known is None else known
+    decimal = source_constant(kind, bits[0])
+    return constant(kind, bits[0]) if decimal is None else decimal
 
 
 def _scaled(node: Tree) -> tuple[int, Tree]:
-    """Return (positive constant factor, the other factors) of a product."""
+    """Return (positive constant factor, product of the other factors) of a node."""
     factor = 1
     while _operator(node) == "*" and len(node.parts) == 2:
-        one, other = node.parts
-        if _number(one) is None:
-            one, other = other, one
-        number = _number(one)
-        if not number or not is_never_negative(one):
+        left, right = node.parts
+        if _number(left) is None:
+            left, right = right, left
+        number = _number(left)
+        if not number or not is_never_negative(left):
             break
-        factor, node = factor * number % PRIME, other
+        factor, node = factor * number % PRIME, right
     return factor, node
 
 
 def _summands(node: Tree) -> list[_Summand] | None:
-    """Return a tree as a sum of products, multiplied out; None: there are too many."""
+    """Return a tree as a sum of products, multiplied out; None: more than `_MOST_SUMMANDS`."""
     operator, parts = _operator(node), node.parts
     if (number := _number(node)) is not None:
         return [(number, ())] if number else []
@@ -268,17 +275,17 @@ def _summands(node: Tree) -> list[_Summand] | None:
     if operator == "negate":
         return _times(_summands(parts[0]), [(PRIME - 1, ())])
     if operator in ("+", "-") and len(parts) == 2:
-        one, other = map(_summands, parts)
+        left, right = map(_summands, parts)
         if operator == "-":
-            other = _times(other, [(PRIME - 1, ())])
-        return _few(None if one is None or other is None else one + other)
+            right = _times(right, [(PRIME - 1, ())])
+        return _few(None if left is None or right is None else left + right)
     if operator == "*" and len(parts) == 2:
         return _times(*map(_summands, parts))
     if operator == "fma":
-        one, other = _times(*map(_summands, parts[:2])), _summands(parts[2])
-        return _few(None if one is None or other is None else one + other)
-    if node.what == "op" and node.detail[0] == "arith.divf" and (by := _number(parts[1])):
-        return _times(_summands(parts[0]), [(pow(by, -1, PRIME), ())])
+        left, right = _times(*map(_summands, parts[:2])), _summands(parts[2])
+        return _few(None if left is None or right is None else left + right)
+    if node.what == "op" and node.detail[0] == "arith.divf" and (divisor := _number(parts[1])):
+        return _times(_summands(parts[0]), [(pow(divisor, -1, PRIME), ())])
     return [(1, (node,))]
 
 
@@ -286,10 +293,10 @@ def _few(summands: list[_Summand] | None) -> list[_Summand] | None:
     return None if summands is None or len(summands) > _MOST_SUMMANDS else summands
 
 
-def _times(one: list[_Summand] | None, other: list[_Summand] | None) -> list[_Summand] | None:
-    if one is None or other is None:
+def _times(first: list[_Summand] | None, second: list[_Summand] | None) -> list[_Summand] | None:
+    if first is None or second is None:
         return None
-    return _few([(n * m % PRIME, (*left, *right)) for n, left in one for m, right in other])
+    return _few([(n * m % PRIME, (*left, *right)) for n, left in first for m, right in second])
 
 
 def _factors(node: Tree) -> Iterable[tuple[Tree, int]]:
@@ -306,13 +313,13 @@ def _factors(node: Tree) -> Iterable[tuple[Tree, int]]:
 
 
 def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> bool:
-    """Return whether a node is NaN or at least 0, by its ops alone, for all contents of memory."""
+    """Return whether a node is NaN or >= 0 for all memory, if the nodes `assumed` are."""
     if node in assumed:
         return True
     parts = node.parts
 
-    def are(nodes: Iterable[Tree]) -> bool:
-        return all(is_never_negative(each, assumed) for each in nodes)
+    def are_never_negative(nodes: Iterable[Tree]) -> bool:
+        return all(is_never_negative(inner, assumed) for inner in nodes)
 
     match node.what:
         case "constant":
@@ -322,12 +329,12 @@ def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> boo
             count = len(parts) // 2
             if count != 1:
                 return False
-            combined = frozenset(each for each in parts[0].walk() if each.what == "combined")
-            return are(parts[1:]) and is_never_negative(parts[0], assumed | combined)
+            combined = frozenset(inner for inner in parts[0].walk() if inner.what == "combined")
+            return are_never_negative(parts[1:]) and is_never_negative(parts[0], assumed | combined)
         case "loop":
             return _is_loop_never_negative(node, assumed)
         case "op":
-            return _is_op_never_negative(node, are)
+            return _is_op_never_negative(node, are_never_negative)
     return False
 
 
@@ -336,32 +343,36 @@ def _is_loop_never_negative(node: Tree, assumed: frozenset[Tree]) -> bool:
     _, level, is_while, _ = node.detail
     if is_while or len(node.parts) < 2:
         return False
-    first, following = node.parts[:2]
-    own = {
-        each
-        for each in following.walk()
-        if each.what == "carried" and each.detail[0] == level and each.detail[1] == 0
+    initial, following = node.parts[:2]
+    carried_nodes = {
+        node_inside
+        for node_inside in following.walk()
+        if node_inside.what == "carried"
+        and node_inside.detail[0] == level
+        and node_inside.detail[1] == 0
     }
-    return is_never_negative(first, assumed) and is_never_negative(
-        following, assumed | frozenset(own)
+    return is_never_negative(initial, assumed) and is_never_negative(
+        following, assumed | frozenset(carried_nodes)
     )
 
 
-def _is_op_never_negative(node: Tree, are: Callable[[Iterable[Tree]], bool]) -> bool:
+def _is_op_never_negative(node: Tree, are_never_negative: Callable[[Iterable[Tree]], bool]) -> bool:
     operator, parts, name = _operator(node), node.parts, node.detail[0]
-    function = function_of(node)
+    function = function_name(node)
     if function in ("exp", "exp2", "abs"):
         return True
     if operator == "where":
-        return are(parts[1:])
+        return are_never_negative(parts[1:])
     if operator in ("*", "fma") and parts[0] is parts[1]:
-        return are(parts[2:])
+        return are_never_negative(parts[2:])
     if name == "arith.maximumf":
-        return any(are((part,)) for part in parts)
-    if name == "arith.maxnumf" and any(each.what == "constant" and are((each,)) for each in parts):
+        return any(are_never_negative((part,)) for part in parts)
+    if name == "arith.maxnumf" and any(
+        each.what == "constant" and are_never_negative((each,)) for each in parts
+    ):
         return True
     if name in ("arith.sitofp", "arith.uitofp"):
-        (made,) = parts
-        return name == "arith.uitofp" or (made.what == "integer" and made.detail[0].low >= 0)
-    is_kept = operator in ("*", "+", "fma") or function in ("sqrt", "rsqrt")
-    return (is_kept or name in _KEEPING) and are(parts)
+        (operand,) = parts
+        return name == "arith.uitofp" or (operand.what == "integer" and operand.detail[0].low >= 0)
+    keeps_sign = operator in ("*", "+", "fma") or function in ("sqrt", "rsqrt")
+    return (keeps_sign or name in _KEEPING) and are_never_negative(parts)

@@ -27,9 +27,10 @@ Inputs = Literal["random numbers", "small numbers", "negative numbers",
                  "zeros and ones", "nothing but zeros", "constants of the kernels",
                  "nothing but NaNs", "NaNs among numbers", "nothing but -infinities",
                  "other integers", "integers that are 0"]  # fmt: skip
-"""What tensors of floats hold where two versions are compared.
+"""Kinds of contents of float tensors on which two versions are compared.
 
-"Large" and "minute" ones have squares, but no fourth powers; "huge" and "tiny" ones no squares.
+Squares of "large" and "minute" numbers are finite and not 0, fourth powers are not; squares of
+"huge" and "tiny" numbers are not.
 """
 
 EXPONENTS: Final[Inputs] = "numbers up to the limit of exp"
@@ -38,7 +39,7 @@ EXPONENTS: Final[Inputs] = "numbers up to the limit of exp"
 INPUTS: Final[tuple[Inputs, ...]] = get_args(Inputs)
 
 WITH_INTEGERS: Final[frozenset[Inputs]] = frozenset({"other integers", "integers that are 0"})
-"""Random numbers beside integers that were not recorded: extreme ones, or masks of nothing."""
+"""Random floats with integers other than the recorded ones: extreme integers, or zeros."""
 
 OPTIONAL: Final[frozenset[Inputs]] = frozenset({
     "infinities among numbers", "constants of the kernels", *WITH_INTEGERS,
@@ -49,7 +50,7 @@ PLAIN: Final[frozenset[Inputs]] = frozenset({
     "random numbers", "small numbers", "negative numbers", EXPONENTS, "numbers around 10,000",
     "zeros and ones", "nothing but zeros", "constants of the kernels",
 })  # fmt: skip
-"""Numbers that no version may overflow on."""
+"""Kinds on which no version may overflow."""
 
 WITHOUT_OVERFLOW: Final[frozenset[Inputs]] = frozenset({
     "zeros and ones", "nothing but zeros", "nothing but NaNs", "NaNs among numbers",
@@ -58,7 +59,7 @@ WITHOUT_OVERFLOW: Final[frozenset[Inputs]] = frozenset({
 SINGULAR: Final[frozenset[Inputs]] = frozenset({
     "zeros and ones", "nothing but zeros", "constants of the kernels",
 })  # fmt: skip
-"""Numbers at which denominators vanish, and comparisons are of equal ones."""
+"""Kinds with zero denominators and equal operands of comparisons."""
 
 _SPECIALS: Final = (np.nan, np.inf, -np.inf, 0.0, -0.0)
 _SMALL: Final = 2.0**-10
@@ -68,22 +69,22 @@ _LOG_OF_FLOAT32: Final = 88.0
 _SOME_INFINITE: Final = (1.0, 1.0, 1.0, np.inf)
 _ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
 _CONSTANTS: Final = (2.0**-10, 2.0**10)
-"""The sizes of constants that numbers are compared with; others are eps, or as good as infinite."""
+"""Bounds of constants that tensors are filled with; others are an eps, or stand for infinity."""
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """Integers and constants from the formulas of both versions, for tensors to hold."""
+class FillValues:
+    """Integers and constants from the formulas of both versions, to fill tensors with."""
 
     integers: tuple[int, ...] = ()
     constants: tuple[float, ...] = ()
 
 
-NOTHING: Final = Drawn()
+NO_FILL_VALUES: Final = FillValues()
 
 
 def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
-    """Return the constants of trees that numbers may be compared with, and their negatives."""
+    """Return the constants of trees within `_CONSTANTS` except 1 and -1, with their negatives."""
     constants = set()
     for node in (node for tree in trees for node in tree.walk()):
         value = constant_of(node) or 0.0
@@ -95,7 +96,7 @@ def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
 def numbers_of(
     inputs: Inputs, tensor: TensorArgument, seed: int, constants: Sequence[float] = ()
 ) -> NDArray[Any]:
-    """Return numbers of a kind for a tensor of floats, as far as its type has them."""
+    """Return numbers of a kind in a tensor's shape and type; `constants` are for one kind."""
     shape, random = tensor.shape, np.random.default_rng(seed)
     limits = ml_dtypes.finfo(tensor.element.memory)
     largest, least = float(limits.max), float(limits.tiny)
@@ -148,15 +149,15 @@ def _picked(numbers: Sequence[float], shape: Sequence[int], seed: int) -> NDArra
 def _with_specials(
     numbers: NDArray[Any], seed: int, specials: Sequence[float] = _SPECIALS
 ) -> NDArray[Any]:
-    """Put one special number into each of some rows; the other rows stay finite.
+    """Put one special number into some rows, and return the array.
 
-    Every third row has one in all tensors; a quarter of the rows, drawn by the seed, in this one.
+    Every third row has one in all tensors; so does a random quarter of the rows of this tensor.
     """
     rows = numbers.reshape(-1, numbers.shape[-1] if numbers.ndim > 1 else 1)
     random = np.random.default_rng(seed + 1)
-    places = random.integers(rows.shape[1], size=len(rows))
+    columns = random.integers(rows.shape[1], size=len(rows))
     is_drawn = random.random(len(rows)) < 1 / 4
     for row in range(1, len(rows)):
         if row % 3 == 1 or is_drawn[row]:
-            rows[row, places[row]] = specials[(row // 3 + seed) % len(specials)]
+            rows[row, columns[row]] = specials[(row // 3 + seed) % len(specials)]
     return rows.reshape(numbers.shape)

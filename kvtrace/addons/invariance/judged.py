@@ -39,8 +39,9 @@ _SEVERITIES: Final = {"violation": "error", "unknown": "warning", "proven": "not
 def findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] | None:
     """Return findings about a run's kernels with a contract, or about all kernels if `asked`.
 
-    Each output of a kernel has a row: proven, a violation with two values of a row by the
-    evaluator, or unknown with the reason. None if no kernel is judged.
+    Each output has a row in `findings`: proven, a violation with two values of an element, or
+    unknown with a reason. Source lines and trees are in `stacks` and `artifacts`. None if no kernel
+    is judged.
     """
     contracts = contracts_of(trace, (run,))
     if not contracts and not asked:
@@ -75,14 +76,14 @@ def _row(
 ) -> _Judged:
     """Return the row of `findings` for an output, and the data that a report shows for it."""
     contract = contracts.get(result.kernel)
-    over = ROWS if contract is None else contract.over
-    place = next((why.place for why in result.why if why.place.file), result.place)
+    quantity = ROWS if contract is None else contract.over
+    source_line = next((why.source for why in result.reasons if why.source.file), result.source)
     stack = None
-    if place.file is not None and place.line is not None:
-        stack = stacks.add((Frame(place.file, place.line, 1, result.kernel),))
-    answer = answer_over(result, over, call)
-    row, shown = _finding(result.kernel, call.call_id, result.output, answer, over, contract)
-    across, witness = result.across, result.witness
+    if source_line.file is not None and source_line.line is not None:
+        stack = stacks.add((Frame(source_line.file, source_line.line, 1, result.kernel),))
+    answer = answer_over(result, quantity, call)
+    row, shown = _finding(result.kernel, call.call_id, result.output, answer, quantity, contract)
+    across, witness = result.size_comparison, result.witness
     shown |= {
         "relation": None if across is None else across.comparison.relation,
         "witness": None if witness is None else asdict(witness),
@@ -97,27 +98,33 @@ def _unjudged(
     judged: set[str],
     contracts: Mapping[str, Contract],
 ) -> Iterator[_Judged]:
-    """Yield a row of `findings` for each kernel with a contract of which no output was judged."""
+    """Yield a finding for each kernel with a contract but without a judged output."""
     for kernel, contract in contracts.items():
         call = calls.get(kernel) or unready.get(kernel)
         if call is None or kernel in judged:
             continue
-        why = unready[kernel].reason if kernel in unready else "no output of it could be followed"
-        yield _finding(kernel, call.call_id, None, Answer("unknown", why), contract.over, contract)
+        explanation = (
+            unready[kernel].reason
+            if kernel in unready
+            else "no output of the kernel could be followed"
+        )
+        yield _finding(
+            kernel, call.call_id, None, Answer("unknown", explanation), contract.over, contract
+        )
 
 
 def _finding(
-    kernel: str, call_id: int, output: str | None, answer: Answer, over: str,
+    kernel: str, call_id: int, output: str | None, answer: Answer, quantity: str,
     contract: Contract | None,
 ) -> _Judged:  # fmt: skip
-    identity = f"{RULE} {kernel} {output} {over} {answer.verdict}"
-    limits = f"; {answer.text}" if answer.text else ""
-    asker = "" if contract is None else f", as line {contract.line} asks"
-    rows = kernel if output is None else f"each row of {output}"
+    identity = f"{RULE} {kernel} {output} {quantity} {answer.verdict}"
+    remarks = f"; {answer.text}" if answer.text else ""
+    contract_line = "" if contract is None else f" (contract in line {contract.line})"
+    subject = kernel if output is None else f"each row of {output}"
     messages = {
-        "proven": f"{rows} has the same result over {over}{asker}, by TTIR{limits}",
-        "violation": f"{rows} should have the same result over {over}{asker}: {answer.text}",
-        "unknown": f"{rows} is not proven to have the same result over {over}{asker}",
+        "proven": f"{subject} has the same result over {quantity}{contract_line}, by TTIR{remarks}",
+        "violation": f"{subject} changes over {quantity}{contract_line}: {answer.text}",
+        "unknown": f"{subject} is not proven to be the same over {quantity}{contract_line}",
     }
     row = {
         "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:32],
@@ -131,7 +138,7 @@ def _finding(
         "message": messages[answer.verdict],
     }
     shown = {
-        "call_id": call_id, "kernel": kernel, "output": output, "over": over,
+        "call_id": call_id, "kernel": kernel, "output": output, "over": quantity,
         "line": None if contract is None else contract.line,
         "verdict": answer.verdict, "text": answer.text,
     }  # fmt: skip

@@ -10,12 +10,12 @@ from time import thread_time
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from kvtrace.addons.invariance.coordinates import (
+    byte_strides,
     coordinate,
     is_number,
     number_of_coordinate,
-    strides_of,
 )
-from kvtrace.addons.invariance.elements import Elements, TooLarge
+from kvtrace.addons.invariance.elements import ElementTrees, TooLarge
 from kvtrace.addons.invariance.formulas import with_remainders
 from kvtrace.addons.invariance.simplifying import Simplifier
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
@@ -44,10 +44,10 @@ _OUTER: Final = 12
 
 
 class Kernel:
-    """A kernel bound to a recorded call, whose strides tell the axes of outputs apart.
+    """A kernel with the scalars and strides of a recorded call, which tell its outputs' axes apart.
 
-    `places` has the op for which each node of bound trees was made: other kernels may share a node.
-    `is_late`: a tree was given up at the deadline.
+    `ops_by_node` maps nodes of bound trees to this kernel's ops, as other kernels may share a node.
+    `is_late`: a tree was not finished before the deadline.
     """
 
     def __init__(
@@ -57,47 +57,47 @@ class Kernel:
         growing: Mapping[int, Collection[int]] = {},
         deadline: float = inf,
         *,
-        here: bool = False,
+        this_call_only: bool = False,
     ) -> None:
-        """Bind a call.
+        """Use the scalars and strides of a call.
 
         Args:
             call: The call.
             names: Names of the arguments, if they differ from those in the source.
             growing: For arguments by position, the axes that are longer in other recorded calls.
-            deadline: The `time.thread_time` at which trees are given up.
-            here: Trees are of this call alone: its scalars may simplify them, but not its tensors'
-                contents.
+            deadline: The `time.thread_time` after which building a tree fails.
+            this_call_only: Trees are of this call alone: its scalars may simplify them, but not its
+                tensors' contents.
 
         """
         self.call = call
         self._growing = growing
         self._loads: dict[Tree, set[int]] = {}
-        self._here = here
-        self.bound = BoundCall(_without_contents(call) if here else call)
+        self._here = this_call_only
+        self.bound = BoundCall(_without_contents(call) if this_call_only else call)
         self.summary = self.bound.summary
         arguments = self.summary.module.main.arguments
-        own = (value.name.lstrip("%") for value in arguments)
-        self.names = tuple(own if names is None else names)
-        self.places: dict[Tree, Op] = {}
+        source_names = (value.name.lstrip("%") for value in arguments)
+        self.names = tuple(source_names if names is None else names)
+        self.ops_by_node: dict[Tree, Op] = {}
         self.is_late = False
         self._deadline = deadline
 
     @cached_property
     def sizes(self) -> Ranges:
-        """What is assumed of numbers in any call: those that are 1 or more here are so there."""
+        """The assumed ranges of scalars in any call: at least 1 if the recorded number is."""
         if self._here:
             return self.bound.ranges
-        known = {
+        ranges = {
             ("scalar", symbol.key): (min(low, 1), symbol.high)
             for symbol in self._scalars()
             if (low := self.bound.ranges.of(symbol)[0]) >= 0
         }
-        return Ranges(known)
+        return Ranges(ranges)
 
     @cached_property
     def _counted(self) -> frozenset[Symbol]:
-        """Numbers of the call that count something: those above 1; a 1 may be a switch."""
+        """The scalars that count something: those above 1 in the call; a 1 may be a switch."""
         return frozenset(value for value in self._scalars() if self.bound.ranges.of(value)[0] > 1)
 
     def _scalars(self) -> Iterator[Symbol]:
@@ -111,7 +111,7 @@ class Kernel:
                     yield from term.symbols("scalar")
 
     def tensor(self, position: int | None) -> TensorArgument | None:
-        """Return the tensor that was passed for an argument."""
+        """Return the tensor passed at an argument's position; None for a scalar or no position."""
         argument = None if position is None else self.call.arguments[position]
         return argument if isinstance(argument, TensorArgument) else None
 
@@ -124,8 +124,8 @@ class Kernel:
         """Return the axes of a tensor that are longer in other recorded calls."""
         return frozenset(self._growing.get(position, ()))
 
-    def growing(self, position: int | None) -> frozenset[int]:
-        """Return the steps, in bytes, of a tensor's axes that grow with the batch in the calls.
+    def growing_steps(self, position: int | None) -> frozenset[int]:
+        """Return the byte steps of a tensor's axes that grow with the batch.
 
         Empty if another axis has the same stride in this call.
         """
@@ -133,17 +133,19 @@ class Kernel:
         if tensor is None or position is None:
             return frozenset()
         axes = self._growing.get(position, ())
-        steps = [stride * tensor.element.bytes for stride in tensor.strides]
-        growing_steps = frozenset(step for axis, step in enumerate(steps) if axis in axes)
-        others = {
-            step for axis, step in enumerate(steps) if axis not in axes and tensor.shape[axis] > 1
+        axis_steps = [stride * tensor.element.bytes for stride in tensor.strides]
+        growing_steps = frozenset(step for axis, step in enumerate(axis_steps) if axis in axes)
+        other_steps = {
+            step
+            for axis, step in enumerate(axis_steps)
+            if axis not in axes and tensor.shape[axis] > 1
         }
-        return frozenset() if growing_steps & others else growing_steps
+        return frozenset() if growing_steps & other_steps else growing_steps
 
     def is_merged(self, position: int | None) -> bool:
         """Return whether an axis that grows with the batch has the stride of another axis."""
         grows = position is not None and bool(self._growing.get(position))
-        return grows and not self.growing(position)
+        return grows and not self.growing_steps(position)
 
     def name(self, position: int | None) -> str:
         """Return the name of an argument."""
@@ -160,7 +162,7 @@ class Kernel:
     def strides(self) -> Mapping[str, Sequence[int]]:
         """The strides of arguments, in bytes, the largest first."""
         return {
-            self.names[position]: strides_of(argument)
+            self.names[position]: byte_strides(argument)
             for position, argument in enumerate(self.call.arguments)
             if isinstance(argument, TensorArgument) and position < len(self.names)
         }
@@ -168,8 +170,8 @@ class Kernel:
     @cached_property
     def shapes(self) -> frozenset[int]:
         """The extents of all tensors, those of one element left out."""
-        tensors = (each for each in self.call.arguments if isinstance(each, TensorArgument))
-        return frozenset(extent for each in tensors for extent in each.shape if extent > 1)
+        tensors = (tensor for tensor in self.call.arguments if isinstance(tensor, TensorArgument))
+        return frozenset(extent for tensor in tensors for extent in tensor.shape if extent > 1)
 
     def tree(
         self,
@@ -178,7 +180,7 @@ class Kernel:
         *,
         bound: bool = False,
         indexed: bool = False,
-        here: bool = False,
+        this_call_only: bool = False,
     ) -> Tree:
         """Return the tree of an element that an access writes.
 
@@ -189,43 +191,51 @@ class Kernel:
                 of a kernel can be compared.
             indexed: Bound addresses use strides that are the same at any size of the batch, so
                 that elements are compared by their indices.
-            here: The tree is of this call alone, simplified by its scalars.
+            this_call_only: The tree is of this call alone, simplified by its scalars.
 
         Raises:
             TooLarge: the tree has too many nodes or levels, or the deadline has passed.
 
         """
-        simplified = self._simplified(output, here=here)
-        term, condition = self._in_time(simplified[0]), self._in_time(simplified[1])
+        simplified = self._simplified(output, this_call_only=this_call_only)
+        rewrite_term, rewrite_condition = (
+            self._checking_deadline(simplified[0]),
+            self._checking_deadline(simplified[1]),
+        )
         if bound:
             argument = output.access.argument
-            named = Substitution(
-                {axis.coordinate: self._by_step(argument, axis).term for axis in output.axes}
+            renamed = Substitution(
+                {
+                    axis.coordinate: self._coordinate_by_step(argument, axis).term
+                    for axis in output.axes
+                }
             )
-            elements = Elements(
+            elements = ElementTrees(
                 self.summary,
-                lambda each: named(self._as_bound(term(each), indexed)),
-                lambda each: self._as_bound_condition(condition(each), indexed).substitute(named),
+                lambda each: renamed(self._as_bound(rewrite_term(each), indexed)),
+                lambda each: self._as_bound_condition(rewrite_condition(each), indexed).substitute(
+                    renamed
+                ),
                 self.name,
-                self._by_indices if indexed else lambda _, offset: offset,
+                self._with_fixed_strides if indexed else lambda _, offset: offset,
                 self._floats() if self._here else {},
                 self._wrapping if self._here else (),
             )
         else:
-            elements = Elements(self.summary, term, condition, self.name)
+            elements = ElementTrees(self.summary, rewrite_term, rewrite_condition, self.name)
         at = tuple(lane(axis, extent) for axis, extent in enumerate(access.shape))
         try:
-            found = elements.stored(access, at)
+            result = elements.stored(access, at)
         except RecursionError as error:
             raise TooLarge("its expression is nested too deeply to be followed") from error
-        self._loads.setdefault(found, set()).update(elements.loads)
+        self._loads.setdefault(result, set()).update(elements.loads)
         if bound:
-            self.places |= elements.places
-        return found
+            self.ops_by_node |= elements.ops_by_node
+        return result
 
     @cached_property
     def _wrapping(self) -> frozenset[int]:
-        """Ids of values made of integers in memory whose arithmetic may leave its width."""
+        """The ids of values made of loaded integers whose arithmetic may overflow its width."""
         flow, assumptions = flow_of(self.summary.module), Given((), Ranges({}))
         pending: list[Value] = []
         for arithmetic in self.summary.arithmetic:
@@ -236,18 +246,20 @@ class Kernel:
         wrapping = {value.id for value in pending}
         while pending:
             value = pending.pop()
-            made = (op.results for op in flow.uses(value) if not KINDS[op.name].effect)
-            for result in (*chain.from_iterable(made), *flow.copies(value)):
+            results = (op.results for op in flow.uses(value) if not KINDS[op.name].effect)
+            for result in (*chain.from_iterable(results), *flow.copies(value)):
                 if result.id not in wrapping:
                     wrapping.add(result.id)
                     pending.append(result)
         return frozenset(wrapping)
 
     def end_deadline(self) -> None:
-        """Remove the deadline of trees."""
+        """Remove the deadline, so that trees may take any time to build."""
         self._deadline = inf
 
-    def _in_time(self, rewritten: Callable[[_Formula], _Formula]) -> Callable[[_Formula], _Formula]:
+    def _checking_deadline(
+        self, rewritten: Callable[[_Formula], _Formula]
+    ) -> Callable[[_Formula], _Formula]:
         """Return a function that rewrites formulas, and raises TooLarge after the deadline."""
 
         def checked(formula: _Formula) -> _Formula:
@@ -262,12 +274,16 @@ class Kernel:
         """Return the floats of the call, by their arguments' positions: their types and bits."""
         floats = {}
         arguments = self.summary.module.main.arguments
-        for position, (value, given) in enumerate(
+        for position, (value, argument) in enumerate(
             zip(arguments, self.call.arguments, strict=False)
         ):
             kind = str(value.type)
-            if isinstance(given, ScalarArgument) and given.value is not None and kind in FORMATS:
-                floats[position] = (kind, bits_from_float(float(given.value), kind))
+            if (
+                isinstance(argument, ScalarArgument)
+                and argument.value is not None
+                and kind in FORMATS
+            ):
+                floats[position] = (kind, bits_from_float(float(argument.value), kind))
         return floats
 
     def loads_of(self, tree: Tree) -> frozenset[int]:
@@ -275,85 +291,91 @@ class Kernel:
         return frozenset(self._loads.get(tree, ()))
 
     def _simplified(
-        self, output: Output, *, here: bool
+        self, output: Output, *, this_call_only: bool
     ) -> tuple[Callable[[Term], Term], Callable[[Condition], Condition]]:
-        """Return the simplifier of an output's formulas, for any call or for this call alone."""
-        simple = Simplifier(output, self.sizes, self._counted)
-        if not here:
-            return simple.term, simple.condition
-        last = Simplifier(output, self.bound.ranges)
+        """Return functions that simplify terms and conditions for any call, or this call alone."""
+        for_any_call = Simplifier(output, self.sizes, self._counted)
+        if not this_call_only:
+            return for_any_call.term, for_any_call.condition
+        for_this_call = Simplifier(output, self.bound.ranges)
         return (
-            lambda term: last.term(simple.term(term)),
-            lambda condition: last.condition(simple.condition(condition)),
+            lambda term: for_this_call.term(for_any_call.term(term)),
+            lambda condition: for_this_call.condition(for_any_call.condition(condition)),
         )
 
     def active(self, output: Output) -> Condition:
         """Return the condition of a store over the coordinates of bound trees."""
         argument = output.access.argument
-        named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
+        renamed = Substitution(
+            {a.coordinate: self._coordinate_by_step(argument, a).term for a in output.axes}
+        )
         ranges = (
             part
             for axis in output.axes
-            for part in _within(self._by_step(argument, axis).term, axis.coordinate)
+            for part in _within(self._coordinate_by_step(argument, axis).term, axis.coordinate)
         )
-        active = Simplifier(output, self.sizes).active.substitute(named)
-        condition = conjunction((active, *(each.substitute(named) for each in _ranges(output))))
+        active = Simplifier(output, self.sizes).active.substitute(renamed)
+        condition = conjunction((active, *(bound.substitute(renamed) for bound in _ranges(output))))
         condition = conjunction((condition, *ranges))
         return self._as_bound_condition(condition, indexed=False)
 
-    def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
-        """Return a coordinate named by its axis's step, which is the same in all variants."""
+    def _coordinate_by_step(self, argument: int | None, axis: Axis) -> Symbol:
+        """Return the coordinate of an axis, numbered by its byte step in all variants."""
         step = as_term(axis.step)
-        found = step if argument is None else self._by_indices(argument, step)
-        return coordinate(axis.step if found.constant is None else found.constant)
+        fixed_step = step if argument is None else self._with_fixed_strides(argument, step)
+        return coordinate(axis.step if fixed_step.constant is None else fixed_step.constant)
 
-    def _by_indices(self, argument: int, offset: Term) -> Term:
-        """Return an offset as it is where strides do not change with the size of the batch.
+    def _with_fixed_strides(self, argument: int, offset: Term) -> Term:
+        """Return an offset with strides that do not depend on the batch size.
 
-        As it is where it is not a sum of strides. The stride of an axis of one element counts where
-        it is that of rows, of which there is one here.
+        An offset that is not a sum of the tensor's strides is returned unchanged. The stride of an
+        axis with one element counts only if the axis grows with the batch.
         """
         tensor = self.tensor(argument)
         last = None if tensor is None else _last_axis(tensor)
         if tensor is None or last is None:
             return offset
         offset = with_remainders(offset)
-        size, units, row = tensor.element.bytes, _units(tensor), prod(tensor.shape)
+        size, units, tensor_size = tensor.element.bytes, _units(tensor), prod(tensor.shape)
         growing = self._growing.get(argument, ())
         axes = [
             (stride * size, units[axis])
             for axis, (extent, stride) in enumerate(zip(tensor.shape, tensor.strides, strict=True))
-            if (extent > 1 or (axis in growing and stride >= row)) and stride > 0 and axis != last
+            if (extent > 1 or (axis in growing and stride >= tensor_size))
+            and stride > 0
+            and axis != last
         ]
         axes.sort(reverse=True)
-        found: dict[Monomial, int] = {}
+        summands: dict[Monomial, int] = {}
         for monomial, number in offset.coefficients.items():
-            sign, rest = (1, number) if number > 0 else (-1, -number)
-            total = 0
-            for stride, canonical in axes:
-                count, rest = divmod(rest, stride)
-                total += count * canonical
-            found[monomial] = sign * (total + rest)
-        return Term(found)
+            sign, remaining = (1, number) if number > 0 else (-1, -number)
+            fixed_offset = 0
+            for stride, fixed_stride in axes:
+                count, remaining = divmod(remaining, stride)
+                fixed_offset += count * fixed_stride
+            summands[monomial] = sign * (fixed_offset + remaining)
+        return Term(summands)
 
-    def base(self, output: Output) -> int | None:
-        """Return the byte offset at which an output's coordinates are 0, if it is known."""
+    def base_offset(self, output: Output) -> int | None:
+        """Return the byte offset at which an output's coordinates are 0; None if not constant."""
         argument = output.access.argument
-        named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
-        offset = named(
+        renamed = Substitution(
+            {a.coordinate: self._coordinate_by_step(argument, a).term for a in output.axes}
+        )
+        offset = renamed(
             self._as_bound(Simplifier(output, self.sizes).term(output.access.offset), indexed=False)
         )
-        places = (symbol.term * step for symbol, step in self.steps(output))
-        return (offset - sum(places, ZERO)).constant
+        coordinate_offsets = (symbol.term * step for symbol, step in self.steps(output))
+        return (offset - sum(coordinate_offsets, ZERO)).constant
 
     def _as_bound_condition(self, condition: Condition, indexed: bool) -> Condition:
-        return condition.substitute(self._numbers(condition.atoms(), indexed))
+        return condition.substitute(self._replacements(condition.atoms(), indexed))
 
     def _as_bound(self, term: Term, indexed: bool) -> Term:
-        return Substitution(self._numbers(term.atoms(), indexed))(term)
+        return Substitution(self._replacements(term.atoms(), indexed))(term)
 
-    def _numbers(self, atoms: frozenset[Atom], indexed: bool) -> dict[Atom, Term]:
-        """Return replacements for atoms that differ between variants: values and tensors' names."""
+    def _replacements(self, atoms: frozenset[Atom], indexed: bool) -> dict[Atom, Term]:
+        """Return replacements for atoms that differ between variants: numbers, tensors' names."""
         replacements: dict[Atom, Term] = {}
         for atom in atoms:
             if not isinstance(atom, Symbol):
@@ -365,72 +387,75 @@ class Kernel:
             elif atom.kind == "content" and isinstance(atom.key, tuple):
                 at = tuple(self._as_bound(term, indexed) for term in atom.at)
                 if indexed:
-                    at = tuple(self._by_indices(atom.key[1], term) for term in at)
+                    at = tuple(self._with_fixed_strides(atom.key[1], term) for term in at)
                 key = ("content", self.name(atom.key[1]))
                 replacements[atom] = Symbol("content", key, atom.low, atom.high, at).term
         return replacements
 
-    def rows(self, argument: int | None, axes: Sequence[Axis]) -> int | None:
-        """Return the number of rows along an output's axes, the outermost first."""
+    def row_count(self, argument: int | None, axes: Sequence[Axis]) -> int | None:
+        """Return the number of rows along an output's row axes, or None without a tensor."""
         tensor = self.tensor(argument)
         if tensor is None:
             return None
-        reach = [stride * tensor.element.bytes for stride in tensor.strides]
-        lowest, led = axes[-1].step, self.growing(argument)
-        if axes[0].step in led:  # axes outside of it may number something else
-            own = {axis.step for axis in axes}
-            return prod(n for n, step in zip(tensor.shape, reach, strict=True) if step in own)
-        return prod(n for n, step in zip(tensor.shape, reach, strict=True) if step >= lowest)
+        steps = [stride * tensor.element.bytes for stride in tensor.strides]
+        lowest, growing = axes[-1].step, self.growing_steps(argument)
+        if axes[0].step in growing:  # axes outside of it may number something else
+            row_steps = {axis.step for axis in axes}
+            return prod(n for n, step in zip(tensor.shape, steps, strict=True) if step in row_steps)
+        return prod(n for n, step in zip(tensor.shape, steps, strict=True) if step >= lowest)
 
     def extents(self, output: Output) -> dict[Symbol, int]:
-        """Return the extent in the recorded call of each coordinate of bound trees."""
+        """Return the recorded extent of each coordinate of bound trees; {} without a tensor."""
         tensor = self.tensor(output.access.argument)
         if tensor is None:
             return {}
-        reach = prod(tensor.shape) * tensor.element.bytes
+        outer_step = prod(tensor.shape) * tensor.element.bytes
         extents: dict[Symbol, int] = {}
         for symbol, step in self.steps(output):
-            extents[symbol] = max(1, reach // max(step, 1))
-            reach = step
+            extents[symbol] = max(1, outer_step // max(step, 1))
+            outer_step = step
         return extents
 
     def steps(self, output: Output) -> list[tuple[Symbol, int]]:
         """Return the coordinates of bound trees with their steps in bytes, the largest first."""
         return [
-            (self._by_step(output.access.argument, axis), axis.step)
+            (self._coordinate_by_step(output.access.argument, axis), axis.step)
             for axis in sorted(output.axes, key=lambda each: -each.step)
         ]
 
-    def inner(self, argument: int | None, axes: Sequence[Axis]) -> tuple[int, ...]:
-        """Return the extents of an output's axes that do not number rows."""
+    def inner_extents(self, argument: int | None, axes: Sequence[Axis]) -> tuple[int, ...]:
+        """Return the extents of an output's axes inside of its row axes; () without a tensor."""
         tensor = self.tensor(argument)
         if tensor is None:
             return ()
-        reach = [stride * tensor.element.bytes for stride in tensor.strides]
-        if axes[0].step in self.growing(argument):
-            own = {axis.step for axis in axes}
-            return tuple(n for n, step in zip(tensor.shape, reach, strict=True) if step not in own)
+        steps = [stride * tensor.element.bytes for stride in tensor.strides]
+        if axes[0].step in self.growing_steps(argument):
+            row_steps = {axis.step for axis in axes}
+            return tuple(
+                n for n, step in zip(tensor.shape, steps, strict=True) if step not in row_steps
+            )
         lowest = axes[-1].step
-        return tuple(n for n, step in zip(tensor.shape, reach, strict=True) if step < lowest)
+        return tuple(n for n, step in zip(tensor.shape, steps, strict=True) if step < lowest)
 
-    def batched(self, rows: Sequence[Axis], argument: int) -> frozenset[str]:
+    def batched_arguments(self, rows: Sequence[Axis], argument: int) -> frozenset[str]:
         """Return the arguments with an axis as long as an output has rows.
 
-        A number of rows that is also the extent of another axis of the output is ignored.
+        Row counts that equal another extent of the output are ignored; empty if no row count is
+        left.
         """
-        written = self.tensor(argument)
-        if written is None:
+        output = self.tensor(argument)
+        if output is None:
             return frozenset()
         steps = {axis.step for axis in rows}
-        counts: set[int] = set()
-        others = {1}
-        for extent, stride in zip(written.shape, written.strides, strict=True):
-            (counts if stride * written.element.bytes in steps else others).add(extent)
-        counts -= others
+        row_extents: set[int] = set()
+        other_extents = {1}
+        for extent, stride in zip(output.shape, output.strides, strict=True):
+            (row_extents if stride * output.element.bytes in steps else other_extents).add(extent)
+        row_extents -= other_extents
         return frozenset(
             self.names[position]
             for position, tensor in enumerate(self.call.arguments[: len(self.names)])
-            if isinstance(tensor, TensorArgument) and not counts.isdisjoint(tensor.shape)
+            if isinstance(tensor, TensorArgument) and not row_extents.isdisjoint(tensor.shape)
         )
 
 
@@ -439,42 +464,43 @@ def _within(index: Term, symbol: Symbol) -> tuple[Condition, Condition]:
 
 
 def _ranges(output: Output) -> Iterator[Condition]:
-    """Yield conditions on an output's coordinates alone, such as the lanes of a block."""
+    """Yield an output's facts that have only coordinates and scalars."""
     for fact in output.facts:
         symbols = [atom for atom in fact.atoms() if isinstance(atom, Symbol)]
-        if all(number_of_coordinate(each) is not None or is_number(each) for each in symbols):
+        if all(number_of_coordinate(symbol) is not None or is_number(symbol) for symbol in symbols):
             yield fact
 
 
 def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:
-    """Return an element's indices from its offset in an `indexed` tree; None if it has none.
+    """Return an element's indices by its byte offset under fixed strides.
 
-    A step along several axes at once is a step of many elements along the last of these axes.
+    None: it is not a sum of strides. A step along several axes at once counts as many elements
+    along the innermost of these axes.
     """
     if _last_axis(tensor) is None:
         return None
     units = sorted(enumerate(_units(tensor)), key=lambda part: -part[1])
     indices: list[dict[Monomial, int]] = [{} for _ in units]
     for monomial, number in offset.coefficients.items():
-        sign, rest = (1, number) if number > 0 else (-1, -number)
+        sign, remaining = (1, number) if number > 0 else (-1, -number)
         steps = {}
         for axis, unit in units:
-            count, rest = divmod(rest, unit)
+            count, remaining = divmod(remaining, unit)
             if count:
                 steps[axis] = count
-        if rest:
+        if remaining:
             return None
         if monomial and len(steps) > 1:
-            last = min(steps, key=lambda axis: tensor.strides[axis])
+            innermost = min(steps, key=lambda axis: tensor.strides[axis])
             elements = sum(count * tensor.strides[axis] for axis, count in steps.items())
-            steps = {last: elements // tensor.strides[last]}
+            steps = {innermost: elements // tensor.strides[innermost]}
         for axis, count in steps.items():
             indices[axis][monomial] = sign * count
     return tuple(map(Term, indices))
 
 
 def _last_axis(tensor: TensorArgument) -> int | None:
-    """Return the contiguous axis: the last one, or another of a transposed tensor.
+    """Return the contiguous axis: the last one, or another axis of a transposed tensor.
 
     -1 if no axis has several elements; None if no axis is contiguous.
     """
@@ -487,7 +513,7 @@ def _last_axis(tensor: TensorArgument) -> int | None:
 
 
 def _units(tensor: TensorArgument) -> tuple[int, ...]:
-    """Return the step of an offset along each axis under fixed strides, in bytes."""
+    """Return the byte step of each axis under fixed strides; () for a tensor without axes."""
     if not tensor.shape:
         return ()
     size, last = tensor.element.bytes, _last_axis(tensor)

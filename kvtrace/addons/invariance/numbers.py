@@ -3,9 +3,9 @@
 Infinities are two numbers that are picked once: `M` and its negative. The larger of two numbers is
 `((a + c)**k + (b + c)**k - (c - M)**k) ** (1/k) - c`, so that -inf makes no difference; the smaller
 likewise, with +inf and -c. Both are associative and commutative, `-max(a, b)` is `min(-a, -b)`, and
-no sum or product, nor the larger of smaller ones, gives the same by chance. (They are not
-idempotent: max(a, a) is another number than a, so what is the same by that alone is not seen.)
-Exponents differ between those that pass NaNs on and those that do not.
+no other sum, product or maximum is equal to them by chance. They are not idempotent: max(a, a)
+differs from a, so formulas that are equal by idempotence alone are not found equal. The exponent k
+differs between maxima that pass NaNs on and maxima that do not.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ INFINITY: Final = 1_234_567_891
 MINUS_INFINITY: Final = PRIME - INFINITY
 NAN: Final = 987_654_321
 _APART: Final = 271_828_183
-"""What tells the larger of two from the smaller: `c`."""
+"""The constant `c`, whose sign distinguishes maxima from minima."""
 _EXPONENTS: Final = (5, 13)
-"""Neither divides PRIME - 1, so that every number has one root."""
+"""Neither exponent divides PRIME - 1, so that every number has exactly one root."""
 
 
 def mixed(*parts: Any) -> Numbers:
-    """Return random numbers below the prime: splitmix64 (Steele et al. 2014) of all parts."""
+    """Return random numbers below the prime, a hash of all parts: splitmix64 (Steele et al. 2014).
+
+    Arrays are broadcast.
+    """
     total: Any = np.uint64(0x9E3779B97F4A7C15)
     for part in parts:
         total = (total ^ np.asarray(part).astype(np.uint64)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -42,17 +45,17 @@ def mixed(*parts: Any) -> Numbers:
 
 
 def sum_of(left: Numbers, right: Numbers) -> Numbers:
-    """Add."""
+    """Return the sum modulo the prime."""
     return (left + right) % np.uint64(PRIME)
 
 
 def difference_of(left: Numbers, right: Numbers) -> Numbers:
-    """Subtract."""
+    """Return the difference modulo the prime."""
     return (left + np.uint64(PRIME) - right) % np.uint64(PRIME)
 
 
 def product_of(left: Any, right: Any) -> Numbers:
-    """Multiply."""
+    """Return the product modulo the prime."""
     return np.asarray((left * right) % np.uint64(PRIME), np.uint64)
 
 
@@ -77,14 +80,14 @@ TRUTHS: Final[Mapping[Operator, Callable[..., Numbers]]] = {
         sum_of(left, right), product_of(np.uint64(2), product_of(left, right))
     ),
 }
-"""What is true is 1, what is false 0, and what data decide any number: an identity of polynomials
-that holds for it holds for both."""
+"""Logic on truths: 1 is true, 0 false, and a truth that data decide is a random number. Polynomials
+that are equal for random numbers are equal for 0 and 1."""
 
 
 def chosen(condition: Numbers, one: Numbers, other: Numbers) -> Numbers:
-    """Return the one number where a condition holds, and the other where it does not."""
-    apart = product_of(condition, difference_of(one, other))
-    return sum_of(other, apart)
+    """Return `one` where a condition is 1, and `other` where it is 0."""
+    distance = product_of(condition, difference_of(one, other))
+    return sum_of(other, distance)
 
 
 def constant(kind: str, bits: int) -> int | None:
@@ -105,13 +108,15 @@ def constant(kind: str, bits: int) -> int | None:
 
 
 def extreme(left: Numbers, right: Numbers, *, least: bool, nans: bool) -> Numbers:
-    """Return the larger or smaller of two numbers; `nans`: whether it is a NaN if one is."""
+    """Return the larger numbers, or the smaller if `least`; NaN if an operand is and `nans`."""
     exponent = _EXPONENTS[nans]
-    apart = np.asarray(PRIME - _APART if least else _APART, np.uint64)
-    end = np.asarray(INFINITY if least else MINUS_INFINITY, np.uint64)
-    left, right, end = (power(sum_of(value, apart), exponent) for value in (left, right, end))
+    shift = np.asarray(PRIME - _APART if least else _APART, np.uint64)
+    neutral = np.asarray(INFINITY if least else MINUS_INFINITY, np.uint64)
+    left, right, neutral = (
+        power(sum_of(value, shift), exponent) for value in (left, right, neutral)
+    )
     root = pow(exponent, -1, PRIME - 1)
-    return difference_of(power(difference_of(sum_of(left, right), end), root), apart)
+    return difference_of(power(difference_of(sum_of(left, right), neutral), root), shift)
 
 
 def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbers:
@@ -120,7 +125,7 @@ def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbe
         return np.where(values[0] == MINUS_INFINITY, np.uint64(0), value)
     if operator not in ("+", "-"):
         return value
-    left, right = (each == MINUS_INFINITY for each in values)
+    left, right = (operand == MINUS_INFINITY for operand in values)
     if operator == "-":
         value = np.where(right & ~left, np.uint64(INFINITY), value)
         value = np.where(left & right, np.uint64(NAN), value)
@@ -129,7 +134,7 @@ def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbe
 
 
 def power(value: Numbers, exponent: int) -> Numbers:
-    """Return a number raised to a power."""
+    """Return each number raised to a nonnegative power, modulo the prime."""
     result = np.ones_like(value)
     while exponent:
         if exponent & 1:

@@ -1,9 +1,8 @@
 """Evaluation in a fixed order, for witnesses: results depend on the IR and the data alone.
 
-Programs run one after the other, with no plan, and sums go in the order of
-`kvtrace.evaluate.fixed_order`: halves for reductions, K for products, programs for atomics.
-So two launches in which the same operations make a row of the same data give the same bits, and
-any other bit shows that they do not.
+Programs run one after the other, and sums are computed in the order of
+`kvtrace.evaluate.fixed_order`: halves for reductions, K for products, programs for atomics. So two
+launches that compute a row by the same operations on the same data give the same bits.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from kvtrace.addons.invariance.batches import Across, Kept
+    from kvtrace.addons.invariance.batches import ComparedCall, SizeComparison
     from kvtrace.addons.invariance.determinism import Determinism
     from kvtrace.addons.invariance.rows import Outcome
     from kvtrace.addons.invariance.witness import Witness
@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.terms import Symbol
 
 Order = Literal["program", "compiled"]
-"""What fixes the order of a value's operations: the TTIR alone, or how one variant was compiled."""
+"""Whether the TTIR alone fixes the order of a value's operations, or the compiled variant."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """A line of source; file is None where it was not recorded."""
+class SourceLine:
+    """A source line; `file` and `line` are None if they were not recorded."""
 
     file: str | None
     line: int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Why:
-    """One reason why a value may change with its batch."""
+class ResultReason:
+    """A reason for which a value may change with its batch, with the op's source line."""
 
     cause: str
     through: str
     what: str
-    place: Place
+    source: SourceLine
 
 
 @dataclass(frozen=True, slots=True)
 class RowGuard:
-    """A guard of a store over the row's number and numbers that are passed, by their names."""
+    """A guard of a store over the row's number `row` and scalars, with the scalars' names."""
 
     condition: Condition
     row: Symbol
@@ -48,15 +48,15 @@ class RowGuard:
 
 @dataclass
 class OutputResult:
-    """An output of a kernel.
+    """The result of an output of a kernel.
 
     Attributes:
         kernel: The kernel's name.
         output: The argument's name.
         verdict: Whether a row's value is a function of the row alone; see `rows.Outcome`.
         rows: The number of axes of the output that number its rows.
-        place: The source line of the store.
-        why: Reasons against invariance.
+        source: The source line of the store.
+        reasons: Reasons against invariance.
         own: Arguments of which only the row's own part is read.
         shared: Arguments of which data shared by all rows are read.
         scalars: Scalar arguments that the value depends on.
@@ -68,27 +68,30 @@ class OutputResult:
         order: The stage that fixes the order of the output's sums.
         ordered_by: Operations that the compiled code orders: sums across lanes, matrix products.
         determinism: The verdict whether the kernel gives the same bits when it runs again.
-        across: Comparison of launches at several sizes of the batch; None: there is one size.
+        size_comparison: Comparison of launches at several sizes of the batch; None: there is one
+            size.
         witness: Two values of one row, by the evaluator; None: not found, or not searched for.
         row_axes: The axes of the tensor that number the rows.
-        leaving: Guards that may leave out rows.
-        collected: Axes of the grid along which programs update the same elements; None: none do.
-        is_certain: A dependence was seen to change the stored values, or the order of sums.
-        unseen: Numbers of rows for which only other kernels were launched: the program may use
-            another kernel there.
-        uncompared: Sizes of the batch that cannot be compared, as other extents differ, too.
+        row_guards: Guards that may leave out rows.
+        update_axes: Axes of the grid along which programs update the same elements; None:
+            none do.
+        is_certain_change: A dependence was seen to change the stored values, or the order of
+            sums.
+        unseen_sizes: Numbers of rows for which only other kernels were launched: the program may
+            use another kernel there.
+        uncompared_size_count: Sizes of the batch that cannot be compared, as other extents differ,
+            too.
         calls: The number of distinct calls that were judged.
         variants: Variants with a judged call whose strides tell the output's axes apart.
-        launched: The smallest number of rows that each variant was launched for.
-
+        fewest_rows: The smallest number of rows that each variant was launched for.
     """
 
     kernel: str
     output: str
     verdict: Outcome
     rows: int
-    place: Place
-    why: tuple[Why, ...]
+    source: SourceLine
+    reasons: tuple[ResultReason, ...]
     own: tuple[str, ...]
     shared: tuple[str, ...]
     scalars: tuple[str, ...]
@@ -100,27 +103,29 @@ class OutputResult:
     constant: tuple[str, ...] = ()
     ordered_by: frozenset[str] = frozenset()
     options: tuple[str, ...] = ()
-    across: Across | None = None
+    size_comparison: SizeComparison | None = None
     witness: Witness | None = None
     row_axes: frozenset[int] = frozenset()
-    leaving: tuple[RowGuard, ...] = ()
-    collected: frozenset[int] | None = None
-    is_certain: bool = False
-    uncompared: int = 0
-    unseen: tuple[int, ...] = ()
+    row_guards: tuple[RowGuard, ...] = ()
+    update_axes: frozenset[int] | None = None
+    is_certain_change: bool = False
+    uncompared_size_count: int = 0
+    unseen_sizes: tuple[int, ...] = ()
     calls: int = 1
     variants: set[int] = field(default_factory=set, repr=False)
-    launched: dict[int, int] = field(default_factory=dict, repr=False)
-    kept: dict[tuple[Any, ...], list[Kept]] = field(default_factory=dict, repr=False)
+    fewest_rows: dict[int, int] = field(default_factory=dict, repr=False)
+    compared_calls: dict[tuple[Any, ...], list[ComparedCall]] = field(
+        default_factory=dict, repr=False
+    )
 
 
 @dataclass(frozen=True)
 class Invariance:
-    """All outputs that were judged, and a sentence for each call that could not be."""
+    """The results of all judged outputs, and a message for each call that was not judged."""
 
     outputs: tuple[OutputResult, ...]
     failures: tuple[str, ...]
 
     def count(self, verdict: Outcome) -> int:
         """Return the number of outputs with a verdict."""
-        return sum(each.verdict == verdict for each in self.outputs)
+        return sum(result.verdict == verdict for result in self.outputs)

@@ -1,4 +1,4 @@
-"""Answers whether rows have the same results for any number of rows, argument value or grid."""
+"""Verdicts whether rows have the same results for any number of rows, argument value or grid."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kvtrace.addons.invariance.text import (
     unseen_text,
     witness_text,
 )
-from kvtrace.addons.invariance.witness import with_other_number
+from kvtrace.addons.invariance.witness import witness_of_float
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 from kvtrace.text import wrapped
@@ -34,7 +34,7 @@ _MOST_REASONS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer whether an output's rows have the same results over a quantity, and why not."""
+    """The verdict whether an output's rows have the same results over a quantity, with a reason."""
 
     verdict: Literal["proven", "violation", "unknown"]
     text: str = ""
@@ -42,7 +42,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class OutputAnswer:
-    """The answer for an output over a quantity, and the contract that names it, if any."""
+    """The answer for an output over a quantity, with the contract that names it, if any."""
 
     kernel: str
     output: str
@@ -51,10 +51,13 @@ class OutputAnswer:
     contract: Contract | None
 
 
-def answers_over(
+def output_answers(
     selection: Selection, outputs: Sequence[OutputResult], over: str | None
 ) -> tuple[OutputAnswer, ...]:
-    """Return answers for outputs over a quantity; None: over each kernel's contract."""
+    """Return the answer for each output over a quantity, or over its kernel's contract if None.
+
+    Outputs of kernels without a contract are then left out.
+    """
     contracts = contracts_of(selection.trace, selection.runs) if over is None else {}
     if over is None and not contracts:
         return ()
@@ -90,44 +93,44 @@ def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
         call: A recorded call of the kernel, for the names of its arguments; None: there is none.
 
     """
-    unnamed = None if over in (ROWS, GRID) else _not_a_number(over, call)
-    if unnamed is not None:
-        return Answer("unknown", unnamed)
+    problem = None if over in (ROWS, GRID) else _not_a_number(over, call)
+    if problem is not None:
+        return Answer("unknown", problem)
     if result.verdict == "proven" and result.determinism.answer != "proven":
-        return Answer("unknown", f"when run again: {result.determinism.reason}")
+        return Answer("unknown", f"repeated launches may differ: {result.determinism.reason}")
     if result.verdict == "proven" and over not in result.scalars:
         assumed = assumed_text(result)
         remarks = (unseen_text(result), assumed and f"assumed: {assumed}")
         return Answer("proven", "; ".join(filter(None, remarks)))
     if result.verdict == "proven":
-        dependence = f"a row's value is made of {over}, too"
-        witness = None if call is None else with_other_number(call, result.output, over)
+        dependence = f"a row's value depends on {over}"
+        witness = None if call is None else witness_of_float(call, result.output, over)
         if witness is None:
-            return Answer("unknown", f"{dependence}; no two values were seen")
+            return Answer("unknown", f"{dependence}; no row with two values was found")
         return Answer("violation", f"{dependence}; {witness_text(witness)}")
-    if over == GRID and not any(why.cause in _OF_THE_GRID for why in result.why):
-        return Answer("unknown", "rows are not proven invariant, so the grid is not judged apart")
-    reasons = "; ".join(reason_text(why, through=False) for why in result.why[:_MOST_REASONS])
+    if over == GRID and not any(why.cause in _OF_THE_GRID for why in result.reasons):
+        return Answer("unknown", "rows are not proven invariant, so the grid alone is not judged")
+    reasons = "; ".join(reason_text(why, through=False) for why in result.reasons[:_MOST_REASONS])
     if result.witness is not None:
-        shown = witness_text(result.witness)
-        return Answer("violation", f"{reasons}; {shown}" if reasons else shown)
+        values_text = witness_text(result.witness)
+        return Answer("violation", f"{reasons}; {values_text}" if reasons else values_text)
     if result.verdict == "depends":
-        return Answer("unknown", f"{reasons}; no two values were seen")
+        return Answer("unknown", f"{reasons}; no row with two values was found")
     return Answer("unknown", reasons or outcome_text(result.verdict))
 
 
 def _not_a_number(over: str, call: Call | None) -> str | None:
-    """Return the reason for which results cannot be judged over an argument, if any."""
+    """Return the reason for which an argument cannot be a size of the batch, or None."""
     if call is None:
         return None
-    parameters: Mapping[str, object] = {each.name: each for each in call.arguments}
+    parameters: Mapping[str, object] = {argument.name: argument for argument in call.arguments}
     if over not in parameters:
         return (
             f"{over} is not an argument at run time; each value of a constexpr is another variant, "
             "and only recorded sizes of the batch are compared"
         )
     if isinstance(parameters[over], TensorArgument):
-        return f"{over} is a tensor, which is the size of no batch"
+        return f"{over} is a tensor, not a number"
     return None
 
 
@@ -135,11 +138,11 @@ def answer_lines(found: Sequence[OutputAnswer], width: int) -> list[str]:
     """Return answers for a terminal."""
     lines: list[str] = []
     for answer in found:
-        by = "" if answer.contract is None else f" (as line {answer.contract.line} asks)"
+        contract = "" if answer.contract is None else f" (contract in line {answer.contract.line})"
         stage = ", by TTIR as written" if answer.answer.verdict == "proven" else ""
-        why = f": {answer.answer.text}" if answer.answer.text else ""
-        verdict = f"{answer.answer.verdict}{stage}{why}"
-        text = f"{answer.kernel}, {answer.output}: over {answer.over}{by}: {verdict}"
+        reason = f": {answer.answer.text}" if answer.answer.text else ""
+        verdict = f"{answer.answer.verdict}{stage}{reason}"
+        text = f"{answer.kernel}, {answer.output}: over {answer.over}{contract}: {verdict}"
         lines += wrapped(text, width)
     return ["", *lines] if lines else []
 

@@ -1,6 +1,6 @@
 """`invariance/index`: outputs that the rule `not-invariant` judged; `invariance/<number>`: trees.
 
-All is derived, from the IR of recorded launches, and was written by the pass that judged them.
+All data are derived from the IR of recorded launches by the pass `kvtrace sanitize`.
 """
 
 import json
@@ -24,7 +24,7 @@ _ORDER: Final = {"violation": 0, "unknown": 1, "proven": 2}
 
 @dataclass(frozen=True, slots=True)
 class InvarianceRow:
-    """An output and its verdict; `number` names the block of its trees."""
+    """A judged output; `number` is in the name of the block with its trees."""
 
     number: int
     run: int
@@ -34,21 +34,21 @@ class InvarianceRow:
     output: str | None
     over: str
     contract: int | None
-    """The line that asks for it; null: the rule was asked for by its name."""
+    """The contract's line; null: no contract, the rule was selected by name."""
     verdict: str
     text: str
     relation: str | None
-    """How trees of recorded sizes of the batch relate: same, equal, reassociated or different."""
+    """Relation of the trees of two batch sizes: same, equal, reassociated, exact or different."""
     trees: int
     element: int | None
-    """The element of the row to which the evaluator gives two values, each with its launch."""
+    """The element of the row for which the evaluator found two values, in two launches."""
     launches: tuple[str, str] | None
     values: tuple[str, str] | None
 
 
 @dataclass(frozen=True, slots=True)
 class InvarianceNode:
-    """A node of a tree: what it says, and its parts with what each is to it."""
+    """A node of a tree: its label, its operands as indices of nodes, and the operands' roles."""
 
     kind: str
     text: str
@@ -60,7 +60,7 @@ class InvarianceNode:
 
 @dataclass(frozen=True, slots=True)
 class InvarianceTree:
-    """The tree of an element at some sizes of the batch; `root` is a node."""
+    """The tree of an element at some batch sizes; `root` is the index of its node."""
 
     root: int
     call: int | None
@@ -69,7 +69,7 @@ class InvarianceTree:
 
 @dataclass(frozen=True, slots=True)
 class InvarianceTrees:
-    """The trees of an output, which share nodes; `left_out`: how many more there are."""
+    """The trees of an output, which share nodes; `left_out` is the number of omitted trees."""
 
     nodes: tuple[InvarianceNode, ...]
     trees: tuple[InvarianceTree, ...]
@@ -79,8 +79,12 @@ class InvarianceTrees:
 def _blocks(context: Context) -> Iterable[Block]:
     if not context.source:
         return
-    calls = {(call.run, call.call_id): place for place, call in enumerate(context.report.calls)}
-    judged = [each for run in range(len(context.runs)) for each in _judged(context, run, calls)]
+    calls = {(call.run, call.call_id): index for index, call in enumerate(context.report.calls)}
+    judged = [
+        pair_of_output
+        for run in range(len(context.runs))
+        for pair_of_output in _judged(context, run, calls)
+    ]
     judged.sort(key=lambda pair: _ORDER.get(pair[0].verdict, 1))
     rows = [replace(row, number=number) for number, (row, _) in enumerate(judged)]
     if rows:
@@ -93,40 +97,42 @@ def _blocks(context: Context) -> Iterable[Block]:
 def _judged(
     context: Context, run: int, calls: _Calls
 ) -> list[tuple[InvarianceRow, InvarianceTrees]]:
-    """Return what the pass kept of each output that it judged in a run."""
+    """Return (row, trees) of each output that the pass judged in a run."""
     passes = context.trace.passes(context.runs[run].run_id)
     try:
         content = context.trace.artifact(passes.get(_PASS, {}).get("artifacts", {}).get(TREES))
-        kept = json.loads(content or b"[]")
-        return [(_row(run, each, calls), _trees(context, run, each, calls)) for each in kept]
+        outputs = json.loads(content or b"[]")
+        return [
+            (_row(run, output, calls), _trees(context, run, output, calls)) for output in outputs
+        ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise DamagedFile(
-            f"the trees that the pass {_PASS} kept cannot be read; run kvtrace sanitize again"
+            f"the trees that the pass {_PASS} wrote cannot be read; run kvtrace sanitize again"
         ) from error
 
 
-def _row(run: int, each: Mapping[str, Any], calls: _Calls) -> InvarianceRow:
-    witness = each.get("witness")
+def _row(run: int, output: Mapping[str, Any], calls: _Calls) -> InvarianceRow:
+    witness = output.get("witness")
     return InvarianceRow(
         number=0,
         run=run,
-        call=calls.get((run, each["call_id"])),
-        kernel=each["kernel"],
-        output=each["output"],
-        over=each["over"],
-        contract=each["line"],
-        verdict=str(each["verdict"]),
-        text=each["text"],
-        relation=each.get("relation"),
-        trees=len(each["drawing"]["trees"]) if "drawing" in each else 0,
+        call=calls.get((run, output["call_id"])),
+        kernel=output["kernel"],
+        output=output["output"],
+        over=output["over"],
+        contract=output["line"],
+        verdict=str(output["verdict"]),
+        text=output["text"],
+        relation=output.get("relation"),
+        trees=len(output["drawing"]["trees"]) if "drawing" in output else 0,
         element=witness and witness["element"],
         launches=witness and (witness["first"], witness["second"]),
         values=witness and tuple(witness["values"]),
     )
 
 
-def _trees(context: Context, run: int, each: Mapping[str, Any], calls: _Calls) -> InvarianceTrees:
-    drawing = each.get("drawing", {"nodes": (), "trees": (), "left_out": 0})
+def _trees(context: Context, run: int, output: Mapping[str, Any], calls: _Calls) -> InvarianceTrees:
+    drawing = output.get("drawing", {"nodes": (), "trees": (), "left_out": 0})
     nodes = tuple(
         InvarianceNode(
             node["kind"], node["text"], context.stack(node["stack"]), tuple(node["parts"]),

@@ -8,16 +8,16 @@ from time import thread_time
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.invariance.across_sizes import ORDERING, Options, compare_sizes
-from kvtrace.addons.invariance.batches import Batch, Kept
-from kvtrace.addons.invariance.coordinates import Unfollowed, led_by, pin
+from kvtrace.addons.invariance.batches import Batch, ComparedCall
+from kvtrace.addons.invariance.coordinates import Unfollowed, first_row_of, with_leading_axes
 from kvtrace.addons.invariance.determinism import Determinism, determinism_of
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.output_results import (
     Invariance,
     OutputResult,
-    Place,
+    ResultReason,
     RowGuard,
-    Why,
+    SourceLine,
 )
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.rows import Outcome, RowVerdict, rows_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 _WORST: Final[tuple[Outcome, ...]] = ("unknown", "depends", "whole", "proven")
 _MOST_CALLS: Final = 8
-"""So many calls of a variant are judged: proofs are for all sizes and the strides of one call."""
+"""Limit on the judged calls of a variant, as proofs hold for all sizes and one call's strides."""
 
 
 def invariance_of(
@@ -57,24 +57,24 @@ def invariance_of(
 
     """
     failures: list[str] = []
-    called: dict[str, dict[int, list[Call]]] = {}
-    options: Options = {}
+    calls_by_kernel: dict[str, dict[int, list[Call]]] = {}
+    options_of_calls: Options = {}
     for run in selection.runs:
-        of_run = _options_of(selection, run)
+        options_by_call = _options_of(selection, run)
         for call in calls_of(selection.trace, run):
             if isinstance(call, UnreadyCall):
                 failures.append(f"call {call.call_id} of {call.kernel}: {call.reason}")
             elif not kernels or call.kernel in kernels:
-                variants = called.setdefault(call.kernel, {})
+                variants = calls_by_kernel.setdefault(call.kernel, {})
                 variants.setdefault(id(call.module), []).append(call)
-                options[id(call)] = of_run.get(call.call_id, {})
+                options_of_calls[id(call)] = options_by_call.get(call.call_id, {})
     outputs: list[OutputResult] = []
     with shown("invariance") as progress:
-        for number, variants in enumerate(called.values(), start=1):
+        for number, variants in enumerate(calls_by_kernel.values(), start=1):
             if progress is not None:
-                progress(number, len(called))
-            judged = [_spread(calls) for calls in variants.values()]
-            outputs += _of_kernel(judged, options, failures, seconds)
+                progress(number, len(calls_by_kernel))
+            judged = [_selected_calls(calls) for calls in variants.values()]
+            outputs += _judge_kernel(judged, options_of_calls, failures, seconds)
     _note_unseen(outputs)
     return Invariance(tuple(outputs), tuple(failures))
 
@@ -88,146 +88,153 @@ def _options_of(selection: Selection, run: Run) -> dict[int, dict[str, object]]:
 
 
 def _note_unseen(outputs: Sequence[OutputResult]) -> None:
-    """Note sizes of the batch for which other kernels were launched and this one was not.
+    """Set `unseen_sizes`: batch sizes at which other kernels were launched, but not this one.
 
-    What an output counts as rows may be all elements of a tensor. So it is compared with those
-    alone that were seen at a size that it was seen at; where there are none, with all, if it was
-    seen at several sizes.
+    The row counts of an output may be counts of all elements of a tensor. So an output is compared
+    only with outputs that share a row count; if no output does, with all, provided that it has
+    several row counts.
     """
     sizes: dict[tuple[str, str], set[int]] = {}
     for result in outputs:
-        rows = {one.batch.rows for kept in result.kept.values() for one in kept}
-        sizes.setdefault((result.kernel, result.output), set()).update(rows)
+        row_counts = {call.batch.rows for calls in result.compared_calls.values() for call in calls}
+        sizes.setdefault((result.kernel, result.output), set()).update(row_counts)
     for result in outputs:
         name = (result.kernel, result.output)
-        own = sizes[name]
-        others = [rows for key, rows in sizes.items() if key != name and rows & own]
-        if not others and len(own) > 1:
-            others = list(sizes.values())
-        result.unseen = tuple(sorted(set().union(*others) - own))
+        own_sizes = sizes[name]
+        other_sizes = [
+            row_counts
+            for key, row_counts in sizes.items()
+            if key != name and row_counts & own_sizes
+        ]
+        if not other_sizes and len(own_sizes) > 1:
+            other_sizes = list(sizes.values())
+        result.unseen_sizes = tuple(sorted(set().union(*other_sizes) - own_sizes))
 
 
-def _spread(calls: Sequence[Call]) -> list[Call]:
-    """Return the calls of a variant that are judged, from the smallest to the largest."""
-    ordered = sorted(calls, key=_elements)
+def _selected_calls(calls: Sequence[Call]) -> list[Call]:
+    """Return at most `_MOST_CALLS` calls of a variant, from the smallest to the largest tensors."""
+    ordered = sorted(calls, key=_count_elements)
     step = max(1, -(-len(ordered) // _MOST_CALLS))
     return [*ordered[:-1:step], ordered[-1]]
 
 
-def _elements(call: Call) -> int:
-    return sum(prod(each.shape) for each in call.arguments if isinstance(each, TensorArgument))
+def _count_elements(call: Call) -> int:
+    return sum(
+        prod(argument.shape) for argument in call.arguments if isinstance(argument, TensorArgument)
+    )
 
 
-def _of_kernel(
-    variants: Sequence[Sequence[Call]],
-    options: Options,
-    failures: list[str],
-    seconds: float | None,
+def _judge_kernel(
+    variants: Sequence[Sequence[Call]], options: Options, failures: list[str], seconds: float | None
 ) -> list[OutputResult]:
-    """Judge one kernel by calls of its variants.
+    """Judge the outputs of one kernel by calls of its variants, from the largest call on.
 
-    The largest call tells which axes of each output number its rows. A call of one row cannot: it
-    is only compared with the others.
+    The largest call decides which axes of each output number its rows. A call of one row is only
+    compared with the others, as it cannot show these axes. Failures are appended to `failures`.
     """
     results: dict[tuple[str, int], OutputResult] = {}
-    calls = [(call, variant) for variant, own in enumerate(variants) for call in own]
-    growing = _growing([call for call, _ in calls])
-    deadline, left = thread_time() + (inf if seconds is None else seconds), 0
+    calls = [(call, variant) for variant, recorded in enumerate(variants) for call in recorded]
+    growing = _growing_axes([call for call, _ in calls])
+    deadline, unjudged = thread_time() + (inf if seconds is None else seconds), 0
     kernels: list[Kernel] = []
-    for call, variant in sorted(calls, key=lambda pair: -_elements(pair[0])):
+    for call, variant in sorted(calls, key=lambda pair: -_count_elements(pair[0])):
         if results and thread_time() > deadline:
-            left += 1
+            unjudged += 1
             continue
         try:
             determinism = next(iter(results.values())).determinism if results else None
-            again = (
+            call_determinism = (
                 determinism_of(call)
                 if determinism is None or determinism.answer == "proven"
                 else determinism
             )
             kernels.append(Kernel(call, growing=growing, deadline=deadline))
-            _add(kernels[-1], results, variant, again)
+            _add_verdicts(kernels[-1], results, variant, call_determinism)
         except KvtraceError as error:
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")
-    left += sum(kernel.is_late for kernel in kernels)
+    unjudged += sum(kernel.is_late for kernel in kernels)
     for result in results.values():
-        is_compared = not left and thread_time() <= deadline
+        is_compared = not unjudged and thread_time() <= deadline
         if is_compared:
             compare_sizes(result, options)
-        late = left or sum(kernel.is_late for kernel in kernels)
-        if (late or not is_compared) and result.verdict != "violation":
-            what = f"{plural(late, 'call')} of the kernel" if late else "how its launches compare"
-            text = f"{what}, for which {seconds:g} s did not suffice"
-            result.why = (*result.why, Why("unknown", "data", text, result.place))
+        late_count = unjudged or sum(kernel.is_late for kernel in kernels)
+        if (late_count or not is_compared) and result.verdict != "violation":
+            subject = (
+                f"{plural(late_count, 'call')} of the kernel"
+                if late_count
+                else "how its launches compare"
+            )
+            text = f"{subject}, for which {seconds:g} s did not suffice"
+            result.reasons = (*result.reasons, ResultReason("unknown", "data", text, result.source))
             result.verdict = "unknown"
     for kernel in kernels:
-        kernel.end_deadline()  # what is made of it from here on is drawn
+        kernel.end_deadline()  # trees from here on are for drawings
     return list(results.values())
 
 
-def _growing(calls: Sequence[Call]) -> dict[int, frozenset[int]]:
-    """Return the axes of tensors, by argument position, whose length differs between calls."""
+def _growing_axes(calls: Sequence[Call]) -> dict[int, frozenset[int]]:
+    """Return the axes of tensors, by argument position, whose extents differ between calls."""
     growing: dict[int, frozenset[int]] = {}
     for position in range(max(len(call.arguments) for call in calls)):
-        given = [call.arguments[position] for call in calls if position < len(call.arguments)]
-        shapes = {each.shape for each in given if isinstance(each, TensorArgument)}
+        arguments = [call.arguments[position] for call in calls if position < len(call.arguments)]
+        shapes = {argument.shape for argument in arguments if isinstance(argument, TensorArgument)}
         if len({len(shape) for shape in shapes}) == 1:
             axes = enumerate(zip(*shapes, strict=True))
             growing[position] = frozenset(axis for axis, extents in axes if len(set(extents)) > 1)
     return growing
 
 
-def _add(
+def _add_verdicts(
     kernel: Kernel,
-    found: dict[tuple[str, int], OutputResult],
+    results: dict[tuple[str, int], OutputResult],
     variant: int,
     determinism: Determinism,
 ) -> None:
     call = kernel.call
-    numbered: dict[str, int] = {}
+    store_numbers: dict[str, int] = {}
     for verdict in rows_of(kernel):
-        number = numbered[verdict.argument] = numbered.get(verdict.argument, -1) + 1
-        known = found.get((verdict.argument, number))
-        batch = None if known is None else _batch(known, verdict, kernel, variant)
-        if known is None:
-            known = _result(call, verdict, determinism)
-            known.row_axes = _row_axes(verdict, kernel)
-            known.leaving = _row_guards(verdict, kernel)
-            known.collected = verdict.collected
-            found[verdict.argument, number] = known
-            batch = _batch(known, verdict, kernel, variant)
-        elif verdict.ambiguous and variant in known.variants:
+        number = store_numbers[verdict.argument] = store_numbers.get(verdict.argument, -1) + 1
+        result = results.get((verdict.argument, number))
+        batch = None if result is None else _batch(result, verdict, kernel, variant)
+        if result is None:
+            result = _result(call, verdict, determinism)
+            result.row_axes = _row_axes(verdict, kernel)
+            result.row_guards = _row_guards(verdict, kernel)
+            result.update_axes = verdict.update_axes
+            results[verdict.argument, number] = result
+            batch = _batch(result, verdict, kernel, variant)
+        elif verdict.ambiguous and variant in result.variants:
             continue
         elif batch is None or batch.rows > 1:
-            _merge(known, _result(call, verdict, determinism))
+            _merge(result, _result(call, verdict, determinism))
         if not verdict.ambiguous:
-            known.variants.add(variant)
+            result.variants.add(variant)
         if batch is not None:
-            known.launched[variant] = batch.rows
-            _keep_tree(known, verdict, kernel, batch)
+            result.fewest_rows[variant] = batch.rows
+            _add_compared_call(result, verdict, kernel, batch)
 
 
 def _row_guards(verdict: RowVerdict, kernel: Kernel) -> tuple[RowGuard, ...]:
-    """Return the guards of an output's only store that may leave out rows."""
-    if not verdict.leaving or not kernel.has_one_store(verdict.access.argument):
+    """Return guards that may leave out rows; none if several stores write the output."""
+    if not verdict.row_guards or not kernel.has_one_store(verdict.access.argument):
         return ()
-    row = verdict.rows[0].coordinate
+    row = verdict.row_axes[0].coordinate
     return tuple(
         RowGuard(guard, row, {number: kernel.scalar(number) for number in guard.symbols("scalar")})
-        for guard in verdict.leaving
+        for guard in verdict.row_guards
     )
 
 
 def _row_axes(verdict: RowVerdict, kernel: Kernel) -> frozenset[int]:
-    """Return the axes of the tensor that number the rows of an output."""
+    """Return the tensor's axes that number an output's rows; empty if no axis is known."""
     tensor = kernel.tensor(verdict.access.argument)
-    if tensor is None or verdict.unsplit is None or not verdict.unsplit.axes:
+    if tensor is None or verdict.unsplit_output is None or not verdict.unsplit_output.axes:
         return frozenset()
-    step = verdict.unsplit.axes[0].step
-    reach = list(enumerate(stride * tensor.element.bytes for stride in tensor.strides))
-    if any(axis.step > step for axis in verdict.unsplit.axes):
-        return frozenset(axis for axis, stride in reach if stride == step)
-    return frozenset(axis for axis, stride in reach if stride >= step)
+    step = verdict.unsplit_output.axes[0].step
+    axis_steps = list(enumerate(stride * tensor.element.bytes for stride in tensor.strides))
+    if any(axis.step > step for axis in verdict.unsplit_output.axes):
+        return frozenset(axis for axis, stride in axis_steps if stride == step)
+    return frozenset(axis for axis, stride in axis_steps if stride >= step)
 
 
 def _batch(result: OutputResult, verdict: RowVerdict, kernel: Kernel, variant: int) -> Batch | None:
@@ -239,19 +246,19 @@ def _batch(result: OutputResult, verdict: RowVerdict, kernel: Kernel, variant: i
     return Batch(rows, variant, kernel.call.grid)
 
 
-def _merge(known: OutputResult, other: OutputResult) -> None:
-    """Merge the result of another call into an output's result: the worse verdict counts."""
-    known.calls += 1
-    if _WORST.index(other.verdict) < _WORST.index(known.verdict):
-        known.verdict, known.place, known.rows = other.verdict, other.place, other.rows
-    known.why = tuple(dict.fromkeys((*known.why, *other.why)))
+def _merge(result: OutputResult, other: OutputResult) -> None:
+    """Add another call's result to an output's result; the worse verdict counts."""
+    result.calls += 1
+    if _WORST.index(other.verdict) < _WORST.index(result.verdict):
+        result.verdict, result.source, result.rows = (other.verdict, other.source, other.rows)
+    result.reasons = tuple(dict.fromkeys((*result.reasons, *other.reasons)))
     for name in ("own", "shared", "scalars", "sizes", "selecting", "assumed", "constant"):
-        setattr(known, name, tuple(dict.fromkeys((*getattr(known, name), *getattr(other, name)))))
+        setattr(result, name, tuple(dict.fromkeys((*getattr(result, name), *getattr(other, name)))))
     if other.order == "compiled":
-        known.order = "compiled"
-    known.ordered_by |= other.ordered_by
-    if known.determinism.answer == "proven":
-        known.determinism = other.determinism
+        result.order = "compiled"
+    result.ordered_by |= other.ordered_by
+    if result.determinism.answer == "proven":
+        result.determinism = other.determinism
 
 
 def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> OutputResult:
@@ -259,10 +266,12 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
     own = {read.argument for read in verdict.reads if read.own}
     shared = {read.argument for read in verdict.reads} - own
     return OutputResult(
-        call.kernel, verdict.argument, verdict.verdict, len(verdict.rows), _place(verdict.op),
+        call.kernel, verdict.argument, verdict.verdict, len(verdict.row_axes), _place(verdict.op),
         tuple(
-            Why(each.cause, each.through, each.what, _place(ops.get(each.op, verdict.op)))
-            for each in verdict.reasons
+            ResultReason(
+                reason.cause, reason.through, reason.what, _place(ops.get(reason.op, verdict.op))
+            )
+            for reason in verdict.reasons
         ),
         tuple(sorted(own)), tuple(sorted(shared)), verdict.scalars, verdict.sizes,
         verdict.selecting, "compiled" if (ordered := _ordered_by(verdict.tree)) else "program",
@@ -271,59 +280,67 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
 
 
 def _ordered_by(tree: Tree | None) -> frozenset[str]:
-    """Return the operations in a tree whose order the compiler's layout decides."""
-    nodes: Iterable[Tree] = () if tree is None else tree.walk()
-    return frozenset(node.what for node in nodes) & {"reduction", "product"}
+    """Return the kinds of nodes in a tree whose order the compiled code decides."""
+    all_nodes: Iterable[Tree] = () if tree is None else tree.walk()
+    return frozenset(node.what for node in all_nodes) & {"reduction", "product"}
 
 
-def _place(op: Op) -> Place:
+def _place(op: Op) -> SourceLine:
     frames = source_stack(op)
-    return Place(frames[0].file, frames[0].line) if frames else Place(None, None)
+    return SourceLine(frames[0].file, frames[0].line) if frames else SourceLine(None, None)
 
 
 # -- several sizes of the batch ------------------------------------------------------------------
 
 
-def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch: Batch) -> None:
-    """Keep a call with its trees, with calls whose other extents are the same."""
-    position, output = verdict.access.argument, verdict.unsplit
+def _add_compared_call(
+    result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch: Batch
+) -> None:
+    """Add a call to the calls of the same inner extents, for comparison with them.
+
+    Calls whose coordinates are not followed, or whose rows are not the outermost axis, are not
+    added.
+    """
+    position, output = verdict.access.argument, verdict.unsplit_output
     tensor = kernel.tensor(position)
     if tensor is None or position is None:
         return
     if batch.rows == 1:
         ranges = kernel.bound.ranges
         try:
-            output = coordinates_of(verdict.access, tensor, ranges, ranges, here=True)
-            output = led_by(output, kernel.growing(position))
+            output = coordinates_of(verdict.access, tensor, ranges, ranges, this_call_only=True)
+            output = with_leading_axes(output, kernel.growing_steps(position))
         except Unfollowed:
             return
     if output is None:
         return
-    merged = batch.rows == 1 and kernel.is_merged(position)
+    has_merged_axes = batch.rows == 1 and kernel.is_merged(position)
     strides = [tensor.strides[axis] * tensor.element.bytes for axis in result.row_axes]
-    has_rows = not merged and bool(output.axes) and output.axes[0].step == min(strides)
+    has_rows = not has_merged_axes and bool(output.axes) and output.axes[0].step == min(strides)
     if batch.rows > 1 and not has_rows:
         return
-    one, alone = pin(output) if has_rows else output, batch.rows == 1
+    first_row, is_single_row = first_row_of(output) if has_rows else output, batch.rows == 1
 
-    def tree(whole: bool) -> Tree:
-        chosen = output if whole else one
-        return kernel.tree(verdict.access, chosen, bound=True, indexed=True, here=alone)
+    def tree(of_all_rows: bool) -> Tree:
+        coordinates = output if of_all_rows else first_row
+        return kernel.tree(
+            verdict.access, coordinates, bound=True, indexed=True, this_call_only=is_single_row
+        )
 
-    inner = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)
-    same = (inner, tensor.dtype, _shared_shapes(result, kernel, batch.rows))
+    inner_extents = tuple(n for axis, n in enumerate(tensor.shape) if axis not in result.row_axes)
+    key = (inner_extents, tensor.dtype, _shared_shapes(result, kernel, batch.rows))
     extents = kernel.extents(output)
-    rows = frozenset(extents.keys() - kernel.extents(one).keys())
-    several = has_rows and batch.rows > 1
-    kept = Kept(
-        batch, several, tree, kernel.call, verdict.access, position, extents, rows, kernel.places,
-        lambda: stored_elements(kernel, position),
+    row_coordinates = frozenset(extents.keys() - kernel.extents(first_row).keys())
+    has_all_rows = has_rows and batch.rows > 1
+    call = ComparedCall(
+        batch, has_all_rows, tree, kernel.call, verdict.access, position, extents,
+        row_coordinates, kernel.ops_by_node, lambda: stored_elements(kernel, position),
     )  # fmt: skip
-    result.kept.setdefault(same, []).append(kept)
+    result.compared_calls.setdefault(key, []).append(call)
 
 
 def _shared_shapes(result: OutputResult, kernel: Kernel, rows: int) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of tensors that all rows share, without axes as long as the batch."""
+    """Return the shapes of tensors shared by all rows, with -1 for extents that equal the rows."""
     shapes = []
     for position in (kernel.names.index(name) for name in result.shared if name in kernel.names):
         tensor, growing = kernel.tensor(position), kernel.growing_axes(position)

@@ -42,8 +42,8 @@ _MOST_ROUNDS: Final = 8
 class Simplifier:
     """Simplifier of formulas over an output's coordinates, by the output's mask.
 
-    Conclusions hold for all sizes within `sizes`: numbers of recorded calls are not used. Formulas
-    of scalars alone are simplified only if these are `counted`: other scalars may be switches.
+    Results hold for all ranges of scalars in `sizes`, not only for the recorded call. Formulas of
+    scalars alone are simplified only if the scalars are in `counted`: others may be switches.
     """
 
     def __init__(self, output: Output, sizes: Ranges, counted: Collection[Atom] = ()) -> None:
@@ -55,45 +55,45 @@ class Simplifier:
 
     @cached_property
     def active(self) -> Condition:
-        """The condition that the element is written, over its coordinates."""
+        """The condition that the element is stored, over the output's coordinates."""
         return self.rewritten(self._output.access.active)
 
     @cached_property
     def given(self) -> Given:
-        """The assumptions on coordinates and sizes where the element is written."""
+        """The assumptions on coordinates and scalars where the element is stored."""
         return Given((*self.active.conjuncts(), *self._output.facts), self._sizes)
 
     def term(self, term: Term) -> Term:
-        """Return a formula over coordinates."""
-        for written in self._output.written:
-            term = self._plain(written(term))
+        """Return a formula rewritten over coordinates and simplified."""
+        for written in self._output.substitutions:
+            term = self._simplified(written(term))
         plain = term
         for blocks in self._output.blocks:
             term = blocks(term)
-        return plain if term is plain else self._plain(term)
+        return plain if term is plain else self._simplified(term)
 
     def condition(self, condition: Condition) -> Condition:
-        """Return a condition over coordinates, without what holds where the element is written."""
+        """Return a condition over coordinates, without parts that hold for stored elements."""
         rewritten = self.rewritten(condition)
-        plain = conjunction(self._part(part) for part in rewritten.conjuncts())
-        located = self._output.located(plain)
+        plain = conjunction(self._simplified_condition(part) for part in rewritten.conjuncts())
+        located = self._output.over_coordinates(plain)
         if located is plain:
             return plain
-        return conjunction(self._part(part) for part in located.conjuncts())
+        return conjunction(self._simplified_condition(part) for part in located.conjuncts())
 
     def rewritten(self, condition: Condition) -> Condition:
-        """Return a condition over coordinates."""
-        for written in self._output.written:
+        """Return a condition rewritten over coordinates, not simplified."""
+        for written in self._output.substitutions:
             condition = condition.substitute(written)
         return condition
 
-    def _part(self, part: Condition) -> Condition:
+    def _simplified_condition(self, part: Condition) -> Condition:
         simplified = self._conditions.get(part)
         if simplified is None:
-            simplified = self._conditions[part] = self._decided(part)
+            simplified = self._conditions[part] = self._simplify_condition(part)
         return simplified
 
-    def _decided(self, part: Condition) -> Condition:
+    def _simplify_condition(self, part: Condition) -> Condition:
         if part.decided is not None:
             return part
         if (truth := self._truth(part)) is not None:
@@ -103,29 +103,33 @@ class Simplifier:
         replaced = self._replaced(part.atoms())
         plain = part.substitute(Substitution(replaced)) if replaced else part
         if isinstance(plain, AtLeast):
-            plain = at_least(_joined(plain.term))
-        return plain if plain == part or not isinstance(plain, AtLeast) else self._part(plain)
+            plain = at_least(_join_digits(plain.term))
+        return (
+            plain
+            if plain == part or not isinstance(plain, AtLeast)
+            else self._simplified_condition(plain)
+        )
 
-    def _plain(self, term: Term) -> Term:
+    def _simplified(self, term: Term) -> Term:
         for _ in range(_MOST_ROUNDS):
             replaced = self._replaced(term.atoms())
             if not replaced:
                 break
             term = Substitution(replaced)(term)
-        return _joined(term)
+        return _join_digits(term)
 
     def _replaced(self, atoms: frozenset[Atom]) -> dict[Atom, Term]:
         replacements = {}
         for atom in atoms:
             if atom not in self._atoms:
-                self._atoms[atom] = self._as_plain(atom)
-            by = self._atoms[atom]
-            if by is not None:
-                replacements[atom] = by
+                self._atoms[atom] = self._simpler_form(atom)
+            simpler = self._atoms[atom]
+            if simpler is not None:
+                replacements[atom] = simpler
         return replacements
 
-    def _as_plain(self, atom: Atom) -> Term | None:
-        """Return a function's simpler form where the element is written, if there is one."""
+    def _simpler_form(self, atom: Atom) -> Term | None:
+        """Return a simpler form of a function where the element is stored, or None."""
         if isinstance(atom, Choice):
             truth = self._truth(atom.condition)
             return None if truth is None else atom.then if truth else atom.otherwise
@@ -133,9 +137,9 @@ class Simplifier:
             return None
         left, right = atom.arguments
         if not _is_placed(atom.within()):
-            return self._of_numbers(atom, left, right) if self._is_counted(atom.term) else None
+            return self._scalar_form(atom, left, right) if self._is_counted(atom.term) else None
         if isinstance(atom, Quotient | Remainder):
-            return self._divided(atom, left, right)
+            return self._simplified_division(atom, left, right)
         if follows(at_least(right, left), self.given) is not None:
             return left if isinstance(atom, Minimum) else right
         if follows(at_least(left, right), self.given) is not None:
@@ -143,16 +147,16 @@ class Simplifier:
         return None
 
     def _truth(self, condition: Condition) -> bool | None:
-        """Return a condition's constant truth where the element is written, if it is known."""
+        """Return a condition's truth where the element is stored, or None if it is not constant."""
         if not _is_placed(condition.atoms()):
-            return self._truth_of_numbers(condition)
+            return self._truth_on_scalars(condition)
         for truth, claim in ((True, condition), (False, ~condition)):
             if claim in self.given.exact or follows(claim, self.given) is not None:
                 return truth
         return None
 
-    def _truth_of_numbers(self, condition: Condition) -> bool | None:
-        """Return the constant truth of a condition on scalars in all calls, if it is known."""
+    def _truth_on_scalars(self, condition: Condition) -> bool | None:
+        """Return a condition's truth for all calls, by the ranges of its scalars, or None."""
         if not isinstance(condition, AtLeast) or not self._is_counted(condition.term):
             return None
         low, high = self._sizes.interval(condition.term)
@@ -160,12 +164,12 @@ class Simplifier:
 
     def _is_counted(self, term: Term) -> bool:
         symbols = (atom for atom in term.atoms() if isinstance(atom, Symbol))
-        return all(each in self._counted for each in symbols)
+        return all(symbol in self._counted for symbol in symbols)
 
-    def _of_numbers(
+    def _scalar_form(
         self, atom: Quotient | Remainder | Minimum | Maximum, left: Term, right: Term
     ) -> Term | None:
-        """Return a function of scalars simplified for all calls, by the scalars' ranges."""
+        """Return a simpler form of a function of scalars in all calls, or None."""
         if isinstance(atom, Quotient | Remainder):
             if left != right or self._sizes.interval(right)[0] < 1:
                 return None
@@ -175,19 +179,23 @@ class Simplifier:
             return None
         return left if (low >= 0) == isinstance(atom, Minimum) else right
 
-    def _divided(self, atom: Quotient | Remainder, left: Term, right: Term) -> Term | None:
+    def _simplified_division(
+        self, atom: Quotient | Remainder, left: Term, right: Term
+    ) -> Term | None:
         if follows(at_least(left), self.given) is None:
             return None
         number = right.constant
-        even, odd = (ZERO, left) if number is None or number < 1 else multiples(left, number)
-        if follows(conjunction((at_least(odd), less(odd, right))), self.given) is None:
+        multiple, rest = (ZERO, left) if number is None or number < 1 else multiples(left, number)
+        if follows(conjunction((at_least(rest), less(rest, right))), self.given) is None:
             if number is None or left.symbols("content"):
                 return None
-            return self._divided_steps(atom, left, number)
-        return even if isinstance(atom, Quotient) else odd
+            return self._division_by_steps(atom, left, number)
+        return multiple if isinstance(atom, Quotient) else rest
 
-    def _divided_steps(self, atom: Quotient | Remainder, left: Term, number: int) -> Term | None:
-        """Divide the steps of an index, where what is below a step stays below it."""
+    def _division_by_steps(
+        self, atom: Quotient | Remainder, left: Term, number: int
+    ) -> Term | None:
+        """Return a division simplified by a common step, below which the rest stays; else None."""
         steps = {gcd(coefficient, number) for coefficient in left.coefficients.values()}
         for step in sorted(steps - {1, number}, reverse=True):
             coarse, fine = multiples(left, step)
@@ -196,22 +204,27 @@ class Simplifier:
                     return quotient(coarse, number // step, floor=True)
                 return remainder(coarse, number // step, floor=True) * step + fine
         divide = quotient if isinstance(atom, Quotient) else remainder
-        found = divide(left, number, floor=True)
-        return None if found.coefficients == atom.term.coefficients else found
+        simplified = divide(left, number, floor=True)
+        return None if simplified.coefficients == atom.term.coefficients else simplified
 
 
-def _joined(term: Term) -> Term:
-    """Return a term with an index in place of its parts: `n * (x // n) + x % n`."""
+def _join_digits(term: Term) -> Term:
+    """Return a term with `x` in place of `n * (x // n) + x % n`."""
     for atom in term.atoms():
-        rest = term.coefficients.get((atom,), 0)
-        if isinstance(atom, Remainder) and rest and (number := atom.arguments[1].constant):
-            whole = quotient(*atom.arguments, floor=atom.floor)
-            part = single(whole)
-            if part is not None and term.coefficients.get((part,)) == rest * number:
-                return _joined(term + (atom.arguments[0] - atom.term - whole * number) * rest)
+        factor = term.coefficients.get((atom,), 0)
+        if isinstance(atom, Remainder) and factor and (divisor := atom.arguments[1].constant):
+            quotient_term = quotient(*atom.arguments, floor=atom.floor)
+            quotient_atom = single(quotient_term)
+            if (
+                quotient_atom is not None
+                and term.coefficients.get((quotient_atom,)) == factor * divisor
+            ):
+                return _join_digits(
+                    term + (atom.arguments[0] - atom.term - quotient_term * divisor) * factor
+                )
     return term
 
 
 def _is_placed(atoms: frozenset[Atom]) -> bool:
-    """Return whether a formula depends on the element that is written."""
+    """Return whether a formula depends on which element is stored."""
     return any(is_placing(atom) or number_of_coordinate(atom) is not None for atom in atoms)

@@ -1,4 +1,4 @@
-"""Elements of outputs that a recorded launch stores, from the formulas of the addresses."""
+"""Masks of the elements that a recorded launch stores, from the address formulas."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.terms import Term
 
 _MOST: Final = 1 << 22
-"""So many lanes of all programs and trips are enumerated for a store."""
+"""Limit on the lanes of all programs and trips that are enumerated for a store."""
 _AT_ONCE: Final = 1 << 20
 
 
 def stored_elements(kernel: Kernel, argument: int) -> NDArray[np.bool_] | None:
     """Return a mask of the elements that the recorded call stores, in the tensor's shape.
 
-    None if data decide, a formula is not followed, or there are too many lanes.
+    None if data decide what is stored, a formula is not followed, or there are too many lanes.
     """
     tensor = kernel.tensor(argument)
     if tensor is None or 0 in tensor.shape or any(stride < 0 for stride in tensor.strides):
@@ -40,9 +40,11 @@ def stored_elements(kernel: Kernel, argument: int) -> NDArray[np.bool_] | None:
         offsets = _offsets(access, kernel)
         if offsets is None:
             return None
-        for each in offsets:
-            places = each[(each >= 0) & (each % tensor.element.bytes == 0)] // tensor.element.bytes
-            stored[places[places < stored.size]] = True
+        for chunk in offsets:
+            indices = (
+                chunk[(chunk >= 0) & (chunk % tensor.element.bytes == 0)] // tensor.element.bytes
+            )
+            stored[indices[indices < stored.size]] = True
     return _viewed(stored, tensor)
 
 
@@ -51,7 +53,7 @@ def _viewed(stored: NDArray[np.bool_], tensor: TensorArgument) -> NDArray[np.boo
 
 
 def _offsets(access: Access, kernel: Kernel) -> Iterator[NDArray[np.int64]] | None:
-    """Return the byte offsets of all active lanes of an access, in parts; None: not known."""
+    """Return chunks of the byte offsets of all active lanes of an access, or None."""
     if not is_followed(access.offset) or not is_followed(access.active):
         return None
     scalars: dict[Symbol, int] = {}
@@ -70,66 +72,66 @@ def _offsets(access: Access, kernel: Kernel) -> Iterator[NDArray[np.int64]] | No
     extents = _extents(access, kernel, symbols, scalars)
     if extents is None or prod(extents.values()) > _MOST:
         return None
-    return _parts(access, extents, scalars)
+    return _active_offsets(access, extents, scalars)
 
 
 def _extents(
     access: Access, kernel: Kernel, symbols: set[Symbol], scalars: dict[Symbol, int]
 ) -> dict[Symbol, int] | None:
-    """Return the number of values of each symbol; None if a loop's trips are not known."""
+    """Return the number of values of each symbol, or None if a loop's trips are unknown."""
     extents_by_symbol: dict[Symbol, int] = {
-        each: kernel.call.grid[each.key] for each in symbols
-        if each.kind == "program" and isinstance(each.key, int)
+        symbol: kernel.call.grid[symbol.key] for symbol in symbols
+        if symbol.kind == "program" and isinstance(symbol.key, int)
     }  # fmt: skip
     for loop in access.loops:
         if loop.trip not in symbols:
             continue
-        most = _most(loop.trips, extents_by_symbol, scalars, kernel)
-        if most is None:
+        trips = _most_trips(loop.trips, extents_by_symbol, scalars, kernel)
+        if trips is None:
             return None
-        extents_by_symbol[loop.trip] = max(most, 0)
-    extents_by_symbol |= {each: each.high + 1 for each in symbols if each.kind == "lane"}
+        extents_by_symbol[loop.trip] = max(trips, 0)
+    extents_by_symbol |= {symbol: symbol.high + 1 for symbol in symbols if symbol.kind == "lane"}
     return extents_by_symbol if extents_by_symbol.keys() == symbols else None
 
 
-def _most(
+def _most_trips(
     trips: Term, extents: dict[Symbol, int], scalars: dict[Symbol, int], kernel: Kernel
 ) -> int | None:
-    """Return the most trips of a loop in any program."""
+    """Return the largest number of trips of a loop in any program, or None if unknown."""
     if not is_followed(trips):
         return None
-    at: dict[Symbol, Any] = dict(scalars)
-    own = [atom for atom in trips.atoms() if isinstance(atom, Symbol)]
-    moving = []
-    for symbol in own:
+    values: dict[Symbol, Any] = dict(scalars)
+    symbols = [atom for atom in trips.atoms() if isinstance(atom, Symbol)]
+    varying = []
+    for symbol in symbols:
         if symbol.kind in ("scalar", "programs"):
             low, high = kernel.bound.ranges.of(symbol)
             if low != high:
                 return None
-            at[symbol] = low
+            values[symbol] = low
         elif symbol.kind == "program" and isinstance(symbol.key, int):
-            moving.append((symbol, kernel.call.grid[symbol.key]))
+            varying.append((symbol, kernel.call.grid[symbol.key]))
         elif symbol in extents:
-            moving.append((symbol, extents[symbol]))
+            varying.append((symbol, extents[symbol]))
         else:
             return None
-    if prod(extent for _, extent in moving) > _MOST:
+    if prod(extent for _, extent in varying) > _MOST:
         return None
-    grids = np.ogrid[tuple(slice(extent) for _, extent in moving)]
-    at |= {symbol: grid for (symbol, _), grid in zip(moving, grids, strict=True)}
-    return int(np.max(trips.values(at), initial=0))
+    index_grids = np.ogrid[tuple(slice(extent) for _, extent in varying)]
+    values |= {symbol: grid for (symbol, _), grid in zip(varying, index_grids, strict=True)}
+    return int(np.max(trips.values(values), initial=0))
 
 
-def _parts(
+def _active_offsets(
     access: Access, extents: dict[Symbol, int], scalars: dict[Symbol, int]
 ) -> Iterator[NDArray[np.int64]]:
-    order = sorted(extents, key=lambda each: (each.kind != "program", each.order))
+    symbols = sorted(extents, key=lambda symbol: (symbol.kind != "program", symbol.order))
     total = prod(extents.values())
-    shape = tuple(extents[each] for each in order)
+    shape = tuple(extents[symbol] for symbol in symbols)
     for begin in range(0, total, _AT_ONCE):
-        places = np.arange(begin, min(begin + _AT_ONCE, total), dtype=np.int64)
-        indices = np.unravel_index(places, shape) if shape else ()
-        at: dict[Symbol, Any] = {**scalars, **dict(zip(order, indices, strict=True))}
-        active = np.broadcast_to(access.active.values(at), places.shape)
-        offsets = np.broadcast_to(np.asarray(access.offset.values(at), np.int64), places.shape)
+        flat = np.arange(begin, min(begin + _AT_ONCE, total), dtype=np.int64)
+        indices = np.unravel_index(flat, shape) if shape else ()
+        values: dict[Symbol, Any] = {**scalars, **dict(zip(symbols, indices, strict=True))}
+        active = np.broadcast_to(access.active.values(values), flat.shape)
+        offsets = np.broadcast_to(np.asarray(access.offset.values(values), np.int64), flat.shape)
         yield offsets[active]

@@ -12,8 +12,13 @@ from kvtrace.text import columns, plural, wrapped
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from kvtrace.addons.invariance.batches import Across
-    from kvtrace.addons.invariance.output_results import Invariance, OutputResult, Place, Why
+    from kvtrace.addons.invariance.batches import SizeComparison
+    from kvtrace.addons.invariance.output_results import (
+        Invariance,
+        OutputResult,
+        ResultReason,
+        SourceLine,
+    )
     from kvtrace.addons.invariance.rows import Outcome
     from kvtrace.addons.invariance.versions import Meaning, OutputMeaning
     from kvtrace.addons.invariance.witness import Witness
@@ -29,7 +34,7 @@ _MOST_REASONS: Final = 3
 
 
 def invariance_lines(found: Invariance, width: int) -> list[str]:
-    """Return lines for a terminal: a table of outputs, reasons, and the scope of proofs."""
+    """Return a table of outputs, their reasons, and the scope of proofs, for a terminal."""
     if not found.outputs:
         return ["No kernel with IR was launched, so there is nothing to judge."]
     names = _names(found.outputs)
@@ -44,13 +49,13 @@ def invariance_lines(found: Invariance, width: int) -> list[str]:
         ("kernel", "output", "a row's value", "again", "at several sizes", "is made of"),
         rows, width=width, texts=(0, 1, 2, 3, 4, 5), optional=(5,),
     )  # fmt: skip
-    again = set()
+    reported = set()
     for result, name in zip(found.outputs, names, strict=True):
         details = _details(result, name, width)
         determinism = result.determinism
         said = (result.kernel, determinism.reason)
-        if determinism.answer != "proven" and determinism.reason and said not in again:
-            again.add(said)
+        if determinism.answer != "proven" and determinism.reason and said not in reported:
+            reported.add(said)
             details += wrapped(f"{result.kernel}: when run again: {determinism.reason}", width, 2)
         lines += ["", *details] if details else []
     lines += ["", *wrapped(_summary(found), width), *wrapped(_COVERS, width)]
@@ -70,7 +75,7 @@ _COVERS: Final = (
 
 
 def _summary(found: Invariance) -> str:
-    kernels = len({each.kernel for each in found.outputs})
+    kernels = len({result.kernel for result in found.outputs})
     parts = [
         f"{found.count('proven')} invariant",
         f"{found.count('violation')} shown to vary",
@@ -83,7 +88,7 @@ def _summary(found: Invariance) -> str:
 
 
 def _verdict_text(result: OutputResult) -> str:
-    """Return the text of a verdict; a proof names the sizes at which only others were launched."""
+    """Return the text of a verdict, with compile options that differ and unseen batch sizes."""
     verdict = [_VERDICTS[result.verdict]]
     if result.options:
         verdict.append(f"by TTIR, compiled with {', '.join(result.options)}")
@@ -93,77 +98,82 @@ def _verdict_text(result: OutputResult) -> str:
 
 
 def unseen_text(result: OutputResult) -> str:
-    """Return the text about sizes at which only other kernels were launched; empty: none."""
-    if not result.unseen:
+    """Return the text on batch sizes at which only other kernels were launched, or ""."""
+    if not result.unseen_sizes:
         return ""
-    sizes = ", ".join(map(str, result.unseen[:3])) + (", …" if len(result.unseen) > 3 else "")
+    sizes = ", ".join(map(str, result.unseen_sizes[:3])) + (
+        ", …" if len(result.unseen_sizes) > 3 else ""
+    )
     return f"not launched at {sizes} rows"
 
 
-def _reads_text(each: OutputResult) -> str:
+def _reads_text(result: OutputResult) -> str:
     parts = []
-    if each.own:
-        parts.append(f"its row of {', '.join(each.own)}")
-    if each.shared:
-        parts.append(f"all of {', '.join(each.shared)}")
-    if each.scalars:
-        parts.append(", ".join(each.scalars))
+    if result.own:
+        parts.append(f"its row of {', '.join(result.own)}")
+    if result.shared:
+        parts.append(f"all of {', '.join(result.shared)}")
+    if result.scalars:
+        parts.append(", ".join(result.scalars))
     return "; ".join(parts)
 
 
-def _across_text(each: OutputResult) -> str:
-    across = each.across
-    if across is None:
-        return "other extents" if each.uncompared else "-"
-    sizes = len({batch.rows for batches in across.trees for batch in batches})
-    variants = len({batch.variant for batches in across.trees for batch in batches})
+def _across_text(result: OutputResult) -> str:
+    comparison = result.size_comparison
+    if comparison is None:
+        return "other extents" if result.uncompared_size_count else "-"
+    sizes = len({batch.rows for batches in comparison.trees for batch in batches})
+    variants = len({batch.variant for batches in comparison.trees for batch in batches})
     made = f"{sizes} sizes, {plural(variants, 'variant')}"
-    if across.comparison.relation in ("same", "equal"):
+    if comparison.comparison.relation in ("same", "equal"):
         return f"same tree ({made})"
-    return f"{len(across.trees)} trees ({made})"
+    return f"{len(comparison.trees)} trees ({made})"
 
 
 def _names(outputs: Sequence[OutputResult]) -> list[str]:
-    """Return names of outputs; with several stores to one output, the store's line is added."""
+    """Return unique names of outputs: the store's line, or else its number, is added if needed."""
     stores = Counter((output.kernel, output.output) for output in outputs)
     names = [
-        f"{output.output}, line {output.place.line}"
-        if stores[output.kernel, output.output] > 1 and output.place.line
+        f"{output.output}, line {output.source.line}"
+        if stores[output.kernel, output.output] > 1 and output.source.line
         else output.output
         for output in outputs
     ]
     alike = Counter((output.kernel, name) for output, name in zip(outputs, names, strict=True))
     numbered: Counter[tuple[str, str]] = Counter()
-    found = []
+    unique_names = []
     for output, name in zip(outputs, names, strict=True):
         key = output.kernel, name
         numbered[key] += 1
-        found.append(f"{name}, store {numbered[key]}" if alike[key] > 1 else name)
-    return found
+        unique_names.append(f"{name}, store {numbered[key]}" if alike[key] > 1 else name)
+    return unique_names
 
 
-def _details(each: OutputResult, name: str, width: int) -> list[str]:
+def _details(result: OutputResult, name: str, width: int) -> list[str]:
     lines: list[str] = []
-    for why in each.why[:_MOST_REASONS]:
-        lines += wrapped(f"{each.kernel}, {name}: {reason_text(why)}", width, 2)
-    if len(each.why) > _MOST_REASONS:
-        lines.append(f"  and {plural(len(each.why) - _MOST_REASONS, 'further reason')}")
-    if each.across is not None and each.across.comparison.relation not in ("same", "equal"):
-        lines += _trees(each, name, each.across, width)
-    if each.witness is not None:
-        text = witness_text(each.witness)
-        lines += wrapped(f"{each.kernel}, {name}: {text}", width, 2)
-    if each.verdict == "proven" and (assumed := assumed_text(each)):
-        lines += wrapped(f"{each.kernel}, {name}: assumed: {assumed}", width, 2)
+    for why in result.reasons[:_MOST_REASONS]:
+        lines += wrapped(f"{result.kernel}, {name}: {reason_text(why)}", width, 2)
+    if len(result.reasons) > _MOST_REASONS:
+        lines.append(f"  and {plural(len(result.reasons) - _MOST_REASONS, 'further reason')}")
+    if result.size_comparison is not None and result.size_comparison.comparison.relation not in (
+        "same",
+        "equal",
+    ):
+        lines += _trees(result, name, result.size_comparison, width)
+    if result.witness is not None:
+        text = witness_text(result.witness)
+        lines += wrapped(f"{result.kernel}, {name}: {text}", width, 2)
+    if result.verdict == "proven" and (assumed := assumed_text(result)):
+        lines += wrapped(f"{result.kernel}, {name}: assumed: {assumed}", width, 2)
     return lines
 
 
 def assumed_text(result: OutputResult) -> str:
-    """Return the assumptions about integers in memory as text; empty: none."""
+    """Return the text of the assumptions about loaded integers, or ""."""
     parts = []
     if result.assumed:
         names = ", ".join(result.assumed)
-        parts.append(f"what {names} hold for a row is the row's own, decided by no other row")
+        parts.append(f"a row's entries of {names} do not depend on other rows")
     if result.selecting:
         parts.append(f"{', '.join(result.selecting)} select an element inside the row")
     if result.constant:
@@ -176,14 +186,14 @@ def outcome_text(outcome: Outcome) -> str:
     return _VERDICTS[outcome]
 
 
-def reason_text(why: Why, *, through: bool = True) -> str:
-    """Return a reason against a proof as a sentence without its subject."""
-    way = f"through the {why.through}; " if through else ""
-    return f"{_CAUSES[why.cause]}: {why.what} ({way}{_place(why.place)})"
+def reason_text(why: ResultReason, *, through: bool = True) -> str:
+    """Return a reason as text, with the role of the formula if `through`, and the source line."""
+    role = f"through the {why.through}; " if through else ""
+    return f"{_CAUSES[why.cause]}: {why.what} ({role}{_place(why.source)})"
 
 
 def witness_text(witness: Witness) -> str:
-    """Return two values of one row as a sentence."""
+    """Return a sentence on the two values of one element."""
     if set(witness.values) <= {"stored", "not stored"}:
         return (
             f"element {witness.element} of a row is {witness.values[0]} ({witness.first}) and "
@@ -195,13 +205,13 @@ def witness_text(witness: Witness) -> str:
     )
 
 
-def _trees(each: OutputResult, name: str, across: Across, width: int) -> list[str]:
+def _trees(result: OutputResult, name: str, across: SizeComparison, width: int) -> list[str]:
     comparison = across.comparison
     how = {"reassociated": "in the order of sums alone", "exact": "by roundings"}.get(
         comparison.relation, "in more"
     )
     lines = wrapped(
-        f"{each.kernel}, {name}: launches at different sizes compute a row differently, "
+        f"{result.kernel}, {name}: launches at different sizes compute a row differently, "
         f"{how}:", width, 2,
     )  # fmt: skip
     for batches, text in zip(across.trees, (comparison.first, comparison.second), strict=False):
@@ -221,52 +231,52 @@ _CAUSES: Final = {
 }
 
 
-def _place(place: Place) -> str:
+def _place(place: SourceLine) -> str:
     return "no line recorded" if place.file is None else f"{PurePath(place.file).name}:{place.line}"
 
 
 def invariance_objects(found: Invariance) -> dict[str, Any]:
-    """Return the same for JSON."""
+    """Return the results of `invariance_lines` as objects for JSON."""
     return {
         "outputs": [_object(result) for result in found.outputs],
         "failures": list(found.failures),
     }
 
 
-def _object(each: OutputResult) -> dict[str, Any]:
-    across = each.across
+def _object(result: OutputResult) -> dict[str, Any]:
+    across = result.size_comparison
     return {
-        "kernel": each.kernel,
-        "output": each.output,
-        "verdict": each.verdict,
-        "row_axes": each.rows,
-        "file": each.place.file,
-        "line": each.place.line,
+        "kernel": result.kernel,
+        "output": result.output,
+        "verdict": result.verdict,
+        "row_axes": result.rows,
+        "file": result.source.file,
+        "line": result.source.line,
         "reasons": [
             {
                 "cause": why.cause, "through": why.through, "what": why.what,
-                "file": why.place.file, "line": why.place.line,
+                "file": why.source.file, "line": why.source.line,
             }
-            for why in each.why
+            for why in result.reasons
         ],
-        "own": list(each.own),
-        "shared": list(each.shared),
-        "scalars": list(each.scalars),
-        "sizes": list(each.sizes),
-        "selecting": list(each.selecting),
-        "assumed": list(each.assumed),
-        "constant": list(each.constant),
-        "options": list(each.options),
-        "order": each.order,
-        "deterministic": each.determinism.answer,
-        "deterministic_reason": each.determinism.reason,
-        "calls": each.calls,
-        "uncompared": each.uncompared,
-        "unseen": list(each.unseen),
-        "witness": None if each.witness is None else {
-            "element": each.witness.element,
-            "launches": [each.witness.first, each.witness.second],
-            "values": list(each.witness.values),
+        "own": list(result.own),
+        "shared": list(result.shared),
+        "scalars": list(result.scalars),
+        "sizes": list(result.sizes),
+        "selecting": list(result.selecting),
+        "assumed": list(result.assumed),
+        "constant": list(result.constant),
+        "options": list(result.options),
+        "order": result.order,
+        "deterministic": result.determinism.answer,
+        "deterministic_reason": result.determinism.reason,
+        "calls": result.calls,
+        "uncompared": result.uncompared_size_count,
+        "unseen": list(result.unseen_sizes),
+        "witness": None if result.witness is None else {
+            "element": result.witness.element,
+            "launches": [result.witness.first, result.witness.second],
+            "values": list(result.witness.values),
         },
         "across": None if across is None else {
             "relation": across.comparison.relation,
@@ -290,11 +300,11 @@ MEANINGS: Final[Mapping[Meaning, str]] = {
     "different": "unknown: another expression, no difference seen",
     "unknown": "unknown: one version is not followed, or not evaluated",
 }
-"""How two versions of a kernel compare, by TTIR."""
+"""Texts of the relations of two versions of a kernel, by TTIR."""
 
 
 def meaning_lines(found: Sequence[OutputMeaning], width: int) -> list[str]:
-    """Return lines for a terminal about the outputs of two versions of kernels."""
+    """Return lines for a terminal on the comparison of two versions of kernels."""
     if not found:
         return ["No kernel was called with the same tensors in both traces."]
     rows = [(meaning.kernel, meaning.output, MEANINGS[meaning.meaning]) for meaning in found]
@@ -307,22 +317,24 @@ def meaning_lines(found: Sequence[OutputMeaning], width: int) -> list[str]:
 
 
 def versions_text(meaning: OutputMeaning) -> list[str]:
-    """Return sentences on the difference of two versions, and two values of an element."""
+    """Return sentences on the difference of two versions: differing nodes and two values."""
     lines = []
     if meaning.second is not None:
         lines += [f"before: {meaning.first}", f"after: {meaning.second}"]
     elif meaning.first is not None:
         lines.append(meaning.first)
     if meaning.meaning in ("equal", "reassociated", "exact", "sampled"):
-        lines.append(f"{meaning.compared:,} of {plural(meaning.elements, 'element')} were compared")
+        lines.append(
+            f"{meaning.compared_count:,} of {plural(meaning.elements, 'element')} were compared"
+        )
     if meaning.witness is not None and meaning.meaning == "violation":
         lines.append(f"on {meaning.inputs}, {_apart_text(meaning.witness)}, by the evaluator")
     lines += [
-        f"on {apart.inputs}: {_apart_text(apart.witness)}"
-        for apart in meaning.apart
-        if apart.witness
+        f"on {difference.inputs}: {_apart_text(difference.witness)}"
+        for difference in meaning.apart
+        if difference.witness
     ]
-    alike = [apart.inputs for apart in meaning.apart if apart.witness is None]
+    alike = [difference.inputs for difference in meaning.apart if difference.witness is None]
     return [*lines, f"on {', '.join(alike)}: the same bits"] if alike else lines
 
 
@@ -338,18 +350,18 @@ def _apart_text(witness: Witness) -> str:
 
 
 def meaning_objects(found: Sequence[OutputMeaning]) -> list[dict[str, Any]]:
-    """Return the same for JSON."""
+    """Return the comparisons of `meaning_lines` as objects for JSON."""
     return [
         {
             "kernel": meaning.kernel, "output": meaning.output, "meaning": meaning.meaning,
             "first": meaning.first, "second": meaning.second,
-            "compared": meaning.compared, "elements": meaning.elements,
+            "compared": meaning.compared_count, "elements": meaning.elements,
             "witness": None if meaning.witness is None else {
                 "inputs": meaning.inputs, **_witness_object(meaning.witness),
             },
             "apart": [
-                {"inputs": apart.inputs, **_witness_object(apart.witness)}
-                for apart in meaning.apart
+                {"inputs": difference.inputs, **_witness_object(difference.witness)}
+                for difference in meaning.apart
             ],
         }
         for meaning in found

@@ -1,9 +1,9 @@
 """Expression trees: the operations that compute one element, in order.
 
 A tree is the expression of an element over elements of the kernel's arguments. Equal trees are one
-object, so comparing two costs nothing however large they are. Axes over which a tree sums, and the
-trips of its loops, are symbols of kind "lane" with the key ("bound", level), numbered from the
-outside: two trees that differ in names alone are the same.
+object, so large trees are compared in constant time. Axes over which a tree sums, and the trips of
+its loops, are symbols of kind "lane" with the key ("bound", level), numbered from the outermost on,
+so that trees that differ only in names are equal.
 """
 
 from __future__ import annotations
@@ -27,35 +27,34 @@ What = Literal[
 | integer | its formula, its type | |
 | condition | its formula | |
 | constant | its type, its number as text | |
-| argument | the name of a number that is passed to the kernel | |
+| argument | the scalar argument's name, its type | |
 | element | argument, byte offset (None: `parts` begins with the address), type, padding | \
-mask and what masked lanes get, where there are any |
-| op | name, attributes, type, which of its results | operands |
-| combined | which of the values that a reduction combines | |
-| reduction | op, extent, level, result; of a scan also its direction and up to which element | \
+mask and value of masked lanes, if any |
+| op | name, attributes, type, index of the result | operands |
+| combined | index of the value in the reduction's region | |
+| reduction | op, extent, level, index of the result; of a scan: direction, last element | \
 the region's results, then elements |
-| product | types, attributes, extent of K, level | left, right, what is added |
-| loop | trips, level, whether it is a `while`, extents of the elements of each value | first and \
-next of each value it carries; of a `while` before them its condition and what it leaves |
-| carried | level of its loop, which value, at which elements | |
+| product | types, attributes, extent of K, level | left, right, addend |
+| loop | trips, level, is a `while`, extents of the elements of each value | initial and next \
+value of each carried value; of a `while` before them its condition and its result |
+| carried | level of the loop, index of the value, element indices | |
 | unknown | the reason, the op's index | |
 """
 
 COMMUTATIVE: Final = frozenset({"+", "*", "min", "max", "&", "|", "^"})
-"""Operators of which a device gives the same bits with the operands exchanged (NaNs' aside)."""
+"""Operators that give the same bits with exchanged operands, except for the bits of NaNs."""
 
 TRIPS: Final = 1 << 32
-"""What a loop's trips have room for."""
+"""The extent of the symbol of a loop's trips, an upper bound."""
 
 _interned: weakref.WeakValueDictionary[Any, Tree] = weakref.WeakValueDictionary()
 _interning = Lock(taken=True)
 
 
 class Tree:
-    """A node, made by `tree`; compared by identity, which is equality of structure.
+    """A node, made by `tree`; equal nodes are one object, and compared by identity.
 
-    `op` is the index of the op of the IR that it was first made for: a place to show, no part of
-    what it is.
+    `op` is the index of the op for which the node was first made; it does not count for equality.
     """
 
     __slots__ = ("__weakref__", "detail", "op", "parts", "what")
@@ -65,7 +64,7 @@ class Tree:
     op: int
 
     def walk(self) -> Iterator[Tree]:
-        """Yield the tree and all inside it, each once, in no particular order."""
+        """Yield all nodes of the tree, each once, in no particular order."""
         visited = {self}
         pending = [self]
         while pending:
@@ -78,18 +77,18 @@ class Tree:
 
     def formulas(self) -> Iterator[Term | Condition]:
         """Yield the formulas of this node alone."""
-        for each in self.detail:
-            if isinstance(each, Term | Condition):
-                yield each
-            elif isinstance(each, tuple):
-                yield from (one for one in each if isinstance(one, Term | Condition))
+        for item in self.detail:
+            if isinstance(item, Term | Condition):
+                yield item
+            elif isinstance(item, tuple):
+                yield from (formula for formula in item if isinstance(formula, Term | Condition))
 
     def __repr__(self) -> str:
         return f"{self.what}{self.detail}"
 
 
 def tree(what: What, detail: tuple[Any, ...], parts: tuple[Tree, ...] = (), op: int = -1) -> Tree:
-    """Return the one node of a kind, details and parts."""
+    """Return the node with this kind, detail and parts; there is one object for equal nodes."""
     key = (what, detail, parts)
     node = _interned.get(key)
     if node is not None:
@@ -118,7 +117,7 @@ def constant_of(node: Tree) -> float | None:
 
 
 def bound(level: int, extent: int) -> Symbol:
-    """Return the symbol of an axis that is summed over, or of the trips of a loop."""
+    """Return the symbol for an axis that a tree sums over, or for a loop's trips."""
     return Symbol("lane", ("bound", level), 0, extent - 1)
 
 

@@ -34,9 +34,9 @@ class SizeVariant:
         rows: The number of rows.
         settings: The grid, constexprs and compile options, by name.
         tree: The number of the variant's tree among the output's trees, from 1.
-        layouts: The layouts and warps that its TTGIR names; None: it was not recorded.
-        arithmetic: The instructions on floats in its PTX, each with the line and column that it
-            was made for; None: it was not recorded.
+        layouts: The layouts and the number of warps in TTGIR; None: TTGIR was not recorded.
+        arithmetic: The instructions on floats in PTX, each with its source line and column; None:
+            PTX was not recorded.
 
     """
 
@@ -57,19 +57,19 @@ class Variants:
 
     @property
     def changed(self) -> tuple[str, ...]:
-        """The settings that are not the same at all sizes."""
-        names = dict.fromkeys(name for each in self.sizes for name in each.settings)
-        return tuple(n for n in names if len({each.settings.get(n) for each in self.sizes}) > 1)
+        """The names of the settings that differ between sizes."""
+        names = dict.fromkeys(name for size in self.sizes for name in size.settings)
+        return tuple(n for n in names if len({size.settings.get(n) for size in self.sizes}) > 1)
 
     @property
     def same_tree(self) -> bool:
-        """Return whether all sizes have one tree."""
-        return len({each.tree for each in self.sizes}) == 1
+        """All sizes have the same tree."""
+        return len({size.tree for size in self.sizes}) == 1
 
     @property
     def same_layouts(self) -> bool | None:
-        """Return whether all sizes have the same layouts in TTGIR; None: one was not recorded."""
-        layouts = {each.layouts for each in self.sizes}
+        """All sizes have the same layouts in TTGIR; None: a TTGIR was not recorded."""
+        layouts = {size.layouts for size in self.sizes}
         return None if None in layouts else len(layouts) == 1
 
     @property
@@ -82,8 +82,8 @@ class Variants:
         arithmetic_ops = [size.arithmetic for size in self.sizes if size.arithmetic is not None]
         if len(arithmetic_ops) < len(self.sizes):
             return None
-        different = frozenset().union(*arithmetic_ops) - frozenset.intersection(*arithmetic_ops)
-        return tuple(sorted({line for line, _, _ in different}))
+        differing = frozenset().union(*arithmetic_ops) - frozenset.intersection(*arithmetic_ops)
+        return tuple(sorted({line for line, _, _ in differing}))
 
 
 def variants_of(selection: Selection, outputs: Sequence[OutputResult]) -> tuple[Variants, ...]:
@@ -102,9 +102,9 @@ def variants_of(selection: Selection, outputs: Sequence[OutputResult]) -> tuple[
     }
     compiled = {number: _compiled(selection, row) for number, row in kernels.items()}
     return tuple(
-        Variants(each.kernel, each.output, tuple(_sizes(each, kernel_of, compiled)))
-        for each in outputs
-        if each.across is not None
+        Variants(result.kernel, result.output, tuple(_sizes(result, kernel_of, compiled)))
+        for result in outputs
+        if result.size_comparison is not None
     )
 
 
@@ -113,33 +113,38 @@ def _sizes(
     kernel_of: Mapping[int, Mapping[str, Any]],
     compiled: Mapping[int, _Compiled],
 ) -> Iterator[SizeVariant]:
-    assert result.across is not None
-    trees = {batch: n for n, own in enumerate(result.across.trees, 1) for batch in own}
-    kept = {each.batch: each for own in result.kept.values() for each in own}
-    for batch in sorted(trees, key=lambda each: (each.rows, each.variant)):
-        row = kernel_of[kept[batch].call.call_id]
+    assert result.size_comparison is not None
+    trees = {
+        batch: n for n, batches in enumerate(result.size_comparison.trees, 1) for batch in batches
+    }
+    calls = {call.batch: call for batches in result.compared_calls.values() for call in batches}
+    for batch in sorted(trees, key=lambda call: (call.rows, call.variant)):
+        row = kernel_of[calls[batch].call.call_id]
         settings = {"grid": "×".join(map(str, batch.grid))}
         settings |= {
-            each["name"]: each["constexpr"]
-            for each in row["signature"] or ()
-            if each["constexpr"] is not None
+            call["name"]: call["constexpr"]
+            for call in row["signature"] or ()
+            if call["constexpr"] is not None
         }
         settings |= {name: str(row[name]) for name in _OPTIONS if row[name] is not None}
         yield SizeVariant(batch.rows, settings, trees[batch], *compiled[row["kernel_id"]])
 
 
 def _compiled(selection: Selection, kernel: Mapping[str, Any]) -> _Compiled:
-    """Return a kernel's layouts and number of warps by TTGIR, its arithmetic by PTX."""
+    """Return a kernel's layouts and warps in TTGIR, and its instructions on floats in PTX."""
     ttgir, ptx = (_stage(selection, kernel, stage) for stage in ("ttgir", "ptx"))
     layouts = arithmetic = None
     if ttgir is not None:
         layouts = frozenset(layout or warps for layout, warps in _LAYOUT.findall(ttgir))
     if ptx is not None:
         triton = triton_of(kernel, selection.runs[0].versions)
-        found = (
-            (*where, name) for where, _, name, _ in instructions(without_inner_places(ptx), triton)
+        named_instructions = (
+            (*line_and_column, name)
+            for line_and_column, _, name, _ in instructions(without_inner_places(ptx), triton)
         )
-        arithmetic = frozenset(each for each in found if _ON_FLOATS.match(each[-1]))
+        arithmetic = frozenset(
+            instruction for instruction in named_instructions if _ON_FLOATS.match(instruction[-1])
+        )
     return layouts, arithmetic
 
 
@@ -149,14 +154,14 @@ def _stage(selection: Selection, kernel: Mapping[str, Any], stage: str) -> str |
 
 
 def variant_lines(found: Sequence[Variants], width: int) -> list[str]:
-    """Return lines for a terminal: settings that change with the batch, and whether trees do."""
+    """Return lines for a terminal: settings, trees and code that differ between batch sizes."""
     lines: list[str] = []
     for variants in found:
         if not variants.changed:
             continue
         tree = "the tree is the same" if variants.same_tree else "the tree changes"
         changed = ", ".join(variants.changed)
-        text = f"{variants.kernel}, {variants.output}: with the batch change {changed}; "
+        text = f"{variants.kernel}, {variants.output}: differ between batch sizes: {changed}; "
         compiled = (
             f"TTGIR: {_LAYOUTS[variants.same_layouts]}; PTX: {_arithmetic(variants.other_lines)}"
         )

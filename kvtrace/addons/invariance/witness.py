@@ -1,4 +1,4 @@
-"""Witnesses against invariance: rows of the same data to which the evaluator gives two values."""
+"""Search for witnesses: rows with the same data to which the evaluator gives two values."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.invariance.inputs import (
-    NOTHING,
+    NO_FILL_VALUES,
     WITH_INTEGERS,
     WITHOUT_OVERFLOW,
-    Drawn,
+    FillValues,
     Inputs,
     numbers_of,
 )
@@ -42,7 +42,7 @@ _EXTREMES: Final = tuple(
     for number in (2**bits - 1, 2**bits, 2 ** (bits - 1) + 5)
     for sign in (-1, 1)
 )
-"""Integers at which arithmetic overflows its width."""
+"""Integers near the limits of types, for which arithmetic overflows."""
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
 
@@ -51,8 +51,8 @@ Dims = frozenset[int]
 class Witness:
     """An element to which the evaluator gives two values for the same data in its row.
 
-    `first` and `second` name the launch and row of each value, as "100 rows, row 0". `ulps` is the
-    distance of the values in units in the last place of the output's type, at the row's largest
+    `first` and `second` name the launch and row of each value, such as "100 rows, row 0". `ulps` is
+    the distance of the values in units in the last place of the output's type, at the row's largest
     element.
     """
 
@@ -64,12 +64,12 @@ class Witness:
 
     @property
     def is_finite(self) -> bool:
-        """Return whether both values are finite numbers."""
+        """Both values are finite numbers."""
         return all(map(is_finite, self.values))
 
     @property
     def has_one_nan(self) -> bool:
-        """Return whether a value is a NaN; `_differing` never pairs two NaNs."""
+        """One of the values is NaN; both cannot be, as all NaNs count as equal."""
         return any(value == "nan" for value in self.values)
 
 
@@ -79,77 +79,86 @@ def is_finite(value: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Batched:
-    """A call with the batch axes of its tensors, by the arguments' positions."""
+class BatchedCall:
+    """A call with the axes of its tensors that number rows, by argument position."""
 
     call: Call
     axes: Mapping[int, Dims]
     extents: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """Shapes of padded tensors in the launch that pads them the most, where launches differ."""
+    """The larger shape of each tensor that two launches pad differently, by argument position."""
 
     def rows(self, output: int) -> int:
-        """Return how many rows an output has."""
+        """Return the number of rows of an output."""
         tensor = self.call.arguments[output]
         assert isinstance(tensor, TensorArgument)
         return prod(tensor.shape[axis] for axis in self.axes.get(output, ()))
 
 
 def batch_axes(first: Call, second: Call, rows: tuple[int, int]) -> Mapping[int, Dims]:
-    """Return the axes of each tensor that number rows: those that grow as the batch does.
+    """Return the axes of each tensor that number rows: their extents grow as the batch does.
 
     Args:
         first: A call.
         second: A call with another size of the batch.
         rows: The number of the output's rows in each call.
-
     """
     axes_by_position = {}
-    for position, (one, other) in enumerate(zip(first.arguments, second.arguments, strict=False)):
-        if isinstance(one, TensorArgument) and isinstance(other, TensorArgument):
-            pairs = enumerate(zip(one.shape, other.shape, strict=False))
+    for position, (first_tensor, second_tensor) in enumerate(
+        zip(first.arguments, second.arguments, strict=False)
+    ):
+        if isinstance(first_tensor, TensorArgument) and isinstance(second_tensor, TensorArgument):
+            pairs = enumerate(zip(first_tensor.shape, second_tensor.shape, strict=False))
             axes_by_position[position] = frozenset(
                 axis for axis, (m, n) in pairs if m != n and m * rows[1] == n * rows[0]
             )
     return axes_by_position
 
 
-def between(
-    first: Batched,
-    second: Batched,
+def witness_between_sizes(
+    first: BatchedCall,
+    second: BatchedCall,
     output: int,
     *,
     any_row: bool = False,
     numbers: Collection[str] = (),
 ) -> Witness | None:
-    """Return an element to which launches of two batch sizes give two values for equal rows.
+    """Return an element with different values in equal rows of two launches, or None.
 
-    All rows of both launches hold the same data.
+    All rows of both launches are filled with the same random data.
 
     Args:
-        first: A launch, of which row 0 is compared.
-        second: A launch of another batch.
+        first: A launch; its row 0 is compared.
+        second: A launch of another batch size.
         output: The position of the output among the arguments.
         any_row: Compare all rows of the second launch, unless integers in memory may lead rows to
             other data. Else only row 0 is compared.
         numbers: Names of scalar arguments that the size of the batch decides.
-
     """
     if _first_integers(first) != _first_integers(second):
         return None  # then the row does not hold the same data
     if _numbers(first.call, numbers) != _numbers(second.call, numbers):
         return None
-    padded = _padded(first, second)
+    padded = _padded_shapes(first, second)
     if padded is None:
         return None
     first, second = replace(first, extents=padded), replace(second, extents=padded)
-    compared_rows = None if any_row and not _leading(second.call) else 1
-    names = [f"{batched.rows(output)} rows" for batched in (first, second)]
+    compared_rows = None if any_row and not _positions_of_leading(second.call) else 1
+    launch_names = [f"{call.rows(output)} rows" for call in (first, second)]
     for seed in range(_SEEDS):
-        one, other = (_rows_of(batched, output, _same_rows, seed) for batched in (first, second))
-        if one is None or other is None or one.shape[1:] != other.shape[1:]:
+        first_rows, second_rows = (
+            _rows_of(call, output, _same_rows, seed) for call in (first, second)
+        )
+        if (
+            first_rows is None
+            or second_rows is None
+            or first_rows.shape[1:] != second_rows.shape[1:]
+        ):
             return None
         witness = _differing(
-            one[:1], other[:compared_rows], f"{names[0]}, row 0", f"{names[1]}, row"
+            first_rows[:1],
+            second_rows[:compared_rows],
+            f"{launch_names[0]}, row 0",
+            f"{launch_names[1]}, row",
         )
         if witness is not None:
             return witness
@@ -163,38 +172,38 @@ def _numbers(call: Call, excluded: Collection[str]) -> list[float]:
     return [value for value in scalar_values if isinstance(value, float)]
 
 
-def with_other_rows(batched: Batched, output: int) -> Witness | None:
-    """Return an element of the first or last row that changes with the contents of other rows.
+def witness_of_other_rows(batched: BatchedCall, output: int) -> Witness | None:
+    """Return an element of the first or last row that changes with other rows' data, or None.
 
-    None if integers in memory lead to data: other rows may then be part of the row's own data, as
-    the tokens of its sequence are.
+    None also if loaded integers lead to data: other rows may then belong to the row's own data, as
+    the tokens of its sequence do.
     """
-    count = batched.rows(output)
-    if count < 2 or _leading(batched.call):
+    row_count = batched.rows(output)
+    if row_count < 2 or _positions_of_leading(batched.call):
         return None
     tensor = batched.call.arguments[output]
     assert isinstance(tensor, TensorArgument)
     rows = [tensor.shape[axis] for axis in sorted(batched.axes.get(output, ()))]
-    output_of_same_rows = _rows_of(batched, output, _same_rows, 0)
-    if output_of_same_rows is None:
+    with_same_rows = _rows_of(batched, output, _same_rows, 0)
+    if with_same_rows is None:
         return None
-    for inputs, row in itertools.product(_OTHER_ROWS, (0, count - 1)):
+    for inputs, row in itertools.product(_OTHER_ROWS, (0, row_count - 1)):
         fill = partial(
             _differing_rows, rows=rows, unchanged_row=0 if row == 0 else -1, inputs=inputs
         )
-        output_of_other_rows = _rows_of(batched, output, fill, 0)
-        if output_of_other_rows is None:
+        with_other_rows = _rows_of(batched, output, fill, 0)
+        if with_other_rows is None:
             return None
-        name = f"{count} rows, row {row}, the others"
-        one, other = output_of_same_rows[row : row + 1], output_of_other_rows[row : row + 1]
-        witness = _differing(one, other, f"{name} alike", f"{name} not")
+        name = f"{row_count} rows, row {row}, the others"
+        row_before, row_after = (with_same_rows[row : row + 1], with_other_rows[row : row + 1])
+        witness = _differing(row_before, row_after, f"{name} alike", f"{name} not")
         if witness is not None:
             return witness
     return None
 
 
-def in_other_order(call: Call, output: int) -> Witness | None:
-    """Return an element that changes with the order in which a launch's programs run.
+def witness_of_program_order(call: Call, output: int) -> Witness | None:
+    """Return an element that changes with the order in which programs run, or None.
 
     The device fixes no order; among atomic updates other than sums, the last or first one decides.
     """
@@ -202,87 +211,93 @@ def in_other_order(call: Call, output: int) -> Witness | None:
         return None
 
     def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
-        return _random(tensor.shape, position, tensor)
+        return _random_floats(tensor.shape, position, tensor)
 
-    forward, backward = (_output_after(call, output, fill, backwards=way) for way in (False, True))
+    forward, backward = (
+        _output_after(call, output, fill, backwards=backwards_first)
+        for backwards_first in (False, True)
+    )
     if forward is None or backward is None:
         return None
-    names = (f"programs {way}" for way in ("from the first to the last", "from the last"))
+    names = (f"programs {order}" for order in ("from the first to the last", "from the last"))
     return _differing(forward.reshape(1, -1), backward.reshape(1, -1), *names)
 
 
-def with_other_number(call: Call, output: str, name: str) -> Witness | None:
-    """Return an element of an output that changes with a float argument of a call.
+def witness_of_float(call: Call, output: str, name: str) -> Witness | None:
+    """Return an element of an output that changes with a float argument of a call, or None.
 
     Args:
         call: The call.
         output: The name of the output.
-        name: The name of the argument; the result is None unless it is a recorded float.
-
+        name: The name of the argument, which must be a recorded float.
     """
     names = [value.name.lstrip("%") for value in call.module.main.arguments]
     scalar = next((argument for argument in call.arguments if argument.name == name), None)
     if not isinstance(scalar, ScalarArgument) or not isinstance(scalar.value, float):
         return None
-    position, numbers = names.index(output), (scalar.value, 2 * scalar.value + 1)
+    position, argument_values = names.index(output), (scalar.value, 2 * scalar.value + 1)
     outputs = []
-    for number in numbers:
+    for argument_value in argument_values:
         arguments = tuple(
-            replace(scalar, value=number) if argument is scalar else argument
+            replace(scalar, value=argument_value) if argument is scalar else argument
             for argument in call.arguments
         )
         result = _output_after(
             replace(call, arguments=arguments), position,
-            lambda tensor, n: _random(tensor.shape, n, tensor),
+            lambda tensor, tensor_position: _random_floats(tensor.shape, tensor_position, tensor),
         )  # fmt: skip
         if result is None:
             return None
         outputs.append(result.reshape(1, -1))
-    first, second = (f"{name} = {number:g}" for number in numbers)
+    first, second = (f"{name} = {argument_value:g}" for argument_value in argument_values)
     return _differing(outputs[0], outputs[1], first, second)
 
 
-def _padded(first: Batched, second: Batched) -> dict[int, tuple[int, ...]] | None:
-    """Return the larger shape of each tensor whose padding differs between two calls.
+def _padded_shapes(first: BatchedCall, second: BatchedCall) -> dict[int, tuple[int, ...]] | None:
+    """Return the larger shape of each tensor that two calls pad differently; None: others differ.
 
-    None if tensors differ in anything but padding and the number of rows. An extent is padding if,
-    in both calls, it equals the largest integer in some tensor, such as one of lengths.
+    An extent is padding if, in both calls, it equals the largest integer in some tensor, such as
+    one of lengths. Other extents may only differ along the axes that number rows.
     """
     pairs = list(enumerate(zip(first.call.arguments, second.call.arguments, strict=False)))
     largest_integers = {
-        (_largest(one), _largest(other))
-        for _, (one, other) in pairs
-        if isinstance(one, TensorArgument) and isinstance(other, TensorArgument)
+        (_largest(first_tensor), _largest(second_tensor))
+        for _, (first_tensor, second_tensor) in pairs
+        if isinstance(first_tensor, TensorArgument) and isinstance(second_tensor, TensorArgument)
     }
     padded_extents: dict[int, tuple[int, ...]] = {}
-    for position, (one, other) in pairs:
-        if not isinstance(one, TensorArgument) or not isinstance(other, TensorArgument):
-            if isinstance(one, TensorArgument) or isinstance(other, TensorArgument):
+    for position, (first_tensor, second_tensor) in pairs:
+        if not isinstance(first_tensor, TensorArgument) or not isinstance(
+            second_tensor, TensorArgument
+        ):
+            if isinstance(first_tensor, TensorArgument) or isinstance(
+                second_tensor, TensorArgument
+            ):
                 return None
             continue
-        if len(one.shape) != len(other.shape):
+        if len(first_tensor.shape) != len(second_tensor.shape):
             return None
-        sizes = list(zip(one.shape, other.shape, strict=True))
+        extent_pairs = list(zip(first_tensor.shape, second_tensor.shape, strict=True))
         rows = first.axes.get(position, frozenset())
         differing_extents = {
-            pair for n, pair in enumerate(sizes) if n not in rows and pair[0] != pair[1]
+            pair for n, pair in enumerate(extent_pairs) if n not in rows and pair[0] != pair[1]
         }
         if differing_extents and (not rows or not differing_extents <= largest_integers):
             return None
         if differing_extents:
-            padded_extents[position] = tuple(max(pair) for pair in sizes)
+            padded_extents[position] = tuple(max(pair) for pair in extent_pairs)
     return padded_extents
 
 
 def _largest(tensor: TensorArgument) -> int | None:
-    """Return the largest recorded integer of a tensor, or None if none was recorded."""
+    """Return the largest recorded integer of a tensor, or None if no integers were recorded."""
     if tensor.element.kind == "f" or tensor.storage.data is None or 0 in tensor.shape:
         return None
     return int(_view(tensor).max())
 
 
-def _first_integers(batched: Batched) -> list[bytes]:
-    """Return the recorded integers of the first row of each tensor."""
+def _first_integers(batched: BatchedCall) -> list[bytes]:
+    """Return the recorded integers of the first row of each tensor with rows, as bytes."""
     integers = []
     for position, axes in batched.axes.items():
         tensor = batched.call.arguments[position]
@@ -293,7 +308,7 @@ def _first_integers(batched: Batched) -> list[bytes]:
 
 
 _OTHER_ROWS: Final[tuple[Inputs, ...]] = ("random numbers", "huge numbers")
-"""Contents of the other rows in `with_other_rows`; even a tiny share of huge numbers shows."""
+"""Contents of the other rows in `witness_of_other_rows`; huge ones show even a tiny influence."""
 
 
 def versions_differ(
@@ -301,9 +316,9 @@ def versions_differ(
     second: Call,
     output: int,
     pairs: Sequence[tuple[int, int]],
-    drawn: Drawn = NOTHING,
+    drawn: FillValues = NO_FILL_VALUES,
 ) -> Witness | str | bool | None:
-    """Compare the results of two versions of a kernel in an output, by the evaluator.
+    """Compare an output of two versions of a kernel by the evaluator, on random floats.
 
     Args:
         first: A call of the first version.
@@ -316,7 +331,6 @@ def versions_differ(
     Returns:
         An element with two values; a sentence if only one version writes some element; False if
         the results are equal; None if a version cannot be evaluated.
-
     """
     tensors = list(zip(*pairs, strict=True))
     if not tensors or output not in tensors[0]:
@@ -326,21 +340,21 @@ def versions_differ(
     if integers is None:
         return None
     results: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
-    for call, places in zip((first, second), tensors, strict=True):
-        result = _result_and_mask(call, places, rank, integers)
+    for call, positions in zip((first, second), tensors, strict=True):
+        result = _result_and_mask(call, positions, rank, integers)
         if result is None:
             return None
         results.append(result)
-    (mine, my_places), (theirs, their_places) = (
-        (values.reshape(-1), places.reshape(-1)) for values, places in results
+    (first_values, first_mask), (second_values, second_mask) = (
+        (values.reshape(-1), positions.reshape(-1)) for values, positions in results
     )
-    if mine.size != theirs.size:
+    if first_values.size != second_values.size:
         return None
-    if (my_places != their_places).any():
-        element = int(np.flatnonzero(my_places != their_places)[0])
-        who = "the first" if my_places[element] else "the second"
-        return f"only {who} version writes element {element}"
-    return _witness_between(mine, theirs)
+    if (first_mask != second_mask).any():
+        element = int(np.flatnonzero(first_mask != second_mask)[0])
+        writer = "the first" if first_mask[element] else "the second"
+        return f"only {writer} version writes element {element}"
+    return _witness_between(first_values, second_values)
 
 
 def versions_differ_on(
@@ -349,39 +363,44 @@ def versions_differ_on(
     second: Call,
     output: int,
     pairs: Sequence[tuple[int, int]],
-    drawn: Drawn = NOTHING,
+    drawn: FillValues = NO_FILL_VALUES,
 ) -> Witness | bool | None:
-    """Compare as `versions_differ` on a kind of inputs; elements that neither writes are equal."""
-    rank = [mine for mine, _ in pairs].index(output)
+    """Compare as `versions_differ` on a kind of inputs, or None; unwritten elements are equal."""
+    rank = [first_values for first_values, _ in pairs].index(output)
     outputs: list[NDArray[Any]] = []
-    for call, places in zip((first, second), zip(*pairs, strict=True), strict=True):
-        fill = filled_with(inputs, first, second, places, pairs, drawn)
-        result = fill and _output_after(call, places[rank], fill, any_integers=True)
+    for call, positions in zip((first, second), zip(*pairs, strict=True), strict=True):
+        fill = filled_with(inputs, first, second, positions, pairs, drawn)
+        result = fill and _output_after(call, positions[rank], fill, any_integers=True)
         if result is None:
             return None
         outputs.append(result.reshape(-1))
-    mine, theirs = outputs
-    return None if mine.size != theirs.size else _witness_between(mine, theirs, inputs)
+    first_values, second_values = outputs
+    return (
+        None
+        if first_values.size != second_values.size
+        else _witness_between(first_values, second_values, inputs)
+    )
 
 
 def filled_with(
     inputs: Inputs,
     first: Call,
     second: Call,
-    places: Sequence[int],
+    positions: Sequence[int],
     pairs: Sequence[tuple[int, int]],
-    drawn: Drawn,
+    drawn: FillValues,
 ) -> Fill | None:
-    """Return a function that fills a version's tensors with a kind of inputs, if possible.
+    """Return a function that fills a version's tensors with a kind of inputs.
+
+    None if the kind needs integers or constants that are not known.
 
     Args:
         inputs: The kind.
         first: A call of the first version.
         second: A call of the second version.
-        places: The positions of the pairs' tensors in the version that is filled.
+        positions: The positions of the pairs' tensors in the version that is filled.
         pairs: The positions of each tensor among the arguments of the first and second call.
         drawn: Integers and constants for tensors to hold.
-
     """
     needs_integers = inputs in WITH_INTEGERS
     integers = _integer_contents(first, second, pairs, drawn.integers, others=needs_integers)
@@ -394,56 +413,57 @@ def filled_with(
 
     def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
         if tensor.element.kind != "f":
-            return integers[places.index(position)]
-        return numbers_of(inputs, tensor, places.index(position), drawn.constants)
+            return integers[positions.index(position)]
+        return numbers_of(inputs, tensor, positions.index(position), drawn.constants)
 
     return fill
 
 
 def _witness_between(
-    mine: NDArray[Any], theirs: NDArray[Any], inputs: Inputs = "random numbers"
+    first_values: NDArray[Any], second_values: NDArray[Any], inputs: Inputs = "random numbers"
 ) -> Witness | bool:
-    """Return an element with two values, or False; preferably one finite in the first version.
+    """Return an element with two values, or False.
 
-    An overflow says least about a change. On inputs without overflow, a NaN that is gained or lost
-    says most, so that all elements count alike.
+    Elements that are finite in the first version come first, as an overflow is weak evidence of a
+    change. On inputs without overflow, a NaN in one version only is strong evidence, so that all
+    elements count alike.
     """
-    one, other = mine.reshape(1, -1), theirs.reshape(1, -1)
+    before, after = first_values.reshape(1, -1), second_values.reshape(1, -1)
     names = "the first version", "the second"
     witness = None
     if inputs not in WITHOUT_OVERFLOW:
         with np.errstate(invalid="ignore"):
-            was_number = np.isfinite(one.astype(np.float64))
-        witness = _differing(one, np.where(was_number, other, one), *names)
-    return witness or _differing(one, other, *names) or False
+            was_finite = np.isfinite(before.astype(np.float64))
+        witness = _differing(before, np.where(was_finite, after, before), *names)
+    return witness or _differing(before, after, *names) or False
 
 
 def _result_and_mask(
-    call: Call, places: Sequence[int], rank: int, integers: Mapping[int, NDArray[Any]]
+    call: Call, positions: Sequence[int], rank: int, integers: Mapping[int, NDArray[Any]]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
-    """Return a tensor's contents after a launch, and a mask of the elements that it wrote."""
+    """Return (a tensor's contents after a launch, mask of the written elements), or None."""
     results = []
-    for seed in (0, 1):  # what is not written keeps both of its values
+    for seed in (0, 1):  # unwritten elements keep the contents of both seeds
 
         def fill(tensor: TensorArgument, position: int, seed: int = seed) -> NDArray[Any]:
-            tensor_rank = places.index(position)
+            tensor_rank = positions.index(position)
             if tensor.element.kind != "f":
                 return (
                     integers[tensor_rank] ^ integers[tensor_rank].dtype.type(seed)
                     if tensor_rank == rank
                     else integers[tensor_rank]
                 )
-            return _random(
+            return _random_floats(
                 tensor.shape, tensor_rank + (1000 * seed if tensor_rank == rank else 0), tensor
             )
 
-        result = _output_after(call, places[rank], fill, any_integers=True)
+        result = _output_after(call, positions[rank], fill, any_integers=True)
         if result is None:
             return None
-        tensor = call.arguments[places[rank]]
+        tensor = call.arguments[positions[rank]]
         assert isinstance(tensor, TensorArgument)
-        results.append((result, fill(tensor, places[rank])))
-    is_unchanged = np.logical_and(*(_bits(now) == _bits(before) for now, before in results))
+        results.append((result, fill(tensor, positions[rank])))
+    is_unchanged = np.logical_and(*(_bits(after) == _bits(before) for after, before in results))
     return results[0][0], ~is_unchanged.reshape(*results[0][0].shape, -1).all(axis=-1)
 
 
@@ -451,12 +471,12 @@ def _bits(array: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _differing(one: Any, others: Any, first: str, second: str) -> Witness | None:
-    """Return the element with the largest distance between a row and others, if any bit differs.
+def _differing(compared_row: Any, other_rows: Any, first: str, second: str) -> Witness | None:
+    """Return the element with the largest distance between a row and other rows, or None.
 
-    The row's number is appended to `second` if that ends in "row". All NaNs are equal.
+    All NaNs are equal. The row's number is appended to `second` if that ends in "row".
     """
-    first_row, rows = (array.reshape(len(array), -1) for array in (one, others))
+    first_row, rows = (array.reshape(len(array), -1) for array in (compared_row, other_rows))
     differs = _bits_of(first_row) != _bits_of(rows)
     with np.errstate(invalid="ignore"):
         values = [array.astype(np.float64) for array in (first_row, rows)]
@@ -470,7 +490,7 @@ def _differing(one: Any, others: Any, first: str, second: str) -> Witness | None
     largest = np.abs(values[0][np.isfinite(values[0])]).max(initial=1e-30)
     return Witness(
         element, first, f"{second} {row}" if second.endswith(" row") else second,
-        (_shown(first_row[0, element]), _shown(rows[row, element])),
+        (_text_of_value(first_row[0, element]), _text_of_value(rows[row, element])),
         float(distances[row, element]) / (_epsilon(first_row.dtype) * float(largest)),
     )  # fmt: skip
 
@@ -488,7 +508,7 @@ def _epsilon(dtype: np.dtype[Any]) -> float:
     return float(ml_dtypes.finfo(dtype).eps)
 
 
-def _shown(value: Any) -> str:
+def _text_of_value(value: Any) -> str:
     return repr(value.item())
 
 
@@ -500,7 +520,7 @@ Fill = Callable[[TensorArgument, int], NDArray[Any]]
 
 
 def _rows_of(
-    batched: Batched,
+    batched: BatchedCall,
     output: int,
     fill: Callable[[TensorArgument, Dims, int, Sequence[int]], NDArray[Any]],
     seed: int,
@@ -515,7 +535,7 @@ def _rows_of(
             n + 10_000 * seed,
             batched.extents.get(n, tensor.shape),
         ),
-        filled_integers=not _leading(batched.call),
+        filled_integers=not _positions_of_leading(batched.call),
     )
     if result is None:
         return None
@@ -534,27 +554,27 @@ def _integer_contents(
 ) -> dict[int, NDArray[Any]] | None:
     """Return contents of integer tensors for both versions, by their index in `pairs`.
 
-    Recorded contents are used unless `others`; else random ones of `integers`. None if a version
-    reads a tensor that was not recorded and `integers` is empty.
+    Recorded contents are used unless `others`; otherwise random choices of `integers`. None if a
+    version reads a tensor that was not recorded and `integers` is empty.
     """
     contents: dict[int, NDArray[Any]] = {}
     reads = [_read_positions(call) for call in (first, second)]
-    for rank, pair in enumerate(pairs):
-        tensors = [call.arguments[n] for call, n in zip((first, second), pair, strict=True)]
+    for rank, positions in enumerate(pairs):
+        tensors = [call.arguments[n] for call, n in zip((first, second), positions, strict=True)]
         present_tensors = [tensor for tensor in tensors if isinstance(tensor, TensorArgument)]
         if not present_tensors or present_tensors[0].element.kind == "f":
             continue
         recorded = next(
             (tensor for tensor in present_tensors if tensor.storage.data is not None), None
         )
-        is_read = any(n in read for n, read in zip(pair, reads, strict=True))
+        is_read = any(n in read for n, read in zip(positions, reads, strict=True))
         if recorded is not None and not others:
             contents[rank] = _view(recorded).copy()
         elif is_read and not integers:
             return None
         else:
-            more = _EXTREMES if others else ()
-            contents[rank] = _random_integers((*integers, *more), present_tensors[0], rank)
+            extremes = _EXTREMES if others else ()
+            contents[rank] = _random_integers((*integers, *extremes), present_tensors[0], rank)
     return contents
 
 
@@ -582,9 +602,9 @@ def _output_after(
         call: The launch.
         output: The tensor's position among the arguments.
         fill: Returns the floats, and the integers with `any_integers` or `filled_integers`.
-        any_integers: Fill integers, and ignore those recorded. Else integers are as recorded, or 1
-            where they were not recorded and select no data.
-        filled_integers: Fill integers by `fill`, which sees the contents that they have otherwise.
+        any_integers: Fill integers, and ignore recorded ones. Otherwise recorded integers are
+            used, or 1 if none were recorded and the integers select no data.
+        filled_integers: Fill integers by `fill`, which is called with their other contents.
         backwards: Run programs from the last to the first.
 
     """
@@ -595,7 +615,7 @@ def _output_after(
         return None
     try:
         with np.errstate(all="ignore"):
-            for programs in _orders(call, backwards=backwards):
+            for programs in _program_groups(call, backwards=backwards):
                 evaluate_ordered(
                     call.module, arguments, call.grid, kernel=call.kernel,
                     most_steps=MOST_STEPS, programs=programs,
@@ -610,13 +630,13 @@ def _output_after(
 def filled_arguments(
     call: Call, fill: Fill, *, any_integers: bool = False, filled_integers: bool = False
 ) -> list[Argument] | None:
-    """Return a call's arguments with new contents, as for `_output_after`, or None.
+    """Return a call's arguments with new contents, as for `_output_after`.
 
     None if the tensors are too large, or if integers that select data were not recorded.
     """
     if sum(map(_nbytes, call.arguments)) > _MOST_BYTES:
         return None
-    leading = _leading(call)
+    leading = _positions_of_leading(call)
     storages: dict[int, Storage] = {}
     arguments: list[Argument] = []
     for position, argument in enumerate(call.arguments):
@@ -641,8 +661,8 @@ def filled_arguments(
     return arguments
 
 
-def _orders(call: Call, *, backwards: bool) -> list[NDArray[np.int64] | None]:
-    """Return the groups of programs to evaluate, in order; a None is the whole grid in order."""
+def _program_groups(call: Call, *, backwards: bool) -> list[NDArray[np.int64] | None]:
+    """Return groups of programs in the order of evaluation; [None] is the whole grid, forwards."""
     return [np.asarray([n]) for n in reversed(range(prod(call.grid)))] if backwards else [None]
 
 
@@ -656,8 +676,11 @@ def _read_positions(call: Call) -> frozenset[int]:
     return frozenset(access.argument for access in loads if access.argument is not None)
 
 
-def _leading(call: Call) -> frozenset[int]:
-    """Return the positions of tensors whose integers select what is read, written or run."""
+def _positions_of_leading(call: Call) -> frozenset[int]:
+    """Return the positions of tensors whose integers decide which data are read, written or run.
+
+    All positions if some load is not through an argument.
+    """
     from kvtrace.symbolic.walk import summarize
 
     leading = leading_integers(call.module)
@@ -673,7 +696,7 @@ def _nbytes(argument: Argument) -> int:
 
 
 def _view(tensor: TensorArgument) -> NDArray[Any]:
-    """Return a tensor's elements in its storage."""
+    """Return an array of a tensor's elements in its storage; writing to it changes the storage."""
     assert tensor.storage.data is not None
     memory = tensor.storage.data[tensor.offset_bytes :]
     memory = memory[: memory.size // tensor.element.bytes * tensor.element.bytes]
@@ -684,11 +707,11 @@ def _view(tensor: TensorArgument) -> NDArray[Any]:
 
 
 def _first_row(tensor: TensorArgument, axes: Dims) -> tuple[slice, ...]:
-    """Return the index of a tensor's first row, which keeps all axes."""
+    """Return the index of a tensor's first row, as slices, so that all axes remain."""
     return tuple(slice(0, 1) if n in axes else slice(None) for n in range(len(tensor.shape)))
 
 
-def _random(shape: Sequence[int], seed: int, tensor: TensorArgument) -> NDArray[Any]:
+def _random_floats(shape: Sequence[int], seed: int, tensor: TensorArgument) -> NDArray[Any]:
     numbers = np.random.default_rng(seed).standard_normal(shape)
     return numbers.astype(tensor.element.memory)
 
@@ -696,12 +719,12 @@ def _random(shape: Sequence[int], seed: int, tensor: TensorArgument) -> NDArray[
 def _same_rows(
     tensor: TensorArgument, axes: Dims, seed: int, extents: Sequence[int]
 ) -> NDArray[Any]:
-    """Return a tensor's contents, equal in all rows: random floats, or the first row's integers."""
+    """Return a tensor's contents with equal rows: random floats, or the first row's integers."""
     if tensor.element.kind != "f":
         return np.broadcast_to(_view(tensor)[_first_row(tensor, axes)].copy(), tensor.shape)
     inner = [1 if axis in axes else extent for axis, extent in enumerate(extents)]
     within = tuple(slice(extent) for extent in tensor.shape)
-    return np.broadcast_to(_random(inner, seed, tensor)[within], tensor.shape)
+    return np.broadcast_to(_random_floats(inner, seed, tensor)[within], tensor.shape)
 
 
 def _differing_rows(
@@ -714,10 +737,10 @@ def _differing_rows(
     unchanged_row: int,
     inputs: Inputs,
 ) -> NDArray[Any]:
-    """Return contents whose rows differ, except row `unchanged_row`, which is as in `_same_rows`.
+    """Return contents of a tensor with different rows, except `unchanged_row`, as in `_same_rows`.
 
-    A tensor with another number of rows than the output is wholly as in `_same_rows`: nothing says
-    which of its rows belongs to which row of the output.
+    A tensor with another number of rows than the output has equal rows, as it is not known which of
+    its rows belongs to a row of the output.
     """
     same = _same_rows(tensor, axes, seed, extents)
     if [tensor.shape[axis] for axis in sorted(axes)] != list(rows):

@@ -1,4 +1,7 @@
-"""Trees and formulas as text: coordinates are `i0`, `i1`, axes that are summed over `k0`, `k1`."""
+"""Texts of trees and formulas.
+
+Coordinates are `i0`, `i1` …, axes that are summed over `k0`, `k1` ….
+"""
 
 from __future__ import annotations
 
@@ -35,13 +38,12 @@ _INTEGERS: Final = (
 def formula_text(
     formula: Term | Condition, summary: Summary | None, names: Mapping[int, str] = {}
 ) -> str:
-    """Return a formula by the names of the kernel's arguments.
+    """Return the text of a formula with the names of the kernel's arguments. Long texts are cut.
 
     Args:
         formula: The formula.
         summary: The kernel's summary; None: numbers replace the kernel's arguments.
         names: Names of the output's coordinates, in place of their numbers.
-
     """
     if isinstance(formula, Condition):
         text = condition_expression(formula, summary)
@@ -66,11 +68,11 @@ def coordinate_names(trees: Iterable[Tree]) -> Mapping[int, str]:
         for atom in formula.atoms()
         if (number := number_of_coordinate(atom)) is not None
     }
-    return {number: f"i{place}" for place, number in enumerate(sorted(numbers, reverse=True))}
+    return {number: f"i{index}" for index, number in enumerate(sorted(numbers, reverse=True))}
 
 
 def node_text(node: Tree, names: Mapping[int, str] = {}) -> str:
-    """Return one line of text about a node of a bound tree."""
+    """Return one line of text about a node of a bound tree, without its operands."""
     detail: tuple[Any, ...] = node.detail
     match node.what:
         case "integer" | "condition":
@@ -95,14 +97,14 @@ def node_text(node: Tree, names: Mapping[int, str] = {}) -> str:
             trips = formula_text(detail[0], None, names)
             return "a while loop" if detail[2] else f"a loop of {trips} trips"
         case "carried":
-            return f"what the loop carries ({detail[1]})"
+            return f"value {detail[1]} that the loop carries"
         case "combined":
-            return f"what is combined ({detail[0]})"
+            return f"operand {detail[0]} of the combining function"
     return f"{detail[0]}"
 
 
 def _attribute_texts(name: str, attributes: Mapping[str, str]) -> Iterator[str]:
-    """Yield the predicate of a comparison, and the symbol of a library call."""
+    """Yield the predicate of a comparison, or the symbol of a library call."""
     numbers = re.findall(r"\d+", attributes.get("predicate", ""))
     if numbers:
         names = _FLOATS if name.endswith("f") else _INTEGERS
@@ -114,13 +116,17 @@ def _op_text(node: Tree) -> str:
     """Return the text of an op with the attributes that decide its result."""
     name, attributes, kind, _ = node.detail
     operator = KINDS[name].operator if name in KINDS else ""
-    said = list(_attribute_texts(name, dict(attributes)))
-    form = f" ({', '.join((*filter(None, [operator]), *said))})" if operator or said else ""
+    attribute_texts = list(_attribute_texts(name, dict(attributes)))
+    form = (
+        f" ({', '.join((*filter(None, [operator]), *attribute_texts))})"
+        if operator or attribute_texts
+        else ""
+    )
     return f"{name}{form} to {kind or 'its type'}"
 
 
 def _number(kind: str, bits: tuple[int | float, ...]) -> str:
-    """Return the text of a constant's number, or of the first of several."""
+    """Return the text of a constant's number, of the first one if there are several."""
     first = bits[0] if bits else 0
     decoded = float_from_bits(first, kind) if kind in FORMATS and isinstance(first, int) else first
     return f"{decoded:g}{', …' if len(bits) > 1 else ''}"

@@ -1,4 +1,4 @@
-"""Derived tolerances: bounds for a kernel and its inputs, instead of guessed numbers.
+"""Tolerances derived from a kernel's IR and its inputs, in place of guessed numbers.
 
 `launched.py` runs a kernel and copies its inputs; `deriving.py` derives tolerances with the
 evaluator's shadow `deviation` (`kvtrace.tolerance`); `references.py` calls a reference in float64;

@@ -1,4 +1,4 @@
-"""`kvtrace.assert_close`: comparison of results by derived bounds, and causes of differences."""
+"""`kvtrace.assert_close`: comparison of results by derived bounds, with causes of differences."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ class NotClose(AssertionError):
 
     Attributes:
         differences: one for each output that differs.
-        refused: losses of precision in the kernel that its test forbids.
-        undecided: outputs with more elements without a bound than granted.
+        refused: losses of precision in the kernel that its test forbids, as text.
+        undecided: a line for each output with more elements without a bound than allowed.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class NotClose(AssertionError):
         self.refused = refused
         self.undecided = undecided
         lines = [str(difference) for difference in differences]
-        lines += [f"the kernel has {loss}, which its test does not allow" for loss in refused]
+        lines += [f"the test forbids a loss of precision in the kernel: {loss}" for loss in refused]
         lines += undecided
         super().__init__("\n".join(f"{kernel}: {line}" for line in lines))
 
@@ -62,11 +62,12 @@ class Difference:
         actual: the actual value.
         expected: the expected value.
         bound: the largest allowed difference.
-        cause: the cause of the difference. `meaning`: the kernel's IR differs from the reference
-            in exact arithmetic. `precision`: it means the same, but loses precision that its test
-            does not grant. `device`: it means the same, but the device's result differs.
+        cause: the cause of the difference. `meaning`: the kernel's formula differs from the
+            reference in exact arithmetic. `precision`: the formula is equal, but the IR loses
+            precision that the test does not grant. `device`: the formula and its precision are
+            right, but the device's result differs.
         detail: the cause as text.
-        place: program, lane and line of the store, if known.
+        place: program, lane and line of the store, as text; empty if unknown.
     """
 
     output: str
@@ -92,7 +93,7 @@ class Difference:
             f"{self.differing:,} of {self.elements:,} elements of {self.output} are beyond their "
             f"derived bounds: {self.output}[{index_text}] is {self.actual:.9g} where "
             f"{self.expected:.9g} is expected within {self.bound:.3g}, "
-            f"{self.bounds_away:.3g} bounds away"
+            f"{self.bounds_away:.3g} times the bound away"
         )
         return "\n  ".join(filter(None, (text, self.place, self.detail)))
 
@@ -117,10 +118,10 @@ def assert_close(
         expected: a result of `kvtrace.tolerance`, or one of its outputs.
         name: the output that `actual` belongs to, if the kernel has several.
         bound: `probable`, or `worst`.
-        meaning: also require that the kernel's meaning in exact arithmetic equals the reference's,
-            however small the difference.
+        meaning: also require that the kernel's formula equals the reference in exact arithmetic,
+            even if the difference is within the bounds.
         undecided: the share of elements that may have no bound: elements that are NaN or infinite
-            in exact arithmetic, unless results are the same (`Output.undecided` counts them).
+            in exact arithmetic, unless results are equal (`Output.undecided` counts them).
 
     Raises:
         NotClose: results differ, the kernel loses precision that its test forbids, or more
@@ -155,6 +156,8 @@ def compared(
 ) -> Difference | None:
     """Return the difference of one output, or None if all elements are within their bounds.
 
+    With `meaning`, elements whose exact values differ from the reference count, too.
+
     Raises:
         NotDerived: the output has another shape, or no element has a known bound.
     """
@@ -167,35 +170,35 @@ def compared(
     radius = output.radius(bound)
     if values.size and not np.isfinite(radius).any():
         raise NotDerived(f"no element of {output.name} has a known bound")
-    beyond = _beyond(values, output.expected, radius) & ~_overflows(values, output, radius)
-    strays = np.zeros(values.shape, np.bool_)
+    exceeding = _exceeds(values, output.expected, radius) & ~_overflows(values, output, radius)
+    differs_exactly = np.zeros(values.shape, np.bool_)
     if meaning and output.reference is not None:
-        strays = _beyond(output.exact, output.reference, output.meaning_radius())
-    if not (beyond.any() or strays.any()):
+        differs_exactly = _exceeds(output.exact, output.reference, output.meaning_radius())
+    if not (exceeding.any() or differs_exactly.any()):
         return None
-    if beyond.any():
+    if exceeding.any():
         distances = _distances(values, output.expected)
         with np.errstate(all="ignore"):
-            shares = np.where(beyond, np.where(radius > 0, distances / radius, np.inf), -1.0)
+            shares = np.where(exceeding, np.where(radius > 0, distances / radius, np.inf), -1.0)
         worst = _largest(shares, distances)
-        cause, detail = _cause(derived, output, worst, bound, strays)
-        shown, limit = values, radius
-        wrong = beyond
+        cause, detail = _cause(derived, output, worst, bound, differs_exactly)
+        compared_values, limits = values, radius
+        differing = exceeding
     else:
         distances = _distances(output.exact, output.expected)
-        worst = _largest(np.where(strays, distances, -1.0), distances)
-        cause, detail = "meaning", _MEANING + "; results are within what rounding may hide"
-        shown, limit = output.exact, output.meaning_radius()
-        wrong = strays
+        worst = _largest(np.where(differs_exactly, distances, -1.0), distances)
+        cause, detail = "meaning", _MEANING + "; the results are within what rounding may hide"
+        compared_values, limits = output.exact, output.meaning_radius()
+        differing = differs_exactly
     index = tuple(map(int, np.unravel_index(worst, values.shape)))
     return Difference(
         output.name,
         values.size,
-        int(wrong.sum()),
+        int(differing.sum()),
         index,
-        float(shown[index]),
+        float(compared_values[index]),
         float(output.expected[index]),
-        float(limit[index]),
+        float(limits[index]),
         cause,
         detail,
         _place(derived, output, index),
@@ -203,19 +206,22 @@ def compared(
 
 
 def _undecided(values: Numbers, output: Output, bound: Bound, granted_share: float) -> list[str]:
-    """Return a line if more elements are undecided than granted; equal elements are decided."""
+    """Return a line if more elements are undecided than granted, else [].
+
+    Equal elements are decided.
+    """
     distances = _distances(values.reshape(output.exact.shape), output.expected)
     count = int(((distances > 0) & ~np.isfinite(output.radius(bound))).sum())
     if count <= granted_share * distances.size:
         return []
     return [
-        f"{count:,} of {distances.size:,} elements of {output.name} are undecided: their expected "
-        "value is not a number, or float64 is too coarse for the formula; grant a share by "
-        "undecided="
+        f"{count:,} of {distances.size:,} elements of {output.name} have no bound: their expected "
+        "value is not a number, or float64 is too inexact for the formula; allow a share of such "
+        "elements by undecided="
     ]
 
 
-_MEANING = "the kernel means something else there than the reference, in exact arithmetic"
+_MEANING = "in exact arithmetic, the kernel's formula has another value than the reference"
 
 
 def _cause(
@@ -231,33 +237,33 @@ def _cause(
     own_bound = output.derived(bound).reshape(-1)[position]
     if not np.isfinite(evaluated) and np.isfinite(expected):
         return "precision", (
-            f"the kernel means the same, and gives {evaluated:.9g} by the ranges of the types in "
-            "its IR: a number on the way overflows"
+            f"the kernel's formula is right, but gives {evaluated:.9g}, as an intermediate number "
+            "overflows its type in the IR"
         )
     within = _close(evaluated, expected, radius)
     if radius < own_bound and _close(evaluated, expected, own_bound) and not within:
         return "precision", (
-            f"the kernel means the same, and its formula may lose {own_bound:.3g} there, where the "
-            "problem's condition grants less: it cancels; cancellation=True grants that"
+            f"the kernel's formula is right, but may lose {own_bound:.3g} by cancellation, more "
+            "than the problem's condition grants; cancellation=True grants that"
         )
     if not within:
         return "precision", (
-            f"the kernel means the same, and gives {evaluated:.9g} by the roundings in its IR: "
+            f"the kernel's formula is right, but the roundings in its IR give {evaluated:.9g}: "
             f"{lost or 'its roundings'}"
         )
     if lost:
         return "precision", (
-            f"the kernel's IR gives {evaluated:.9g} there, which is within, and in another order "
-            f"of sums it may not be, for its test does not grant {lost}"
+            f"the kernel's IR gives {evaluated:.9g}, which is within the bound, but another order "
+            f"of sums may exceed it: the test does not grant {lost}"
         )
     return "device", (
-        f"the kernel's IR gives {evaluated:.9g} there, which is within: what was compared parts "
-        "from it where it is stored"
+        f"the kernel's IR gives {evaluated:.9g}, which is within the bound: the compared result "
+        "differs from what the IR computes"
     )
 
 
 def _place(derived: Tolerance, output: Output, index: tuple[int, ...]) -> str:
-    """Return program, lane and source line of the store of an element, as text."""
+    """Return program, lane and source line of an element's store as text; "" without a launch."""
     launch = derived.launch
     if launch is None:
         return ""
@@ -268,15 +274,17 @@ def _place(derived: Tolerance, output: Output, index: tuple[int, ...]) -> str:
         for position, argument in enumerate(arguments)
         if isinstance(argument, TensorArgument) and argument.storage is tensor.storage
     ]
-    steps = sum(place * stride for place, stride in zip(index, tensor.strides, strict=True))
-    offset = tensor.offset_bytes + steps * tensor.element.bytes
+    element_offset = sum(
+        axis_index * stride for axis_index, stride in zip(index, tensor.strides, strict=True)
+    )
+    offset = tensor.offset_bytes + element_offset * tensor.element.bytes
     call = Call(0, launch.kernel, launch.grid, launch.module, arguments, ())
-    places = writers(call, sharing, np.array([offset]), None)
-    location = None if places is None else places.at(offset)
-    if places is None or location is None:
-        return "no program stores it"
-    program = program_at(location[0], launch.grid)
-    return f"stored by program {program}, lane {location[1]}, at {_line(places.op)}"
+    store = writers(call, sharing, np.array([offset]), None)
+    program_and_lane = None if store is None else store.at(offset)
+    if store is None or program_and_lane is None:
+        return "no program stores this element"
+    program = program_at(program_and_lane[0], launch.grid)
+    return f"stored by program {program}, lane {program_and_lane[1]}, at {_line(store.op)}"
 
 
 def _line(op: Op) -> str:
@@ -285,10 +293,12 @@ def _line(op: Op) -> str:
 
 
 def _largest(shares: Numbers, distances: Numbers) -> int:
-    """Return the position of the largest share; among equal shares, of the largest distance."""
-    worst = shares == shares.max()
+    """Return the flat index of the largest share; of equal shares, of the largest distance."""
+    has_largest_share = shares == shares.max()
     return int(
-        np.argmax(np.where(worst, np.where(np.isfinite(distances), distances, np.inf), -1.0))
+        np.argmax(
+            np.where(has_largest_share, np.where(np.isfinite(distances), distances, np.inf), -1.0)
+        )
     )
 
 
@@ -299,12 +309,12 @@ def _distances(values: Numbers, expected: Numbers) -> Numbers:
     return np.where(same, 0.0, np.where(np.isnan(distances), np.inf, distances))
 
 
-def _beyond(values: Numbers, expected: Numbers, radius: Numbers) -> NDArray[np.bool_]:
+def _exceeds(values: Numbers, expected: Numbers, radius: Numbers) -> NDArray[np.bool_]:
     return np.asarray((_distances(values, expected) > radius) & np.isfinite(radius))
 
 
 def _overflows(values: Numbers, output: Output, radius: Numbers) -> NDArray[np.bool_]:
-    """Return where the type cannot hold the expected value, and the result is the largest one."""
+    """Return a mask of results that are the type's largest number, where that is expected."""
     expected = output.expected
     with np.errstate(all="ignore"):
         too_large = np.isfinite(expected) & (np.abs(expected) + radius > output.largest)
@@ -313,4 +323,4 @@ def _overflows(values: Numbers, output: Output, radius: Numbers) -> NDArray[np.b
 
 
 def _close(value: float, expected: float, radius: float) -> bool:
-    return bool(not _beyond(np.array(value), np.array(expected), np.array(radius)))
+    return bool(not _exceeds(np.array(value), np.array(expected), np.array(radius)))

@@ -1,4 +1,4 @@
-"""`kvtrace.tolerance`: expected results of a kernel, and bounds on a device's differences."""
+"""`kvtrace.tolerance`: expected results of a kernel, with bounds on a device's deviations."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.tolerance.granting import with_grants
-from kvtrace.addons.tolerance.launched import Launched, NotDerived, name_of, parameters, run
+from kvtrace.addons.tolerance.launched import NotDerived, ReplayableLaunch, name_of, parameters, run
 from kvtrace.addons.tolerance.outputs import Tolerance, output_of
-from kvtrace.addons.tolerance.references import ReferenceResults, referred
+from kvtrace.addons.tolerance.references import ReferenceResults, call_reference
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
@@ -39,12 +39,7 @@ def tolerance(
     cancellation: bool = False,
     **meta: Any,
 ) -> Tolerance:
-    """Derive bounds on the differences of a correct device's results, for some inputs.
-
-        derived = kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024)
-        derived["out"].probable, derived["out"].worst
-
-    The launch works on copies: the given tensors are not changed.
+    """Derive bounds on the deviation of a correct device's results, for given inputs.
 
     Args:
         kernel: a function decorated by `@triton.jit` or `@triton.autotune`.
@@ -56,7 +51,7 @@ def tolerance(
         tf32: dots may round float32 factors to tf32; None: as the kernel requests.
         narrow: the kernel may keep sums in 16 bits, and round intermediate numbers to types that
             none of its tensors has. None: this does not widen bounds; False: it is forbidden.
-        cancellation: the formula may lose more than the problem's condition grants.
+        cancellation: the formula may lose more precision than the problem's condition grants.
         meta: constants and options by name, such as `BLOCK=256, num_warps=4`.
 
     Raises:
@@ -67,7 +62,9 @@ def tolerance(
     names = list(parameters(kernel))
     reference_results = None
     if reference is not None:
-        reference_results = referred(reference, dict(zip(names, arguments, strict=False)) | meta)
+        reference_results = call_reference(
+            reference, dict(zip(names, arguments, strict=False)) | meta
+        )
     launch = run(kernel, copies, grid, meta)
     granted = GrantedRoundings(tf32, narrow)
     derived = derive(
@@ -77,14 +74,14 @@ def tolerance(
 
 
 def derive(
-    launch: Launched,
+    launch: ReplayableLaunch,
     results: ReferenceResults | None = None,
     *,
     chance: float = CHANCE,
     granted: GrantedRoundings,
     cancellation: bool = False,
 ) -> Tolerance:
-    """Return the tolerance of a launch.
+    """Return the tolerance of a finished launch.
 
     Args:
         launch: the launch.
@@ -96,16 +93,18 @@ def derive(
 
     Raises:
         NotDerived: the reference returns other tensors, or other results with each call.
-        Undecided: the kernel's path, or memory it leaves unwritten, depends on roundings.
-        UnfitOp: the IR is not as a compiler prints it.
+        Undecided: the kernel's path, or the set of written elements, depends on roundings.
+        UnfitOp: the IR has an op that no compiler prints in this form.
     """
-    bare = _own_bounds(launch, chance, granted)
+    bare = _bounds_of_kernel(launch, chance, granted)
     if results is not None:
         bare = _with_reference(bare, results.values)
     return with_grants(bare, launch, results, granted, cancellation=cancellation)
 
 
-def _own_bounds(launch: Launched, chance: float, granted: GrantedRoundings) -> Tolerance:
+def _bounds_of_kernel(
+    launch: ReplayableLaunch, chance: float, granted: GrantedRoundings
+) -> Tolerance:
     module, arguments = launch.module, launch.before()
     deviations = Deviations(module, chance=chance, granted=granted)
     try:
@@ -123,16 +122,16 @@ def _own_bounds(launch: Launched, chance: float, granted: GrantedRoundings) -> T
         and argument.storage in written
         and argument.element.kind != "b"
     }
-    lost = tuple(_not_granted(module, granted))
-    strict = GrantedRoundings(
+    not_granted = tuple(_forbidden_losses(module, granted))
+    with_narrow_by_default = GrantedRoundings(
         granted.tf32, narrow=True if granted.narrow is None else granted.narrow
     )
-    refused = tuple(_not_granted(module, strict))
-    return Tolerance(launch.kernel, outputs, chance, lost, refused, launch)
+    refused = tuple(_forbidden_losses(module, with_narrow_by_default))
+    return Tolerance(launch.kernel, outputs, chance, not_granted, refused, launch)
 
 
 def _with_reference(derived: Tolerance, results: Mapping[str, Any]) -> Tolerance:
-    """Return the tolerance with a reference's results.
+    """Return the tolerance with a reference's results, for the outputs that they name.
 
     Args:
         derived: the tolerance.
@@ -147,19 +146,19 @@ def _with_reference(derived: Tolerance, results: Mapping[str, Any]) -> Tolerance
     for name, values in results.items():
         if name not in outputs:
             written = ", ".join(outputs) or "nothing"
-            raise NotDerived(f"the reference gives {name}, and {derived.kernel} writes {written}")
+            raise NotDerived(f"the reference returns {name}, but {derived.kernel} writes {written}")
         output = outputs[name]
         if values.size != output.exact.size:
             raise NotDerived(
-                f"the reference gives {name} with the shape {list(values.shape)}, and the kernel "
+                f"the reference returns {name} with the shape {list(values.shape)}, but the kernel "
                 f"writes {list(output.exact.shape)}"
             )
         outputs[name] = replace(output, reference=values.reshape(output.exact.shape))
     return replace(derived, outputs={name: outputs[name] for name in results})
 
 
-def _not_granted(module: Module, granted: GrantedRoundings) -> list[str]:
-    """Return the losses of precision in a kernel's IR that are not granted, as text."""
+def _forbidden_losses(module: Module, granted: GrantedRoundings) -> list[str]:
+    """Return the losses of precision in a kernel's IR that are not granted, as texts."""
     losses = []
     if not granted.narrow:
         losses += [f"a sum kept in 16 bits at {place(op)}" for op in narrow_sums(module)]

@@ -1,4 +1,4 @@
-"""Bounds from the condition of a launch's problem, whatever computes the results.
+"""Bounds from the condition of a launch's problem, which hold for any correct program.
 
 The problem is the reference; without a reference, the kernel's own formula in exact arithmetic.
 """
@@ -35,22 +35,23 @@ from kvtrace.evaluate.shadows.errors.roundings import (
 from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 
 if TYPE_CHECKING:
-    from kvtrace.addons.tolerance.launched import Launched
+    from kvtrace.addons.tolerance.launched import ReplayableLaunch
     from kvtrace.addons.tolerance.references import ReferenceResults
     from kvtrace.evaluate.shadows.errors.exact_values import Numbers
     from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
 
 
 def with_grants(
-    derived: Tolerance, launch: Launched, referred: ReferenceResults | None,
+    derived: Tolerance, launch: ReplayableLaunch, reference: ReferenceResults | None,
     allowed: GrantedRoundings, *, cancellation: bool,
 ) -> Tolerance:  # fmt: skip
-    """Return the tolerance with the bounds that the problem grants to each output.
+    """Return the tolerance with the bounds that the problem's condition grants to each output.
 
     Args:
         derived: the tolerance, with the reference's values if there is a reference.
         launch: the launch.
-        referred: the reference; None: the kernel's own formula in exact arithmetic is the problem.
+        reference: the reference's results; None: the kernel's own formula in exact arithmetic is
+            the problem.
         allowed: the granted precision.
         cancellation: the kernel's formula may lose more.
     """
@@ -60,43 +61,53 @@ def with_grants(
         if isinstance(tensor, TensorArgument) and tensor.name in derived.outputs
     }
     tf32 = allowed.tf32 is not False and uses_tf32(launch.module)
-    coarse, narrow = TF32_STEP if tf32 else 0.0, bool(allowed.narrow)
+    product_step, narrow = TF32_STEP if tf32 else 0.0, bool(allowed.narrow)
     # A kernel without intermediate roundings does not need the roundings its inputs' types grant.
-    rounded = computes_in_narrow_floats(launch.module)
+    rounds_intermediates = computes_in_narrow_floats(launch.module)
     types = tuple(elements.values())
-    if referred is None:
+    if reference is None:
         exact = {name: output.exact for name, output in derived.outputs.items()}
-        inputs, measured = _of_formula(launch, exact, types, coarse, narrow=narrow, rounded=rounded)
+        inputs, conditions_by_output = _formula_conditions(
+            launch, exact, types, product_step, narrow=narrow, rounded=rounds_intermediates
+        )
     else:
-        inputs, measured = referred.conditions(types, coarse, narrow=narrow, rounded=rounded)
-        if "" in measured:
-            measured = {derived.only.name: measured[""]}
+        inputs, conditions_by_output = reference.conditions(
+            types, product_step, narrow=narrow, rounded=rounds_intermediates
+        )
+        if "" in conditions_by_output:
+            conditions_by_output = {derived.only.name: conditions_by_output[""]}
     total = sum(output.exact.size for output in derived.outputs.values())
     scales = deviations_for(derived.chance, total)
     outputs = {}
     for name, output in derived.outputs.items():
-        condition = measured[name]
-        shaped = Condition(
+        condition = conditions_by_output[name]
+        output_condition = Condition(
             condition.stored.reshape(output.exact.shape),
             condition.working.reshape(output.exact.shape),
             condition.length,
             np.reshape(condition.own, output.exact.shape) if np.ndim(condition.own) else 0.0,
         )
-        radius = granted(output.expected, shaped, inputs, elements[name], scales)
+        radius = granted(output.expected, output_condition, inputs, elements[name], scales)
         # A reference in float64 loses by its condition, too.
-        moves = np.where(np.isfinite(shaped.working), shaped.working, 0.0) / inputs.working
-        meaning = output.meaning + scales * 2.0**-53 * moves
+        deviations = (
+            np.where(np.isfinite(output_condition.working), output_condition.working, 0.0)
+            / inputs.working
+        )
+        meaning = output.meaning + scales * 2.0**-53 * deviations
         outputs[name] = replace(output, granted=radius, meaning=meaning, cancellation=cancellation)
     return replace(derived, outputs=outputs)
 
 
-def _of_formula(
-    launch: Launched, exact: Mapping[str, Numbers], results: tuple[str, ...], coarse: float, *,
-    narrow: bool, rounded: bool,
+def _formula_conditions(
+    launch: ReplayableLaunch, exact: Mapping[str, Numbers], results: tuple[str, ...],
+    coarse: float, *, narrow: bool, rounded: bool,
 ) -> tuple[Inputs, Mapping[str, Condition]]:  # fmt: skip
-    """Return the conditions of the kernel's formula in exact arithmetic, from moved inputs."""
+    """Return the conditions of the kernel's exact formula, measured by moving its inputs.
+
+    They are infinite if the kernel reads floats as numbers of another type.
+    """
     arguments = launch.before()
-    read_positions = _read(launch)
+    read_positions = _read_positions(launch)
     tensors = [
         argument
         for position, argument in enumerate(arguments)
@@ -115,45 +126,51 @@ def _of_formula(
     )
     inputs = replace(inputs, largest=largest)
     units = dict(zip((id(argument.storage) for argument in tensors), inputs.units, strict=True))
-    places = {
+    positions = {
         id(argument.storage): position
         for position, argument in enumerate(arguments)
         if argument in tensors
     }
 
     def moved(draw: Draw) -> Mapping[str, Numbers]:
-        again = launch.before()
-        before: dict[int, StoragePlanes] = {}
+        arguments_again = launch.before()
+        moved_planes: dict[int, StoragePlanes] = {}
         for storage, values in contents.items():
-            tensor = again[places[storage]]
+            tensor = arguments_again[positions[storage]]
             assert isinstance(tensor, TensorArgument)
             planes = np.zeros(values.shape, PLANES)
             planes["off"] = _offsets(values, draw.moved(values, units[storage]))
             size = tensor.element.bytes
-            before[id(tensor.storage)] = (size, tensor.offset_bytes % size, planes)
-        exactly = Deviations(launch.module, before=before, bounded=False)
-        evaluate(launch.module, again, launch.grid, kernel=launch.kernel, instrument=exactly)
-        memory = exactly.memory
+            moved_planes[id(tensor.storage)] = (size, tensor.offset_bytes % size, planes)
+        exact_evaluation = Deviations(launch.module, before=moved_planes, bounded=False)
+        evaluate(
+            launch.module,
+            arguments_again,
+            launch.grid,
+            kernel=launch.kernel,
+            instrument=exact_evaluation,
+        )
+        memory = exact_evaluation.memory
         assert memory is not None
         memory.finish()
-        return exact_outputs(again, memory, exact)
+        return exact_outputs(arguments_again, memory, exact)
 
     try:
         return inputs, conditions(moved, exact, inputs)
-    except Undecided:  # it reads floats as numbers of another type: its own bounds decide
+    except Undecided:  # floats are read as numbers of another type: the kernel's bounds decide
         unknown = {name: np.full(argument.shape, np.inf) for name, argument in exact.items()}
         return inputs, {name: Condition(argument, argument) for name, argument in unknown.items()}
 
 
-def _read(launch: Launched) -> set[int]:
+def _read_positions(launch: ReplayableLaunch) -> set[int]:
     """Return the positions of parameters through which a kernel may read memory."""
     sites = [site for site in memory_sites(launch.module) if site.kind != "store"]
     count = len(launch.module.main.arguments)
-    return {place for place in range(count) if any(site.reaches(place) for site in sites)}
+    return {position for position in range(count) if any(site.reaches(position) for site in sites)}
 
 
 def _contents(tensor: TensorArgument) -> Numbers:
-    """Return all elements of a tensor's storage, as float64."""
+    """Return all elements of a tensor's storage in float64; zeros without data."""
     size, phase = tensor.element.bytes, tensor.offset_bytes % tensor.element.bytes
     data = tensor.storage.data
     if data is None:

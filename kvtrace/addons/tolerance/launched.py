@@ -1,4 +1,4 @@
-"""One launch of a kernel, with copies of its arguments before the launch."""
+"""Launches of a kernel, with copies of its arguments from before the launch."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ TARGET: Final = "cuda:90"
 
 
 class NotDerived(KvtraceError):
-    """No tolerance can be derived."""
+    """No tolerance can be derived; the message says why."""
 
     slug = "tolerance-not-derived"
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
-    """A finished launch.
+class ReplayableLaunch:
+    """A finished launch with copies of its arguments.
 
     Attributes:
         kernel: the kernel's name.
         module: the kernel's IR.
         grid: the grid.
-        before: returns a new copy of the arguments as before the launch.
+        before: function that returns new copies of the arguments from before the launch.
     """
 
     kernel: str
@@ -46,8 +46,10 @@ class Launched:
     before: Callable[[], tuple[Argument, ...]]
 
 
-def run(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]) -> Launched:
-    """Launch a kernel on its tensors' GPU, or else in the evaluator.
+def run(
+    kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]
+) -> ReplayableLaunch:
+    """Launch a kernel on its tensors' GPU, or else in the evaluator; return the launch.
 
     Args:
         kernel: a function decorated by `@triton.jit` or `@triton.autotune`.
@@ -60,19 +62,19 @@ def run(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any
     """
     if any(getattr(value, "is_cuda", False) for value in arguments) and _has_gpu():
         return _on_gpu(kernel, arguments, grid, meta)
-    with recording(), seen() as launches, _where_kernels_run(arguments) as moved:
+    with recording(), recorded_launches() as launches, _arguments_for_triton(arguments) as moved:
         kernel[grid](*moved, **meta)
     if not launches:
         raise NotDerived(
             "no launch was executed by kvtrace; pass a function decorated by @triton.jit, and "
             "tensors on the CPU"
         )
-    return launches[-1]  # an autotuner's trials come before
+    return launches[-1]  # the launches before are an autotuner's trials
 
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Have launches inside the context run in the evaluator, if there is no GPU."""
+    """Run launches inside the context in the evaluator, unless something is being recorded."""
     if api.current() is not None:
         yield
         return
@@ -84,7 +86,7 @@ def recording() -> Iterator[None]:
 
 
 @contextmanager
-def _where_kernels_run(arguments: Sequence[Any]) -> Iterator[Sequence[Any]]:
+def _arguments_for_triton(arguments: Sequence[Any]) -> Iterator[Sequence[Any]]:
     """Yield arguments that Triton accepts, and copy results back to tensors on the CPU.
 
     If torch reports a GPU that does not exist (KVTRACE_DEVICE=cpu), Triton accepts no CPU tensors.
@@ -97,34 +99,37 @@ def _where_kernels_run(arguments: Sequence[Any]) -> Iterator[Sequence[Any]]:
     copies: dict[int, tuple[Any, Any]] = {}
     moved = [_on_reported_gpu(value, copies) for value in arguments]
     yield moved
-    for ours, copy in copies.values():
-        ours.copy_(copy)
+    for host_storage, copy in copies.values():
+        host_storage.copy_(copy)
 
 
 def _on_reported_gpu(value: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
-    """Return a tensor on a copy of its storage; tensors share copies as they share storages."""
+    """Return a tensor on a GPU copy of its storage; other values unchanged.
+
+    Tensors that share a storage share its copy. `copies` has the storages by address.
+    """
     import torch
 
     if not isinstance(value, torch.Tensor) or value.is_cuda:
         return value
     storage = value.untyped_storage()
     if storage.data_ptr() not in copies:
-        ours = torch.empty(0, dtype=torch.uint8).set_(storage)
-        copies[storage.data_ptr()] = (ours, ours.cuda())
+        host_storage = torch.empty(0, dtype=torch.uint8).set_(storage)
+        copies[storage.data_ptr()] = (host_storage, host_storage.cuda())
     copy = copies[storage.data_ptr()][1].untyped_storage()
     empty = torch.empty(0, dtype=value.dtype, device="cuda")
     return empty.set_(copy, value.storage_offset(), value.shape, value.stride())
 
 
 @contextmanager
-def seen() -> Iterator[list[Launched]]:
-    """Collect the launches that the evaluator executes inside the context."""
+def recorded_launches() -> Iterator[list[ReplayableLaunch]]:
+    """Yield a list to which launches that the evaluator executes in the context are appended."""
     from kvtrace.backends.triton.evaluating_launcher import launch_contexts
 
-    launches: list[Launched] = []
+    launches: list[ReplayableLaunch] = []
 
     def note(executed: ExecutedLaunch) -> Any:
-        launches.append(launched(executed))
+        launches.append(replayable_launch(executed))
         return nullcontext()
 
     launch_contexts.append(note)
@@ -134,21 +139,21 @@ def seen() -> Iterator[list[Launched]]:
         launch_contexts.remove(note)
 
 
-def launched(executed: ExecutedLaunch) -> Launched:
+def replayable_launch(executed: ExecutedLaunch) -> ReplayableLaunch:
     """Return a launch that is about to be executed, with copies of its arguments."""
     from kvtrace.backends.triton.modules import module_from
 
-    copies = copied(executed.arguments)
-    return Launched(
+    copies = copied_arguments(executed.arguments)
+    return ReplayableLaunch(
         executed.kernel,
         module_from(executed.ttir, executed.file, TARGET),
         executed.grid,
-        lambda: copied(copies),
+        lambda: copied_arguments(copies),
     )
 
 
-def copied(arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-    """Return arguments on copies of their storages, shared as before."""
+def copied_arguments(arguments: Sequence[Argument]) -> tuple[Argument, ...]:
+    """Return arguments on copies of their storages; tensors that shared a storage still share."""
     storages: dict[int, Storage] = {}
     copies: list[Argument] = []
     for argument in arguments:
@@ -171,24 +176,30 @@ def _has_gpu() -> bool:
     return bool(torch.cuda.is_available()) and not on_host()
 
 
-def _on_gpu(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]) -> Launched:
+def _on_gpu(
+    kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]
+) -> ReplayableLaunch:
     """Launch on a device, and return the launch with copies of its arguments for the evaluator."""
     from kvtrace.backends.compiled_kernels.kernel_records import signature_of
     from kvtrace.backends.triton.modules import module_of
     from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 
-    host = [value.cpu() if hasattr(value, "cpu") else value for value in arguments]
+    host_arguments = [value.cpu() if hasattr(value, "cpu") else value for value in arguments]
     compiled = kernel[grid](*arguments, **meta)
     if compiled is None:
         raise NotDerived(
             "the launch returns no compiled kernel; pass a function decorated by @triton.jit"
         )
     signature = tuple(signature_of(compiled.src).items())
-    values = dict(zip(parameters(kernel), host, strict=False)) | dict(meta)
-    copies = copied(evaluator_arguments(signature, [values.get(name) for name, _ in signature]))
+    values = dict(zip(parameters(kernel), host_arguments, strict=False)) | dict(meta)
+    copies = copied_arguments(
+        evaluator_arguments(signature, [values.get(name) for name, _ in signature])
+    )
     extents = grid(values) if callable(grid) else grid
     x, y, z = (*map(int, extents), 1, 1)[:3]
-    return Launched(name_of(kernel), module_of(compiled), (x, y, z), lambda: copied(copies))
+    return ReplayableLaunch(
+        name_of(kernel), module_of(compiled), (x, y, z), lambda: copied_arguments(copies)
+    )
 
 
 def parameters(kernel: Any) -> Sequence[str]:
@@ -198,7 +209,7 @@ def parameters(kernel: Any) -> Sequence[str]:
 
 
 def name_of(kernel: Any) -> str:
-    """Return a kernel's name, whatever wraps its function."""
+    """Return a kernel's name, also of a kernel that other objects wrap."""
     while not hasattr(kernel, "__name__") and hasattr(kernel, "fn"):
         kernel = kernel.fn
     return str(getattr(kernel, "__name__", "kernel"))

@@ -1,4 +1,4 @@
-"""Outputs of a launch: exact numbers, and bounds on a correct result's distance from them."""
+"""Outputs of a launch: exact results, and bounds on a correct result's distance from them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvtrace.addons.tolerance.launched import Launched, NotDerived
+from kvtrace.addons.tolerance.launched import NotDerived, ReplayableLaunch
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.shadows.errors.exact_values import exact_values
 from kvtrace.evaluate.shadows.errors.roundings import largest_of, meaning_radius
@@ -29,10 +29,10 @@ class Output:
         dtype: the element type in Triton's short form: fp32, bf16 …
         exact: the kernel's results in exact arithmetic.
         evaluated: the evaluator's results, rounded as the IR says.
-        worst: a device's largest distance from `exact` in the worst case; infinity: unknown.
+        worst: the largest possible distance of a device's result from `exact`; infinity: unknown.
         probable: the distance exceeded only with the stated chance; at most `worst`.
-        meaning: the largest distance of `exact` from the source's meaning, since constants are
-            rounded.
+        meaning: the largest distance of `exact` from the source's formula, whose constants are
+            not rounded.
         reference: the reference's results; None without a reference.
         granted: the distance from `expected` that the problem's condition allows to any correct
             result; infinity: unknown.
@@ -54,35 +54,38 @@ class Output:
 
     @property
     def expected(self) -> Numbers:
-        """The values to compare with: the reference's, or the kernel's own in exact arithmetic."""
+        """The values to compare with: the reference's, or else `exact`."""
         return self.exact if self.reference is None else self.reference
 
     def radius(self, bound: str = "probable") -> Numbers:
         """Return a correct result's largest distance from `expected`; infinity if unknown.
 
-        The result is the kernel's own bound (`probable` or `worst`), at most what the problem
-        grants.
+        This is the kernel's own bound (`probable` or `worst`), limited by `granted` unless
+        `cancellation` is allowed.
         """
         radius = self.derived(bound)
         if self.granted is None:
             return radius
         if self.cancellation:
             return np.where(np.isfinite(radius), radius, self.granted)
-        if self.reference is None:  # float64 does not say what the formula means there
+        if self.reference is None:  # float64 is too inexact for the formula
             return np.where(self.meaning > self.granted, np.inf, np.minimum(radius, self.granted))
         return np.minimum(radius, self.granted)
 
     def derived(self, bound: str = "probable") -> Numbers:
-        """Return the largest distance from `expected` of a device that follows the kernel's IR."""
+        """Return the largest distance from `expected` on a device that follows the kernel's IR."""
         radius: Numbers = getattr(self, bound)
         return radius if self.reference is None else radius + self.meaning_radius()
 
     def meaning_radius(self) -> Numbers:
-        """Return the largest allowed distance of the kernel's meaning from the reference's."""
+        """Return the largest allowed distance of the kernel's exact results from the reference."""
         return meaning_radius(self.meaning, self.expected)
 
     def as_rtol(self, bound: str = "probable") -> float:
-        """Return the derived bound as one number: the largest radius over the root mean square."""
+        """Return the largest radius relative to the root mean square of `expected`.
+
+        0 if that is 0.
+        """
         size = self.expected[np.isfinite(self.expected)]
         scale = float(np.sqrt(np.mean(size * size))) if size.size else 0.0
         radii = self.radius(bound)
@@ -97,7 +100,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Expected results of a launch, with bounds.
+    """The expected results of a launch, with bounds.
 
     Attributes:
         kernel: the kernel's name.
@@ -114,7 +117,7 @@ class Tolerance:
     chance: float
     not_granted: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
-    launch: Launched | None = field(default=None, repr=False)
+    launch: ReplayableLaunch | None = field(default=None, repr=False)
 
     def __getitem__(self, name: str) -> Output:
         """Return an output by its parameter."""
@@ -153,7 +156,7 @@ class Tolerance:
 
 
 def output_of(tensor: TensorArgument, memory: BoundedMemory, open_: set[str]) -> Output:
-    """Return a tensor's output after an evaluation; bounds of the planes in `open_` are unknown."""
+    """Return a tensor's output after an evaluation; bounds of planes in `open_` are unknown."""
     element = tensor.element
     values = exact_values(tensor, memory, open_)
     return Output(
@@ -171,7 +174,7 @@ def output_of(tensor: TensorArgument, memory: BoundedMemory, open_: set[str]) ->
 def exact_outputs(
     arguments: Sequence[Argument], memory: BoundedMemory, names: Mapping[str, Any]
 ) -> dict[str, Numbers]:
-    """Return the exact numbers of tensors after an evaluation, by name."""
+    """Return the exact results of the named tensors after an evaluation."""
     return {
         tensor.name: output_of(tensor, memory, set()).exact
         for tensor in arguments

@@ -1,4 +1,4 @@
-"""References in float64, called with kernel parameters by name."""
+"""Reference functions, called in float64 with kernel arguments by name."""
 
 from __future__ import annotations
 
@@ -26,23 +26,22 @@ from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
 @dataclass(frozen=True)
 class ReferenceResults:
-    """A reference, and its results for a launch's arguments.
+    """A reference function, and its results for a launch's arguments.
 
     Attributes:
         reference: the function.
         given: the function's arguments, as before the launch.
-        values: the results in float64, by kernel parameter; the empty name stands for the only
-            output.
+        values: the results in float64, by kernel parameter; "" is the name of a single result.
     """
 
     reference: Callable[..., Any]
-    given: Mapping[str, Any]
+    arguments: Mapping[str, Any]
     values: Mapping[str, NDArray[np.float64]]
 
     def conditions(
         self, results: tuple[str, ...], coarse: float, *, narrow: bool, rounded: bool
     ) -> tuple[Inputs, Mapping[str, Condition]]:
-        """Return the conditions of the results, measured by calls of the reference on moved inputs.
+        """Return the inputs, and the results' conditions: their change when the inputs are moved.
 
         Args:
             results: MLIR types of the kernel's outputs.
@@ -53,55 +52,63 @@ class ReferenceResults:
         Raises:
             NotDerived: the reference returns other results with each call.
         """
-        floats = {name: type_ for name, value in self.given.items() if (type_ := _float_of(value))}
-        arrays = [as_array(self.given[name]) for name in floats]
+        floats = {
+            name: type_ for name, value in self.arguments.items() if (type_ := _float_of(value))
+        }
+        arrays = [as_array(self.arguments[name]) for name in floats]
         types = list(floats.values())
         inputs = inputs_of(
             arrays, types, results=results, coarse=coarse, narrow=narrow, rounded=rounded
         )
         units = dict(zip(floats, inputs.units, strict=True))
-        again = _called(self.reference, self.given, None, units)
+        repeated_results = _call_in_float64(self.reference, self.arguments, None, units)
         for name, values in self.values.items():
-            if not are_alike(values, again[name]):
+            if not are_alike(values, repeated_results[name]):
                 raise NotDerived(
-                    "the reference returns other results when it is called again, so their "
-                    "dependence on the inputs cannot be measured; give it a fixed seed"
+                    "the reference returns other results when it is called again, so the effect "
+                    "of the inputs cannot be measured; use a fixed seed in the reference"
                 )
 
         def moved(draw: Draw) -> Mapping[str, NDArray[np.float64]]:
-            return _called(self.reference, self.given, draw, units)
+            return _call_in_float64(self.reference, self.arguments, draw, units)
 
         measured = conditions(moved, self.values, inputs)
         if inputs.working != unit_of("f32"):
             return inputs, measured
-        own = self._own_losses(units)
-        return inputs, {name: replace(each, own=own[name]) for name, each in measured.items()}
+        float32_losses = self._own_losses(units)
+        return inputs, {
+            name: replace(condition, own=float32_losses[name])
+            for name, condition in measured.items()
+        }
 
     def _own_losses(self, units: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
-        """Return the reference's losses in float32; zeros if it does not accept float32."""
+        """Return the reference's losses in float32.
+
+        Zeros if the reference does not accept float32.
+        """
 
         def both(draw: Draw) -> tuple[dict[str, Any], dict[str, Any]]:
-            given = {name: in_float64(value) for name, value in self.given.items()}
+            given = {name: in_float64(value) for name, value in self.arguments.items()}
             for name in units:
                 moved = torch.from_numpy(draw.moved(given[name].numpy(), 1.0))
                 given[name] = moved.reshape(given[name].shape).float()
             with by_log_sums():
                 rounded = _results(self.reference(**given))
-            return rounded, _called(self.reference, given, None, {})
+            return rounded, _call_in_float64(self.reference, given, None, {})
 
         import torch
 
         try:
             return reference_losses(both, self.values)
         except (RuntimeError, TypeError, ValueError):
-            return {name: np.zeros(each.shape) for name, each in self.values.items()}
+            return {name: np.zeros(result.shape) for name, result in self.values.items()}
 
 
 def by_log_sums() -> Any:
     """Return a torch mode in which log probabilities are logits minus a log of summed powers.
 
-    Kernels compute a cross entropy this way: for a nearly certain label, the loss is that of one
-    rounding of its logit. torch subtracts the maximum first, and loses less.
+    Kernels compute cross entropy this way: for a nearly certain label, the loss has the error of
+    one rounding of its logit. torch subtracts the maximum first, which is more exact.
     """
     import torch
     from torch.overrides import TorchFunctionMode
@@ -123,17 +130,17 @@ def by_log_sums() -> Any:
                 x, label = given
                 is_plain = not named.get("label_smoothing") and not label.is_floating_point()
                 if is_plain and x.is_floating_point():
-                    kept = {k: v for k, v in named.items() if k != "label_smoothing"}
+                    options = {k: v for k, v in named.items() if k != "label_smoothing"}
                     axis = min(1, x.dim() - 1)
                     less = x - torch.logsumexp(x, axis, keepdim=True)
-                    return functions.nll_loss(less, label, **kept)
+                    return functions.nll_loss(less, label, **options)
             return function(*given, **named)
 
     return ByLogSums()
 
 
-def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> ReferenceResults:
-    """Call a reference, and return its results.
+def call_reference(reference: Callable[..., Any], given: Mapping[str, Any]) -> ReferenceResults:
+    """Call a reference with kernel arguments, and return its results.
 
     Args:
         reference: a function of some of the kernel's parameters, by name. Float tensors are passed
@@ -148,23 +155,27 @@ def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> Referen
         reference_parameters = inspect.signature(reference).parameters
     except ValueError as error:
         raise NotDerived(
-            "the reference does not say the names of its parameters; write lambda x: torch.exp(x) "
-            "in place of torch.exp"
+            "the reference has no names of parameters; write lambda x: torch.exp(x) in place of "
+            "torch.exp"
         ) from error
-    passed = {}
+    reference_arguments = {}
     for name, parameter in reference_parameters.items():
         if name in given:
             value = given[name]
-            passed[name] = value.detach().cpu().clone() if hasattr(value, "data_ptr") else value
+            reference_arguments[name] = (
+                value.detach().cpu().clone() if hasattr(value, "data_ptr") else value
+            )
         elif parameter.default is inspect.Parameter.empty:
             raise NotDerived(
                 f"the reference has a parameter {name!r}, and the kernel has no argument of that "
                 f"name, only {', '.join(given)}"
             )
-    return ReferenceResults(reference, passed, _called(reference, passed, None, {}))
+    return ReferenceResults(
+        reference, reference_arguments, _call_in_float64(reference, reference_arguments, None, {})
+    )
 
 
-def _called(
+def _call_in_float64(
     reference: Callable[..., Any], given: Mapping[str, Any], draw: Draw | None,
     units: Mapping[str, float],
 ) -> dict[str, NDArray[np.float64]]:  # fmt: skip
@@ -185,27 +196,32 @@ def _results(returned: Any) -> dict[str, NDArray[np.float64]]:
 
 
 def _float_of(value: Any) -> str | None:
-    """Return the MLIR type of a tensor's floats, or None."""
+    """Return the MLIR type of a float tensor's elements; None for other values."""
     return FLOATS.get(str(getattr(value, "dtype", "")).removeprefix("torch."))
 
 
 def in_float64(value: Any) -> Any:
-    """Return a tensor's copy on the CPU, floats in float64; other values unchanged."""
+    """Return a CPU copy of a tensor, with floats in float64.
+
+    Other values are returned unchanged.
+    """
     if not hasattr(value, "data_ptr"):
         return value
-    copied = value.detach().cpu().clone()
-    return copied.double() if copied.is_floating_point() else copied
+    copied_arguments = value.detach().cpu().clone()
+    return copied_arguments.double() if copied_arguments.is_floating_point() else copied_arguments
 
 
 def as_array(values: Any) -> Any:
-    """Return a tensor or an array in float64.
+    """Return a tensor, array or number as a NumPy array in float64.
 
     Raises:
-        NotDerived: the value is neither.
+        NotDerived: the value has no numbers.
     """
     if hasattr(values, "detach"):
         values = values.detach().cpu().double().numpy()
     try:
         return np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
-        raise NotDerived(f"a {type(values).__name__} where numbers were expected") from error
+        raise NotDerived(
+            f"expected a tensor or an array, found a {type(values).__name__}"
+        ) from error

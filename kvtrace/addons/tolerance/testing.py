@@ -9,7 +9,7 @@ from kvtrace.addons.tolerance.closeness import Bound, NotClose, assert_close
 from kvtrace.addons.tolerance.deriving import derive
 from kvtrace.addons.tolerance.launched import NotDerived, parameters, run
 from kvtrace.addons.tolerance.outputs import Tolerance
-from kvtrace.addons.tolerance.references import referred
+from kvtrace.addons.tolerance.references import call_reference
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE
 from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 
@@ -43,8 +43,8 @@ def against(
         tf32: dots may round float32 factors to tf32; None: as the kernel requests.
         narrow: the kernel may keep sums in 16 bits, and round intermediate numbers to types that
             none of its tensors has. None: this does not widen bounds; False: it is forbidden.
-        meaning: also require that the kernel's meaning in exact arithmetic equals the reference's.
-        cancellation: the formula may lose more than the reference's condition grants.
+        meaning: also require that the kernel's formula equals the reference in exact arithmetic.
+        cancellation: the formula may lose more precision than the reference's condition grants.
         undecided: the share of elements that may have no bound.
     """
 
@@ -89,7 +89,7 @@ class Compared:
         self._undecided = undecided
 
     def __getitem__(self, grid: Any) -> Callable[..., Tolerance]:
-        """Return a function that launches on a grid, and compares."""
+        """Return a function that launches on a grid, compares, and returns the tolerance."""
 
         def launch(*arguments: Any, **meta: Any) -> Tolerance:
             return self(*arguments, grid=grid, **meta)
@@ -105,7 +105,7 @@ class Compared:
             Undecided: the kernel's path depends on its roundings.
         """
         by_parameter = dict(zip(parameters(self.kernel), arguments, strict=False))
-        reference_results = referred(self._reference, by_parameter | meta)
+        reference_results = call_reference(self._reference, by_parameter | meta)
         launch = run(self.kernel, arguments, grid, meta)
         derived = derive(
             launch,

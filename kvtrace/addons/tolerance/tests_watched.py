@@ -1,8 +1,8 @@
-"""`pytest --kvtrace-tolerances`: derived tolerances beside those written in tests.
+"""`pytest --kvtrace-tolerances`: a table of the tolerances in tests and the derived tolerances.
 
-Comparisons by torch's, Triton's and NumPy's functions are watched. If a kernel wrote one side, and
-the memory has not changed since, the bound is derived from that launch. Tests pass and fail as
-without the option.
+Comparisons by torch's, Triton's and NumPy's functions are recorded. If a kernel wrote one of the
+compared values, and the memory has not changed since, the bound is derived from that launch. Tests
+pass and fail as without the option.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 from numpy.typing import NDArray
 
 from kvtrace.addons.tolerance.deriving import derive
-from kvtrace.addons.tolerance.launched import Launched, launched, recording
+from kvtrace.addons.tolerance.launched import ReplayableLaunch, recording, replayable_launch
 from kvtrace.addons.tolerance.outputs import Output
 from kvtrace.addons.tolerance.references import as_array
 from kvtrace.backends.replacements import Replacements
@@ -34,11 +34,11 @@ from kvtrace.text import columns, printable
 if TYPE_CHECKING:
     from kvtrace.backends.triton.evaluating_launcher import ExecutedLaunch
 
-#: Name of the property of a test's report that holds a comparison.
+#: Name of the property of a test's report with a comparison.
 COMPARISON: Final = "kvtrace.tolerance"
-#: Factor over the derived bound from which a tolerance is too loose.
+#: A tolerance is too loose if it is more than this many times the derived bound.
 LOOSE: Final = 10.0
-#: Most bytes of a stored launch, and most stored launches of a test.
+#: Limits on the bytes of a stored launch, and on the stored launches of a test.
 _MOST_BYTES: Final = 64 << 20
 _MOST_LAUNCHES: Final = 256
 
@@ -63,13 +63,13 @@ class Comparison:
 
     Attributes:
         function: the comparing function.
-        kernel: the kernel that wrote one side; empty if unknown.
+        kernel: the kernel that wrote one of the compared values; empty if unknown.
         rtol: the relative tolerance, written or by default.
         atol: the absolute tolerance.
         derived: the largest derived bound, relative to the root mean square.
-        looser: the tolerance as a multiple of the bound, as a median over elements.
+        looser: the tolerance as a multiple of the bound, the median over elements.
         failing: the share of elements whose bound is wider than the tolerance.
-        reason: why no bound is derived.
+        reason: why no bound is derived; empty if one is.
     """
 
     function: str
@@ -83,7 +83,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """The assessment of the tolerance, as text."""
+        """The reason without a bound, else "may fail: …", "too loose, … times" or "fits"."""
         if self.reason:
             return self.reason
         if self.failing:
@@ -92,7 +92,7 @@ class Comparison:
 
 
 def register(config: pytest.Config) -> None:
-    """Watch the tests of this process, and print the table in the reporting process."""
+    """Register the watcher in processes that run tests, and the table in the reporting process."""
     if config.getoption("collectonly", False):
         return
     if not hasattr(config, "workerinput"):
@@ -103,54 +103,54 @@ def register(config: pytest.Config) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Written:
-    """A launch's result in a storage: the tensor's name, and a checksum."""
+class _WrittenResult:
+    """A launch's result in a storage: its launch, tensor's name and bytes' checksum."""
 
-    launch: Launched
+    launch: ReplayableLaunch
     name: str
     checksum: int
 
 
 class _ComparisonWatcher:
-    """Pytest plugin that records launches and comparisons for the running test."""
+    """Pytest plugin that records a running test's launches and comparisons."""
 
     def __init__(self) -> None:
-        self._around = ExitStack()
+        self._contexts = ExitStack()
         self._replaced = Replacements()
-        self._written: dict[int, _Written] = {}
-        self._numbers: dict[tuple[int, int], _Written] = {}
+        self._written: dict[int, _WrittenResult] = {}
+        self._numbers: dict[tuple[int, int], _WrittenResult] = {}
         self._item: pytest.Item | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Begin watching, before test modules are imported."""
+        """Replace the comparing functions before test modules are imported."""
         from kvtrace.backends.compiled_kernels.unevaluated import before_left_out
         from kvtrace.backends.triton.evaluating_launcher import launch_contexts
 
-        self._around.enter_context(recording())
+        self._contexts.enter_context(recording())
         launch_contexts.append(self._launch)
-        self._around.callback(launch_contexts.remove, self._launch)
-        before_left_out.append(self._left_out)
-        self._around.callback(before_left_out.remove, self._left_out)
+        self._contexts.callback(launch_contexts.remove, self._launch)
+        before_left_out.append(self._forget_results)
+        self._contexts.callback(before_left_out.remove, self._forget_results)
         for (module, name), sides in _COMPARING.items():
             imported = import_module(module)
-            watching = self._watching(f"{module}.{name}", getattr(imported, name), sides)
+            watching = self._watched(f"{module}.{name}", getattr(imported, name), sides)
             self._replaced.put(imported, name, watching)
 
     def pytest_sessionfinish(self) -> None:
-        """Undo all replacements."""
+        """Restore the comparing functions."""
         self._replaced.undo()
-        self._around.close()
+        self._contexts.close()
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Store the running test."""
+        """Remember the running test, and forget the launches of the previous test."""
         self._item = item
         self._forget()
         yield
         self._item = None
 
-    def _left_out(self, _: str) -> None:
+    def _forget_results(self, _: str) -> None:
         """Forget the launches' results, since a skipped launch might have overwritten them."""
         self._written.clear()
 
@@ -160,7 +160,7 @@ class _ComparisonWatcher:
         if sum(tensor.storage.nbytes for tensor in tensors) > _MOST_BYTES:
             yield
             return
-        launch = launched(executed)
+        launch = replayable_launch(executed)
         yield
         if len(self._numbers) >= _MOST_LAUNCHES:
             self._forget()
@@ -169,7 +169,7 @@ class _ComparisonWatcher:
             if tensor.storage in written and tensor.storage.address is not None:
                 data = tensor.storage.data
                 checksum = 0 if data is None else zlib.crc32(data.data)
-                result = _Written(launch, tensor.name, checksum)
+                result = _WrittenResult(launch, tensor.name, checksum)
                 self._written[tensor.storage.address] = result
                 if data is not None:
                     self._numbers[_key(elements_of(tensor, data))] = result
@@ -178,7 +178,7 @@ class _ComparisonWatcher:
         self._written.clear()
         self._numbers.clear()
 
-    def _watching(
+    def _watched(
         self, name: str, original: Callable[..., Any], sides: tuple[str, str]
     ) -> Callable[..., Any]:
         def watched(*given: Any, **named: Any) -> Any:
@@ -186,14 +186,14 @@ class _ComparisonWatcher:
             item, self._item = self._item, None  # ignore nested comparisons
             try:
                 if item is not None:
-                    self._note(item, name, sides, given, named)
+                    self._record_comparison(item, name, sides, given, named)
                 return original(*given, **named)
             finally:
                 self._item = item
 
         return watched
 
-    def _note(
+    def _record_comparison(
         self,
         item: pytest.Item,
         name: str,
@@ -201,37 +201,43 @@ class _ComparisonWatcher:
         arguments: tuple[Any, ...],
         named: Mapping[str, Any],
     ) -> None:
-        values = dict(zip(sides, arguments, strict=False)) | dict(named)
-        pair = [values.get(side) for side in sides]
+        values_by_name = dict(zip(sides, arguments, strict=False)) | dict(named)
+        compared_values = [values_by_name.get(side) for side in sides]
         try:
-            comparison = self._compared(name, pair, arguments, named)
+            comparison = self._compared(name, compared_values, arguments, named)
         except KvtraceError as error:
             comparison = Comparison(name, reason=f"not derived: {error}")
         item.user_properties.append((COMPARISON, json.dumps(asdict(comparison))))
 
     def _compared(
-        self, name: str, pair: list[Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
+        self,
+        name: str,
+        compared_values: list[Any],
+        arguments: tuple[Any, ...],
+        named: Mapping[str, Any],
     ) -> Comparison:
-        for value in pair:
-            same = self._numbers.get(_key(as_array(value))) if _has_numbers(value) else None
-            if same is not None:  # a kernel's numbers, perhaps in a wider type or copied
-                output = derive(same.launch, granted=GrantedRoundings())[same.name]
+        for value in compared_values:
+            result = self._numbers.get(_key(as_array(value))) if _has_numbers(value) else None
+            if result is not None:  # a kernel's numbers, perhaps in a wider type or copied
+                output = derive(result.launch, granted=GrantedRoundings())[result.name]
                 rtol, atol = _tolerances(name, value, arguments, named)
-                return _comparison_of(name, same.launch.kernel, output, rtol, atol)
-        for value in pair:
+                return _comparison_of(name, result.launch.kernel, output, rtol, atol)
+        for value in compared_values:
             start, nbytes = _memory_of(value)
             written = self._written.get(start)
             if written is None:
                 continue
             if zlib.crc32(_bytes_at(start, nbytes)) != written.checksum:
-                return Comparison(name, reason="not derived: changed since a kernel wrote it")
+                return Comparison(name, reason="not derived: changed after a kernel wrote it")
             kernel = written.launch.kernel
-            return Comparison(name, kernel, reason="not derived: a part of what it wrote")
-        return Comparison(name, reason="not derived: no kernel wrote it")
+            return Comparison(
+                name, kernel, reason="not derived: the value is a part of the kernel's output"
+            )
+        return Comparison(name, reason="not derived: no kernel wrote the value")
 
 
 def _comparison_of(name: str, kernel: str, output: Output, rtol: float, atol: float) -> Comparison:
-    """Return a comparison with the derived bound of an output."""
+    """Return a comparison of an output, with its derived bound."""
     radius = output.radius()
     allowed = atol + rtol * np.abs(output.expected)
     has_bound = np.isfinite(radius) & np.isfinite(allowed)
@@ -250,7 +256,7 @@ def _comparison_of(name: str, kernel: str, output: Output, rtol: float, atol: fl
 def _tolerances(
     name: str, value: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return rtol and atol of a comparison."""
+    """Return (rtol, atol) of a comparison, as written or by default."""
     of_torch = _OF_TORCH.get(str(getattr(value, "dtype", "")).removeprefix("torch."), (0.0, 0.0))
     defaults, order = {
         "torch.testing.assert_close": (of_torch, ()),
@@ -269,7 +275,7 @@ def _tolerances(
 
 
 def _by_device(tolerance: Any) -> Any:
-    """Return a tolerance, or None for a function of the device's name, which is not known here."""
+    """Return a tolerance, or None for a function of the device's name, which is unknown here."""
     return None if callable(tolerance) else tolerance
 
 
@@ -279,12 +285,15 @@ def _has_numbers(value: Any) -> bool:
 
 
 def _key(values: NDArray[np.float64]) -> tuple[int, int]:
-    """Return count and checksum of numbers, which identify them in any type."""
+    """Return (count, checksum) of numbers, which identify them in any type."""
     return values.size, zlib.crc32(np.ascontiguousarray(values).data)
 
 
 def _memory_of(value: Any) -> tuple[int, int]:
-    """Return address and size in bytes of a tensor's storage or an array's memory."""
+    """Return (address, size in bytes) of a tensor's storage or an array.
+
+    (0, 0) for other values.
+    """
     if hasattr(value, "untyped_storage"):
         storage = value.untyped_storage()
         return int(storage.data_ptr()), int(storage.nbytes())
@@ -300,7 +309,7 @@ def _bytes_at(start: int, nbytes: int) -> Any:
 
 
 class _ComparisonTable:
-    """Pytest plugin that prints the comparisons of all tests and processes at the end."""
+    """Pytest plugin that prints the comparisons of all tests and processes in a table."""
 
     def __init__(self) -> None:
         self._comparisons: list[tuple[str, Comparison]] = []
@@ -324,7 +333,7 @@ class _ComparisonTable:
 def lines_of(comparisons: list[tuple[str, Comparison]]) -> list[str]:
     """Return the table of comparisons, and a line with their counts."""
     if not comparisons:
-        return ["no test compared anything by torch's, Triton's or NumPy's functions"]
+        return ["no test compared values by torch's, Triton's or NumPy's functions"]
     rows = [
         [
             printable(test),
@@ -343,6 +352,6 @@ def lines_of(comparisons: list[tuple[str, Comparison]]) -> list[str]:
     head = ["test", "kernel", "written", "derived ÷ rms", "verdict"]
     return [
         *columns(head, rows, texts=(0, 1, 4)),
-        f"{len(comparisons)} comparisons, {len(derived)} of them of what a kernel wrote: {loose} "
+        f"{len(comparisons)} comparisons, {len(derived)} of them of a kernel's output: {loose} "
         f"too loose (by more than {LOOSE:g}), {failing} may fail",
     ]

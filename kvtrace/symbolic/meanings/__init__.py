@@ -1,7 +1,8 @@
 """Meanings of ops in the walk, one file per dialect (`tt` is split by subject).
 
-To add an op: find its dialect's file, write a small function of the walk and the op that sets the
-op's results, and register it with `@meaning`. An op without a meaning gives unknown results.
+To add an op, write in its dialect's file a function of the walk and the op that sets the formulas
+of the op's results, and register the function with `@meaning`. Without a meaning, results are
+unknown.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _loaded = False
 
 
 def meaning(*names: str) -> Callable[[Meaning], Meaning]:
-    """Return a decorator that registers a function as the meaning of ops."""
+    """Return a decorator that registers a function as the meaning of the named ops."""
 
     def register(function: Meaning) -> Meaning:
         for name in names:
@@ -43,7 +44,7 @@ def meaning(*names: str) -> Callable[[Meaning], Meaning]:
 
 
 def meaning_of(name: str) -> Meaning | None:
-    """Return the meaning of an op, or None; the first call imports all files."""
+    """Return the registered function of an op's name, or None. The first call imports all files."""
     global _loaded
     if not _loaded:
         _loaded = True

@@ -1,4 +1,4 @@
-"""`arith` and `math`: integers and Booleans. Floats have no meaning here but in comparisons."""
+"""Meanings of integer and Boolean ops of `arith` and `math`, and of comparisons of floats."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ _MOST_PRODUCTS = 1024
 
 
 def unsigned(term: Term, bits: int) -> Term:
-    """Return an integer of a width as the unsigned integer of the same bits."""
+    """Return the unsigned integer with the same bits as an integer of a width."""
     return wrapped(term, bits, signed=False)
 
 
 def signed(term: Term, bits: int) -> Term:
-    """Return a possibly unsigned integer of a width as the signed integer of the same bits."""
+    """Return the signed integer with the same bits as an integer of a width."""
     return wrapped(term, bits, signed=True)
 
 
 @meaning("arith.constant", "llvm.mlir.constant")
 def constant(walk: Walk, op: Op) -> None:
-    """Set a constant's number, or an unknown within the range of a constant tensor."""
+    """Set a constant's number; a tensor of different numbers is unknown in their range."""
     value, attribute = op.results[0], op.attributes.get("value")
     bits = integer_bits(value.type)
     if bits is None:
@@ -60,7 +60,7 @@ def constant(walk: Walk, op: Op) -> None:
 
 @meaning("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
 def undefined(walk: Walk, op: Op) -> None:
-    """Set an unknown value."""
+    """Set the result to an unknown value."""
     walk.set_unknown(op.results[0], op, "an undefined value")
 
 
@@ -70,7 +70,7 @@ def undefined(walk: Walk, op: Op) -> None:
 def _register(
     name: str, rule: _Binary, logic: _Logic | None = None, *, divides: bool = False
 ) -> None:
-    """Register the meaning of an op of two integers, and of two Booleans."""
+    """Register the meaning of an op on two integers, and on two Booleans by `logic`."""
 
     def binary(walk: Walk, op: Op) -> None:
         first, second = op.operand("left"), op.operand("right")
@@ -83,11 +83,11 @@ def _register(
             return
         left, right = walk.term(first), walk.term(second)
         if divides:
-            walk.divides(op, right)
+            walk.record_division(op, right)
         if len(left.coefficients) * len(right.coefficients) > _MOST_PRODUCTS:
-            walk.lost(op.results[0], op, "arithmetic of too many terms")
+            walk.set_wrapped_unknown(op.results[0], op, "arithmetic of too many terms")
             return
-        walk.computed(op, rule(left, right, bits or 64))
+        walk.set_computed(op, rule(left, right, bits or 64))
 
     meaning(name)(binary)
 
@@ -149,22 +149,22 @@ _register_bits("arith.shrsi", "shr")
 
 @meaning("math.absi")
 def absolute(walk: Walk, op: Op) -> None:
-    """Set the absolute value."""
+    """Set the result to the absolute value."""
     number = walk.term(op.operand("source"))
-    walk.computed(op, maximum(number, -number))
+    walk.set_computed(op, maximum(number, -number))
 
 
 @meaning("tt.mulhiui")
 def high_product(walk: Walk, op: Op) -> None:
-    """Set the upper half of an unsigned product."""
+    """Set the result to the upper half of an unsigned product."""
     bits = integer_bits(op.results[0].type) or 64
     left, right = (unsigned(walk.term(value), bits) for value in op.operands)
-    walk.computed(op, signed(quotient(left * right, 1 << bits), bits))
+    walk.set_computed(op, signed(quotient(left * right, 1 << bits), bits))
 
 
 @meaning("arith.mulsi_extended", "arith.mului_extended", "arith.addui_extended")
 def extended(walk: Walk, op: Op) -> None:
-    """Set the lower half, and the upper half or the carry."""
+    """Set two results: the lower half, and the upper half or the carry."""
     bits = integer_bits(op.results[0].type) or 64
     left, right = (walk.term(value) for value in op.operands)
     if op.name != "arith.mulsi_extended":
@@ -194,7 +194,7 @@ _EQUAL, _DIFFERENT = PREDICATES.index("eq"), PREDICATES.index("ne")
 
 
 def comparison(left: Term, right: Term, predicate: int, bits: int) -> Condition | None:
-    """Return a comparison of integers by an MLIR predicate, or None for an unknown predicate."""
+    """Return the condition for an MLIR predicate on integers, or None for an unknown predicate."""
     if not 0 <= predicate < len(PREDICATES):
         return None
     name = PREDICATES[predicate]
@@ -205,7 +205,7 @@ def comparison(left: Term, right: Term, predicate: int, bits: int) -> Condition 
 
 @meaning("arith.cmpi")
 def compare(walk: Walk, op: Op) -> None:
-    """Set the condition of an integer comparison."""
+    """Set the result to the condition of an integer comparison."""
     predicate = number_of(op, "predicate", -1)
     first, second = op.operands
     bits = integer_bits(first.type) or 64
@@ -229,13 +229,13 @@ def _compared_booleans(walk: Walk, op: Op, predicate: int) -> Condition:
 
 @meaning("arith.cmpf")
 def compare_floats(walk: Walk, op: Op) -> None:
-    """Set an opaque condition for a comparison of floats."""
+    """Set the result to an opaque condition."""
     walk.set_unknown(op.results[0], op, "compares floats")
 
 
 @meaning("arith.select")
 def select(walk: Walk, op: Op) -> None:
-    """Set the choice between two values."""
+    """Set the result to the choice between two values."""
     condition = walk.condition(op.operand("condition"))
-    first, second = (walk.known(op.operand(name)) for name in ("first", "second"))
+    first, second = (walk.formula(op.operand(name)) for name in ("first", "second"))
     walk.set(op.results[0], chosen(walk, op, op.results[0], condition, first, second))

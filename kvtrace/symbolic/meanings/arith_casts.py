@@ -1,4 +1,4 @@
-"""`arith` and `tt`: changes of width, and of what bits represent."""
+"""Meanings of casts of `arith` and `tt`: changes of width, and reinterpretations of bits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @meaning("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 def change_width(walk: Walk, op: Op) -> None:
-    """Set the same number in another width, if it fits: ideal values pass wider ones unchanged."""
+    """Set the result to the same number, wrapped if the width becomes smaller."""
     source, target = op.operand("source"), op.results[0]
     before, after = integer_bits(source.type) or 64, integer_bits(target.type) or 64
     as_unsigned = op.name in ("arith.extui", "arith.index_castui")
@@ -36,19 +36,19 @@ def change_width(walk: Walk, op: Op) -> None:
 
 @meaning("arith.bitcast", "tt.bitcast")
 def same_bits(walk: Walk, op: Op) -> None:
-    """Set the same pointer or integer; the bits of floats are unknown."""
-    known = walk.known(op.operand("source"))
+    """Set the result to the same pointer or integer; the bits of floats are unknown."""
+    formula = walk.formula(op.operand("source"))
     before, after = (integer_bits(value.type) for value in (op.operand("source"), op.results[0]))
-    if known is None or (before != after and after is not None):
-        if isinstance(known, Condition) and after == 8:
-            walk.set(op.results[0], choice(known, 1, 0))
+    if formula is None or (before != after and after is not None):
+        if isinstance(formula, Condition) and after == 8:
+            walk.set(op.results[0], choice(formula, 1, 0))
             return
         walk.set_unknown(op.results[0], op, "the bits of a float")
     elif before == after:
-        walk.set(op.results[0], known)
+        walk.set(op.results[0], formula)
 
 
 @meaning("arith.fptosi", "arith.fptoui")
 def from_float(walk: Walk, op: Op) -> None:
-    """Set an unknown integer for a cast from a float."""
+    """Set the result to an unknown integer."""
     walk.set_unknown(op.results[0], op, "an integer made of a float")

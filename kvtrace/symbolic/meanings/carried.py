@@ -1,7 +1,7 @@
 """Values that loops carry from trip to trip, as formulas of the trip.
 
 The body is first visited with a placeholder for each carried number (a pointer's displacement, a
-Boolean as 0 or 1). The outcome of the visit decides the formula:
+Boolean as 0 or 1). The yielded term decides the formula:
 
 * placeholder + a term that is the same in all trips: `initial + term * trip`, as for `k += 32`;
 * a term without placeholders: the term of the trip before, and `initial` in the first trip;
@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 
 from kvtrace.symbolic.conditions import Condition, at_least
 from kvtrace.symbolic.functions import choice
-from kvtrace.symbolic.meanings.invariants import Bound, kept_bounds
+from kvtrace.symbolic.meanings.invariants import Bound, proven_bounds
 from kvtrace.symbolic.meanings.merging import as_number, as_truth, same
 from kvtrace.symbolic.meanings.tt_memory import moved
-from kvtrace.symbolic.summary import BlockPointer, CarriedInteger, Known, Loop, Pointer
+from kvtrace.symbolic.summary import BlockPointer, CarriedInteger, Formula, Loop, Pointer
 from kvtrace.symbolic.terms import ZERO, Key, Substitution, Symbol, Term, signed_range
 from kvtrace.symbolic.walk_types import integer_bits, shape_of
 
@@ -33,8 +33,13 @@ _WIDENINGS = 4
 
 
 @dataclass(eq=False)
-class _Slot:
-    """A carried number: `inside` is its term in a trip, `rule` its term after some trips."""
+class _CarriedNumber:
+    """A number in a carried value.
+
+    `inside` is its term in a trip, `rule` the function from a number of trips to its term,
+    `outcome` the yielded term, and `bounds` its range if it has no rule; `bounds_by_trip` are
+    proven bounds.
+    """
 
     value: Value
     placeholder: Symbol
@@ -43,11 +48,11 @@ class _Slot:
     inside: Term | None = None
     rule: Callable[[Term], Term] | None = None
     bounds: tuple[int, int] | None = None
-    kept: list[Bound] = field(default_factory=list)
+    bounds_by_trip: list[Bound] = field(default_factory=list)
 
 
-class Carried:
-    """The carried values of one loop."""
+class CarriedValues:
+    """The carried values of one loop, with the formulas of their numbers."""
 
     def __init__(
         self,
@@ -55,35 +60,36 @@ class Carried:
         op: Op,
         loop: Loop,
         arguments: Sequence[Value],
-        initial: Sequence[Known | None],
+        initial: Sequence[Formula | None],
     ) -> None:
         self._walk, self._op, self._loop = walk, op, loop
         self._arguments, self._initial = arguments, initial
-        self._slots: list[list[_Slot]] = [
+        self._slots: list[list[_CarriedNumber]] = [
             [
                 self._slot(value, position, part, number)
-                for part, number in enumerate(_numbers_of(known))
+                for part, number in enumerate(_numbers_of(formula))
             ]
-            for position, (value, known) in enumerate(zip(arguments, initial, strict=True))
+            for position, (value, formula) in enumerate(zip(arguments, initial, strict=True))
         ]
-        self._lost: set[int] = set()
+        self._unfollowed_positions: set[int] = set()
 
-    def _slot(self, value: Value, position: int, part: int, initial: Term) -> _Slot:
+    def _slot(self, value: Value, position: int, part: int, initial: Term) -> _CarriedNumber:
         walk = self._walk
         bits = integer_bits(value.type)
         low, high = (-_FARTHEST, _FARTHEST) if bits is None else signed_range(bits)
         at = (*walk.coordinates(shape_of(value.type)), self._loop.trip.term)
         key = (walk.key(self._op, position, part), "carried by a loop")
-        return _Slot(value, Symbol("unknown", key, low, high, at), initial)
+        return _CarriedNumber(value, Symbol("unknown", key, low, high, at), initial)
 
     # -- finding the rules -----------------------------------------------------------------------
 
-    def settle(
-        self, run: Callable[[], list[Known | None]], running: Callable[[], Condition]
+    def solve(
+        self, run: Callable[[], list[Formula | None]], running: Callable[[], Condition]
     ) -> None:
-        """Find the formulas of all carried values; `run` visits the body and returns the next.
+        """Find the formulas of all carried values.
 
-        `running` returns, after `run`, the condition that there is a trip.
+        `run` visits the body and returns the yielded formulas; `running` is called after `run`, and
+        returns the condition that a trip is executed.
         """
         slots = [slot for parts in self._slots for slot in parts]
         if not slots:
@@ -93,45 +99,49 @@ class Carried:
             for position, value in enumerate(self._arguments):
                 walk.set(
                     value,
-                    self._known(position, [s.placeholder.term for s in self._slots[position]]),
+                    self._value_of_numbers(
+                        position, [s.placeholder.term for s in self._slots[position]]
+                    ),
                 )
             outcomes = run()
         for position, outcome in enumerate(outcomes):
-            self._take(position, outcome)
+            self._record_outcome(position, outcome)
         self._solve(slots)
         open_ = [slot for slot in slots if slot.inside is None]
         if open_:
-            self._bound(open_, running())
+            self._find_ranges(open_, running())
 
-    def _take(self, position: int, outcome: Known | None) -> None:
-        """Record the numbers that the body yields for a value, if it keeps its kind."""
+    def _record_outcome(self, position: int, outcome: Formula | None) -> None:
+        """Store the yielded numbers of a value, unless its kind of formula changes."""
         slots, initial = self._slots[position], self._initial[position]
         numbers = _numbers_after(initial, outcome)
         if numbers is None:
-            self._lost.add(position)
+            self._unfollowed_positions.add(position)
             return
         for slot, number in zip(slots, numbers, strict=True):
             slot.outcome = number
 
-    def _solve(self, slots: Sequence[_Slot]) -> None:
+    def _solve(self, slots: Sequence[_CarriedNumber]) -> None:
         solved: dict[Symbol, Term | int] = {}
         while True:
             before = len(solved)
             for slot in slots:
                 if slot.placeholder in solved or slot.outcome is None:
                     continue
-                inside = self._follow(slot, slots, Substitution(dict(solved)))
+                inside = self._solve_number(slot, slots, Substitution(dict(solved)))
                 if inside is not None:
                     slot.inside = solved[slot.placeholder] = inside
             if len(solved) == before:
                 return
 
-    def _follow(self, slot: _Slot, slots: Sequence[_Slot], solved: Substitution) -> Term | None:
-        """Set a slot's rule, and return the slot's term in a trip."""
+    def _solve_number(
+        self, slot: _CarriedNumber, slots: Sequence[_CarriedNumber], solved: Substitution
+    ) -> Term | None:
+        """Set a number's rule if the yielded term allows it; return its term in a trip, or None."""
         assert slot.outcome is not None
         trip = self._loop.trip
         outcome = solved(slot.outcome)
-        open_ = frozenset(other.placeholder for other in slots if other.inside is None)
+        open_ = frozenset(number.placeholder for number in slots if number.inside is None)
         growth = outcome - slot.placeholder.term
         initial = slot.initial
         if open_.isdisjoint(growth.atoms()) and trip not in growth.atoms():
@@ -144,68 +154,75 @@ class Carried:
             slot.rule = before
         return None if slot.rule is None else slot.rule(trip.term)
 
-    def _bound(self, slots: Sequence[_Slot], running: Condition) -> None:
-        """Find ranges that the body does not leave, widening them to those of the types.
+    def _find_ranges(self, numbers: Sequence[_CarriedNumber], running: Condition) -> None:
+        """Find ranges that the body does not leave, widening them up to the types' ranges.
 
-        Then find bounds that are formulas, which are seen in what the slots are in a trip.
+        Then find bounds that are terms of the trip.
         """
         solved: dict[Symbol, Term | int] = {
-            slot.placeholder: slot.inside
+            number.placeholder: number.inside
             for parts in self._slots
-            for slot in parts
-            if slot.inside is not None
+            for number in parts
+            if number.inside is not None
         }
-        ranges = {slot: (slot.initial.low, slot.initial.high) for slot in slots}
+        ranges = {number: (number.initial.low, number.initial.high) for number in numbers}
         for attempt in range(2 * _WIDENINGS):
             inner = Substitution(
                 {
                     **solved,
-                    **{slot.placeholder: self._within(slot, ranges[slot]).term for slot in slots},
+                    **{
+                        number.placeholder: self._symbol_within(number, ranges[number]).term
+                        for number in numbers
+                    },
                 }
             )
             changed = False
-            for slot in slots:
-                low, high = ranges[slot]
-                first, last = _outcome_range(slot, inner)
+            for number in numbers:
+                low, high = ranges[number]
+                first, last = _outcome_range(number, inner)
                 if first < low or last > high:
                     changed = True
                     if attempt >= _WIDENINGS:
-                        first = slot.placeholder.low if first < low else low
-                        last = slot.placeholder.high if last > high else high
-                    ranges[slot] = (min(low, first), max(high, last))
+                        first = number.placeholder.low if first < low else low
+                        last = number.placeholder.high if last > high else high
+                    ranges[number] = (min(low, first), max(high, last))
             if not changed:
                 break
         else:
-            ranges = {slot: (slot.placeholder.low, slot.placeholder.high) for slot in slots}
-        self._keep(slots, ranges, Substitution(solved), running)
+            ranges = {
+                number: (number.placeholder.low, number.placeholder.high) for number in numbers
+            }
+        self._find_bounds(numbers, ranges, Substitution(solved), running)
 
-    def _keep(
+    def _find_bounds(
         self,
-        slots: Sequence[_Slot],
-        ranges: dict[_Slot, tuple[int, int]],
+        slots: Sequence[_CarriedNumber],
+        ranges: dict[_CarriedNumber, tuple[int, int]],
         solved: Substitution,
         running: Condition,
     ) -> None:
-        """Find bounds that are formulas, and set the slots' terms in a trip with these bounds."""
+        """Find bounds that are terms of the trip, and set the numbers' terms in a trip."""
         for slot in slots:
             slot.bounds = ranges[slot]
-            slot.inside = self._within(slot, ranges[slot]).term
+            slot.inside = self._symbol_within(slot, ranges[slot]).term
         inside = Substitution({slot.placeholder: slot.inside or ZERO for slot in slots})
         conditions = running.substitute(solved).substitute(inside).conjuncts()
-        for bound in kept_bounds(self.integers(), conditions, self._loop.trip):
+        for bound in proven_bounds(self.integers(), conditions, self._loop.trip):
             slot = next(slot for slot in slots if slot.placeholder.key == bound.integer.now.key)
-            slot.kept.append(bound)
+            slot.bounds_by_trip.append(bound)
         for slot in slots:
-            slot.bounds = _narrowed(ranges[slot], slot.kept)
-            slot.inside = _seen(self._within(slot, slot.bounds).term, slot.kept, Substitution({}))
+            slot.bounds = _with_constant_bounds(ranges[slot], slot.bounds_by_trip)
+            slot.inside = _with_bounds(
+                self._symbol_within(slot, slot.bounds).term, slot.bounds_by_trip, Substitution({})
+            )
 
     def integers(self) -> tuple[CarriedInteger, ...]:
-        """Return the integers that have no formula of the trip."""
+        """Return the integers for which no formula of the trip was found."""
         slots = [slot for parts in self._slots for slot in parts]
         inside = Substitution({s.placeholder: s.inside for s in slots if s.inside is not None})
         return tuple(
             CarriedInteger(
-                self._within(slot, slot.bounds),
+                self._symbol_within(slot, slot.bounds),
                 inside(slot.outcome),
                 slot.initial,
                 (slot.placeholder.key, self._key_after(slot)),
@@ -214,25 +231,25 @@ class Carried:
             if slot.bounds is not None and slot.outcome is not None
         )
 
-    def _within(self, slot: _Slot, bounds: tuple[int, int]) -> Symbol:
+    def _symbol_within(self, slot: _CarriedNumber, bounds: tuple[int, int]) -> Symbol:
         symbol = slot.placeholder
         low, high = max(bounds[0], symbol.low), min(bounds[1], symbol.high)
         return Symbol(symbol.kind, symbol.key, low, max(low, high), symbol.at)
 
     # -- using them ------------------------------------------------------------------------------
 
-    def bind(self) -> None:
-        """Set the body's arguments to their formulas in a trip."""
+    def set_in_trip(self) -> None:
+        """Set the formulas of the body's arguments in a trip."""
         for position, value in enumerate(self._arguments):
             numbers = [slot.inside or ZERO for slot in self._slots[position]]
-            self._walk.set(value, self._known(position, numbers))
+            self._walk.set(value, self._value_of_numbers(position, numbers))
 
-    def after(self, trips: Term, results: Sequence[Value]) -> list[Known | None]:
-        """Return the values after the loop, results of its op."""
-        return [self._after(position, trips, value) for position, value in enumerate(results)]
+    def after(self, trips: Term, results: Sequence[Value]) -> list[Formula | None]:
+        """Return the formulas of the loop's results after a number of trips; None for floats."""
+        return [self._value_after(position, trips, value) for position, value in enumerate(results)]
 
-    def _after(self, position: int, trips: Term, value: Value) -> Known | None:
-        if position in self._lost:
+    def _value_after(self, position: int, trips: Term, value: Value) -> Formula | None:
+        if position in self._unfollowed_positions:
             return self._unfollowed(value)
         numbers = []
         for slot in self._slots[position]:
@@ -243,21 +260,23 @@ class Carried:
             low, high = slot.bounds or (slot.placeholder.low, slot.placeholder.high)
             at = self._walk.coordinates(shape_of(value.type))
             after = Symbol("unknown", key, low, high, at).term
-            numbers.append(_seen(after, slot.kept, Substitution({self._loop.trip: trips})))
-        return self._known(position, numbers)
+            numbers.append(
+                _with_bounds(after, slot.bounds_by_trip, Substitution({self._loop.trip: trips}))
+            )
+        return self._value_of_numbers(position, numbers)
 
-    def _key_after(self, slot: _Slot) -> Key:
-        """Return the key of a slot's symbol after the loop."""
+    def _key_after(self, slot: _CarriedNumber) -> Key:
+        """Return the key of a number's symbol after the loop."""
         assert isinstance(slot.placeholder.key, tuple)
         return (slot.placeholder.key[0], "carried out of a loop")
 
-    def _unfollowed(self, value: Value) -> Known | None:
-        return self._walk.unknown_of(value, self._op, "carried by a loop, and not followed")
+    def _unfollowed(self, value: Value) -> Formula | None:
+        return self._walk.unknown_formula(value, self._op, "carried by a loop, and not followed")
 
-    def _known(self, position: int, numbers: Sequence[Term]) -> Known | None:
-        """Return a carried value with its numbers replaced."""
+    def _value_of_numbers(self, position: int, numbers: Sequence[Term]) -> Formula | None:
+        """Return the formula of a carried value with new numbers; None for floats."""
         initial, value = self._initial[position], self._arguments[position]
-        if position in self._lost:
+        if position in self._unfollowed_positions:
             return self._unfollowed(value)
         if isinstance(initial, Term):
             return numbers[0]
@@ -270,19 +289,19 @@ class Carried:
         return None
 
 
-def _numbers_of(known: Known | None) -> tuple[Term, ...]:
-    """Return the numbers of a value that may change from trip to trip."""
-    if isinstance(known, Term):
-        return (known,)
-    if isinstance(known, Condition):
-        return (as_number(known),)
-    if isinstance(known, Pointer):
+def _numbers_of(formula: Formula | None) -> tuple[Term, ...]:
+    """Return the numbers of a formula that may change between trips; 0 for a pointer."""
+    if isinstance(formula, Term):
+        return (formula,)
+    if isinstance(formula, Condition):
+        return (as_number(formula),)
+    if isinstance(formula, Pointer):
         return (ZERO,)
-    return known.positions if isinstance(known, BlockPointer) else ()
+    return formula.positions if isinstance(formula, BlockPointer) else ()
 
 
-def _numbers_after(initial: Known | None, outcome: Known | None) -> tuple[Term, ...] | None:
-    """Return these numbers of the yielded value, or None if other parts changed, too."""
+def _numbers_after(initial: Formula | None, outcome: Formula | None) -> tuple[Term, ...] | None:
+    """Return the numbers in a yielded formula, or None if other parts of the formula changed."""
     if isinstance(initial, Term) and isinstance(outcome, Term):
         return (outcome,)
     if isinstance(initial, Condition) and isinstance(outcome, Condition):
@@ -308,25 +327,25 @@ def _displacement(initial: Pointer, outcome: Pointer) -> tuple[Term] | None:
     return (gaps.pop(),) if len(gaps) == 1 else None
 
 
-def _narrowed(bounds: tuple[int, int], kept: Sequence[Bound]) -> tuple[int, int]:
-    """Return a range narrowed by the constant bounds among those kept."""
+def _with_constant_bounds(bounds: tuple[int, int], proven: Sequence[Bound]) -> tuple[int, int]:
+    """Return a range narrowed by constant bounds."""
     low, high = bounds
-    for bound in kept:
+    for bound in proven:
         limit = bound.limit.constant
         if limit is not None:
             low, high = (low, min(high, limit)) if bound.upper else (max(low, limit), high)
     return low, high
 
 
-def _seen(value: Term, kept: Sequence[Bound], at: Substitution) -> Term:
-    """Return a value as a formula with its bounds: minima and maxima."""
-    for bound in kept:
+def _with_bounds(value: Term, proven: Sequence[Bound], at: Substitution) -> Term:
+    """Return a term limited by bounds, as minima and maxima."""
+    for bound in proven:
         value = bound.applied(value, at)
     return value
 
 
-def _outcome_range(slot: _Slot, inner: Substitution) -> tuple[int, int]:
+def _outcome_range(slot: _CarriedNumber, substitution: Substitution) -> tuple[int, int]:
     if slot.outcome is None:
         return slot.placeholder.low, slot.placeholder.high
-    outcome = inner(slot.outcome)
+    outcome = substitution(slot.outcome)
     return outcome.low, outcome.high

@@ -18,7 +18,7 @@ from kvtrace.symbolic.prover import Given, Ranges, follows
 from kvtrace.symbolic.summary import CarriedInteger, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol, Term
 
-#: The most by which a value is guessed to grow in a trip.
+#: Limit on the guessed growth of a value per trip.
 _MOST_STEP: Final = 1 << 20
 _MOST_INTEGERS: Final = 12
 _MOST_CASES: Final = 16
@@ -32,69 +32,69 @@ class Bound:
     upper: bool
     limit: Term
 
-    def of(self, value: Term, limit: Term) -> Condition:
-        """Return the condition that a value keeps a limit."""
+    def holds_for(self, value: Term, limit: Term) -> Condition:
+        """Return the condition that a value is within a limit."""
         return at_least(limit - value) if self.upper else at_least(value - limit)
 
     def applied(self, value: Term, at: Substitution) -> Term:
-        """Return a value as its minimum or maximum with the bound `at` a trip."""
+        """Return a value limited by the bound in the trip that `at` substitutes."""
         return (minimum if self.upper else maximum)(value, at(self.limit))
 
 
-def kept_bounds(
+def proven_bounds(
     integers: Sequence[CarriedInteger], running: Sequence[Condition], trip: Symbol
 ) -> list[Bound]:
-    """Return the guesses proven by induction for ideal integers; `running`: there is a trip."""
+    """Return guessed bounds that induction proves, if `running` is the condition of a trip."""
     if len(integers) > _MOST_INTEGERS:
         return []
     ranges = Ranges({})
-    kept = [bound for integer in integers for bound in _guesses(integer, trip)]
+    bounds = [bound for integer in integers for bound in _guesses(integer, trip)]
     outcomes = {integer: ways(integer.following) for integer in integers}
     at_next = Substitution({trip: trip.term + 1})
-    while kept:
-        supposed = [bound.of(bound.integer.now.term, bound.limit) for bound in kept]
-        given = {
+    while bounds:
+        hypotheses = [bound.holds_for(bound.integer.now.term, bound.limit) for bound in bounds]
+        assumptions = {
             integer: [
-                (value, Given((*running, *supposed, *when), ranges))
-                for when, value in outcomes[integer]
+                (value, Given((*running, *hypotheses, *conditions), ranges))
+                for conditions, value in outcomes[integer]
             ]
-            for integer in dict.fromkeys(bound.integer for bound in kept)
+            for integer in dict.fromkeys(bound.integer for bound in bounds)
         }
-        left = [
+        proven = [
             bound
-            for bound in kept
+            for bound in bounds
             if all(
-                follows(bound.of(value, at_next(bound.limit)), each)
-                for value, each in given[bound.integer]
+                follows(bound.holds_for(value, at_next(bound.limit)), assumption)
+                for value, assumption in assumptions[bound.integer]
             )
         ]
-        if len(left) == len(kept):
+        if len(proven) == len(bounds):
             break
-        kept = left
-    return kept
+        bounds = proven
+    return bounds
 
 
 def _guesses(integer: CarriedInteger, trip: Symbol) -> Iterator[Bound]:
-    """Return guessed bounds that hold in the first trip and are tighter than the type's range."""
+    """Yield bounds that hold in the first trip and are tighter than the type's range."""
     now, initial = integer.now, integer.initial
     step = integer.following - now.term
-    first = integer.following.substitute({now: initial}) - initial
-    for upper, most in (
-        (True, min(step.high, first.high)),
-        (False, max(step.low, first.low)),
+    first_step = integer.following.substitute({now: initial}) - initial
+    for upper, largest_step in (
+        (True, min(step.high, first_step.high)),
+        (False, max(step.low, first_step.low)),
     ):
         limits = [initial]
-        if 0 < abs(most) < _MOST_STEP and trip.high < MOST_TRIPS:
-            limits.append(initial + (max if upper else min)(most, 0) * trip.term)
+        if 0 < abs(largest_step) < _MOST_STEP and trip.high < MOST_TRIPS:
+            limits.append(initial + (max if upper else min)(largest_step, 0) * trip.term)
         if upper:
-            limits += _totals(initial, step, trip)
+            limits += _count_limits(initial, step, trip)
         for limit in dict.fromkeys(limits):
             if limit.low < now.high if upper else limit.high > now.low:
                 yield Bound(integer, upper, limit)
 
 
-def _totals(initial: Term, step: Term, trip: Symbol) -> Iterator[Term]:
-    """Return the limit of a count whose step is at most the remaining distance to that limit."""
+def _count_limits(initial: Term, step: Term, trip: Symbol) -> Iterator[Term]:
+    """Yield limits of a count whose step is at most the remaining distance to the limit."""
     for atom in step.atoms():
         if isinstance(atom, Minimum | Maximum):
             for part in atom.arguments:
@@ -104,9 +104,9 @@ def _totals(initial: Term, step: Term, trip: Symbol) -> Iterator[Term]:
 
 
 def most_trips(loop: Loop) -> int:
-    """Return an upper bound of the number of the last trip of a loop with a condition.
+    """Return an upper bound of a conditional loop's number of trips, with its last check.
 
-    The bound follows from the condition of two successive trips: `while not done`, whose body sets
+    The bound follows from the condition in two successive trips: `while not done`, whose body sets
     `done` when a counter reaches 10, has at most 11 checks.
     """
     trip = loop.trip
@@ -122,13 +122,16 @@ def most_trips(loop: Loop) -> int:
 
 
 def _cases(conditions: Sequence[Condition]) -> list[tuple[Condition, ...]]:
-    """Return alternatives of conditions, one list for each outcome of choices; one holds."""
+    """Return alternatives of conditions by the outcomes of choices; one alternative holds."""
     cases: list[tuple[Condition, ...]] = [()]
     for part in (part for condition in conditions for part in condition.conjuncts()):
         outcomes: list[tuple[Condition, ...]] = [(part,)]
         if isinstance(part, AtLeast | Equal):
-            as_before = at_least if isinstance(part, AtLeast) else equal
-            outcomes = [(*when, as_before(value)) for when, value in ways(part.term)]
+            same_comparison = at_least if isinstance(part, AtLeast) else equal
+            outcomes = [
+                (*choice_conditions, same_comparison(value))
+                for choice_conditions, value in ways(part.term)
+            ]
         if len(cases) * len(outcomes) <= _MOST_CASES:
-            cases = [(*one, *other) for one in cases for other in outcomes]
+            cases = [(*case, *outcome) for case in cases for outcome in outcomes]
     return cases

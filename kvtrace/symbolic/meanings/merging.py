@@ -1,4 +1,4 @@
-"""Formulas of values that come from one of two branches, and rewriting of formulas."""
+"""Formulas of values from one of two branches, and rewriting of formulas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kvtrace.symbolic.conditions import Condition, at_least, conjunction
 from kvtrace.symbolic.functions import Choice, choice
 from kvtrace.symbolic.pointers import limited
-from kvtrace.symbolic.summary import BlockPointer, Known, Pointer
+from kvtrace.symbolic.summary import BlockPointer, Formula, Pointer
 from kvtrace.symbolic.terms import Substitution, Term
 from kvtrace.symbolic.walk_types import shape_of
 
@@ -22,10 +22,10 @@ def chosen(
     op: Op,
     value: Value,
     condition: Condition,
-    first: Known | None,
-    second: Known | None,
-) -> Known | None:
-    """Return the first of two formulas where a condition holds, and the second elsewhere."""
+    first: Formula | None,
+    second: Formula | None,
+) -> Formula | None:
+    """Return `first` where a condition holds and `second` elsewhere, as one formula, or unknown."""
     if condition.decided is not None:
         return first if condition.decided else second
     if first is not None and same(first, second):
@@ -35,16 +35,16 @@ def chosen(
     if isinstance(first, Condition) and isinstance(second, Condition):
         return (condition & first) | (~condition & second)
     if isinstance(first, Pointer) and isinstance(second, Pointer):
-        return _of_both(condition, first, second, shape_of(value.type))
+        return _merged_pointer(condition, first, second, shape_of(value.type))
     if isinstance(first, BlockPointer) and isinstance(second, BlockPointer):
-        return _block_of_both(condition, first, second)
+        return _merged_block_pointer(condition, first, second)
     if first is None and second is None:
         return None
-    return walk.unknown_of(value, op, "one of two values that are not followed")
+    return walk.unknown_formula(value, op, "one of two values that are not followed")
 
 
-def same(first: Known, second: Known | None) -> bool:
-    """Return whether two values have the same formula."""
+def same(first: Formula, second: Formula | None) -> bool:
+    """Return whether two formulas are equal; pointers without a known argument never are."""
     if first is second:
         return True
     if isinstance(first, Pointer) and isinstance(second, Pointer):
@@ -63,39 +63,41 @@ def same(first: Known, second: Known | None) -> bool:
     return isinstance(first, Term | Condition) and first == second
 
 
-def _of_both(
+def _merged_pointer(
     condition: Condition, first: Pointer, second: Pointer, shape: tuple[int, ...]
 ) -> Pointer:
-    ways = ((condition, first), (~condition, second))
+    branches = ((condition, first), (~condition, second))
     return limited(
         [
-            replace(option, condition=conjunction((way, option.condition)))
-            for way, pointer in ways
+            replace(option, condition=conjunction((branch_condition, option.condition)))
+            for branch_condition, pointer in branches
             for option in pointer.choices
         ],
         shape,
     )
 
 
-def _block_of_both(condition: Condition, first: BlockPointer, second: BlockPointer) -> BlockPointer:
+def _merged_block_pointer(
+    condition: Condition, first: BlockPointer, second: BlockPointer
+) -> BlockPointer:
     def pairs(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:
         return tuple(choice(condition, a, b) for a, b in zip(left, right, strict=True))
 
     return BlockPointer(
-        _of_both(condition, first.base, second.base, ()),
+        _merged_pointer(condition, first.base, second.base, ()),
         pairs(first.extents, second.extents),
         pairs(first.strides, second.strides),
         pairs(first.positions, second.positions),
     )
 
 
-def rewritten(known: Known, substitution: Substitution) -> Known:
+def rewritten(formula: Formula, substitution: Substitution) -> Formula:
     """Return a formula with atoms of its terms replaced."""
-    if isinstance(known, Term):
-        return substitution(known)
-    if isinstance(known, Condition):
-        return known.substitute(substitution)
-    if isinstance(known, Pointer):
+    if isinstance(formula, Term):
+        return substitution(formula)
+    if isinstance(formula, Condition):
+        return formula.substitute(substitution)
+    if isinstance(formula, Pointer):
         return Pointer(
             tuple(
                 replace(
@@ -103,31 +105,31 @@ def rewritten(known: Known, substitution: Substitution) -> Known:
                     offset=substitution(option.offset),
                     condition=option.condition.substitute(substitution),
                 )
-                for option in known.choices
+                for option in formula.choices
             ),
-            known.shape,
+            formula.shape,
         )
-    base = rewritten(known.base, substitution)
+    base = rewritten(formula.base, substitution)
     assert isinstance(base, Pointer)
     return BlockPointer(
         base,
-        tuple(map(substitution, known.extents)),
-        tuple(map(substitution, known.strides)),
-        tuple(map(substitution, known.positions)),
+        tuple(map(substitution, formula.extents)),
+        tuple(map(substitution, formula.strides)),
+        tuple(map(substitution, formula.positions)),
     )
 
 
 def as_number(condition: Condition) -> Term:
-    """Return a Boolean as a term: 0 or 1."""
+    """Return the term that is 1 where a condition holds, else 0."""
     return choice(condition, 1, 0)
 
 
 def as_truth(number: Term) -> Condition:
-    """Return the Boolean of a term that is 0 or 1."""
+    """Return the condition that a term, 0 or 1, is 1."""
     if len(number.coefficients) == 1:
         ((monomial, coefficient),) = number.coefficients.items()
         if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], Choice):
-            held = monomial[0]
-            if held.then == 1 and held.otherwise == 0:
-                return held.condition
+            only_choice = monomial[0]
+            if only_choice.then == 1 and only_choice.otherwise == 0:
+                return only_choice.condition
     return at_least(number, 1)

@@ -1,4 +1,4 @@
-"""`scf`: branches and loops; carried values are in `carried.py`."""
+"""Meanings of branches and loops of `scf`; carried values are in `carried.py`."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kvtrace.symbolic.conditions import TRUE, Condition, at_least, conjunction, 
 from kvtrace.symbolic.functions import choice, maximum, quotient
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.arith import unsigned
-from kvtrace.symbolic.meanings.carried import Carried
+from kvtrace.symbolic.meanings.carried import CarriedValues
 from kvtrace.symbolic.meanings.invariants import most_trips
 from kvtrace.symbolic.meanings.merging import chosen, rewritten
-from kvtrace.symbolic.summary import Known, Loop
+from kvtrace.symbolic.summary import Formula, Loop
 from kvtrace.symbolic.terms import MOST_TRIPS, Substitution, Symbol, signed_range
 from kvtrace.symbolic.walk_types import element_of, integer_bits
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 @meaning("scf.if")
 def if_(walk: Walk, op: Op) -> None:
-    """Visit both branches, each under its condition."""
+    """Visit both branches, each under its condition, and set the results to merged values."""
     condition = walk.condition(op.operand("condition"))
     first = _branch(walk, condition, op.regions[0], len(op.results))
-    rest = op.regions[1] if len(op.regions) > 1 else None
-    second = _branch(walk, ~condition, rest, len(op.results))
-    for value, one, other in zip(op.results, first, second, strict=True):
-        walk.set(value, chosen(walk, op, value, condition, one, other))
+    otherwise = op.regions[1] if len(op.regions) > 1 else None
+    second = _branch(walk, ~condition, otherwise, len(op.results))
+    for value, first_value, second_value in zip(op.results, first, second, strict=True):
+        walk.set(value, chosen(walk, op, value, condition, first_value, second_value))
 
 
 def _branch(
     walk: Walk, condition: Condition, region: Region | None, count: int
-) -> list[Known | None]:
+) -> list[Formula | None]:
     if region is None or not region.blocks:
         return [None] * count
     if condition.decided is False and not walk.arithmetic:
@@ -49,7 +49,7 @@ def _branch(
     block = region.blocks[0]
     with walk.under(condition):
         walk.block(block)
-    return [walk.known(value) for value in block.ops[-1].operands]
+    return [walk.formula(value) for value in block.ops[-1].operands]
 
 
 @meaning("scf.index_switch")
@@ -59,12 +59,12 @@ def index_switch(walk: Walk, op: Op) -> None:
     cases = attribute.values if isinstance(attribute, DenseArrayAttribute) else ()
     conditions = [equal(number, int(case)) for case in cases]
     default = conjunction(~condition for condition in conditions)
-    outcomes: list[Known | None] = _branch(walk, default, op.regions[0], len(op.results))
+    outcomes: list[Formula | None] = _branch(walk, default, op.regions[0], len(op.results))
     for condition, region in zip(conditions, op.regions[1:], strict=True):
         of_case = _branch(walk, condition, region, len(op.results))
         outcomes = [
-            chosen(walk, op, value, condition, one, other)
-            for value, one, other in zip(op.results, of_case, outcomes, strict=True)
+            chosen(walk, op, value, condition, case_value, other_value)
+            for value, case_value, other_value in zip(op.results, of_case, outcomes, strict=True)
         ]
     for value, outcome in zip(op.results, outcomes, strict=True):
         walk.set(value, outcome)
@@ -72,7 +72,7 @@ def index_switch(walk: Walk, op: Op) -> None:
 
 @meaning("scf.execute_region")
 def execute_region(walk: Walk, op: Op) -> None:
-    """Visit the region."""
+    """Visit the region, and set the results to the yielded values."""
     outcomes = _branch(walk, TRUE, op.regions[0], len(op.results))
     for value, outcome in zip(op.results, outcomes, strict=True):
         walk.set(value, outcome)
@@ -85,24 +85,24 @@ def execute_region(walk: Walk, op: Op) -> None:
 def for_(walk: Walk, op: Op) -> None:
     """Visit the body once, with a symbol for the trip.
 
-    Trips are those of ideal integers; that the counter does not wrap around is noted as arithmetic
-    of the loop, wherever there is a trip, and so is that its step is positive.
+    The trips are those of ideal integers. It is recorded as arithmetic that the counter does not
+    wrap around in any trip, and that the step is positive.
     """
     first, end, step = (walk.term(value) for value in deciding(op))
     bits = integer_bits(op.operand("first").type) or 64
-    least = 0
+    offset_of_unsigned = 0
     if "unsignedCmp" in op.attributes:
         first, end = unsigned(first, bits), unsigned(end, bits)
-        least = 1 << (bits - 1)
-    initial = [walk.known(value) for value in op.group("initial")]
+        offset_of_unsigned = 1 << (bits - 1)
+    initial = [walk.formula(value) for value in op.group("initial")]
     trips = maximum(0, quotient(end - first + step - 1, step, floor=True))
     if step.low < 1:  # from the least number, a step down leaves the width, and 0 never ends
         with walk.under(less(first, end)):
-            walk.counts(op, step - 1 + signed_range(bits)[0], bits)
+            walk.record_counter(op, step - 1 + signed_range(bits)[0], bits)
         trips = choice(at_least(step, 1), trips, 0)  # also with a bound below the first counter
     if trips == 0 and not walk.arithmetic:
-        for value, known in zip(op.results, initial, strict=True):
-            walk.set(value, known)
+        for value, formula in zip(op.results, initial, strict=True):
+            walk.set(value, formula)
         return
     trip = Symbol("trip", walk.key(op), 0, max(trips.high - 1, 0))
     counter = first + step * trip.term
@@ -113,27 +113,27 @@ def for_(walk: Walk, op: Op) -> None:
     induction, *arguments = block.arguments
     yielded = block.ops[-1].operands
 
-    def rehearse() -> list[Known | None]:
+    def rehearse() -> list[Formula | None]:
         walk.set(induction, counter)
-        for inner in needed:
-            walk.visit(inner)
-        return [walk.known(value) for value in yielded]
+        for inner_op in needed:
+            walk.visit(inner_op)
+        return [walk.formula(value) for value in yielded]
 
-    carried = Carried(walk, op, loop, arguments, initial)
-    carried.settle(rehearse, lambda: running)
+    carried = CarriedValues(walk, op, loop, arguments, initial)
+    carried.solve(rehearse, lambda: running)
     loop = replace(loop, carried=carried.integers(), going_on=running)
     walk.found_loops.append(loop)
     walk.set(induction, counter)
-    carried.bind()
+    carried.set_in_trip()
     with walk.inside(loop):
-        walk.counts(op, counter + step - least, bits)
+        walk.record_counter(op, counter + step - offset_of_unsigned, bits)
         walk.block(block)
-    for value, known in zip(op.results, carried.after(trips, op.results), strict=True):
-        walk.set(value, known)
+    for value, formula in zip(op.results, carried.after(trips, op.results), strict=True):
+        walk.set(value, formula)
 
 
 def _slice(block: Block) -> list[Op]:
-    """Return the ops of a body that carried integers, Booleans and pointers depend on, in order."""
+    """Return the ops of a body, in order, that carried integers, Booleans and pointers need."""
     needed = {value.id for value in block.ops[-1].operands if _is_followed(value)}
     ops = []
     for op in reversed(block.ops[:-1]):
@@ -154,26 +154,26 @@ def _is_followed(value: Value) -> bool:
 def while_(walk: Walk, op: Op) -> None:
     """Visit both regions once, the second under the condition that the first computes."""
     before, after = (region.blocks[0] for region in op.regions)
-    initial = [walk.known(value) for value in op.operands]
-    forwarded: list[Known | None] = []
+    initial = [walk.formula(value) for value in op.operands]
+    forwarded: list[Formula | None] = []
     going_on: list[Condition] = []
 
-    def again() -> Condition:
+    def check() -> Condition:
         walk.block(before)
         end = before.ops[-1]
-        forwarded[:] = [walk.known(value) for value in end.group("passed")]
+        forwarded[:] = [walk.formula(value) for value in end.group("passed")]
         return walk.condition(end.operand("condition"))
 
-    def run() -> list[Known | None]:
-        goes_on = again()
+    def run_body() -> list[Formula | None]:
+        goes_on = check()
         going_on[:] = [goes_on]
-        for value, known in zip(after.arguments, forwarded, strict=True):
-            walk.set(value, known)
+        for value, formula in zip(after.arguments, forwarded, strict=True):
+            walk.set(value, formula)
         trip = walk.loops[-1].trip
         is_not_after_last = less(trip.term, trip.high) if trip.high < MOST_TRIPS else TRUE
         with walk.under(goes_on & is_not_after_last):
             walk.block(after)
-        return [walk.known(value) for value in after.ops[-1].operands]
+        return [walk.formula(value) for value in after.ops[-1].operands]
 
     def settled(most: int) -> Loop:
         """Set the carried values of the loop, for at most some number of condition checks."""
@@ -181,11 +181,11 @@ def while_(walk: Walk, op: Op) -> None:
         key = (walk.key(op), "the trips of a while loop")
         trips = Symbol("unknown", key, 0, most, walk.coordinates(())).term
         loop = Loop(op, trip, trips, TRUE, walk.guard, walk.calls)
-        carried = Carried(walk, op, loop, list(before.arguments), initial)
-        carried.settle(run, lambda: conjunction(going_on))
-        carried.bind()
+        carried = CarriedValues(walk, op, loop, list(before.arguments), initial)
+        carried.solve(run_body, lambda: conjunction(going_on))
+        carried.set_in_trip()
         with walk.rehearsal(), walk.inside(loop):
-            goes_on = again()
+            goes_on = check()
         # a trip but the first comes after one that was not the last
         running = equal(trip.term) | goes_on.substitute({trip: trip.term - 1})
         return replace(loop, running=running, going_on=goes_on, carried=carried.integers())
@@ -196,7 +196,7 @@ def while_(walk: Walk, op: Op) -> None:
         loop = settled(most)
     walk.found_loops.append(loop)
     with walk.inside(loop):
-        run()
+        run_body()
     at_end = Substitution({loop.trip: loop.trips})
-    for value, known in zip(op.results, forwarded, strict=True):
-        walk.set(value, None if known is None else rewritten(known, at_end))
+    for value, formula in zip(op.results, forwarded, strict=True):
+        walk.set(value, None if formula is None else rewritten(formula, at_end))

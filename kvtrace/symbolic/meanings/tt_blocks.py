@@ -1,4 +1,4 @@
-"""`tt`: tensor descriptors and block pointers."""
+"""Meanings of ops on tensor descriptors and block pointers of `tt`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kvtrace.symbolic.functions import quotient
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.tt_memory import loaded, moved
 from kvtrace.symbolic.meanings.tt_shape import reshaped
-from kvtrace.symbolic.summary import Access, BlockPointer, Known, Pointer
+from kvtrace.symbolic.summary import Access, BlockPointer, Formula, Pointer
 from kvtrace.symbolic.terms import ZERO, Term, lane
 from kvtrace.symbolic.walk_types import bytes_in_memory, number_of, pointee_bytes, shape_of
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def checked_axes(op: Op) -> tuple[int, ...]:
-    """Return the axes whose bounds an access through a block pointer checks."""
+    """Return the axes that an access through a block pointer compares with extents, or ()."""
     attribute = op.attributes.get("boundaryCheck")
     if not isinstance(attribute, DenseArrayAttribute):
         return ()
@@ -35,52 +35,52 @@ def checked_axes(op: Op) -> tuple[int, ...]:
 def block_access(
     block: BlockPointer, shape: tuple[int, ...], size: int, checked: Sequence[int]
 ) -> tuple[Pointer, Condition]:
-    """Return the pointers and the mask of a block of elements of `size` bytes.
+    """Return (pointers, mask) of a block's elements of `size` bytes.
 
-    Where positions vary along their own axis (the rows of a gather), `shape` is 1.
+    `shape` has 1 for an axis whose position varies by itself, as the rows of a gather.
     """
     offset, conditions = ZERO, []
     for axis, position in enumerate(block.positions):
-        place = position + lane(axis, shape[axis])
-        offset = offset + place * block.strides[axis] * size
+        index = position + lane(axis, shape[axis])
+        offset = offset + index * block.strides[axis] * size
         if axis in checked:
-            conditions += [at_least(place), less(place, block.extents[axis])]
+            conditions += [at_least(index), less(index, block.extents[axis])]
     return moved(block.base, offset, shape), conjunction(conditions)
 
 
 @meaning("tt.make_tensor_ptr")
 def make_tensor_ptr(walk: Walk, op: Op) -> None:
-    """Set a block pointer with base, extents, strides and positions."""
-    extents, strides, places = (_terms(walk, op, name) for name in ("size", "stride", "offset"))
+    """Set the result to a block pointer with base, extents, strides and positions."""
+    extents, strides, positions = (_terms(walk, op, name) for name in ("size", "stride", "offset"))
     base = walk.pointer(op.operand("pointer"))
-    walk.set(op.results[0], BlockPointer(base, extents, strides, places))
+    walk.set(op.results[0], BlockPointer(base, extents, strides, positions))
 
 
 @meaning("tt.advance")
 def advance(walk: Walk, op: Op) -> None:
-    """Set a block pointer at a moved position."""
-    block = walk.known(op.operand("pointer"))
+    """Set the result to the block pointer at moved positions."""
+    block = walk.formula(op.operand("pointer"))
     if not isinstance(block, BlockPointer):
         walk.set_unknown(op.results[0], op, "a block pointer that is not followed")
         return
     positions = tuple(
-        position + by
-        for position, by in zip(block.positions, _terms(walk, op, "offset"), strict=True)
+        position + step
+        for position, step in zip(block.positions, _terms(walk, op, "offset"), strict=True)
     )
     walk.set(op.results[0], BlockPointer(block.base, block.extents, block.strides, positions))
 
 
 @meaning("tt.make_tensor_descriptor")
 def make_tensor_descriptor(walk: Walk, op: Op) -> None:
-    """Set a descriptor with base, extents and strides."""
+    """Set the result to a descriptor with base, extents and strides."""
     base = walk.pointer(op.operand("pointer"))
     extents, strides = _terms(walk, op, "size"), _terms(walk, op, "stride")
     walk.set(op.results[0], BlockPointer(base, extents, strides, ()))
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """Position of a descriptor's block; `block` is the descriptor there, or None if unknown."""
+class _BlockAccess:
+    """Pointers, mask and positioned descriptor (None if not followed) of a block's access."""
 
     pointer: Pointer
     mask: Condition
@@ -94,71 +94,71 @@ def _descriptor_access(
     shape: tuple[int, ...],
     *,
     stores: bool,
-) -> _Place:
-    """Return a block's position; all axes are checked, the inner axis as the target's stores do."""
-    known = walk.known(descriptor)
-    if not isinstance(known, BlockPointer):
-        return _Place(walk.pointer(descriptor), conjunction(()), None)
-    at = BlockPointer(known.base, known.extents, known.strides, tuple(positions))
+) -> _BlockAccess:
+    """Return the access to a block; all axes are checked, stores in the target's chunks."""
+    formula = walk.formula(descriptor)
+    if not isinstance(formula, BlockPointer):
+        return _BlockAccess(walk.pointer(descriptor), conjunction(()), None)
+    block = BlockPointer(formula.base, formula.extents, formula.strides, tuple(positions))
     size = pointee_bytes(descriptor.type)
     chunk = elements_stored_at_once(walk.module, size) if stores else 1
-    inner = quotient(at.extents[-1] + (chunk - 1), chunk, floor=True) * chunk
-    checked = replace(at, extents=(*at.extents[:-1], inner))
-    return _Place(*block_access(checked, shape, size, range(len(shape))), at)
+    inner_extent = quotient(block.extents[-1] + (chunk - 1), chunk, floor=True) * chunk
+    checked = replace(block, extents=(*block.extents[:-1], inner_extent))
+    return _BlockAccess(*block_access(checked, shape, size, range(len(shape))), block)
 
 
 def _terms(walk: Walk, op: Op, name: str) -> tuple[Term, ...]:
-    """Return the terms of an op's operands of a name."""
+    """Return the terms of an op's operands with a name."""
     return tuple(walk.term(value) for value in op.group(name))
 
 
-def _read(walk: Walk, op: Op, place: _Place, shape: tuple[int, ...]) -> None:
+def _record_load(walk: Walk, op: Op, access: _BlockAccess, shape: tuple[int, ...]) -> None:
     value = op.results[0]
-    accesses = _accessed(walk, op, "load", place, shape, value)
-    known: Known | None = loaded(walk, op, value, accesses, place.mask, ZERO)
-    if known is not None:
-        known = reshaped(known, shape, shape_of(value.type))
-    walk.set(value, known)
+    accesses = _record_accesses(walk, op, "load", access, shape, value)
+    formula: Formula | None = loaded(walk, op, value, accesses, access.mask, ZERO)
+    if formula is not None:
+        formula = reshaped(formula, shape, shape_of(value.type))
+    walk.set(value, formula)
 
 
 @meaning("tt.descriptor_load")
 def descriptor_load(walk: Walk, op: Op) -> None:
-    """Record a load of a block."""
+    """Record a load of a block, and set the loaded integers."""
     shape = shape_of(op.operand("descriptor").type)
-    _read(walk, op, _block_access(walk, op, shape, stores=False), shape)
+    _record_load(walk, op, _block_access(walk, op, shape, stores=False), shape)
 
 
 @meaning("tt.descriptor_gather")
 def descriptor_gather(walk: Walk, op: Op) -> None:
-    """Record a gather of rows by index, from a column on."""
+    """Record a load of rows given by index, from a column on."""
     shape = shape_of(op.results[0].type)
-    _read(walk, op, _rows_access(walk, op, shape, stores=False), shape)
+    _record_load(walk, op, _rows_access(walk, op, shape, stores=False), shape)
 
 
-def _block_access(walk: Walk, op: Op, shape: tuple[int, ...], *, stores: bool) -> _Place:
+def _block_access(walk: Walk, op: Op, shape: tuple[int, ...], *, stores: bool) -> _BlockAccess:
     positions = _terms(walk, op, "index")
     return _descriptor_access(walk, op.operand("descriptor"), positions, shape, stores=stores)
 
 
-def _rows_access(walk: Walk, op: Op, shape: tuple[int, ...], *, stores: bool) -> _Place:
+def _rows_access(walk: Walk, op: Op, shape: tuple[int, ...], *, stores: bool) -> _BlockAccess:
     positions = [walk.term(op.operand("row")), walk.term(op.operand("column"))]
     rows = (1, *shape[1:])
     return _descriptor_access(walk, op.operand("descriptor"), positions, rows, stores=stores)
 
 
-def _accessed(
+def _record_accesses(
     walk: Walk,
     op: Op,
     kind: AccessKind,
-    place: _Place,
+    access: _BlockAccess,
     shape: tuple[int, ...],
     value: Value,
     **details: Any,
 ) -> list[Access]:
     size = bytes_in_memory(value.type)
-    return walk.accessed(
-        op, kind, place.pointer, place.mask, size, shape,
-        value=value, descriptor=place.block, **details,
+    return walk.record_accesses(
+        op, kind, access.pointer, access.mask, size, shape,
+        value=value, descriptor=access.block, **details,
     )  # fmt: skip
 
 
@@ -166,25 +166,25 @@ def _accessed(
 def descriptor_store(walk: Walk, op: Op) -> None:
     """Record a store of a block."""
     shape = shape_of(op.operand("descriptor").type)
-    place = _block_access(walk, op, shape, stores=True)
-    _accessed(walk, op, "store", place, shape, op.operand("value"))
+    access = _block_access(walk, op, shape, stores=True)
+    _record_accesses(walk, op, "store", access, shape, op.operand("value"))
 
 
 @meaning("tt.descriptor_scatter")
 def descriptor_scatter(walk: Walk, op: Op) -> None:
-    """Record a scatter of rows by index, from a column on."""
+    """Record a store of rows given by index, from a column on."""
     value = op.operand("value")
     shape = shape_of(value.type)
-    _accessed(walk, op, "store", _rows_access(walk, op, shape, stores=True), shape, value)
+    _record_accesses(walk, op, "store", _rows_access(walk, op, shape, stores=True), shape, value)
 
 
 @meaning("tt.descriptor_reduce")
 def descriptor_reduce(walk: Walk, op: Op) -> None:
     """Record an atomic update of a block."""
     shape = shape_of(op.operand("descriptor").type)
-    place, kind = _block_access(walk, op, shape, stores=True), number_of(op, "kind")
+    access, kind = _block_access(walk, op, shape, stores=True), number_of(op, "kind")
     operator = REDUCTIONS[kind] if kind < len(REDUCTIONS) else ""
-    _accessed(
-        walk, op, "atomic", place, shape, op.operand("value"),
+    _record_accesses(
+        walk, op, "atomic", access, shape, op.operand("value"),
         operator=operator, semantics="relaxed", scope="gpu",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""`tt`: pointers, loads, stores, atomics."""
+"""Meanings of pointer arithmetic, loads, stores and atomics of `tt`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kvtrace.symbolic.functions import choice
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import as_number, as_truth
 from kvtrace.symbolic.pointers import unknown_pointer
-from kvtrace.symbolic.summary import Access, BlockPointer, Known, Pointer, PointerChoice
+from kvtrace.symbolic.summary import Access, BlockPointer, Formula, Pointer, PointerChoice
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 from kvtrace.symbolic.walk_types import (
     bytes_in_memory,
@@ -37,28 +37,28 @@ SCOPES = {1: "gpu", 2: "cta", 3: "sys"}
 
 FROM_INTEGER = "a pointer made of an integer"
 FROM_MEMORY = "a pointer that was loaded from memory"
-"""Reason of an unknown access whose offset counts from address 0."""
+"""Reasons of unknown accesses; with FROM_INTEGER the offset is the address."""
 
 _LARGEST_ADDRESS = (1 << 63) - 1
 
 
 @meaning("tt.addptr")
 def addptr(walk: Walk, op: Op) -> None:
-    """Set pointers advanced by elements."""
+    """Set the result to pointers advanced by a number of elements."""
     pointer, steps = walk.pointer(op.operand("pointer")), walk.term(op.operand("offset"))
-    by = steps * pointee_bytes(op.operand("pointer").type)
-    walk.set(op.results[0], moved(pointer, by, shape_of(op.results[0].type)))
+    distance = steps * pointee_bytes(op.operand("pointer").type)
+    walk.set(op.results[0], moved(pointer, distance, shape_of(op.results[0].type)))
 
 
-def moved(pointer: Pointer, by: Term, shape: tuple[int, ...]) -> Pointer:
-    """Set pointers advanced by bytes."""
-    choices = tuple(replace(option, offset=option.offset + by) for option in pointer.choices)
+def moved(pointer: Pointer, distance: Term, shape: tuple[int, ...]) -> Pointer:
+    """Return pointers advanced by a number of bytes, in a shape."""
+    choices = tuple(replace(option, offset=option.offset + distance) for option in pointer.choices)
     return Pointer(choices, shape)
 
 
 @meaning("tt.ptr_to_int")
 def ptr_to_int(walk: Walk, op: Op) -> None:
-    """Set addresses: an unknown base for each argument, plus the offset."""
+    """Set the result to addresses: an unknown base for each argument, plus the offset."""
     result: Term | None = None
     for option in walk.pointer(op.operand("source")).choices:
         if option.argument is None:
@@ -77,10 +77,10 @@ def _address_of(argument: int) -> Term:
 
 @meaning("tt.int_to_ptr")
 def int_to_ptr(walk: Walk, op: Op) -> None:
-    """Set a pointer into the argument whose address is a summand; if there is none, from 0."""
+    """Set the result to a pointer into the argument whose address is a summand, or from 0."""
     address, shape = walk.term(op.operand("source")), shape_of(op.results[0].type)
-    form = address.affine()
-    atoms = form[1].items() if form is not None else ()
+    affine_form = address.affine()
+    atoms = affine_form[1].items() if affine_form is not None else ()
     bases = [
         (atom, argument)
         for atom, number in atoms
@@ -97,7 +97,7 @@ def int_to_ptr(walk: Walk, op: Op) -> None:
 
 
 def _argument_of(atom: Atom) -> int | None:
-    """Return the argument whose address a symbol stands for, or None."""
+    """Return the argument whose address a symbol represents, or None."""
     match atom:
         case Symbol(kind="unknown", key=(("address", int(argument)), _)):
             return argument
@@ -109,18 +109,18 @@ def _argument_of(atom: Atom) -> int | None:
 
 @meaning("tt.load")
 def load(walk: Walk, op: Op) -> None:
-    """Record a load; its result is the memory's content, or `other` in masked lanes."""
-    pointer = walk.known(op.operand("pointer"))
+    """Record a load, and set the result to the memory's content, or `other` in masked lanes."""
+    pointer = walk.formula(op.operand("pointer"))
     if isinstance(pointer, BlockPointer):
         load_block(walk, op, pointer)
         return
     mask, other = _mask(walk, op), op.optional("other")
     value = op.results[0]
-    accesses = walk.accessed(
+    accesses = walk.record_accesses(
         op, "load", walk.pointer(op.operand("pointer")), mask, bytes_in_memory(value.type),
         shape_of(value.type), value=value,
     )  # fmt: skip
-    fill = None if other is None else walk.known(other)
+    fill = None if other is None else walk.formula(other)
     walk.set(value, loaded(walk, op, value, accesses, mask, fill))
 
 
@@ -130,14 +130,14 @@ def _mask(walk: Walk, op: Op) -> Condition:
 
 
 def load_block(walk: Walk, op: Op, pointer: BlockPointer) -> None:
-    """Record a load through a block pointer; lanes outside checked axes are padded."""
+    """Record a load through a block pointer; the padding in lanes outside is unknown."""
     from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 
     value = op.results[0]
     size = pointee_bytes(op.operand("pointer").type)
-    place, mask = block_access(pointer, shape_of(value.type), size, checked_axes(op))
-    accesses = walk.accessed(
-        op, "load", place, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
+    block, mask = block_access(pointer, shape_of(value.type), size, checked_axes(op))
+    accesses = walk.record_accesses(
+        op, "load", block, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
     )
     walk.set(value, loaded(walk, op, value, accesses, mask, None))
 
@@ -148,35 +148,36 @@ def loaded(
     value: Value,
     accesses: Sequence[Access],
     mask: Condition,
-    fill: Known | None,
-) -> Known | None:
-    """Return the content of memory where the mask holds; `fill`, or an unknown, elsewhere.
+    fill: Formula | None,
+) -> Formula | None:
+    """Return the formula of loaded values: the content of memory where the mask holds, else `fill`.
 
-    The symbol of a content has the key (op index, argument, *calls), and varies over the byte
-    offset alone: the same load of the same place gives the same.
+    Without `fill`, masked lanes are unknown; floats have no formula. The symbol of a content has
+    the key (op index, argument, *calls), and its only coordinate is the byte offset, so that a load
+    from the same address gives the same symbol.
     """
     if is_pointer(value.type):
         return unknown_pointer(FROM_MEMORY, shape_of(value.type))
     bits = integer_bits(value.type)
     if bits is None:
         return None
-    result: Term | None = None
+    term: Term | None = None
     for access in accesses:
         if access.argument is None:
-            return walk.unknown_of(value, op, f"loaded through {access.unknown}")
+            return walk.unknown_formula(value, op, f"loaded through {access.unknown}")
         key = walk.key(op, access.argument)
         content = Symbol("content", key, *signed_range(bits), (access.offset,)).term
-        result = content if result is None else choice(access.mask, content, result)
-    if result is None:
-        return walk.unknown_of(value, op, "loaded from nowhere")
+        term = content if term is None else choice(access.mask, content, term)
+    if term is None:
+        return walk.unknown_formula(value, op, "loaded from nowhere")
     if mask is not TRUE:
-        result = choice(mask, result, _filled(walk, op, value, fill))
-    return as_truth(result) if bits == 1 else result
+        term = choice(mask, term, _filled(walk, op, value, fill))
+    return as_truth(term) if bits == 1 else term
 
 
-def _filled(walk: Walk, op: Op, value: Value, fill: Known | None) -> Term:
+def _filled(walk: Walk, op: Op, value: Value, fill: Formula | None) -> Term:
     if fill is None:
-        fill = walk.unknown_of(value, op, "a masked lane that nothing fills")
+        fill = walk.unknown_formula(value, op, "a masked lane that nothing fills")
     if isinstance(fill, Condition):
         return as_number(fill)
     assert isinstance(fill, Term)
@@ -185,32 +186,32 @@ def _filled(walk: Walk, op: Op, value: Value, fill: Known | None) -> Term:
 
 @meaning("tt.store", "tt.atomic_store")
 def store(walk: Walk, op: Op) -> None:
-    """Record a store."""
+    """Record a store, also through a block pointer."""
     value = op.operand("value")
-    pointer = walk.known(op.operand("pointer"))
+    pointer = walk.formula(op.operand("pointer"))
     if isinstance(pointer, BlockPointer):
         from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 
-        place, mask = block_access(
+        target, mask = block_access(
             pointer,
             shape_of(value.type),
             pointee_bytes(op.operand("pointer").type),
             checked_axes(op),
         )
     else:
-        place = walk.pointer(op.operand("pointer"))
+        target = walk.pointer(op.operand("pointer"))
         mask = _mask(walk, op)
-    walk.accessed(
-        op, "store", place, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
+    walk.record_accesses(
+        op, "store", target, mask, bytes_in_memory(value.type), shape_of(value.type), value=value
     )
 
 
 @meaning("tt.atomic_load", "tt.atomic_poll")
 def atomic_load(walk: Walk, op: Op) -> None:
-    """Record a load of memory that other programs may write meanwhile; its result is unknown."""
+    """Record a load of memory that other programs may write; the result is unknown."""
     result = op.results[0]
     in_memory = op.operand("expected") if KINDS[op.name].has("expected") else result
-    walk.accessed(
+    walk.record_accesses(
         op,
         "load",
         walk.pointer(op.operand("pointer")),
@@ -224,10 +225,10 @@ def atomic_load(walk: Walk, op: Op) -> None:
 
 @meaning("tt.atomic_rmw", "tt.atomic_cas")
 def atomic(walk: Walk, op: Op) -> None:
-    """Record an atomic update; its result is unknown."""
+    """Record an atomic update with operator, semantics and scope; its result is unknown."""
     value = op.results[0]
     swaps = op.name == "tt.atomic_cas"
-    walk.accessed(
+    walk.record_accesses(
         op,
         "atomic",
         walk.pointer(op.operand("pointer")),

@@ -1,4 +1,4 @@
-"""`tt`: programs, ranges, assertions, and ops without effect on formulas."""
+"""Meanings of programs, ranges and assertions of `tt`, and of ops without formulas."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
 
 @meaning("tt.get_program_id")
 def program_id(walk: Walk, op: Op) -> None:
-    """Set the program's index along an axis."""
+    """Set the result to the program's index along an axis."""
     walk.set(op.results[0], program(number_of(op, "axis")))
 
 
 @meaning("tt.get_num_programs")
 def num_programs(walk: Walk, op: Op) -> None:
-    """Set the grid's extent along an axis."""
+    """Set the result to the grid's extent along an axis."""
     walk.set(op.results[0], programs(number_of(op, "axis")))
 
 
 @meaning("tt.make_range")
 def make_range(walk: Walk, op: Op) -> None:
-    """Set consecutive integers."""
+    """Set the result to consecutive integers from `start` on."""
     start, end = number_of(op, "start"), number_of(op, "end")
     walk.set(op.results[0], lane(0, end - start) + start)
 
@@ -41,7 +41,7 @@ def assertion(walk: Walk, op: Op) -> None:
     message = attribute.value if isinstance(attribute, StringAttribute) else ""
     checked = op.name == "tt.assert"
     assertion = Assertion(
-        **walk.place(op),
+        **walk.place_fields(op),
         condition=walk.condition(op.operand("condition")),
         message=message,
         shape=shape_of(op.operand("condition").type),
@@ -55,4 +55,4 @@ def assertion(walk: Walk, op: Op) -> None:
     "tt.grid_dependency_wait", "tt.grid_dependency_launch_dependents",
 )  # fmt: skip
 def nothing(_walk: Walk, _op: Op) -> None:
-    """Do nothing: no result depends on it."""
+    """Do nothing, as these ops have no integer results."""

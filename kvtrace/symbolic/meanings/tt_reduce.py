@@ -1,4 +1,4 @@
-"""`tt`: reductions and scans of integers and Booleans, as formulas or as bounded unknowns."""
+"""Meanings of reductions and scans of `tt`: formulas, or unknowns within a range."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kvtrace.symbolic.conditions import AtLeast, Condition
 from kvtrace.symbolic.functions import Choice, maximum, minimum, single
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import as_number
-from kvtrace.symbolic.meanings.tt_shape import lane_symbol, relaned
+from kvtrace.symbolic.meanings.tt_shape import lane_symbol, with_lanes_replaced
 from kvtrace.symbolic.terms import Symbol, Term, as_term, lane, signed_range
 from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 
@@ -24,131 +24,147 @@ _IDEMPOTENT = frozenset(
 
 @meaning("tt.reduce")
 def reduce(walk: Walk, op: Op) -> None:
-    """Set the results of a reduction along an axis."""
-    given = op.group("source")
-    axis, source = number_of(op, "axis"), shape_of(given[0].type)
+    """Set the results of a reduction to exact terms if possible, else to bounded unknowns."""
+    sources = op.group("source")
+    axis, source = number_of(op, "axis"), shape_of(sources[0].type)
     block = op.regions[0].blocks[0]
     combining = _only_op(block)
-    bounds = _bounds(walk, op, block, source[axis])
-    places = [lane(i - 1, n) if i > axis else None for i, n in enumerate(source)]
+    bounds = _result_ranges(walk, op, block, source[axis])
+    lane_terms = [lane(i - 1, n) if i > axis else None for i, n in enumerate(source)]
     for position, value in enumerate(op.results):
-        known = walk.known(given[position])
+        formula = walk.formula(sources[position])
         exact = None
-        if isinstance(known, Term | Condition):
-            exact = _exact(known, combining, axis, source[axis])
+        if isinstance(formula, Term | Condition):
+            exact = _exact_reduction(formula, combining, axis, source[axis])
         if exact is None:
-            _unfollowed(walk, op, value, "what a reduction finds", bounds[position])
-            if combining == "arith.addi" and isinstance(known, Term) and _stays(value, bounds[0]):
-                most = relaned(_most(known, axis, source[axis]), source, places)
-                assert isinstance(most, Term)
-                walk.set(value, minimum(walk.term(value), most))
+            _set_unfollowed(walk, op, value, "what a reduction finds", bounds[position])
+            if (
+                combining == "arith.addi"
+                and isinstance(formula, Term)
+                and _fits_type(value, bounds[0])
+            ):
+                upper_bound = with_lanes_replaced(
+                    _upper_bound_of_sum(formula, axis, source[axis]), source, lane_terms
+                )
+                assert isinstance(upper_bound, Term)
+                walk.set(value, minimum(walk.term(value), upper_bound))
             continue
-        moved = relaned(exact, source, places)
-        if isinstance(moved, Term) and len(op.results) == 1:
-            walk.computed(op, moved)
+        result = with_lanes_replaced(exact, source, lane_terms)
+        if isinstance(result, Term) and len(op.results) == 1:
+            walk.set_computed(op, result)
         else:
-            walk.set(value, moved)
+            walk.set(value, result)
 
 
 @meaning("tt.scan")
 def scan(walk: Walk, op: Op) -> None:
-    """Set the results of a scan along an axis."""
+    """Set the results of a scan to cumulative sums, or to bounded unknowns."""
     axis, source = number_of(op, "axis"), shape_of(op.group("source")[0].type)
-    bounds = _bounds(walk, op, op.regions[0].blocks[0], source[axis])
+    bounds = _result_ranges(walk, op, op.regions[0].blocks[0], source[axis])
     if len(bounds) == 1 and _only_op(op.regions[0].blocks[0]) == "arith.addi":
-        _sums(walk, op, axis, source[axis], bounds[0])
+        _set_cumulative_sums(walk, op, axis, source[axis], bounds[0])
         return
     for value, limits in zip(op.results, bounds, strict=True):
-        _unfollowed(walk, op, value, "what a scan finds", limits)
+        _set_unfollowed(walk, op, value, "what a scan finds", limits)
 
 
-def _sums(walk: Walk, op: Op, axis: int, extent: int, limits: tuple[int, int] | None) -> None:
-    """Set cumulative sums: each element plus a bounded sum of the elements before it."""
+def _set_cumulative_sums(
+    walk: Walk, op: Op, axis: int, extent: int, limits: tuple[int, int] | None
+) -> None:
+    """Set the result to each element plus a bounded sum of the elements before it."""
     (value,) = op.results
-    element = walk.known(op.group("source")[0])
-    if not isinstance(element, Term) or not _stays(value, limits):
-        _unfollowed(walk, op, value, "what a scan finds", limits)
+    element = walk.formula(op.group("source")[0])
+    if not isinstance(element, Term) or not _fits_type(value, limits):
+        _set_unfollowed(walk, op, value, "what a scan finds", limits)
         return
-    before = lane(axis, extent)
+    count_before = lane(axis, extent)
     if number_of(op, "reverse"):
-        before = extent - 1 - before
-    reach = extent - 1
-    others = walk.unknown(
+        count_before = extent - 1 - count_before
+    largest_count = extent - 1
+    sum_before = walk.unknown(
         op, "what a scan finds before", value.type,
-        (min(element.low * reach, 0), max(element.high * reach, 0)),
+        (min(element.low * largest_count, 0), max(element.high * largest_count, 0)),
     )  # fmt: skip
-    others = minimum(maximum(others, before * element.low), before * element.high)
-    walk.set(value, element + others)
+    sum_before = minimum(
+        maximum(sum_before, count_before * element.low), count_before * element.high
+    )
+    walk.set(value, element + sum_before)
 
 
-def _most(element: Term, axis: int, extent: int) -> Term:
-    """Return an upper bound of a sum: the number of nonzero elements times the largest."""
-    most = max(element.high, 0)
+def _upper_bound_of_sum(element: Term, axis: int, extent: int) -> Term:
+    """Return an upper bound of a sum: the number of nonzero elements times the largest element."""
+    largest = max(element.high, 0)
     atom = single(element)
     if not isinstance(atom, Choice) or atom.otherwise != 0:
-        return as_term(most * extent)
-    along = lane_symbol(axis, extent)
+        return as_term(largest * extent)
+    lane_of_axis = lane_symbol(axis, extent)
     count = as_term(extent)
     for part in atom.condition.conjuncts():
         if not isinstance(part, AtLeast):
             continue
         form = part.term.affine()
-        step = 0 if form is None else form[1].get(along, 0)
-        rest = part.term - along.term * step
-        if abs(step) != 1 or along in rest.atoms():
+        step = 0 if form is None else form[1].get(lane_of_axis, 0)
+        other_summands = part.term - lane_of_axis.term * step
+        if abs(step) != 1 or lane_of_axis in other_summands.atoms():
             continue
-        many = rest + 1 if step < 0 else rest + extent  # lanes up to `rest`, or from `-rest` on
-        count = minimum(count, maximum(many, 0))
-    return count * most
+        lane_count = (
+            other_summands + 1 if step < 0 else other_summands + extent
+        )  # lanes up to `rest`, or from `-rest` on
+        count = minimum(count, maximum(lane_count, 0))
+    return count * largest
 
 
-def _stays(value: Value, limits: tuple[int, int] | None) -> bool:
-    """Return whether all numbers of a range fit a type."""
+def _fits_type(value: Value, limits: tuple[int, int] | None) -> bool:
+    """Return whether all numbers of a range fit a value's type; False without a range."""
     low, high = signed_range(integer_bits(value.type) or 64)
     return limits is not None and low <= limits[0] and limits[1] <= high
 
 
-def _unfollowed(
+def _set_unfollowed(
     walk: Walk, op: Op, value: Value, reason: str, limits: tuple[int, int] | None
 ) -> None:
-    """Set an unknown in a range; without a range, or past the width, it may have wrapped around."""
-    if _stays(value, limits):
+    """Set an unknown result within a range; record that it may wrap if it may leave its type."""
+    if _fits_type(value, limits):
         walk.set_unknown(value, op, reason, limits)
     elif any(inner.name in GROWING for inner in op.regions[0].blocks[0].ops):
-        walk.lost(value, op, reason)
+        walk.set_wrapped_unknown(value, op, reason)
     else:
         walk.set_unknown(value, op, reason)
 
 
 def _only_op(block: Block) -> str:
-    """Return the operator that combines two elements, or "" if there are several ops."""
+    """Return the name of the op that combines two elements; "" if there are several ops."""
     if len(block.ops) != 2:
         return ""
-    op, end = block.ops
+    op, terminator = block.ops
     operands = {value.id for value in op.operands}
-    same = operands == {value.id for value in block.arguments} and (
-        tuple(end.operands) == tuple(op.results)
+    uses_both = operands == {value.id for value in block.arguments} and (
+        tuple(terminator.operands) == tuple(op.results)
     )
-    return op.name if same else ""
+    return op.name if uses_both else ""
 
 
-def _exact(
-    known: Term | Condition, combining: str, axis: int, extent: int
+def _exact_reduction(
+    formula: Term | Condition, combining: str, axis: int, extent: int
 ) -> Term | Condition | None:
-    """Return the result as a formula, or None."""
-    along = lane_symbol(axis, extent)
+    """Return the formula of a reduction's result along an axis, or None."""
+    lane_of_axis = lane_symbol(axis, extent)
     if extent == 1:
-        return known
-    if combining in _IDEMPOTENT and along not in known.atoms():
-        return known
-    if not isinstance(known, Term):
+        return formula
+    if combining in _IDEMPOTENT and lane_of_axis not in formula.atoms():
+        return formula
+    if not isinstance(formula, Term):
         return None
-    form = known.affine()
-    inside = [atom for atom in known.atoms() if atom is not along and along in atom.within()]
-    if form is None or inside:
+    affine_form = formula.affine()
+    nested_atoms = [
+        atom
+        for atom in formula.atoms()
+        if atom is not lane_of_axis and lane_of_axis in atom.within()
+    ]
+    if affine_form is None or nested_atoms:
         return None
-    step = form[1].get(along, 0)
-    first = known - along.term * step
+    step = affine_form[1].get(lane_of_axis, 0)
+    first = formula - lane_of_axis.term * step
     if combining == "arith.addi":
         return first * extent + step * (extent * (extent - 1) // 2)
     if combining == "arith.maxsi":
@@ -156,12 +172,12 @@ def _exact(
     return first + min(step, 0) * (extent - 1) if combining == "arith.minsi" else None
 
 
-def _bounds(walk: Walk, op: Op, block: Block, extent: int) -> list[tuple[int, int] | None]:
-    """Return the elements' ranges as those of the results if combining two stays within them."""
+def _result_ranges(walk: Walk, op: Op, block: Block, extent: int) -> list[tuple[int, int] | None]:
+    """Return the range of each result, or None where combining two elements may leave it."""
     ranges = []
     for value in op.operands:
-        known = walk.known(value)
-        number = as_number(known) if isinstance(known, Condition) else known
+        formula = walk.formula(value)
+        number = as_number(formula) if isinstance(formula, Condition) else formula
         bits = integer_bits(value.type)
         if isinstance(number, Term):
             ranges.append((number.low, number.high))
@@ -173,26 +189,26 @@ def _bounds(walk: Walk, op: Op, block: Block, extent: int) -> list[tuple[int, in
     if len(block.arguments) != 2 * len(ranges):
         return [None] * len(ranges)
     with walk.rehearsal():
-        before = len(walk.arithmetic)
+        arithmetic_count = len(walk.arithmetic)
         for position, value in enumerate(block.arguments):
-            _bind(walk, op, value, position, ranges[position % len(ranges)])
+            _set_argument(walk, op, value, position, ranges[position % len(ranges)])
         walk.block(block)
-        if len(walk.arithmetic) > before:  # on the way, something may wrap around
+        if len(walk.arithmetic) > arithmetic_count:  # on the way, something may wrap around
             return [None] * len(ranges)
-        outcomes = [walk.known(value) for value in block.ops[-1].operands]
-    closed: list[tuple[int, int] | None] = []
+        outcomes = [walk.formula(value) for value in block.ops[-1].operands]
+    result_ranges: list[tuple[int, int] | None] = []
     for outcome, (low, high) in zip(outcomes, ranges, strict=True):
         stays = isinstance(outcome, Term) and low <= outcome.low and outcome.high <= high
-        closed.append((low, high) if stays else None)
+        result_ranges.append((low, high) if stays else None)
     # One range that is left takes from the others what they were found by.
     whole = all(
         limits is not None or integer_bits(value.type) in (None, 1)
-        for limits, value in zip(closed, op.operands, strict=True)
+        for limits, value in zip(result_ranges, op.operands, strict=True)
     )
-    return closed if whole else [None] * len(ranges)
+    return result_ranges if whole else [None] * len(ranges)
 
 
-def _bind(walk: Walk, op: Op, value: Value, position: int, bounds: tuple[int, int]) -> None:
+def _set_argument(walk: Walk, op: Op, value: Value, position: int, bounds: tuple[int, int]) -> None:
     bits = integer_bits(value.type)
     if bits is None or bits == 1:
         walk.set_unknown(value, op, f"an element ({position})")

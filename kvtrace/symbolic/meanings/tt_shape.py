@@ -1,4 +1,4 @@
-"""`tt`: ops that rearrange elements, by substituting the lane symbols, which are positional."""
+"""Meanings of ops of `tt` that rearrange elements: substitutions of the positional lane symbols."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kvtrace.symbolic.conditions import Condition, equal, less
 from kvtrace.symbolic.functions import Quotient, Remainder, quotient, remainder
 from kvtrace.symbolic.meanings import meaning
 from kvtrace.symbolic.meanings.merging import chosen, rewritten
-from kvtrace.symbolic.summary import Known
+from kvtrace.symbolic.summary import Formula
 from kvtrace.symbolic.terms import ZERO, Atom, Substitution, Symbol, Term, lane
 from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 
@@ -21,40 +21,42 @@ if TYPE_CHECKING:
 
 
 def lane_symbol(axis: int, extent: int) -> Symbol:
-    """Return the symbol of an axis of more than one element."""
+    """Return the lane symbol of an axis of more than one element."""
     return Symbol("lane", axis, 0, extent - 1)
 
 
-def relaned(known: Known, source: Sequence[int], places: Sequence[Term | None]) -> Known:
-    """Return a formula with the index along each axis of shape `source` replaced (None: kept)."""
+def with_lanes_replaced(
+    formula: Formula, source: Sequence[int], places: Sequence[Term | None]
+) -> Formula:
+    """Return a formula with new indices along the axes of shape `source` (None: unchanged)."""
     replacements: dict[Atom, Term | int] = {
-        lane_symbol(axis, extent): place
-        for axis, (extent, place) in enumerate(zip(source, places, strict=True))
-        if extent > 1 and place is not None
+        lane_symbol(axis, extent): index
+        for axis, (extent, index) in enumerate(zip(source, places, strict=True))
+        if extent > 1 and index is not None
     }
-    return rewritten(known, Substitution(replacements)) if replacements else known
+    return rewritten(formula, Substitution(replacements)) if replacements else formula
 
 
 @meaning(
     "tt.splat", "tt.unsplat", "tt.broadcast", "ttg.convert_layout", "tt.descriptor_to_tensor",
 )  # fmt: skip
 def same_everywhere(walk: Walk, op: Op) -> None:
-    """Set the same value: a formula that does not vary along an axis has no lane of the axis."""
-    walk.set(op.results[0], walk.known(op.operand("source")))
+    """Set the result to the source's formula, which has no lane of new axes."""
+    walk.set(op.results[0], walk.formula(op.operand("source")))
 
 
 @meaning("tt.expand_dims", "tt.trans", "tt.reshape")
 def moved(walk: Walk, op: Op) -> None:
-    """Set the rearranged elements."""
-    known = walk.known(op.operand("source"))
-    walk.set(op.results[0], None if known is None else rearranged(op, known))
+    """Set the result to the rearranged elements."""
+    formula = walk.formula(op.operand("source"))
+    walk.set(op.results[0], None if formula is None else rearranged(op, formula))
 
 
-def rearranged(op: Op, known: Known) -> Known:
-    """Return the formula of an op's source with the lanes of its result."""
+def rearranged(op: Op, formula: Formula) -> Formula:
+    """Return the formula of a rearranging op's result, from the formula of its source."""
     source, target = shape_of(op.operand("source").type), shape_of(op.results[0].type)
     if op.name == "tt.reshape":
-        return reshaped(known, source, target)
+        return reshaped(formula, source, target)
     places: list[Term | None]
     if op.name == "tt.expand_dims":
         axis = number_of(op, "axis")
@@ -65,25 +67,25 @@ def rearranged(op: Op, known: Known) -> Known:
             isinstance(attribute, DenseArrayAttribute)
         ) else list(range(len(source)))[::-1]  # fmt: skip
         places = [lane(order.index(i), n) for i, n in enumerate(source)]
-    return relaned(known, source, places)
+    return with_lanes_replaced(formula, source, places)
 
 
-def reshaped(known: Known, source: tuple[int, ...], target: tuple[int, ...]) -> Known:
-    """Return a value's elements in another shape, in row-major order."""
+def reshaped(formula: Formula, source: tuple[int, ...], target: tuple[int, ...]) -> Formula:
+    """Return the formula of a value's elements in another shape, in row-major order."""
     if source == target:
-        return known
-    linear = ZERO
+        return formula
+    flat_index = ZERO
     for axis, extent in enumerate(target):
-        linear = linear * extent + lane(axis, extent)
+        flat_index = flat_index * extent + lane(axis, extent)
     places: list[Term | None] = []
     for axis, extent in enumerate(source):
-        places.append(remainder(quotient(linear, prod(source[axis + 1 :])), extent))
-    moved = relaned(known, source, places)
-    return _recombined(moved) if isinstance(moved, Term) else moved
+        places.append(remainder(quotient(flat_index, prod(source[axis + 1 :])), extent))
+    rewritten = with_lanes_replaced(formula, source, places)
+    return _recombined(rewritten) if isinstance(rewritten, Term) else rewritten
 
 
 def _recombined(term: Term) -> Term:
-    """Return a term with `(x / n) * n + x % n`, or multiples of the sum, replaced by `x`."""
+    """Return a term with `x` in place of `(x / n) * n + x % n`, and likewise for multiples."""
     form = term.affine()
     if form is None:
         return term
@@ -91,70 +93,72 @@ def _recombined(term: Term) -> Term:
         if not isinstance(atom, Remainder):
             continue
         divisor = atom.arguments[1].constant
-        other = Quotient(atom.arguments, *atom.settings)
-        if divisor is not None and form[1].get(other) == number * divisor:
+        quotient_atom = Quotient(atom.arguments, *atom.settings)
+        if divisor is not None and form[1].get(quotient_atom) == number * divisor:
             return _recombined(
-                term + (atom.arguments[0] - atom.term - other.term * divisor) * number
+                term + (atom.arguments[0] - atom.term - quotient_atom.term * divisor) * number
             )
     return term
 
 
 @meaning("tt.join")
 def join(walk: Walk, op: Op) -> None:
-    """Set two tensors joined along a new last axis."""
-    first, second = (walk.known(value) for value in op.operands)
-    place = lane(len(shape_of(op.operand("first").type)), 2)
+    """Set the result to two tensors joined along a new last axis."""
+    first, second = (walk.formula(value) for value in op.operands)
+    last_index = lane(len(shape_of(op.operand("first").type)), 2)
     if isinstance(first, Term) and isinstance(second, Term):
         step = (second - first).constant
         if step is not None:
-            walk.set(op.results[0], first + place * step)
+            walk.set(op.results[0], first + last_index * step)
             return
-    walk.set(op.results[0], chosen(walk, op, op.results[0], equal(place, 0), first, second))
+    walk.set(op.results[0], chosen(walk, op, op.results[0], equal(last_index, 0), first, second))
 
 
 @meaning("tt.split")
 def split(walk: Walk, op: Op) -> None:
-    """Set the two halves along the last axis, of extent 2."""
-    known, source = walk.known(op.operand("source")), shape_of(op.operand("source").type)
+    """Set the results to the two halves along the last axis, of extent 2."""
+    formula, source = walk.formula(op.operand("source")), shape_of(op.operand("source").type)
     for number, value in enumerate(op.results):
-        if known is None:
+        if formula is None:
             walk.set(value, None)
             continue
         places: list[Term | None] = [None] * (len(source) - 1)
-        walk.set(value, relaned(known, source, [*places, ZERO + number]))
+        walk.set(value, with_lanes_replaced(formula, source, [*places, ZERO + number]))
 
 
 @meaning("tt.cat")
 def cat(walk: Walk, op: Op) -> None:
-    """Set two tensors concatenated along their only axis."""
-    first, second = (walk.known(value) for value in op.operands)
+    """Set the result to two tensors concatenated along their only axis."""
+    first, second = (walk.formula(value) for value in op.operands)
     source = shape_of(op.operand("first").type)
     extent = source[0]
-    place = lane(0, 2 * extent)
+    index = lane(0, 2 * extent)
     if first is not None and second is not None:
-        inside = remainder(place, extent)  # for both, so that lanes stay in their range
-        first, second = (relaned(known, source, [inside]) for known in (first, second))
-    walk.set(op.results[0], chosen(walk, op, op.results[0], less(place, extent), first, second))
+        index_in_part = remainder(index, extent)  # for both, so that lanes stay in their range
+        first, second = (
+            with_lanes_replaced(part, source, [index_in_part]) for part in (first, second)
+        )
+    walk.set(op.results[0], chosen(walk, op, op.results[0], less(index, extent), first, second))
 
 
 @meaning("tt.gather")
 def gather(walk: Walk, op: Op) -> None:
-    """Set elements gathered along an axis by index."""
-    known, index = walk.known(op.operand("source")), walk.term(op.operand("index"))
+    """Set elements gathered along an axis; unknown if an index may be out of range."""
+    formula, index = walk.formula(op.operand("source")), walk.term(op.operand("index"))
     axis, source = number_of(op, "axis"), shape_of(op.operand("source").type)
-    if isinstance(known, Term | Condition) and index.low >= 0 and index.high < source[axis]:
+    if isinstance(formula, Term | Condition) and index.low >= 0 and index.high < source[axis]:
         places: list[Term | None] = [None] * len(source)
         places[axis] = index
-        walk.set(op.results[0], relaned(known, source, places))
+        walk.set(op.results[0], with_lanes_replaced(formula, source, places))
         return
-    bounds = (known.low, known.high) if isinstance(known, Term) else None
-    reason = "gathered by an index that may be outside" if known is not None else "gathered"
+    bounds = (formula.low, formula.high) if isinstance(formula, Term) else None
+    reason = "gathered by an index that may be outside" if formula is not None else "gathered"
     walk.set_unknown(op.results[0], op, reason, bounds)
 
 
 @meaning("tt.histogram")
 def histogram(walk: Walk, op: Op) -> None:
-    """Set unknown counts, from 0 to the number of elements."""
+    """Set the result to unknown counts, from 0 to the number of elements."""
     count = prod(shape_of(op.operand("source").type))
     walk.set_unknown(op.results[0], op, "counts of a histogram", (0, count))
 
@@ -165,10 +169,10 @@ def map_elementwise(walk: Walk, op: Op) -> None:
     blocks = op.regions[0].blocks
     if number_of(op, "pack", 1) == 1 and len(blocks) == 1:
         for argument, value in zip(blocks[0].arguments, op.operands, strict=True):
-            walk.set(argument, walk.known(value))
+            walk.set(argument, walk.formula(value))
         walk.block(blocks[0])
         for value, outcome in zip(op.results, blocks[0].ops[-1].operands, strict=True):
-            walk.set(value, walk.known(outcome))
+            walk.set(value, walk.formula(outcome))
         return
     for value in op.results:
         walk.set_unknown(value, op, "mapped by elements")
@@ -176,7 +180,7 @@ def map_elementwise(walk: Walk, op: Op) -> None:
 
 @meaning("tt.elementwise_inline_asm", "tt.extern_elementwise")
 def foreign(walk: Walk, op: Op) -> None:
-    """Set unknown results: assembly and library functions are not read."""
+    """Set the results to unknown values, as assembly and library functions are not read."""
     for value in op.results:
         if integer_bits(value.type) is not None:
             walk.set_unknown(value, op, "an integer made by assembly or a library")

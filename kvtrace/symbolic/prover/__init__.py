@@ -3,9 +3,8 @@
 `prove(claim, given)` returns `Proven`, `Refuted` with a point where the claim fails, or `Unknown`
 with the reason. `Given` has the assumptions and the `Ranges` of symbols, prepared once for many
 claims. `procedure` decides by intervals (`intervals.py`), by multiples of forms (`linear.py`), and
-by Z3 (`solver.py`), which is imported only after these two have failed. `digits` finds the
-variables that are equal wherever two addresses are. Other packages import only this module and
-`digits`.
+by Z3 (`solver.py`), which is imported only if both fail. `digits` finds the variables that are
+equal if two addresses are equal. Other packages import only this module and `digits`.
 """
 
 from kvtrace.symbolic.prover.intervals import Ranges

@@ -1,11 +1,11 @@
-"""Variables that are equal wherever two lanes touch the same byte: addresses as digits.
+"""Variables that must be equal if two accesses touch the same byte: addresses as digits.
 
-Both sides' addresses are linear forms over the same variables; each variable has a separate value
-on either side, unless both share it. Variables with equal coefficients are digits of a mixed radix
-if each coefficient is larger than all smaller summands together: then equal addresses force equal
-digits, as 1000 * i + j with j below 1000 forces i and j. The digits may determine the program or
-the lane, by algebra (a quotient and its remainder give the dividend) or, only if algebra does not
-suffice, by a table over the grid or the block.
+The addresses of both accesses are linear forms over the same variables, whose values may differ
+between the accesses unless they are shared. Variables with equal coefficients are digits of a
+mixed radix if each coefficient is larger than the sum of all smaller summands: then equal addresses
+have equal digits, as 1000 * i + j with j below 1000 determines i and j. Equal digits may determine
+the program or the lane: by algebra, as a quotient and its remainder determine the dividend, or else
+by a table over the grid or the block.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from kvtrace.symbolic.functions import Choice
 from kvtrace.symbolic.prover.intervals import Ranges
 from kvtrace.symbolic.prover.linear import Linear, Variable, constant, interval
 from kvtrace.symbolic.prover.procedure import Given, proves_at_least
-from kvtrace.symbolic.prover.tables import keys_of, tell_apart
+from kvtrace.symbolic.prover.tables import are_distinct, argument_keys
 from kvtrace.symbolic.terms import Atom, Symbol
 
 MOST_TABULATED: Final = 1 << 20
 """Limit on the programs of a grid (or lanes of a block) that a table covers."""
 
 _ROUNDS: Final = 8
-_GIVEN: Final = ("scalar", "programs")
+_SAME_FOR_ALL: Final = ("scalar", "programs")
 """Kinds of symbols that are the same for all programs."""
 
 
@@ -36,15 +36,15 @@ Shared: TypeAlias = Callable[[Symbol], bool]
 
 
 def nothing(symbol: Symbol) -> bool:  # noqa: ARG001
-    """Return False: two programs share no symbol."""
+    """Return False, as two programs share no symbol."""
     return False
 
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """One access as a side of a race: its address in bytes from the start of the storage.
+    """One of two accesses: its address `form`, in bytes from the start of the storage.
 
-    `width` is the bytes of an element, `given` all that holds where a lane is active.
+    `width` is the bytes of an element, and `given` has the conditions under which a lane is active.
     """
 
     form: Linear
@@ -53,31 +53,32 @@ class Side:
 
     @property
     def ranges(self) -> Ranges:
-        """Ranges of all variables."""
+        """The ranges of all variables."""
         return self.given.ranges
 
     @cached_property
     def reach(self) -> tuple[int | float, int | float]:
-        """Lowest and highest address by the variables' ranges."""
+        """The lowest and highest address, by the variables' ranges."""
         return interval(self.form, self.ranges.intervals)
 
 
 def are_apart(one: Side, other: Side) -> bool:
     """Return whether two sides are proven to share no byte, for all programs."""
     return are_far_apart(one, other) or any(
-        _begins_behind(low, high) for low, high in ((one, other), (other, one))
+        _ends_before(low, high) for low, high in ((one, other), (other, one))
     )
 
 
-def are_far_apart(one: Side, other: Side) -> bool:
-    """Return whether the address ranges of two sides are disjoint."""
+def are_far_apart(first: Side, second: Side) -> bool:
+    """Return whether the address ranges of two accesses are disjoint."""
     return (
-        one.reach[1] + one.width <= other.reach[0] or other.reach[1] + other.width <= one.reach[0]
+        first.reach[1] + first.width <= second.reach[0]
+        or second.reach[1] + second.width <= first.reach[0]
     )
 
 
-def _begins_behind(low: Side, high: Side) -> bool:
-    """Return whether `low` is proven to end before `high` begins, by the range of either side."""
+def _ends_before(low: Side, high: Side) -> bool:
+    """Return whether access `low` is proven to end before `high` begins, by either's range."""
     start, end = high.reach[0], low.reach[1] + low.width
     if math.isfinite(start) and _proves(constant(int(start) - low.width) - low.form, low):
         return True
@@ -89,10 +90,10 @@ def _proves(goal: Linear, side: Side) -> bool:
 
 
 class Common:
-    """Variables that are equal on both sides wherever they touch the same byte.
+    """The variables that are equal in both accesses if they touch the same byte.
 
-    `variables` are forced to be equal by the addresses, or by other equal variables. `is_nowhere`:
-    the sides share no byte.
+    `variables` must be equal because of the addresses, or of other equal variables. `is_nowhere`:
+    the accesses share no byte.
     """
 
     def __init__(self, one: Side, other: Side, shared: Shared = nothing) -> None:
@@ -105,24 +106,24 @@ class Common:
         self.variables: set[Variable] = set()
         self.is_nowhere = False
         self._solve(one.form, other.form, max(one.width, other.width) - 1)
-        self._close()
+        self._add_dividends()
 
     def determines(self, variable: Variable) -> bool:
-        """Return whether a variable is equal on both sides."""
+        """Return whether a variable is equal in both accesses."""
         if variable in self.variables:
             return True
         if isinstance(variable, Symbol):
             low, high = self._ranges.of(variable)
-            return low == high or variable.kind in _GIVEN or self._shared(variable)
+            return low == high or variable.kind in _SAME_FOR_ALL or self._shared(variable)
         return _is_followed(variable) and all(self.determines(v) for v in _inside(variable))
 
     def determines_form(self, form: Linear) -> bool:
-        """Return whether a form is equal on both sides, by its variables or as the address."""
+        """Return whether a form is equal in both accesses, by its variables or as the address."""
         unknown = [v for v in form.coefficients if not self.determines(v)]
         return not unknown or self._is_of_address(form, unknown)
 
     def _is_of_address(self, form: Linear, unknown: Sequence[Variable]) -> bool:
-        """Return whether the form's unknown part is a multiple of the address, which is equal."""
+        """Return whether the variables of a form that may differ are a multiple of the address."""
         address, width = self._one.form.coefficients, self._one.width
         if address != self._other.form.coefficients or width != self._other.width:
             return False
@@ -130,15 +131,15 @@ class Common:
             return False
         if any(factor % width for factor in address.values()):
             return False  # elements may overlap by parts
-        parts = {v for v in address if not self.determines(v)}
-        above, below = form.coefficients[unknown[0]], address.get(unknown[0], 0)
-        return parts == set(unknown) and all(
-            form.coefficients[v] * below == address[v] * above for v in unknown
+        undetermined = {v for v in address if not self.determines(v)}
+        form_factor, address_factor = form.coefficients[unknown[0]], address.get(unknown[0], 0)
+        return undetermined == set(unknown) and all(
+            form.coefficients[v] * address_factor == address[v] * form_factor for v in unknown
         )
 
     @cached_property
     def spread(self) -> int | float:
-        """Bytes from the least to the greatest address of both sides, without shared summands."""
+        """The bytes from the lowest to the highest address of both, without shared summands."""
         forms = self._without_shared(self._one.form, self._other.form)
         ends = [interval(form, self._intervals) for form in forms]
         return max(
@@ -147,7 +148,7 @@ class Common:
         ) - min(low for low, _ in ends)
 
     def are_equal(self, axes: Sequence[Symbol]) -> bool:
-        """Return whether indices along `axes`, from 0, are equal where both touch the same byte."""
+        """Return whether indices along axes, from 0, are equal where both touch the same byte."""
         if self.is_nowhere:
             return True
         if all(axis in self.variables for axis in axes):
@@ -155,69 +156,78 @@ class Common:
         extents = [int(self._ranges.of(axis)[1]) + 1 for axis in axes]
         if math.prod(extents) > MOST_TABULATED or not self._cover(axes):
             return False
-        return tell_apart(self.variables, axes, extents)
+        return are_distinct(self.variables, axes, extents)
 
     def _cover(self, axes: Iterable[Symbol]) -> bool:
-        """Return whether the equal variables depend on every axis."""
-        reached: set[Variable] = set()
+        """Return whether the equal variables together depend on all axes."""
+        visited: set[Variable] = set()
         queue = list(self.variables)
         while queue:
             variable = queue.pop()
-            if variable not in reached:
-                reached.add(variable)
+            if variable not in visited:
+                visited.add(variable)
                 queue += _inside(variable) if not isinstance(variable, Symbol) else ()
-        return reached.issuperset(axes)
+        return visited.issuperset(axes)
 
     @property
     def are_apart(self) -> bool:
-        """The sides share no byte, judged without the digits that both share."""
-        one, other = (side.form for side in (self._one, self._other))
-        equal = [v for v, k in one.coefficients.items() if other.coefficients.get(v) == k]
-        equal = [variable for variable in equal if self.determines(variable)]
+        """The accesses share no byte, even if the equal digits are left out of the addresses."""
+        form, other_form = (side.form for side in (self._one, self._other))
+        equal_variables = [
+            v for v, k in form.coefficients.items() if other_form.coefficients.get(v) == k
+        ]
+        equal_variables = [variable for variable in equal_variables if self.determines(variable)]
         return are_apart(
-            replace(self._one, form=_without(one, equal)),
-            replace(self._other, form=_without(other, equal)),
+            replace(self._one, form=_without_variables(form, equal_variables)),
+            replace(self._other, form=_without_variables(other_form, equal_variables)),
         )
 
     # -- digits --------------------------------------------------------------------------------
 
-    def _solve(self, one: Linear, other: Linear, slack: int) -> None:
-        """Add the variables that must be equal where the forms are at most `slack` apart."""
+    def _solve(self, form: Linear, other_form: Linear, slack: int) -> None:
+        """Add the variables that must be equal if two forms differ by at most `slack`."""
         if self._shared is not nothing:
-            one, other = self._without_shared(one, other)
-        equal = [v for v, k in one.coefficients.items() if other.coefficients.get(v) == k]
-        sizes = sorted({abs(one.coefficients[variable]) for variable in equal})
+            form, other_form = self._without_shared(form, other_form)
+        common = [v for v, k in form.coefficients.items() if other_form.coefficients.get(v) == k]
+        sizes = sorted({abs(form.coefficients[variable]) for variable in common})
         for size in sizes:
-            digits = [v for v in equal if abs(one.coefficients[v]) >= size]
-            digits.sort(key=lambda variable: abs(one.coefficients[variable]))
-            rest, other_rest = _without(one, digits), _without(other, digits)
-            apart = self._distance(rest, other_rest, size - 1 - slack)
-            if apart is None or not self._are_digits(one, digits, apart + slack):
+            digits = [v for v in common if abs(form.coefficients[v]) >= size]
+            digits.sort(key=lambda variable: abs(form.coefficients[variable]))
+            remaining, other_remaining = (
+                _without_variables(form, digits),
+                _without_variables(other_form, digits),
+            )
+            distance = self._distance(remaining, other_remaining, size - 1 - slack)
+            if distance is None or not self._are_digits(form, digits, distance + slack):
                 continue
             self.variables.update(digits)
-            if slack and self._are_apart(rest, other_rest):
+            if slack and self._are_apart(remaining, other_remaining):
                 self.is_nowhere = True
                 return
-            if rest.coefficients or other_rest.coefficients:
-                self._solve(rest, other_rest, slack)
+            if remaining.coefficients or other_remaining.coefficients:
+                self._solve(remaining, other_remaining, slack)
             return
 
     def _without_shared(self, one: Linear, other: Linear) -> tuple[Linear, Linear]:
-        """Return both forms without the summands that are equal in both."""
-        same = [
+        """Return both forms without summands that are equal in both accesses."""
+        shared_variables = [
             variable
             for variable, factor in one.coefficients.items()
             if other.coefficients.get(variable) == factor and self._is_shared(variable)
         ]
-        return (_without(one, same), _without(other, same)) if same else (one, other)
+        return (
+            (_without_variables(one, shared_variables), _without_variables(other, shared_variables))
+            if shared_variables
+            else (one, other)
+        )
 
     def _is_shared(self, variable: Variable) -> bool:
         if isinstance(variable, Symbol):
-            return variable.kind in _GIVEN or self._shared(variable)
+            return variable.kind in _SAME_FOR_ALL or self._shared(variable)
         return _is_followed(variable) and all(self._is_shared(v) for v in _inside(variable))
 
     def _are_apart(self, one: Linear, other: Linear) -> bool:
-        """Return whether both addresses without their equal digits share no byte."""
+        """Return whether addresses without their equal digits share no byte."""
         if one == other:
             return False
         sides = tuple(
@@ -227,48 +237,53 @@ class Common:
         return are_apart(*sides)
 
     def _are_digits(self, form: Linear, digits: Sequence[Variable], reach: int | float) -> bool:
+        """Return whether each coefficient exceeds `reach` plus all smaller summands."""
         for variable in digits:
-            size = abs(form.coefficients[variable])
-            if size <= reach:
+            coefficient = abs(form.coefficients[variable])
+            if coefficient <= reach:
                 return False
             low, high = self._intervals[variable]
-            reach += size * (high - low)
+            reach += coefficient * (high - low)
         return True
 
     def _distance(self, one: Linear, other: Linear, most: int) -> int | float | None:
-        """Return an upper bound, at most `most`, of the forms' distance, or None if unknown."""
+        """Return an upper bound of the distance of two forms, or None if it may be above `most`."""
         if most < 0:
             return None
-        ends = [interval(form, self._intervals) for form in (one, other)]
-        widest = max(ends[0][1] - ends[1][0], ends[1][1] - ends[0][0])
-        if widest <= most:
-            return widest
-        sides = ((one, self._one, ends[1]), (other, self._other, ends[0]))
+        intervals = [interval(form, self._intervals) for form in (one, other)]
+        distance = max(intervals[0][1] - intervals[1][0], intervals[1][1] - intervals[0][0])
+        if distance <= most:
+            return distance
+        checks = ((one, self._one, intervals[1]), (other, self._other, intervals[0]))
         for lowest in (True, False):
-            if all(self._within(form, side, end, most, lowest) for form, side, end in sides):
+            if all(self._is_within(form, side, end, most, lowest) for form, side, end in checks):
                 return most
         return None
 
     @staticmethod
-    def _within(
-        form: Linear, side: Side, end: tuple[int | float, int | float], most: int, lowest: bool
+    def _is_within(
+        form: Linear,
+        side: Side,
+        other_interval: tuple[int | float, int | float],
+        most: int,
+        lowest: bool,
     ) -> bool:
         """Return whether a form is proven to pass the other form's end by at most `most`."""
-        bound = end[0] if lowest else end[1]
+        bound = other_interval[0] if lowest else other_interval[1]
         if not math.isfinite(bound):
             return False
-        room = form.shifted(-int(bound))
-        return _proves((-room if lowest else room).shifted(most), side)
+        difference = form.shifted(-int(bound))
+        return _proves((-difference if lowest else difference).shifted(most), side)
 
-    # -- what follows --------------------------------------------------------------------------
+    # -- dividends --------------------------------------------------------------------------
 
-    def _close(self) -> None:
-        """Add dividends with equal quotients and remainders, and the variables that these force."""
+    def _add_dividends(self) -> None:
+        """Add dividends with equal quotients and remainders, and variables they determine."""
         for _ in range(_ROUNDS):
-            before = len(self.variables)
+            count = len(self.variables)
             for dividend in tuple(self._dividends()):
                 self._solve(dividend, dividend, 0)
-            if len(self.variables) == before:
+            if len(self.variables) == count:
                 return
 
     def _dividends(self) -> Iterator[Linear]:
@@ -284,32 +299,32 @@ class Common:
             yield _form_of(variable[1])
 
 
-def _without(form: Linear, variables: Iterable[Variable]) -> Linear:
-    left = dict(form.coefficients)
+def _without_variables(form: Linear, variables: Iterable[Variable]) -> Linear:
+    remaining = dict(form.coefficients)
     for variable in variables:
-        left.pop(variable, None)
-    return Linear(form.constant, left)
+        remaining.pop(variable, None)
+    return Linear(form.constant, remaining)
 
 
 def _form_of(key: Any) -> Linear:
-    """Return the form of a variable's key; see `intervals.key_of`."""
+    """Return the linear form of an argument's key; the inverse of `intervals.key_of`."""
     return Linear(key[0], dict(key[1]))
 
 
 def _inside(variable: Variable) -> Iterator[Variable]:
-    """Return the variables or symbols among a function's arguments."""
+    """Yield the variables or symbols in the arguments of a function."""
     if isinstance(variable, tuple):
         if variable[0] == "*":
             yield from variable[1:]
             return
-        for key in keys_of(variable):
+        for key in argument_keys(variable):
             yield from (inner for inner, _ in key[1])
     elif isinstance(variable, Atom):
         yield from (atom for atom in variable.within() if isinstance(atom, Symbol))
 
 
 def _is_followed(variable: Variable) -> bool:
-    """Return whether a function depends on variables alone."""
+    """Return whether a variable's value depends on variables only, not on opaque conditions."""
     if not isinstance(variable, Atom):
         return True
     choices = (atom for atom in variable.within() if isinstance(atom, Choice))

@@ -1,10 +1,10 @@
 """Ranges of symbols, and terms as linear forms over variables with ranges.
 
 A variable is a `Symbol`, a product of variables, or a function of linear forms (a quotient, a
-minimum …), stored as a tuple of the function and its arguments, so that equal functions are one
-variable. The ranges at hand simplify functions. A function that remains has a range and
-*definitions*: linear forms that are never negative and describe the function as far as linear forms
-can. For q = x // 8 these are `x - 8*q` and `8*q + 7 - x`.
+minimum …), stored as a tuple of the function's name and its arguments, so that equal functions are
+one variable. Functions are simplified by the ranges of symbols. A function that remains has a range
+and *definitions*: linear forms that are never negative. For q = x // 8 the definitions are
+`x - 8*q` and `8*q + 7 - x`.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from kvtrace.symbolic.prover.linear import (
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
 Cases: TypeAlias = tuple[tuple[Linear, Condition | tuple[Linear, ...]], ...]
-"""Cases of a variable: a form, and the condition for it (or forms that are all >= 0)."""
+"""Cases of a variable: its form in the case, and the case's condition (or forms that are >= 0)."""
 
-Known: TypeAlias = Mapping[tuple[str, Any], Interval]
-"""Ranges by a symbol's kind and key."""
+KnownRanges: TypeAlias = Mapping[tuple[str, Any], Interval]
+"""Ranges of symbols, by (kind, key)."""
 
 Source: TypeAlias = Callable[[Symbol], Interval | None]
 """Function that returns a symbol's range, or None if unknown."""
 
 
 class Ranges:
-    """Ranges of symbols for one call, and the cached linear forms of terms."""
+    """Ranges of symbols for one call, with cached linear forms of terms."""
 
-    def __init__(self, known: Known, sources: Sequence[Source] = ()) -> None:
+    def __init__(self, known: KnownRanges, sources: Sequence[Source] = ()) -> None:
         """`known` are ranges of symbols; `sources` are called in turn for other symbols."""
         self._known = known
         self._sources = sources
@@ -52,25 +52,25 @@ class Ranges:
         self._truths: dict[int, tuple[Condition, bool | None]] = {}
 
     def of(self, symbol: Symbol) -> Interval:
-        """Return a symbol's own range, narrowed by the known range."""
-        known = self._known.get((symbol.kind, symbol.key))
-        for source in self._sources if known is None else ():
-            known = source(symbol)
-            if known is not None:
+        """Return a symbol's range: its own bounds, narrowed by the known range."""
+        bounds = self._known.get((symbol.kind, symbol.key))
+        for source in self._sources if bounds is None else ():
+            bounds = source(symbol)
+            if bounds is not None:
                 break
-        if known is None:
+        if bounds is None:
             return symbol.low, symbol.high
-        return max(symbol.low, known[0]), min(symbol.high, known[1])
+        return max(symbol.low, bounds[0]), min(symbol.high, bounds[1])
 
     def form(self, term: Term) -> Linear:
-        """Return a term as a linear form, and set the ranges of its variables."""
+        """Return a term as a linear form; the ranges of its variables are added to `intervals`."""
         form = self._terms.get(term)
         if form is None:
             form = self._terms[term] = self._form(term)
         return form
 
     def interval(self, term: Term) -> Interval:
-        """Return the lower and upper bound of a term."""
+        """Return the lower and upper bound of a term, by the ranges of its variables."""
         return interval(self.form(term), self.intervals)
 
     def definitions(self, variable: Variable) -> tuple[Linear, ...]:
@@ -82,11 +82,11 @@ class Ranges:
         return definitions
 
     def truth(self, condition: Condition) -> bool | None:
-        """Return a condition's truth if intervals alone decide it, else None."""
-        known = self._truths.get(id(condition))
-        if known is None:
-            known = self._truths[id(condition)] = (condition, self._truth(condition))
-        return known[1]
+        """Return a condition's truth if intervals decide it, else None."""
+        cached = self._truths.get(id(condition))
+        if cached is None:
+            cached = self._truths[id(condition)] = (condition, self._truth(condition))
+        return cached[1]
 
     def _truth(self, condition: Condition) -> bool | None:
         if isinstance(condition, AtLeast):
@@ -148,79 +148,84 @@ class Ranges:
             return right.scaled(left.constant)
         total = left.scaled(right.constant).plus(right, left.constant)
         total = total.shifted(-left.constant * right.constant)
-        for one, first in left.coefficients.items():
-            for other, second in right.coefficients.items():
-                total = total.plus(single(self._joined(one, other)), first * second)
+        for left_variable, left_factor in left.coefficients.items():
+            for right_variable, right_factor in right.coefficients.items():
+                total = total.plus(
+                    single(self._product_variable(left_variable, right_variable)),
+                    left_factor * right_factor,
+                )
         return total
 
-    def _joined(self, one: Variable, other: Variable) -> Variable:
-        factors = sorted((*_factors(one), *_factors(other)), key=_rank)
-        joined = ("*", *factors)
-        if joined not in self.intervals:
+    def _product_variable(self, left: Variable, right: Variable) -> Variable:
+        factors = sorted((*_factors(left), *_factors(right)), key=_rank)
+        product = ("*", *factors)
+        if product not in self.intervals:
             low, high = _product_interval([self.intervals[factor] for factor in factors])
-            even = len(factors) == 2 and factors[0] == factors[1]
-            self.intervals[joined] = (max(low, 0) if even else low, high)
-        return joined
+            is_square = len(factors) == 2 and factors[0] == factors[1]
+            self.intervals[product] = (max(low, 0) if is_square else low, high)
+        return product
 
     # -- functions -----------------------------------------------------------------------------
 
     def _quotient(self, atom: Atom) -> Linear:
         assert isinstance(atom, Quotient)
         left, right = (self.form(term) for term in atom.arguments)
-        return self._divided(left, right, floor=atom.floor)
+        return self._quotient_form(left, right, floor=atom.floor)
 
     def _remainder(self, atom: Atom) -> Linear:
         assert isinstance(atom, Remainder)
         left, right = (self.form(term) for term in atom.arguments)
-        return self._left_over(left, right, floor=atom.floor)
+        return self._remainder_form(left, right, floor=atom.floor)
 
-    def _divided(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
-        """Return the quotient of two forms, rounded toward zero or down; 0 for divisor 0."""
+    def _quotient_form(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
+        """Return the quotient of two forms, rounded down or toward zero; 0 for divisor 0."""
         if not right.is_constant:
             return self._opaque_quotient(left, right, floor=floor)
-        by = right.constant
-        if by == 0:
+        divisor = right.constant
+        if divisor == 0:
             return constant(0)
-        if by < 0:
+        if divisor < 0:
             if floor:
-                return self._divided(-left, constant(-by), floor=True)
-            return -self._divided(left, constant(-by), floor=False)
+                return self._quotient_form(-left, constant(-divisor), floor=True)
+            return -self._quotient_form(left, constant(-divisor), floor=False)
         if left.is_constant:
-            return constant(divide(left.constant, by, floor=floor))
+            return constant(divide(left.constant, divisor, floor=floor))
         low, high = interval(left, self.intervals)
         if not floor and high <= 0:
-            return -self._divided(-left, right, floor=True)
-        even, odd = _multiples(left, by)
-        if odd == constant(0):
-            return even
+            return -self._quotient_form(-left, right, floor=True)
+        multiple, rest = _multiples(left, divisor)
+        if rest == constant(0):
+            return multiple
         if floor or low >= 0:
-            return even + self._whole(odd, by)
-        return self._rounded(left, by)
+            return multiple + self._floor_quotient(rest, divisor)
+        return self._truncated_quotient(left, divisor)
 
-    def _left_over(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
+    def _remainder_form(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
         """Return the remainder of two forms; the dividend for divisor 0."""
         if not right.is_constant:
             return self._opaque_remainder(left, right, floor=floor)
-        by = right.constant
-        if by == 0:
+        divisor = right.constant
+        if divisor == 0:
             return left
-        if by < 0:
+        if divisor < 0:
             if floor:
-                return -self._left_over(-left, constant(-by), floor=True)
-            by = -by
+                return -self._remainder_form(-left, constant(-divisor), floor=True)
+            divisor = -divisor
         low, high = interval(left, self.intervals)
-        if not floor and -by < low and high < by:
+        if not floor and -divisor < low and high < divisor:
             return left
         if not floor and low < 0:
             if high <= 0:
-                return -self._left_over(-left, constant(by), floor=True)
-            return self._signed_rest(left, by)
-        odd = _multiples(left, by)[1]
-        least, most = interval(odd, self.intervals)
-        return odd if least >= 0 and most < by else self._rest(odd, by)
+                return -self._remainder_form(-left, constant(divisor), floor=True)
+            return self._truncated_remainder(left, divisor)
+        rest = _multiples(left, divisor)[1]
+        rest_low, rest_high = interval(rest, self.intervals)
+        return (
+            rest if rest_low >= 0 and rest_high < divisor else self._floor_remainder(rest, divisor)
+        )
 
-    def _whole(self, left: Linear, by: int) -> Linear:
-        """Return floor(left / by) for a positive `by`, as a number or a variable."""
+    def _floor_quotient(self, left: Linear, by: int) -> Linear:
+        """Return floor(left / by) for a positive number `by`, as a number or a variable."""
         variable = ("/", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
@@ -231,13 +236,13 @@ class Ranges:
             self._definitions[variable] = lambda: (rest, (-rest).shifted(by - 1))
         return single(variable)
 
-    def _rest(self, left: Linear, by: int) -> Linear:
-        """Return left - by * floor(left / by) as a variable, from 0 to by - 1."""
+    def _floor_remainder(self, left: Linear, by: int) -> Linear:
+        """Return left - by * floor(left / by), as a variable from 0 to by - 1."""
         variable = ("%", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
             self.intervals[variable] = (0, min(high, by - 1) if low >= 0 else by - 1)
-            whole = self._whole(left, by)
+            whole = self._floor_quotient(left, by)
 
             def definitions() -> tuple[Linear, ...]:
                 gap = left.plus(whole, -by) - single(variable)
@@ -247,15 +252,15 @@ class Ranges:
             self._definitions[variable] = definitions
         return single(variable)
 
-    def _rounded(self, left: Linear, by: int) -> Linear:
-        """Return left / by, rounded toward zero, for operands of any sign."""
+    def _truncated_quotient(self, left: Linear, by: int) -> Linear:
+        """Return left / by, rounded toward zero, as a variable."""
         variable = ("trunc", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
             ends = divide(low, by, floor=False), divide(high, by, floor=False)
             self.intervals[variable] = ends
             rest = left.plus(single(variable), -by)
-            down, up = self._whole(left, by), -self._whole(-left, by)
+            down, up = self._floor_quotient(left, by), -self._floor_quotient(-left, by)
             self.cases[variable] = ((down, (left,)), (up, (-left,)))
             self._definitions[variable] = lambda: (
                 rest.shifted(by - 1),
@@ -263,30 +268,31 @@ class Ranges:
             )
         return single(variable)
 
-    def _signed_rest(self, left: Linear, by: int) -> Linear:
-        """Return the remainder of a division toward zero, for operands of any sign."""
+    def _truncated_remainder(self, left: Linear, by: int) -> Linear:
+        """Return the remainder of a division toward zero, as a variable."""
         variable = ("rest", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
             self.intervals[variable] = (max(low, 1 - by), min(high, by - 1))
-            gap = left.plus(self._rounded(left, by), -by) - single(variable)
+            gap = left.plus(self._truncated_quotient(left, by), -by) - single(variable)
             self._definitions[variable] = lambda: (gap, -gap)
         return single(variable)
 
     def _opaque_quotient(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
         variable = ("//", key_of(left), key_of(right), floor)
         if variable not in self.intervals:
-            ends, by = interval(left, self.intervals), interval(right, self.intervals)
-            low, high = _quotient_interval(ends, by, floor=floor)
+            dividend = interval(left, self.intervals)
+            divisor = interval(right, self.intervals)
+            low, high = _quotient_interval(dividend, divisor, floor=floor)
             if low == high:
                 return constant(low)
             self.intervals[variable] = (low, high)
-            if ends[0] >= 0 and by[0] >= 1:
+            if dividend[0] >= 0 and divisor[0] >= 1:
                 whole = single(variable)
 
                 def definitions() -> tuple[Linear, ...]:
                     rest = left - self.product(whole, right)
-                    return (left.plus(whole, -by[0]), rest, (right - rest).shifted(-1))
+                    return (left.plus(whole, -divisor[0]), rest, (right - rest).shifted(-1))
 
                 self._definitions[variable] = definitions
         return single(variable)
@@ -294,35 +300,42 @@ class Ranges:
     def _opaque_remainder(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
         variable = ("%%", key_of(left), key_of(right), floor)
         if variable not in self.intervals:
-            ends, by = interval(left, self.intervals), interval(right, self.intervals)
-            if ends[0] >= 0 and lowest(right - left, self.intervals) > 0:
+            dividend = interval(left, self.intervals)
+            divisor = interval(right, self.intervals)
+            if dividend[0] >= 0 and lowest(right - left, self.intervals) > 0:
                 return left
-            self.intervals[variable] = _remainder_interval(ends, by, floor=floor)
+            self.intervals[variable] = _remainder_interval(dividend, divisor, floor=floor)
             rest = single(variable)
-            if by[0] >= 1:
+            if divisor[0] >= 1:
                 below = (right - rest).shifted(-1)
-                above = rest if floor or ends[0] >= 0 else (right + rest).shifted(-1)
-                within = (left - rest,) if ends[0] >= 0 else ()
+                above = rest if floor or dividend[0] >= 0 else (right + rest).shifted(-1)
+                within = (left - rest,) if dividend[0] >= 0 else ()
                 self._definitions[variable] = lambda: (below, above, *within)
         return single(variable)
 
     def _minimum(self, atom: Atom) -> Linear:
         assert isinstance(atom, Minimum | Maximum)
         first, second = (self.form(term) for term in atom.arguments)
-        smaller = isinstance(atom, Minimum)
-        gap = second - first if smaller else first - second
+        is_minimum = isinstance(atom, Minimum)
+        gap = second - first if is_minimum else first - second
         low, high = interval(gap, self.intervals)
         if low >= 0:
             return first
         if high <= 0:
             return second
-        variable = ("min" if smaller else "max", frozenset((key_of(first), key_of(second))))
+        variable = ("min" if is_minimum else "max", frozenset((key_of(first), key_of(second))))
         if variable not in self.intervals:
-            one, other = interval(first, self.intervals), interval(second, self.intervals)
-            choose = min if smaller else max
-            self.intervals[variable] = (choose(one[0], other[0]), choose(one[1], other[1]))
+            first_interval, second_interval = (
+                interval(first, self.intervals),
+                interval(second, self.intervals),
+            )
+            choose = min if is_minimum else max
+            self.intervals[variable] = (
+                choose(first_interval[0], second_interval[0]),
+                choose(first_interval[1], second_interval[1]),
+            )
             self.cases[variable] = ((first, (gap,)), (second, (-gap,)))
-            sign = 1 if smaller else -1
+            sign = 1 if is_minimum else -1
             self._definitions[variable] = lambda: tuple(
                 (form - single(variable)).scaled(sign) for form in (first, second)
             )
@@ -336,8 +349,8 @@ class Ranges:
         then, otherwise = self.form(atom.then), self.form(atom.otherwise)
         if then == otherwise:
             return then
-        one, other = interval(then, self.intervals), interval(otherwise, self.intervals)
-        self.intervals[atom] = (min(one[0], other[0]), max(one[1], other[1]))
+        branches = [interval(form, self.intervals) for form in (then, otherwise)]
+        self.intervals[atom] = (min(low for low, _ in branches), max(high for _, high in branches))
         self.cases[atom] = ((then, atom.condition), (otherwise, ~atom.condition))
         return single(atom)
 
@@ -349,7 +362,7 @@ class Ranges:
         low, high = interval(inner, self.intervals)
         if first <= low and high <= last:
             return inner
-        rest = self._left_over(inner.shifted(-first), constant(1 << bits), floor=True)
+        rest = self._remainder_form(inner.shifted(-first), constant(1 << bits), floor=True)
         return rest.shifted(first)
 
     def _bitwise(self, atom: Atom) -> Linear:
@@ -357,26 +370,28 @@ class Ranges:
         left, right = (self.form(term) for term in atom.arguments)
         operator, bits = atom.operator, atom.bits
         if operator in ("shl", "shr") and right.is_constant:
-            by = right.constant
-            inside = 0 <= by < bits
+            shift = right.constant
+            inside = 0 <= shift < bits
             if operator == "shl":
-                return left.scaled(1 << by) if inside else constant(0)
-            return self._divided(left, constant(1 << (by if inside else bits - 1)), floor=True)
+                return left.scaled(1 << shift) if inside else constant(0)
+            return self._quotient_form(
+                left, constant(1 << (shift if inside else bits - 1)), floor=True
+            )
         if operator == "and":
-            for one, other in ((left, right), (right, left)):
-                mask = other.constant
-                if other.is_constant and mask >= 0 and mask & (mask + 1) == 0:
-                    return self._left_over(one, constant(mask + 1), floor=True)
+            for operand, mask_form in ((left, right), (right, left)):
+                mask = mask_form.constant
+                if mask_form.is_constant and mask >= 0 and mask & (mask + 1) == 0:
+                    return self._remainder_form(operand, constant(mask + 1), floor=True)
         ends = interval(left, self.intervals), interval(right, self.intervals)
         self.intervals[atom] = _bits_interval(operator, *ends, bits)
         if operator not in ("shl", "shr") and all(low >= 0 for low, _ in ends):
-            whole, both = single(atom), left + right
+            result, total = single(atom), left + right
             if operator == "and":
-                self._definitions[atom] = lambda: (left - whole, right - whole)
+                self._definitions[atom] = lambda: (left - result, right - result)
             elif operator == "or":
-                self._definitions[atom] = lambda: (whole - left, whole - right, both - whole)
+                self._definitions[atom] = lambda: (result - left, result - right, total - result)
             else:
-                self._definitions[atom] = lambda: (both - whole,)
+                self._definitions[atom] = lambda: (total - result,)
         return single(atom)
 
 
@@ -392,12 +407,12 @@ _MAKERS: Final[dict[type[Atom], Callable[[Ranges, Atom], Linear]]] = {
 
 
 def key_of(form: Linear) -> tuple[int, frozenset[tuple[Variable, int]]]:
-    """Return a hashable key of a form, as a part of a variable; equal forms share it."""
+    """Return a form as a hashable key; equal forms have equal keys."""
     return form.constant, frozenset(form.coefficients.items())
 
 
 def divide(left: int, right: int, *, floor: bool) -> int:
-    """Return the quotient of integers, rounded toward zero or down; 0 for divisor 0."""
+    """Return the quotient of two integers, rounded down or toward zero; 0 for divisor 0."""
     if right == 0:
         return 0
     if floor or (left >= 0) == (right > 0):
@@ -424,33 +439,33 @@ def _product_interval(factors: list[Interval]) -> Interval:
 
 
 def _multiples(form: Linear, by: int) -> tuple[Linear, Linear]:
-    """Return (even, odd) of form = by * even + odd; no coefficient of `odd` is divisible."""
-    even, odd = {}, {}
+    """Return (quotient, rest): form = by * quotient + rest, `rest` without multiples of `by`."""
+    multiple, rest = {}, {}
     for variable, factor in form.coefficients.items():
         if factor % by:
-            odd[variable] = factor
+            rest[variable] = factor
         else:
-            even[variable] = factor // by
-    times, left = divmod(form.constant, by)
-    return Linear(times, even), Linear(left, odd)
+            multiple[variable] = factor // by
+    times, constant_rest = divmod(form.constant, by)
+    return Linear(times, multiple), Linear(constant_rest, rest)
 
 
-def _quotient_interval(ends: Interval, by: Interval, *, floor: bool) -> Interval:
+def _quotient_interval(dividend: Interval, by: Interval, *, floor: bool) -> Interval:
     divisors = {end for end in (*by, 1, -1) if by[0] <= end <= by[1] and end}
-    quotients = [divide(end, divisor, floor=floor) for end in ends for divisor in divisors]
+    quotients = [divide(end, divisor, floor=floor) for end in dividend for divisor in divisors]
     if by[0] <= 0 <= by[1]:
         quotients.append(0)
     return min(quotients), max(quotients)
 
 
-def _remainder_interval(ends: Interval, by: Interval, *, floor: bool) -> Interval:
-    reach = max(abs(by[0]), abs(by[1])) - 1
+def _remainder_interval(dividend: Interval, divisor: Interval, *, floor: bool) -> Interval:
+    reach = max(abs(divisor[0]), abs(divisor[1])) - 1
     if floor:
-        low, high = (0 if by[0] >= 0 else -reach), (0 if by[1] <= 0 else reach)
+        low, high = (0 if divisor[0] >= 0 else -reach), (0 if divisor[1] <= 0 else reach)
     else:
-        low, high = max(min(ends[0], 0), -reach), min(max(ends[1], 0), reach)
-    if by[0] <= 0 <= by[1]:  # by 0 the dividend is left
-        return min(low, ends[0]), max(high, ends[1])
+        low, high = max(min(dividend[0], 0), -reach), min(max(dividend[1], 0), reach)
+    if divisor[0] <= 0 <= divisor[1]:  # by 0 the dividend is left
+        return min(low, dividend[0]), max(high, dividend[1])
     return low, high
 
 

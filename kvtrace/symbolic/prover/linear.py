@@ -1,8 +1,8 @@
-"""Linear forms over integer variables with ranges: proofs by multiples of constraints, and points.
+"""Linear forms over integers with ranges: proofs by multiples of constraints, and points.
 
-A form is proven to be >= 0 if it is a sum of nonnegative multiples of constraints (forms that are
->= 0) and of a rest whose interval is >= 0 (Farkas' lemma). With the constraint `n - i - 1`, the
-form `4*n - 4*i - 4` is 4 times the constraint plus 0. Without such a sum the result is unknown.
+A form is proven >= 0 if it is a sum of nonnegative multiples of constraints (forms that are >= 0)
+and of a rest whose interval is >= 0 (Farkas' lemma). With the constraint `n - i - 1`, the form `4*n
+- 4*i - 4` is 4 times the constraint plus 0. If no such sum is found, the result is unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROUNDS: Final = 12
 
 
 class Linear:
-    """The form `constant + sum(coefficient * variable)`, without zero coefficients; immutable."""
+    """The immutable form `constant + sum(coefficient * variable)`, without zero coefficients."""
 
     __slots__ = ("coefficients", "constant")
 
@@ -88,17 +88,17 @@ class Linear:
 
 
 def constant(value: int) -> Linear:
-    """Return a number as a form."""
+    """Return a constant linear form."""
     return Linear(value, {})
 
 
 def single(variable: Variable) -> Linear:
-    """Return a variable as a form."""
+    """Return the linear form of one variable."""
     return Linear(0, {variable: 1})
 
 
 def interval(form: Linear, ranges: Mapping[Variable, Interval]) -> Interval:
-    """Return the bounds of a form by its variables' ranges; exact for independent variables."""
+    """Return a form's bounds by its variables' ranges; exact for independent variables."""
     low = high = form.constant
     for variable, factor in form.coefficients.items():
         first, last = ranges[variable]
@@ -112,7 +112,7 @@ def interval(form: Linear, ranges: Mapping[Variable, Interval]) -> Interval:
 
 
 def lowest(form: Linear, ranges: Mapping[Variable, Interval]) -> int:
-    """Return the lower bound of a form by its variables' ranges."""
+    """Return a form's lower bound, by the ranges of its variables."""
     low = form.constant
     for variable, factor in form.coefficients.items():
         first, last = ranges[variable]
@@ -130,9 +130,9 @@ def tightened(form: Linear) -> Linear:
 
 
 def is_implied(goal: Linear, given: Sequence[Linear], ranges: Mapping[Variable, Interval]) -> bool:
-    """Prove `goal >= 0` from `given` forms that are all >= 0, and the ranges; False: not found.
+    """Return whether `goal >= 0` is proven from forms `given` that are all >= 0, and the ranges.
 
-    Each step takes the multiple of one given form that cancels one variable of what is left.
+    Each step subtracts the multiple of a given form that cancels one variable of the goal.
     """
     if lowest(goal, ranges) >= 0:
         return True
@@ -145,7 +145,7 @@ def is_implied(goal: Linear, given: Sequence[Linear], ranges: Mapping[Variable, 
 
 
 class _Search:
-    """Depth-first search for multiples of constraints, best remainder first."""
+    """Depth-first search for multiples of constraints; the largest lower bound is tried first."""
 
     def __init__(
         self,
@@ -153,48 +153,57 @@ class _Search:
         by_variable: Mapping[tuple[Variable, bool], list[int]],
         ranges: Mapping[Variable, Interval],
     ) -> None:
-        self._given = given
+        self._constraints = given
         self._by_variable = by_variable
         self._ranges = ranges
         self._nodes = _NODES
 
     def proves(self, goal: Linear, scale: int, used: frozenset[int], depth: int) -> bool:
-        """Whether `goal`, the claim times `scale` less multiples of `used`, settles the claim.
+        """Return whether `goal`, `scale` times the claim minus constraints, proves the claim.
 
-        The claim is an integer: it is >= 0 where `scale` times it is more than `-scale`.
+        The claim is an integer: it is >= 0 if `scale` times the claim is more than `-scale`.
         """
         steps: list[tuple[float, int, int, Linear, int, int]] = []
         for variable, factor in goal.coefficients.items():
             for index in self._by_variable.get((variable, factor > 0), ()):
                 if index in used:
                     continue
-                form = self._given[index]
+                form = self._constraints[index]
                 divisor = gcd(factor, form.coefficients[variable])
-                mine = abs(form.coefficients[variable]) // divisor
-                rest = goal.scaled(mine).plus(form, -(abs(factor) // divisor))
-                low, size = lowest(rest, self._ranges), scale * mine
-                if low > -size:
+                goal_factor = abs(form.coefficients[variable]) // divisor
+                remaining = goal.scaled(goal_factor).plus(form, -(abs(factor) // divisor))
+                lower_bound, new_scale = lowest(remaining, self._ranges), scale * goal_factor
+                if lower_bound > -new_scale:
                     return True
-                steps.append((low / size, len(rest.coefficients), len(steps), rest, size, index))
+                steps.append(
+                    (
+                        lower_bound / new_scale,
+                        len(remaining.coefficients),
+                        len(steps),
+                        remaining,
+                        new_scale,
+                        index,
+                    )
+                )
         if depth <= 1:
             return False
         steps.sort(key=lambda step: (-step[0], step[1], step[2]))
-        for _, _, _, rest, size, index in steps:
+        for _, _, _, remaining, new_scale, index in steps:
             if self._nodes <= 0:
                 return False
             self._nodes -= 1
-            if self.proves(rest, size, used | {index}, depth - 1):
+            if self.proves(remaining, new_scale, used | {index}, depth - 1):
                 return True
         return False
 
 
 def propagated(given: Iterable[Linear], ranges: MutableMapping[Variable, Interval]) -> bool:
-    """Narrow `ranges` in place by constraints; return False if a range becomes empty."""
+    """Narrow `ranges` in place by constraints; return False if a constraint cannot hold."""
     forms = list(given)
     for _ in range(_ROUNDS):
         changed = False
         for form in forms:
-            outcome = _narrow(form, ranges)
+            outcome = _narrow_by(form, ranges)
             if outcome is None:
                 return False
             changed = changed or outcome
@@ -203,24 +212,24 @@ def propagated(given: Iterable[Linear], ranges: MutableMapping[Variable, Interva
     return True
 
 
-def _narrow(form: Linear, ranges: MutableMapping[Variable, Interval]) -> bool | None:
-    """Narrow ranges by one constraint; return whether one changed, or None if it cannot hold."""
+def _narrow_by(form: Linear, ranges: MutableMapping[Variable, Interval]) -> bool | None:
+    """Narrow ranges by one constraint; return whether one changed, None if it cannot hold."""
     high = interval(form, ranges)[1]
     if high < 0:
         return None
     changed = False
     for variable, factor in form.coefficients.items():
         first, last = ranges[variable]
-        # The others give at most `room`; what this variable takes away must stay within it.
-        room = high - (factor * last if factor > 0 else factor * first)
+        # The other summands are at most `slack` in sum; this variable must not subtract more.
+        slack = high - (factor * last if factor > 0 else factor * first)
         if factor > 0:
-            least = -(room // factor)
-            if least > first:
-                first, changed = least, True
+            lower_limit = -(slack // factor)
+            if lower_limit > first:
+                first, changed = lower_limit, True
         else:
-            most = room // -factor
-            if most < last:
-                last, changed = most, True
+            upper_limit = slack // -factor
+            if upper_limit < last:
+                last, changed = upper_limit, True
         if first > last:
             return None
         ranges[variable] = (first, last)
@@ -232,21 +241,21 @@ def first_point(
     ranges: Mapping[Variable, Interval],
     order: Iterable[Variable],
 ) -> dict[Variable, int] | None:
-    """Return a point that satisfies `given` as far as narrowing can tell, small in `order`.
+    """Return a point that satisfies constraints as far as narrowing shows, or None.
 
-    The caller checks it. Each variable in turn takes the smallest value that is left, or else the
-    largest, and what that leaves of the others is worked out.
+    Variables are fixed in `order`, to the smallest or else the largest remaining value, and the
+    other ranges are narrowed each time. The caller must check the point.
     """
-    box = dict(ranges)
-    if not propagated(given, box):
+    current = dict(ranges)
+    if not propagated(given, current):
         return None
     point: dict[Variable, int] = {}
     for variable in order:
-        for candidate in dict.fromkeys(box[variable]):
-            trial = dict(box)
-            trial[variable] = (candidate, candidate)
-            if propagated(given, trial):
-                box = trial
+        for candidate in dict.fromkeys(current[variable]):
+            narrowed = dict(current)
+            narrowed[variable] = (candidate, candidate)
+            if propagated(given, narrowed):
+                current = narrowed
                 point[variable] = candidate
                 break
         else:

@@ -1,8 +1,8 @@
-"""Decision procedure for claims: intervals, then multiples of assumptions, then a solver.
+"""Decision of claims by intervals, then multiples of assumptions, then a solver.
 
 A claim is decided for all values of its symbols at once, without enumerating programs, lanes and
 trips. A proof holds at every point in the ranges that satisfies the assumptions. A refutation has a
-point that satisfies the assumptions and not the claim, checked with exact arithmetic.
+point that satisfies the assumptions but not the claim, checked with exact arithmetic.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _METHODS: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """The claim holds wherever the assumptions do; `method` is the strongest of the proof."""
+    """The claim holds wherever the assumptions hold, by a proof with `method` as the strongest."""
 
     method: Method
     solver_ns: int = 0
@@ -85,9 +85,9 @@ Decision: TypeAlias = Proven | Refuted | Unknown
 
 
 class Given:
-    """Assumptions of claims, as alternatives of linear forms, prepared once for many claims.
+    """Assumptions of claims, as alternatives of linear forms prepared once for many claims.
 
-    `exact` are the assumed conditions. They imply the forms, which are weaker if the conditions are
+    `exact` are the assumed conditions. They imply the forms; the forms are weaker if conditions are
     opaque or have too many alternatives.
     """
 
@@ -104,16 +104,16 @@ class Given:
         return not self.alternatives
 
     def bounds(self, term: Term) -> Interval | None:
-        """Return the bounds of a term under the assumptions, or None if these never hold."""
+        """Return a term's bounds under the assumptions, or None if these never hold."""
         form = self.ranges.form(term)
         low = high = None
         for forms in self.alternatives:
-            box = {v: self.ranges.intervals[v] for v in _variables((*forms, form))}
-            if not propagated(forms, box):
+            narrowed = {v: self.ranges.intervals[v] for v in _variables((*forms, form))}
+            if not propagated(forms, narrowed):
                 continue
-            least, most = interval(form, box)
-            low = least if low is None else min(low, least)
-            high = most if high is None else max(high, most)
+            form_low, form_high = interval(form, narrowed)
+            low = form_low if low is None else min(low, form_low)
+            high = form_high if high is None else max(high, form_high)
         return None if low is None or high is None else (low, high)
 
 
@@ -130,7 +130,7 @@ def prove(
         claim: the claim to prove.
         given: the assumptions and the ranges of symbols; reusable for other claims.
         seconds: the solver's time; 0: no solver.
-        order: symbols that a counterexample should have small, the first foremost.
+        order: symbols to keep small in a counterexample, the most important first.
 
     """
     method, open_parts = _proof_of_parts(claim, given)
@@ -141,7 +141,7 @@ def prove(
         return Refuted(_completed(point, claim, given), "affine")
     if seconds <= 0:
         return Unknown("linear reasoning finds neither a proof nor a counterexample")
-    return _solved(claim, conjunction(open_parts), given, seconds)
+    return _decide_by_solver(claim, conjunction(open_parts), given, seconds)
 
 
 def follows(claim: Condition, given: Given) -> Proven | None:
@@ -151,12 +151,12 @@ def follows(claim: Condition, given: Given) -> Proven | None:
 
 
 def strongest(methods: Iterable[Method]) -> Method:
-    """Return the strongest of some methods; "interval" if there are none."""
+    """Return the strongest of the given methods; "interval" if there are none."""
     return max(methods, key=_METHODS.index, default=_METHODS[0])
 
 
 def _proof_of_parts(claim: Condition, given: Given) -> tuple[Method, list[Condition]]:
-    """Return the strongest method that proved parts of a claim, and the unproven parts."""
+    """Return (strongest method of the proven parts, unproven parts) of a claim."""
     open_parts = []
     methods: list[Method] = []
     for part in claim.conjuncts():
@@ -168,8 +168,8 @@ def _proof_of_parts(claim: Condition, given: Given) -> tuple[Method, list[Condit
     return strongest(methods), open_parts
 
 
-def _solved(claim: Condition, rest: Condition, given: Given, seconds: float) -> Decision:
-    """Return the solver's decision on a claim; `rest` is its unproven part."""
+def _decide_by_solver(claim: Condition, rest: Condition, given: Given, seconds: float) -> Decision:
+    """Return the solver's decision on a claim whose unproven part is `rest`."""
     try:
         from kvtrace.symbolic.prover import solver
     except ImportError:
@@ -188,13 +188,12 @@ def _solved(claim: Condition, rest: Condition, given: Given, seconds: float) -> 
 
 
 def is_counterexample(point: Point, claim: Condition, given: Sequence[Condition]) -> bool:
-    """Return whether all of `given` hold at a point and `claim` does not, by exact arithmetic.
+    """Return whether all assumptions hold at a point and the claim does not, by exact arithmetic.
 
     Args:
         point: numbers of symbols, and truths of opaque conditions; False if one is missing.
         claim: the claim to refute.
         given: the assumptions.
-
     """
     try:
         return all(condition.value(point) for condition in given) and not claim.value(point)
@@ -240,9 +239,9 @@ def _new_proof(claim: Condition, given: Given) -> Method | None:
         parts = [_proof(part, given) for part in claim.parts]
         return None if None in parts else "affine"
     # A proof by contradiction: the assumptions and the negated claim must be impossible.
-    against = Given((*given.exact, ~claim), ranges)
-    nothing = Linear(-1, {})
-    return "affine" if _holds_in_all(nothing, against) else None
+    contradiction = Given((*given.exact, ~claim), ranges)
+    impossible_goal = Linear(-1, {})
+    return "affine" if _holds_in_all(impossible_goal, contradiction) else None
 
 
 def _holds_in_all(goal: Linear, given: Given) -> bool:
@@ -252,62 +251,70 @@ def _holds_in_all(goal: Linear, given: Given) -> bool:
 
 
 class _Cases:
-    """Proofs of forms by a limited number of cases of their variables."""
+    """Proofs of forms by distinguishing cases of variables, `_MOST_CASES` in total."""
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
         self._remaining = _MOST_CASES
 
     def holds(self, goal: Linear, forms: Forms, splits: int) -> bool:
-        """Return whether forms >= 0 prove a goal >= 0, with definitions or cases of variables."""
+        """Return whether forms >= 0 prove a goal >= 0, with up to `splits` nested cases."""
         self._remaining -= 1
         constraints = _with_definitions(goal, forms, self._ranges)
         if is_implied(goal, constraints, self._ranges.intervals):
             return True
-        variable = _splittable(goal, constraints, self._ranges)
+        variable = _variable_with_cases(goal, constraints, self._ranges)
         if variable is None or splits <= 0:
             return False
-        for branch, by in _branches(variable, self._ranges):
+        for case_forms, case_form in _cases_of(variable, self._ranges):
             if self._remaining <= 0:
                 return False
-            replaced = tuple(_replaced(form, variable, by) for form in (*forms, *branch))
-            holds = self.holds(_replaced(goal, variable, by), replaced, splits - 1)
-            if not holds and not self._is_impossible(replaced):
+            all_forms = tuple(
+                _with_replacement(form, variable, case_form) for form in (*forms, *case_forms)
+            )
+            holds = self.holds(_with_replacement(goal, variable, case_form), all_forms, splits - 1)
+            if not holds and not self._is_impossible(all_forms):
                 return False
         return True
 
     def _is_impossible(self, forms: Forms) -> bool:
-        """Return whether intervals show that forms are never all >= 0."""
+        """Return whether intervals show that the forms cannot all be >= 0."""
         box = {variable: self._ranges.intervals[variable] for variable in _variables(forms)}
         return not propagated(forms, box)
 
 
-def _branches(variable: Variable, ranges: Ranges) -> Iterator[tuple[Forms, Linear]]:
-    """Yield the cases of a variable: forms that are >= 0 in the case, and the variable's form."""
-    for form, when in ranges.cases[variable]:
-        branches = _alternatives((when,), ranges) if isinstance(when, Condition) else (when,)
+def _cases_of(variable: Variable, ranges: Ranges) -> Iterator[tuple[Forms, Linear]]:
+    """Yield (forms that are >= 0 in the case, the variable's form) for each case of a variable."""
+    for form, case_condition in ranges.cases[variable]:
+        branches = (
+            _alternatives((case_condition,), ranges)
+            if isinstance(case_condition, Condition)
+            else (case_condition,)
+        )
         for branch in branches:
             yield branch, form
 
 
 def _with_definitions(goal: Linear, forms: Forms, ranges: Ranges) -> list[Linear]:
-    """Return forms with the definitions of their variables, up to a limit."""
+    """Return forms and the definitions of all their variables, up to `_MOST_FORMS`."""
     constraints = list(forms)
-    seen: set[Variable] = set()
+    visited: set[Variable] = set()
     queue = [goal, *forms]
     while queue and len(constraints) < _MOST_FORMS:
         for variable in queue.pop().coefficients:
-            if variable in seen:
+            if variable in visited:
                 continue
-            seen.add(variable)
-            more = ranges.definitions(variable)
-            constraints += more
-            queue += more
+            visited.add(variable)
+            definitions = ranges.definitions(variable)
+            constraints += definitions
+            queue += definitions
     return constraints
 
 
-def _splittable(goal: Linear, constraints: Sequence[Linear], ranges: Ranges) -> Variable | None:
-    """Return a variable that has cases, first of the goal's variables, or None."""
+def _variable_with_cases(
+    goal: Linear, constraints: Sequence[Linear], ranges: Ranges
+) -> Variable | None:
+    """Return a variable with cases, preferably one of the goal, or None."""
     if not ranges.cases:
         return None
     for form in (goal, *constraints):
@@ -317,21 +324,26 @@ def _splittable(goal: Linear, constraints: Sequence[Linear], ranges: Ranges) -> 
     return None
 
 
-def _replaced(form: Linear, variable: Variable, by: Linear) -> Linear:
+def _with_replacement(form: Linear, variable: Variable, replacement: Linear) -> Linear:
     factor = form.coefficients.get(variable)
     if factor is None:
         return form
-    rest = {other: number for other, number in form.coefficients.items() if other is not variable}
-    return Linear(form.constant, rest).plus(by, factor)
+    other_coefficients = {
+        other_variable: number
+        for other_variable, number in form.coefficients.items()
+        if other_variable is not variable
+    }
+    return Linear(form.constant, other_coefficients).plus(replacement, factor)
 
 
-# -- what is given --------------------------------------------------------------------------------
+# -- assumptions ----------------------------------------------------------------------------------
 
 
 def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Forms, ...]:
-    """Return conditions as lists of forms that are all >= 0: one of the lists holds.
+    """Return conditions as alternatives, of which one holds: forms that are all >= 0.
 
-    None of them: the conditions never hold. What linear forms cannot express is left out.
+    An empty tuple means that the conditions never hold. Conditions that linear forms cannot express
+    are left out.
     """
     forms: list[Linear] = []
     choices: list[Sequence[Condition]] = []
@@ -357,13 +369,15 @@ def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Form
             choices.append((AtLeast(gap - 1), AtLeast(-gap - 1)))
         elif isinstance(condition, Not) and isinstance(condition.inner, And | Or):
             queue.append(~condition.inner)
-    lists: list[Forms] = [tuple(forms)]
+    alternatives: list[Forms] = [tuple(forms)]
     for parts in choices:
         branches = [branch for part in parts for branch in _alternatives((part,), ranges)]
-        if len(lists) * len(branches) > _MOST_ALTERNATIVES:
+        if len(alternatives) * len(branches) > _MOST_ALTERNATIVES:
             continue
-        lists = [(*one, *branch) for one in lists for branch in branches]
-    return tuple(lists)
+        alternatives = [
+            (*alternative, *branch) for alternative in alternatives for branch in branches
+        ]
+    return tuple(alternatives)
 
 
 # -- counterexamples ------------------------------------------------------------------------------
@@ -372,12 +386,12 @@ def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Form
 def _counterexample(
     claims: Sequence[Condition], given: Given, order: Sequence[Symbol]
 ) -> Point | None:
-    """Return a counterexample found by narrowing ranges and checked exactly, or None."""
+    """Return a point found by narrowing ranges that refutes a claim, checked exactly, or None."""
     ranges = given.ranges
     for claim in claims:
-        for against in _alternatives((~claim,), ranges):
+        for negation in _alternatives((~claim,), ranges):
             for forms in given.alternatives:
-                narrowed = _narrowed((*forms, *against), ranges, order)
+                narrowed = _point_by_narrowing((*forms, *negation), ranges, order)
                 if narrowed is None:
                     continue
                 point = _completed(narrowed, claim, given)
@@ -387,7 +401,7 @@ def _counterexample(
 
 
 def _completed(point: Point, claim: Condition, given: Given) -> Point:
-    """Return a point with the missing symbols and opaque conditions, on which nothing depends."""
+    """Return a point completed by missing symbols and opaque conditions, which do not matter."""
     whole = dict(point)
     conditions = (claim, *given.exact)
     for symbol in _symbols(conditions):
@@ -399,25 +413,27 @@ def _completed(point: Point, claim: Condition, given: Given) -> Point:
     return whole
 
 
-def _narrowed(
+def _point_by_narrowing(
     forms: Forms, ranges: Ranges, order: Sequence[Symbol], splits: int = _MOST_SPLITS
 ) -> dict[Symbol | Opaque, int] | None:
     """Return a point at which forms are >= 0, searched by cases of variables, or None."""
     constraints = _with_definitions(Linear(0, {}), forms, ranges)
-    variable = _splittable(Linear(0, {}), constraints, ranges) if splits > 0 else None
+    variable = _variable_with_cases(Linear(0, {}), constraints, ranges) if splits > 0 else None
     if variable is not None:
-        for branch, by in _branches(variable, ranges):
-            replaced = tuple(_replaced(form, variable, by) for form in (*forms, *branch))
-            in_case = _narrowed(replaced, ranges, order, splits - 1)
+        for case_forms, case_form in _cases_of(variable, ranges):
+            forms_in_case = tuple(
+                _with_replacement(form, variable, case_form) for form in (*forms, *case_forms)
+            )
+            in_case = _point_by_narrowing(forms_in_case, ranges, order, splits - 1)
             if in_case is not None:
                 return in_case
         return None
-    box = {variable: ranges.intervals[variable] for variable in _variables(constraints)}
-    rank = {symbol: place for place, symbol in enumerate(order)}
-    free = [variable for variable in box if isinstance(variable, Symbol)]
-    free.sort(key=lambda symbol: (rank.get(symbol, len(rank)), symbol.order))
-    point = first_point(constraints, box, free)
-    return None if point is None else {symbol: point[symbol] for symbol in free}
+    variable_ranges = {variable: ranges.intervals[variable] for variable in _variables(constraints)}
+    rank = {symbol: position for position, symbol in enumerate(order)}
+    symbols = [variable for variable in variable_ranges if isinstance(variable, Symbol)]
+    symbols.sort(key=lambda symbol: (rank.get(symbol, len(rank)), symbol.order))
+    point = first_point(constraints, variable_ranges, symbols)
+    return None if point is None else {symbol: point[symbol] for symbol in symbols}
 
 
 def _variables(forms: Iterable[Linear]) -> dict[Variable, None]:
@@ -430,7 +446,7 @@ def _symbols(conditions: Sequence[Condition]) -> list[Symbol]:
 
 
 def _opaques(conditions: Sequence[Condition]) -> frozenset[Opaque]:
-    """Return all opaque conditions, also those that choices inside terms depend on."""
+    """Return all opaque conditions, including those of choices inside terms."""
     direct = [condition.opaques() for condition in conditions]
     atoms = frozenset().union(*(condition.atoms() for condition in conditions))
     inside = [atom.condition.opaques() for atom in atoms if isinstance(atom, Choice)]

@@ -1,7 +1,7 @@
 """Counterexamples from Z3, with the exact meaning of divisions, minima, choices and wrapping.
 
-Z3 knows bitwise operations between two variables by their ranges alone. So a point from Z3 has to
-be checked, but the absence of a point is a proof. This module imports Z3, so it is imported only
+Bitwise operations on two variables are unknown integers in a range for Z3. So a point from Z3 must
+be checked, but the absence of a point is a proof. As this module imports Z3, it is imported only
 after linear reasoning has failed.
 """
 
@@ -20,29 +20,28 @@ from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remai
 from kvtrace.symbolic.prover.intervals import Ranges
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
-_TURN: Final = Lock(taken=True)  # Z3's main context is for one thread at a time
+_SOLVER_LOCK: Final = Lock(taken=True)  # Z3's main context allows one thread at a time
 
 
 def counterexample(
     claim: Condition, given: Sequence[Condition], ranges: Ranges, seconds: float
 ) -> dict[Symbol | Opaque, int] | str | None:
-    """Search for a point where all of `given` hold and `claim` does not.
+    """Search for a point at which all of `given` hold and `claim` does not.
 
     Args:
-        claim: what is to be refuted.
+        claim: the claim to refute.
         given: conditions that hold at the point.
         ranges: bounds of symbols, both included.
-        seconds: about the longest time that the solver may take.
+        seconds: approximate time limit of the solver.
 
     Returns:
-        The point; None: there is none; text: why it is not known.
-
+        The point; None if no point exists; a text with the reason if this is not known.
     """
-    with _TURN:
+    with _SOLVER_LOCK:
         translation = _translations.get(ranges)
         if translation is None:
             translation = _translations[ranges] = _Translation(ranges)
-        goal = [translation.condition(one) for one in given]
+        goal = [translation.condition(condition) for condition in given]
         goal.append(z3.Not(translation.condition(claim)))
         solver = z3.Solver()
         solver.set("timeout", max(1, int(seconds * 1000)))
@@ -59,9 +58,9 @@ _translations: weakref.WeakKeyDictionary[Ranges, _Translation] = weakref.WeakKey
 
 
 class _Translation:
-    """Translator of terms and conditions to Z3; `facts` are the ranges of symbols.
+    """Translator of terms and conditions to Z3; `facts` are bounds of symbols.
 
-    Kept with the ranges: what several claims have in common is translated once.
+    One translator per `Ranges` is cached, so that common parts of claims are translated once.
     """
 
     def __init__(self, ranges: Ranges) -> None:
@@ -80,15 +79,15 @@ class _Translation:
 
     def condition(self, condition: Condition) -> Any:
         """Return a condition as a Z3 expression."""
-        found = self._conditions.get(condition)
-        if found is None:
-            found = self._conditions[condition] = self._condition(condition)
-        return found
+        expression = self._conditions.get(condition)
+        if expression is None:
+            expression = self._conditions[condition] = self._condition(condition)
+        return expression
 
     def _condition(self, condition: Condition) -> Any:
         truth = self._ranges.truth(condition)
         if truth is not None:
-            self._mention(condition)
+            self._declare_symbols(condition)
             return z3.BoolVal(truth)
         if isinstance(condition, AtLeast):
             return self.term(condition.term) >= 0
@@ -108,7 +107,7 @@ class _Translation:
         """Return a term as a Z3 expression."""
         low, high = self._ranges.interval(term)
         if low == high:
-            self._mention(term)
+            self._declare_symbols(term)
             return z3.IntVal(low)
         parts = []
         for monomial, coefficient in term.coefficients.items():
@@ -120,45 +119,45 @@ class _Translation:
         return parts[0] if len(parts) == 1 else z3.Sum(parts)
 
     def point(self, model: Any) -> dict[Symbol | Opaque, int]:
-        """Return the numbers of all symbols, and the truths of opaque conditions."""
-        found: dict[Symbol | Opaque, int] = {
+        """Return the numbers of all symbols, and the truths of opaque conditions, in a model."""
+        numbers: dict[Symbol | Opaque, int] = {
             symbol: model.eval(variable, model_completion=True).as_long()
             for symbol, variable in self._symbols.items()
         }
         for opaque, variable in self._opaque.items():
-            found[opaque] = int(z3.is_true(model.eval(variable, model_completion=True)))
-        return found
+            numbers[opaque] = int(z3.is_true(model.eval(variable, model_completion=True)))
+        return numbers
 
-    def _mention(self, what: Term | Condition) -> None:
-        """Add symbols that the translation left out, so that a point has all numbers."""
-        for atom in what.atoms():
+    def _declare_symbols(self, formula: Term | Condition) -> None:
+        """Add the symbols of a part that is not translated, so that points have their numbers."""
+        for atom in formula.atoms():
             if isinstance(atom, Symbol):
                 self._atom(atom)
             elif isinstance(atom, Choice):
                 for opaque in atom.condition.opaques():
                     self._opaque.setdefault(opaque, z3.Bool(f"opaque{len(self._opaque)}"))
-        if isinstance(what, Condition):
-            for opaque in what.opaques():
+        if isinstance(formula, Condition):
+            for opaque in formula.opaques():
                 self._opaque.setdefault(opaque, z3.Bool(f"opaque{len(self._opaque)}"))
 
     def _atom(self, atom: Atom) -> Any:
-        found = self._atoms.get(atom)
-        if found is None:
+        expression = self._atoms.get(atom)
+        if expression is None:
             if isinstance(atom, Symbol):
-                found = self._symbol(atom)
+                expression = self._symbol(atom)
             else:
-                found = _MAKERS[type(atom)](self, atom)
-            self._atoms[atom] = found
-        return found
+                expression = _MAKERS[type(atom)](self, atom)
+            self._atoms[atom] = expression
+        return expression
 
     def _symbol(self, symbol: Symbol) -> Any:
         low, high = self._ranges.of(symbol)
-        found = z3.Int(f"{symbol.kind}{symbol.order}")
-        self._symbols[symbol] = found
-        self.facts += [found >= low, found <= high]
+        variable = z3.Int(f"{symbol.kind}{symbol.order}")
+        self._symbols[symbol] = variable
+        self.facts += [variable >= low, variable <= high]
         for term in symbol.at:
-            self._mention(term)
-        return found
+            self._declare_symbols(term)
+        return variable
 
     def _quotient(self, atom: Atom) -> Any:
         assert isinstance(atom, Quotient)
@@ -166,21 +165,25 @@ class _Translation:
 
     def _divided(self, left: Term, right: Term, *, floor: bool) -> Any:
         """Return a quotient; Z3's division rounds down for positive divisors."""
-        one, other = self.term(left), self.term(right)
+        dividend_expression, divisor_expression = self.term(left), self.term(right)
         low, high = self._ranges.interval(right)
-        least = self._ranges.interval(left)[0]
+        lowest_dividend = self._ranges.interval(left)[0]
 
         def by_positive(divisor: Any, dividend: Any) -> Any:
-            if floor or (least >= 0 and dividend is one):
+            if floor or (lowest_dividend >= 0 and dividend is dividend_expression):
                 return dividend / divisor
             return z3.If(dividend >= 0, dividend / divisor, -((-dividend) / divisor))
 
         if low > 0:
-            return by_positive(other, one)
+            return by_positive(divisor_expression, dividend_expression)
         if high < 0:
-            return by_positive(-other, -one)
-        either = z3.If(other > 0, by_positive(other, one), by_positive(-other, -one))
-        return z3.If(other == 0, z3.IntVal(0), either)
+            return by_positive(-divisor_expression, -dividend_expression)
+        for_any_sign = z3.If(
+            divisor_expression > 0,
+            by_positive(divisor_expression, dividend_expression),
+            by_positive(-divisor_expression, -dividend_expression),
+        )
+        return z3.If(divisor_expression == 0, z3.IntVal(0), for_any_sign)
 
     def _remainder(self, atom: Atom) -> Any:
         assert isinstance(atom, Remainder)
@@ -193,13 +196,13 @@ class _Translation:
 
     def _minimum(self, atom: Atom) -> Any:
         assert isinstance(atom, Minimum)
-        one, other = (self.term(term) for term in atom.arguments)
-        return z3.If(one <= other, one, other)
+        left, right = (self.term(term) for term in atom.arguments)
+        return z3.If(left <= right, left, right)
 
     def _maximum(self, atom: Atom) -> Any:
         assert isinstance(atom, Maximum)
-        one, other = (self.term(term) for term in atom.arguments)
-        return z3.If(one >= other, one, other)
+        left, right = (self.term(term) for term in atom.arguments)
+        return z3.If(left >= right, left, right)
 
     def _choice(self, atom: Atom) -> Any:
         assert isinstance(atom, Choice)
@@ -220,24 +223,24 @@ class _Translation:
             if exact is not None:
                 return exact
         for term in atom.arguments:
-            self._mention(term)
+            self._declare_symbols(term)
         low, high = self._ranges.interval(atom.term)
-        found = z3.Int(f"bits{atom.order}")
-        self.facts += [found >= low, found <= high]
-        return found
+        variable = z3.Int(f"bits{atom.order}")
+        self.facts += [variable >= low, variable <= high]
+        return variable
 
     def _shifted(self, atom: Bitwise, low: int, high: int) -> Any | None:
-        """Return a shift by one of a few amounts, each as a product or a division."""
+        """Return a shift by up to 65 amounts as a choice of products or divisions, or None."""
         if low < 0 or high >= atom.bits or high - low > 64:
             return None
-        value, by = (self.term(term) for term in atom.arguments)
+        value, shift_amount = (self.term(term) for term in atom.arguments)
         shift: Callable[[int], Any] = (
             (lambda n: value * (1 << n)) if atom.operator == "shl" else lambda n: value / (1 << n)
         )
-        found = shift(high)
+        result = shift(high)
         for amount in range(high - 1, low - 1, -1):
-            found = z3.If(by == amount, shift(amount), found)
-        return found
+            result = z3.If(shift_amount == amount, shift(amount), result)
+        return result
 
 
 _MAKERS: Final[dict[type[Atom], Callable[[_Translation, Atom], Any]]] = {

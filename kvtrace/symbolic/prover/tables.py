@@ -1,4 +1,4 @@
-"""Tables of functions of indices over a grid or block: whether their values are distinct."""
+"""Tables of functions over a grid or block, to check that their values are distinct."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ from kvtrace.symbolic.terms import Symbol
 Values = NDArray[np.int64]
 
 _FUNCTIONS: Final = frozenset({"/", "%", "trunc", "rest", "//", "%%", "min", "max"})
-"""Names of functions of forms in variables; see `kvtrace.symbolic.prover.intervals`."""
+"""Names of the functions in variables; see `kvtrace.symbolic.prover.intervals`."""
 
 
-def tell_apart(
+def are_distinct(
     variables: Iterable[Variable], axes: Sequence[Symbol], extents: Sequence[int]
 ) -> bool:
-    """Return whether functions of indices along axes differ between any two places."""
+    """Return whether any two places along axes differ in the value of some variable."""
     count = math.prod(extents)
     table = _Table(axes, extents)
     key: Values = np.zeros(count, np.int64)
-    width = 1
+    key_count = 1
     for variable in variables:
         values = table.of(variable)
         if values is None:
             continue
         low, high = int(values.min()), int(values.max())
-        width *= high - low + 1
-        if width >= 1 << 62:
+        key_count *= high - low + 1
+        if key_count >= 1 << 62:
             return False
         key = key * (high - low + 1) + (values - low)
     return len(np.unique(key)) == count
 
 
 class _Table:
-    """Values of variables at all places; None for variables that depend on other symbols."""
+    """Values of variables at all places, as flat arrays; None if they need other symbols."""
 
     def __init__(self, axes: Sequence[Symbol], extents: Sequence[int]) -> None:
         grids = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")
@@ -58,21 +58,23 @@ class _Table:
             return None
         name = variable[0]
         if name == "*":
-            factors = [self.of(each) for each in variable[1:]]
-            known = [factor for factor in factors if factor is not None]
-            return math.prod(known) if len(known) == len(factors) else None  # type: ignore[return-value]
+            factors = [self.of(factor_variable) for factor_variable in variable[1:]]
+            known_factors = [factor for factor in factors if factor is not None]
+            return math.prod(known_factors) if len(known_factors) == len(factors) else None  # type: ignore[return-value]
         if name not in _FUNCTIONS:
             return None
-        forms = [self._form(key) for key in keys_of(variable)]
-        of = [form for form in forms if form is not None]
-        if len(of) < len(forms):
+        forms = [self._form(key) for key in argument_keys(variable)]
+        arguments = [form for form in forms if form is not None]
+        if len(arguments) < len(forms):
             return None
         if name in ("min", "max"):
-            return np.asarray((np.minimum if name == "min" else np.maximum)(of[0], of[-1]))
+            return np.asarray(
+                (np.minimum if name == "min" else np.maximum)(arguments[0], arguments[-1])
+            )
         if name in ("//", "%%"):
-            return _divided(of[0], of[1], floor=variable[3], rest=name == "%%")
-        by = np.full_like(of[0], variable[2])
-        return _divided(of[0], by, floor=name in ("/", "%"), rest=name in ("%", "rest"))
+            return _divided(arguments[0], arguments[1], floor=variable[3], rest=name == "%%")
+        divisor = np.full_like(arguments[0], variable[2])
+        return _divided(arguments[0], divisor, floor=name in ("/", "%"), rest=name in ("%", "rest"))
 
     def _form(self, key: Any) -> Values | None:
         total: Values = np.full(self._count, key[0], np.int64)
@@ -85,16 +87,18 @@ class _Table:
 
 
 def _divided(left: Values, right: Values, *, floor: bool, rest: bool) -> Values:
-    safe = np.where(right == 0, 1, right)
-    whole = np.floor_divide(left, safe)
+    nonzero_divisors = np.where(right == 0, 1, right)
+    quotients = np.floor_divide(left, nonzero_divisors)
     if not floor:
-        whole = whole + ((left != whole * safe) & ((left < 0) != (safe < 0)))
-    whole = np.where(right == 0, 0, whole)
-    return left - right * whole if rest else whole
+        quotients = quotients + (
+            (left != quotients * nonzero_divisors) & ((left < 0) != (nonzero_divisors < 0))
+        )
+    quotients = np.where(right == 0, 0, quotients)
+    return left - right * quotients if rest else quotients
 
 
-def keys_of(variable: Variable) -> Iterator[Any]:
-    """Return the keys of a function's arguments."""
+def argument_keys(variable: Variable) -> Iterator[Any]:
+    """Yield the keys of a function's arguments."""
     assert isinstance(variable, tuple)
     if variable[0] in ("//", "%%"):
         yield from variable[1:3]

@@ -1,7 +1,7 @@
 """Conditions over lanes under which a tensor's elements are undefined, and operations on them.
 
-A condition may have symbols for "some lane" and "some earlier trip", which are existentially
-quantified. That is sound as conditions of undefined elements are never negated.
+A condition may have existentially quantified symbols, for "some lane" and "some earlier trip". This
+is sound, as conditions of undefined elements are never negated.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOO_MANY: Final = "which lanes have no value takes too many cases"
 
 @dataclass(frozen=True)
 class Undefined:
-    """Conditions for undefined elements of a value, and the loads that left them undefined.
+    """The conditions under which a value's elements are undefined, and the loads that cause it.
 
     `surely`: the element may be any number. `possibly`: the element may also be an undefined number
     times zero, which is zero unless the number is a NaN or an infinity.
@@ -46,28 +46,28 @@ class Undefined:
         """All elements are defined."""
         return self.possibly is FALSE
 
-    def where(self, change: Callable[[Condition], Condition]) -> Undefined:
+    def mapped(self, change: Callable[[Condition], Condition]) -> Undefined:
         """Return the value with a function applied to both conditions."""
         if self.is_nowhere:
             return NOWHERE
         possibly = change(self.possibly)
         surely = possibly if self.surely is self.possibly else change(self.surely)
-        return made(surely, possibly, self.sources)
+        return limited_taint(surely, possibly, self.sources)
 
 
 NOWHERE: Final = Undefined()
 
 
-def made(surely: Condition, possibly: Condition, sources: frozenset[Op]) -> Undefined:
-    """Return an `Undefined` with limited conditions, or NOWHERE if no element is undefined."""
+def limited_taint(surely: Condition, possibly: Condition, sources: frozenset[Op]) -> Undefined:
+    """Return an `Undefined` with conditions of limited size, or NOWHERE for no elements."""
     if possibly is FALSE:
         return NOWHERE
     weaker = limited(possibly)
     return Undefined(weaker if surely is possibly else limited(surely), weaker, sources)
 
 
-def united(parts: Iterable[Undefined]) -> Undefined:
-    """Return the elements that are undefined in at least one of several values."""
+def united_taint(parts: Iterable[Undefined]) -> Undefined:
+    """Return the taint of elements that are undefined in at least one of several values."""
     tainted = [part for part in parts if not part.is_nowhere]
     if len(tainted) < 2:
         return tainted[0] if tainted else NOWHERE
@@ -76,11 +76,11 @@ def united(parts: Iterable[Undefined]) -> Undefined:
         surely = possibly
     else:
         surely = either_of(part.surely for part in tainted)
-    return made(surely, possibly, frozenset().union(*(part.sources for part in tainted)))
+    return limited_taint(surely, possibly, frozenset().union(*(part.sources for part in tainted)))
 
 
 def chosen(condition: Condition, first: Undefined, second: Undefined) -> Undefined:
-    """Return the first value's taint where a condition holds, the second's elsewhere."""
+    """Return the first value's taint where a condition holds, and the second's elsewhere."""
     if first.is_nowhere and second.is_nowhere:
         return NOWHERE
     possibly = _chosen(condition, first.possibly, second.possibly)
@@ -88,31 +88,31 @@ def chosen(condition: Condition, first: Undefined, second: Undefined) -> Undefin
         surely = possibly
     else:
         surely = _chosen(condition, first.surely, second.surely)
-    return made(surely, possibly, first.sources | second.sources)
+    return limited_taint(surely, possibly, first.sources | second.sources)
 
 
 def _chosen(condition: Condition, first: Condition, second: Condition) -> Condition:
-    """Return the first condition where `condition` holds, else the second; common parts stay."""
-    one, other = dict.fromkeys(parts_of(first)), dict.fromkeys(parts_of(second))
-    both = [part for part in one if part in other]
-    only = disjunction(part for part in one if part not in other)
-    also = disjunction(part for part in other if part not in one)
-    return either_of((*both, condition & only, ~condition & also))
+    """Return `first` where `condition` holds, else `second`; common parts are kept as they are."""
+    first_parts, second_parts = dict.fromkeys(parts_of(first)), dict.fromkeys(parts_of(second))
+    common = [part for part in first_parts if part in second_parts]
+    first_only = disjunction(part for part in first_parts if part not in second_parts)
+    second_only = disjunction(part for part in second_parts if part not in first_parts)
+    return either_of((*common, condition & first_only, ~condition & second_only))
 
 
 def either_of(conditions: Iterable[Condition]) -> Condition:
     """Return the disjunction of conditions, without parts that imply another part."""
-    whole = disjunction(conditions)
-    parts = parts_of(whole)
+    full = disjunction(conditions)
+    parts = parts_of(full)
     if len(parts) < 2:
-        return whole
+        return full
     sets = [frozenset(part.conjuncts()) for part in parts]
     weakest = [
         part
         for part, conjuncts in zip(parts, sets, strict=True)
-        if not any(other < conjuncts for other in sets)
+        if not any(other_conjuncts < conjuncts for other_conjuncts in sets)
     ]
-    return whole if len(weakest) == len(parts) else disjunction(weakest)
+    return full if len(weakest) == len(parts) else disjunction(weakest)
 
 
 def parts_of(condition: Condition) -> tuple[Condition, ...]:
@@ -123,7 +123,7 @@ def parts_of(condition: Condition) -> tuple[Condition, ...]:
 
 
 def limited(condition: Condition) -> Condition:
-    """Return a condition, or an opaque weaker one if it has too many parts."""
+    """Return a condition, or an opaque one in its place if it has too many parts."""
     if _size(condition) <= _MOST_PARTS:
         return condition
     atoms = sorted((a for a in condition.atoms() if isinstance(a, Symbol)), key=lambda a: a.order)
@@ -142,7 +142,10 @@ def _size(condition: Condition) -> int:
 def somewhere(
     condition: Condition, shape: Sequence[int], axes: Iterable[int], key: object
 ) -> Condition:
-    """Return the condition that another holds for some index along axes: symbols with `key`."""
+    """Return the condition that another one holds for some index along axes.
+
+    The indices are symbols with `key`.
+    """
     replacements: dict[Atom, Term | int] = {
         Symbol("lane", axis, 0, shape[axis] - 1): some_lane(key, axis, shape[axis])
         for axis in axes
@@ -152,21 +155,21 @@ def somewhere(
 
 
 def some_lane(key: object, axis: int, extent: int) -> Term:
-    """Return a symbol for some index along an axis."""
+    """Return a term for some index along an axis; equal keys give equal terms."""
     return Symbol("lane", ("some", key, axis), 0, extent - 1).term
 
 
-# -- what is left where something holds -----------------------------------------------------------
+# -- simplification ------------------------------------------------------------------------------
 
 
-def where_true(condition: Condition, holding: frozenset[Condition]) -> Condition:
+def simplified_by(condition: Condition, holding: frozenset[Condition]) -> Condition:
     """Return a condition simplified by conditions that hold, by structure alone."""
     if condition in holding:
         return conjunction(())
     if isinstance(condition, And):
-        return conjunction(where_true(part, holding) for part in condition.parts)
+        return conjunction(simplified_by(part, holding) for part in condition.parts)
     if isinstance(condition, Or):
-        return disjunction(where_true(part, holding) for part in condition.parts)
+        return disjunction(simplified_by(part, holding) for part in condition.parts)
     return FALSE if ~condition in holding else condition
 
 
@@ -174,30 +177,30 @@ def where_true(condition: Condition, holding: frozenset[Condition]) -> Condition
 
 
 def placeholder(key: object, shape: Sequence[int]) -> Opaque:
-    """Return a placeholder for a condition over lanes that is not known yet."""
+    """Return a placeholder for a carried condition over the lanes of a shape."""
     lanes = tuple(lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
     return Opaque(("carried", key), "carried by a loop", lanes)
 
 
-def filled(
+def with_solutions(
     condition: Condition, solutions: Mapping[object, tuple[tuple[int, ...], Condition]]
 ) -> Condition:
-    """Put conditions in the place of their placeholders, with lanes as they were moved since.
+    """Return a condition with placeholders replaced by their solutions, in moved lanes.
 
-    `solutions` has the shape and the condition by the placeholder's key.
+    `solutions` has (shape, condition) by the placeholder's key.
     """
     if isinstance(condition, And):
-        return conjunction(filled(part, solutions) for part in condition.parts)
+        return conjunction(with_solutions(part, solutions) for part in condition.parts)
     if isinstance(condition, Or):
-        return disjunction(filled(part, solutions) for part in condition.parts)
+        return disjunction(with_solutions(part, solutions) for part in condition.parts)
     if isinstance(condition, Not):
-        return ~filled(condition.inner, solutions)
+        return ~with_solutions(condition.inner, solutions)
     if not isinstance(condition, Opaque) or condition.key not in solutions:
         return condition
     shape, solution = solutions[condition.key]
     axes = (axis for axis, extent in enumerate(shape) if extent > 1)
-    moved: dict[Atom, Term | int] = {
-        Symbol("lane", axis, 0, shape[axis] - 1): place
-        for axis, place in zip(axes, condition.at, strict=True)
+    lane_replacements: dict[Atom, Term | int] = {
+        Symbol("lane", axis, 0, shape[axis] - 1): index
+        for axis, index in zip(axes, condition.at, strict=True)
     }
-    return solution.substitute(Substitution(moved)) if moved else solution
+    return solution.substitute(Substitution(lane_replacements)) if lane_replacements else solution

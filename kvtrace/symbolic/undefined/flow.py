@@ -2,9 +2,9 @@
 
 The taint of a value is a condition over lanes, programs and trips under which an element is
 undefined: `lane >= n` for a load with mask `lane < n`. Elementwise ops unite their operands'
-taints, `select` takes the chosen side's, reductions and products spread the taint along the axis
-that they remove, and loops carry it. The analysis ends at sinks: stored values, addresses, masks
-and branches. Taint is not propagated beyond a sink, so each defect is reported once.
+taints, `select` has the chosen operand's taint, reductions and products spread the taint along the
+axis that they remove, and loops carry it. The analysis ends at sinks: stored values, addresses,
+masks and branches. Taint is not propagated beyond a sink, so each defect is reported once.
 
 Source: Triton's language reference leaves masked-off lanes of a load without `other` undefined.
 """
@@ -37,15 +37,15 @@ from kvtrace.symbolic.meanings.tt_shape import reshaped
 from kvtrace.symbolic.summary import Access, BlockPointer, Place, Summary
 from kvtrace.symbolic.taint import leaves_lanes, tainted
 from kvtrace.symbolic.terms import Substitution, lane
-from kvtrace.symbolic.undefined.carried import Course, Slot, courses
+from kvtrace.symbolic.undefined.carried import CarriedTaint, Course, solved_courses
 from kvtrace.symbolic.undefined.definedness import (
     NOWHERE,
     Undefined,
     chosen,
-    made,
+    limited_taint,
     placeholder,
-    united,
-    where_true,
+    simplified_by,
+    united_taint,
 )
 from kvtrace.symbolic.undefined.meanings import anywhere, as_condition, elementwise, meaning_of
 from kvtrace.symbolic.walk import summarize
@@ -63,7 +63,7 @@ _BLOCKS: Final = "it is carried by a loop made of branches between blocks"
 
 @dataclass(frozen=True, eq=False)
 class Sink:
-    """An operand of an op that may be undefined where this affects the result.
+    """An operand of an op that may be undefined where it affects the result.
 
     `place` is the access whose active lanes matter, or the place of the op.
     """
@@ -89,20 +89,20 @@ class _Flow:
         self._tainted = tainted(self._module)
         self._values: dict[int, Undefined] = {}
         self._accesses: dict[Op, list[Access]] = {}
-        self._found: dict[tuple[Op, Use, str, int], Sink] = {}
+        self._sinks: dict[tuple[Op, Use, str, int], Sink] = {}
         self._recording = True
-        self._vague = False
+        self._is_imprecise = False
         self.zeros = Zeros(summary, self._mask)
 
     def sinks(self) -> tuple[Sink, ...]:
-        """Return the kernel's sinks."""
+        """Propagate taint through the kernel, and return the sinks that it reaches."""
         if not self._tainted:
             return ()
         for access in self.summary.accesses:
             self._accesses.setdefault(access.op, []).append(access)
         main = self._module.main
         self._function(main, [NOWHERE] * len(main.arguments))
-        return tuple(self._found.values())
+        return tuple(self._sinks.values())
 
     def of(self, value: Value) -> Undefined:
         """Return the taint of a value."""
@@ -114,33 +114,37 @@ class _Flow:
 
     # -- functions and blocks ------------------------------------------------------------------
 
-    def _function(self, function: Function, given: Sequence[Undefined]) -> list[Undefined]:
+    def _function(
+        self, function: Function, argument_taints: Sequence[Undefined]
+    ) -> list[Undefined]:
         blocks = function.body.blocks
-        for argument, undefined in zip(function.arguments, given, strict=True):
+        for argument, undefined in zip(function.arguments, argument_taints, strict=True):
             self.set(argument, undefined)
-        arriving: dict[Block, list[list[Undefined]]] = {}
+        taints_by_block: dict[Block, list[list[Undefined]]] = {}
         returned: list[list[Undefined]] = []
-        seen: set[Block] = set()
-        again = _jumped_back_to(blocks)
-        for number, block in enumerate(blocks):
-            seen.add(block)
-            if number:
-                self._bind(block, arriving.get(block, []), repeated=block in again)
+        visited: set[Block] = set()
+        jump_targets = _jumped_back_to(blocks)
+        for index, block in enumerate(blocks):
+            visited.add(block)
+            if index:
+                self._bind(block, taints_by_block.get(block, []), repeated=block in jump_targets)
             self._block(block)
             last = block.ops[-1]
             self._branches(last, self.summary.places.get(block))
             for target, values in jumps(last):
-                arriving.setdefault(target, []).append([self.of(value) for value in values])
+                taints_by_block.setdefault(target, []).append([self.of(value) for value in values])
             if not last.successors:
                 returned.append([self.of(value) for value in last.operands])
-        return [united(ways) for ways in zip(*returned, strict=True)] if returned else []
+        return [united_taint(taints) for taints in zip(*returned, strict=True)] if returned else []
 
-    def _bind(self, block: Block, ways: Sequence[Sequence[Undefined]], *, repeated: bool) -> None:
+    def _bind(
+        self, block: Block, jump_taints: Sequence[Sequence[Undefined]], *, repeated: bool
+    ) -> None:
         for position, argument in enumerate(block.arguments):
-            parts = [way[position] for way in ways if position < len(way)]
+            parts = [taints[position] for taints in jump_taints if position < len(taints)]
             if repeated and argument.id in self._tainted:
                 parts = [self._not_followed(argument, _BLOCKS)]
-            self.set(argument, united(parts))
+            self.set(argument, united_taint(parts))
 
     def _not_followed(
         self, value: Value, reason: str, sources: frozenset[Op] = frozenset()
@@ -171,8 +175,8 @@ class _Flow:
             return
         if not any(value.id in self._tainted for value in op.results):
             return
-        if self._vague:
-            undefined = united(anywhere(self, value, op) for value in op.operands)
+        if self._is_imprecise:
+            undefined = united_taint(anywhere(self, value, op) for value in op.operands)
             for value in op.results:
                 self.set(value, undefined)
             return
@@ -184,32 +188,32 @@ class _Flow:
         accesses = self._accesses.get(op, [])
         for name, value in operands_of(op):
             if name == "mask":
-                self._used(op, name, value, "mask", self._place(op))
+                self._note_use(op, name, value, "mask", self._place(op))
             elif name != "other":
                 use: Use = "value" if name in DATA else "address"
                 for access in accesses:
-                    self._used(op, name, value, use, access)
+                    self._note_use(op, name, value, use, access)
         if op.name in FILLING and op.results[0].id in self._tainted:
             self.set(op.results[0], self._loaded(op))
 
     def _loaded(self, op: Op) -> Undefined:
         value = op.results[0]
-        if self._vague:
+        if self._is_imprecise:
             return self._not_followed(value, _CALLED_TWICE, frozenset((op,)))
         off = ~self._mask(op)
         if leaves_lanes(op):
-            return made(off, off, frozenset((op,)))
-        return self.of(op.operand("other")).where(lambda condition: off & condition)
+            return limited_taint(off, off, frozenset((op,)))
+        return self.of(op.operand("other")).mapped(lambda condition: off & condition)
 
     def _mask(self, op: Op) -> Condition:
-        """Return where lanes of a load are on."""
+        """Return the condition under which lanes of a load are active."""
         accesses = self._accesses.get(op, [])
         if len(accesses) == 1:
             return accesses[0].mask
         mask = mask_of(op)
-        known = None if mask is None else self.summary.values.get(mask.id)
-        if isinstance(known, Condition):
-            return known
+        formula = None if mask is None else self.summary.values.get(mask.id)
+        if isinstance(formula, Condition):
+            return formula
         pointer = self.summary.values.get(op.operand("pointer").id)
         if isinstance(pointer, BlockPointer):
             size = pointee_bytes(op.operand("pointer").type)
@@ -218,7 +222,7 @@ class _Flow:
         return TRUE if mask is None else self.unknown(op, "a mask that is not followed")
 
     def unknown(self, op: Op, reason: str) -> Opaque:
-        """Return a condition that is not followed, over the lanes of an op's result."""
+        """Return an opaque condition over the lanes of an op's result."""
         shape = shape_of(op.results[0].type)
         lanes = (lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
         return Opaque(("undefined", op.index), reason, tuple(lanes))
@@ -227,8 +231,8 @@ class _Flow:
         place = None if op.block is None else self.summary.places.get(op.block)
         return None if place is None else replace(place, op=op)
 
-    def _used(self, op: Op, name: str, value: Value, use: Use, place: Place | None) -> None:
-        """Note a use of what may be undefined where it counts."""
+    def _note_use(self, op: Op, name: str, value: Value, use: Use, place: Place | None) -> None:
+        """Record a sink if a used value may be undefined in lanes or trips that matter."""
         if not self._recording or value.id not in self._tainted or place is None:
             return
         undefined = self.of(value)
@@ -237,36 +241,36 @@ class _Flow:
             conditions.append(place.mask)
             source = shape_of(value.type)
             if use == "value" and source != place.shape and source:
-                undefined = undefined.where(
+                undefined = undefined.mapped(
                     lambda condition: as_condition(reshaped(condition, source, place.shape))
                 )
-        holding = frozenset(part for condition in conditions for part in condition.conjuncts())
-        undefined = undefined.where(lambda condition: where_true(condition, holding))
+        assumptions = frozenset(part for condition in conditions for part in condition.conjuncts())
+        undefined = undefined.mapped(lambda condition: simplified_by(condition, assumptions))
         if not undefined.is_nowhere:
             key = (op, use, name, id(place) if isinstance(place, Access) else 0)
-            self._found[key] = Sink(use, op, value, place, undefined)
+            self._sinks[key] = Sink(use, op, value, place, undefined)
 
     def _branches(self, op: Op, place: Place | None) -> None:
-        """Note what decides which way an op goes."""
+        """Record sinks for the operands that decide where an op continues."""
         for value in deciding(op):
-            self._used(op, str(value.id), value, "branch", place)
+            self._note_use(op, str(value.id), value, "branch", place)
 
     # -- branches and loops --------------------------------------------------------------------
 
     def _branch(self, op: Op) -> None:
-        """Follow an op of which one region runs; of two, its condition may say which."""
+        """Propagate taint through an op that runs one of its regions; of two, by its condition."""
         self._branches(op, self._place(op))
         for region in op.regions:
             for block in region.blocks:
                 self._block(block)
-        knowns = [self.summary.values.get(value.id) for value in deciding(op)]
+        formulas = [self.summary.values.get(value.id) for value in deciding(op)]
         for value in op.results:
-            ways = [self.of(origin) for origin in self._flow.origins(value)]
-            match knowns, ways:
+            taints = [self.of(origin) for origin in self._flow.origins(value)]
+            match formulas, taints:
                 case [Condition() as condition], [first, second]:
                     self.set(value, chosen(condition, first, second))
                 case _:
-                    self.set(value, united(ways))
+                    self.set(value, united_taint(taints))
 
     def _for(self, op: Op) -> None:
         self._branches(op, self._place(op))
@@ -294,12 +298,12 @@ class _Flow:
             return [self.of(value) for value in terminator(op, 1).group("passed")]
 
         self._loop(op, before.arguments, [self.of(value) for value in op.group("initial")], run)
-        loop = next((each for each in self.summary.loops if each.op is op), None)
-        for value, given in zip(op.results, end.group("passed"), strict=True):
-            undefined = self.of(given)
+        loop = next((candidate for candidate in self.summary.loops if candidate.op is op), None)
+        for value, passed_value in zip(op.results, end.group("passed"), strict=True):
+            undefined = self.of(passed_value)
             if loop is not None:
-                at_end = Substitution({loop.trip: loop.trips})
-                undefined = undefined.where(_substituting(at_end))
+                last_trip = Substitution({loop.trip: loop.trips})
+                undefined = undefined.mapped(_substituting(last_trip))
             self.set(value, undefined)
 
     def _loop(
@@ -309,53 +313,62 @@ class _Flow:
         initial: Sequence[Undefined],
         run: Callable[[], list[Undefined]],
     ) -> list[Undefined]:
-        """Follow a loop: its body's arguments are set; give what is carried out of it."""
-        loop = next((each for each in self.summary.loops if each.op is op), None)
+        """Set the taint of a loop's arguments in a trip.
+
+        Return the taint of its carried values after it.
+        """
+        loop = next((candidate for candidate in self.summary.loops if candidate.op is op), None)
         if loop is None:
             return list(initial)
-        carried = [i for i, value in enumerate(arguments) if value.id in self._tainted]
-        if not carried:
+        positions = [i for i, value in enumerate(arguments) if value.id in self._tainted]
+        if not positions:
             run()
             return [NOWHERE] * len(arguments)
-        shapes = [shape_of(arguments[i].type) for i in carried]
-        possibly = [placeholder((op.index, i, 1), s) for i, s in zip(carried, shapes, strict=True)]
+        shapes = [shape_of(arguments[i].type) for i in positions]
+        possibly = [
+            placeholder((op.index, i, 1), s) for i, s in zip(positions, shapes, strict=True)
+        ]
         surely = possibly
-        outcomes = self._rehearsed(arguments, carried, (surely, possibly), run)
-        if any(outcomes[i].surely is not outcomes[i].possibly for i in carried):
+        outcomes = self._outcomes_of_placeholders(arguments, positions, (surely, possibly), run)
+        if any(outcomes[i].surely is not outcomes[i].possibly for i in positions):
             surely = [
-                placeholder((op.index, i, 0), s) for i, s in zip(carried, shapes, strict=True)
+                placeholder((op.index, i, 0), s) for i, s in zip(positions, shapes, strict=True)
             ]
-            outcomes = self._rehearsed(arguments, carried, (surely, possibly), run)
+            outcomes = self._outcomes_of_placeholders(arguments, positions, (surely, possibly), run)
 
-        def solved(own: Sequence[Opaque], part: Callable[[Undefined], Condition]) -> list[Course]:
+        def solved(
+            placeholders: Sequence[Opaque], selected_part: Callable[[Undefined], Condition]
+        ) -> list[Course]:
             slots = [
-                Slot(mine, shape, part(initial[i]), part(outcomes[i]))
-                for i, mine, shape in zip(carried, own, shapes, strict=True)
+                CarriedTaint(
+                    own_placeholder, shape, selected_part(initial[i]), selected_part(outcomes[i])
+                )
+                for i, own_placeholder, shape in zip(positions, placeholders, shapes, strict=True)
             ]
-            return courses(slots, loop)
+            return solved_courses(slots, loop)
 
-        weak = solved(possibly, _possibly)
-        alike = surely is possibly and all(
-            initial[i].surely is initial[i].possibly for i in carried
+        possible_courses = solved(possibly, _possibly)
+        are_equal = surely is possibly and all(
+            initial[i].surely is initial[i].possibly for i in positions
         )
-        strong = weak if alike else solved(surely, _surely)
-        sources = _sources(carried, initial, outcomes, possibly)
+        sure_courses = possible_courses if are_equal else solved(surely, _surely)
+        sources = _carried_sources(positions, initial, outcomes, possibly)
         after = [NOWHERE] * len(arguments)
-        for i, one, two in zip(carried, strong, weak, strict=True):
-            self.set(arguments[i], made(one.inside, two.inside, sources[i]))
-            after[i] = made(one.after, two.after, sources[i])
+        for i, sure, possible in zip(positions, sure_courses, possible_courses, strict=True):
+            self.set(arguments[i], limited_taint(sure.inside, possible.inside, sources[i]))
+            after[i] = limited_taint(sure.after, possible.after, sources[i])
         run()
         return after
 
-    def _rehearsed(
+    def _outcomes_of_placeholders(
         self,
         arguments: Sequence[Value],
         carried: Sequence[int],
-        own: tuple[Sequence[Opaque], Sequence[Opaque]],
+        placeholders: tuple[Sequence[Opaque], Sequence[Opaque]],
         run: Callable[[], list[Undefined]],
     ) -> list[Undefined]:
-        """Return what comes out of a loop's body for placeholders; no sinks are noted."""
-        for i, surely, possibly in zip(carried, *own, strict=True):
+        """Return the taints that a loop's body yields for placeholders; sinks are not recorded."""
+        for i, surely, possibly in zip(carried, *placeholders, strict=True):
             self.set(arguments[i], Undefined(surely, possibly))
         recording, self._recording = self._recording, False
         outcomes = run()
@@ -367,15 +380,20 @@ class _Flow:
         if function is None:
             elementwise(self, op)
             return
-        vague, self._vague = self._vague, self._vague or len(self._flow.callers(function)) > 1
-        given = [self.of(value) for value in op.operands]
-        if self._vague:
-            given = [
-                each if each.is_nowhere else self._not_followed(value, _CALLED_TWICE, each.sources)
-                for each, value in zip(given, op.operands, strict=True)
+        was_imprecise, self._is_imprecise = (
+            self._is_imprecise,
+            self._is_imprecise or len(self._flow.callers(function)) > 1,
+        )
+        argument_taints = [self.of(value) for value in op.operands]
+        if self._is_imprecise:
+            argument_taints = [
+                taint
+                if taint.is_nowhere
+                else self._not_followed(value, _CALLED_TWICE, taint.sources)
+                for taint, value in zip(argument_taints, op.operands, strict=True)
             ]
-        returned = self._function(Function(function), given)
-        self._vague = vague
+        returned = self._function(Function(function), argument_taints)
+        self._is_imprecise = was_imprecise
         for value, undefined in zip(op.results, returned, strict=False):
             self.set(value, undefined)
 
@@ -395,21 +413,21 @@ def _possibly(undefined: Undefined) -> Condition:
     return undefined.possibly
 
 
-def _sources(
+def _carried_sources(
     carried: Iterable[int],
     initial: Sequence[Undefined],
     outcomes: Sequence[Undefined],
-    own: Sequence[Opaque],
+    placeholders: Sequence[Opaque],
 ) -> dict[int, frozenset[Op]]:
-    """Return the loads that what is carried comes from, also by way of what else is carried."""
+    """Return the loads that cause carried taint, also by way of other carried values."""
     positions = list(carried)
     sources = {i: initial[i].sources | outcomes[i].sources for i in positions}
-    at = {opaque.key: i for opaque, i in zip(own, positions, strict=True)}
+    position_by_key = {opaque.key: i for opaque, i in zip(placeholders, positions, strict=True)}
     for _ in positions:
         for i in positions:
             for opaque in outcomes[i].possibly.opaques():
-                if opaque.key in at:
-                    sources[i] |= sources[at[opaque.key]]
+                if opaque.key in position_by_key:
+                    sources[i] |= sources[position_by_key[opaque.key]]
     return sources
 
 

@@ -1,4 +1,4 @@
-"""Propagation of the taint of undefined elements by ops: by kind, by operator, else elementwise.
+"""Propagation of taint through single ops: by operator, by kind, or else elementwise.
 
 Lanes are positional, as in the summary: ops that rearrange elements substitute lane symbols.
 """
@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Final, Protocol
 from kvtrace.ir import Op
 from kvtrace.ir.ops import KINDS, Kind, Operator, operator_of
 from kvtrace.symbolic.conditions import FALSE, Condition, Opaque, at_least, equal
-from kvtrace.symbolic.meanings.tt_shape import rearranged, relaned
+from kvtrace.symbolic.meanings.tt_shape import rearranged, with_lanes_replaced
 from kvtrace.symbolic.terms import ZERO, Atom, Symbol, Term, lane
 from kvtrace.symbolic.undefined.definedness import (
     Undefined,
     chosen,
-    made,
+    limited_taint,
     some_lane,
     somewhere,
-    united,
+    united_taint,
 )
 from kvtrace.symbolic.walk_types import integer_bits, number_of, shape_of
 from kvtrace.symbolic.zeros import Zeros
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Flow(Protocol):
-    """Taints of values and zeros of a kernel, as `undefined/flow.py` implements them."""
+    """The taints and zeros of a kernel's values, as `undefined/flow.py` implements them."""
 
     summary: Summary
     zeros: Zeros
@@ -46,28 +46,30 @@ class Flow(Protocol):
 
 
 def elementwise(flow: Flow, op: Op) -> None:
-    """Set the union of all operands' taints."""
+    """Set the results' taint to the union of all operands' taints."""
     for value in op.results:
         shape = shape_of(value.type)
-        flow.set(value, united(as_shaped(flow, operand, op, shape) for operand in op.operands))
+        flow.set(
+            value, united_taint(as_shaped(flow, operand, op, shape) for operand in op.operands)
+        )
 
 
 def as_shaped(flow: Flow, value: Value, op: Op, shape: tuple[int, ...]) -> Undefined:
-    """Return the taint of a shape's elements if each depends on any element of an operand."""
+    """Return an operand's taint in a shape; of another shape, that of any element."""
     source = shape_of(value.type)
     return flow.of(value) if source in (shape, ()) else anywhere(flow, value, op)
 
 
 def anywhere(flow: Flow, value: Value, op: Op) -> Undefined:
-    """Return the condition that any element of a value is undefined."""
+    """Return a taint with the condition that any element of a value is undefined."""
     shape, key = shape_of(value.type), (op.index, value.id)
-    return flow.of(value).where(
+    return flow.of(value).mapped(
         lambda condition: somewhere(condition, shape, range(len(shape)), key)
     )
 
 
-def kept(flow: Flow, op: Op) -> None:
-    """Set the taint of an op that keeps elements in place."""
+def unmoved(flow: Flow, op: Op) -> None:
+    """Set the taint of an op that does not move elements."""
     flow.set(op.results[0], flow.of(op.operand("source")))
 
 
@@ -75,21 +77,21 @@ def moved(flow: Flow, op: Op) -> None:
     """Set the taint of an op that rearranges elements."""
     flow.set(
         op.results[0],
-        flow.of(op.operand("source")).where(
+        flow.of(op.operand("source")).mapped(
             lambda condition: as_condition(rearranged(op, condition))
         ),
     )
 
 
 def select(flow: Flow, op: Op) -> None:
-    """Set the chosen side's taint, united with the condition's taint."""
+    """Set the result's taint to the chosen operand's taint, united with the condition's."""
     chooser, first, second = (op.operand(name) for name in ("condition", "first", "second"))
-    known = flow.summary.values.get(chooser.id)
-    condition = known if isinstance(known, Condition) else flow.unknown(
+    formula = flow.summary.values.get(chooser.id)
+    condition = formula if isinstance(formula, Condition) else flow.unknown(
         op, "a condition that is not followed"
     )  # fmt: skip
-    picked = chosen(condition, flow.of(first), flow.of(second))
-    flow.set(op.results[0], united((picked, flow.of(chooser))))
+    chosen_taint = chosen(condition, flow.of(first), flow.of(second))
+    flow.set(op.results[0], united_taint((chosen_taint, flow.of(chooser))))
 
 
 def logic(flow: Flow, op: Op) -> None:
@@ -98,29 +100,29 @@ def logic(flow: Flow, op: Op) -> None:
         elementwise(flow, op)
         return
     left, right = op.operand("left"), op.operand("right")
-    one, two = flow.of(left), flow.of(right)
-    if one.is_nowhere == two.is_nowhere:
-        flow.set(op.results[0], united((one, two)))
+    left_taint, right_taint = flow.of(left), flow.of(right)
+    if left_taint.is_nowhere == right_taint.is_nowhere:
+        flow.set(op.results[0], united_taint((left_taint, right_taint)))
         return
-    undefined, defined = (two, left) if one.is_nowhere else (one, right)
-    decides = flow.summary.values.get(defined.id)
-    if isinstance(decides, Condition):
-        open_ = decides if operator_of(op) == "&" else ~decides
-        undefined = undefined.where(lambda condition: condition & open_)
+    undefined, defined = (right_taint, left) if left_taint.is_nowhere else (left_taint, right)
+    defined_formula = flow.summary.values.get(defined.id)
+    if isinstance(defined_formula, Condition):
+        is_undecided = defined_formula if operator_of(op) == "&" else ~defined_formula
+        undefined = undefined.mapped(lambda condition: condition & is_undecided)
     flow.set(op.results[0], undefined)
 
 
 def product(flow: Flow, op: Op) -> None:
-    """Set a product's taint: zero times an integer is zero, times a float nearly always."""
+    """Set a product's taint: an undefined integer times zero is zero, a float nearly always."""
     left, right = op.operand("left"), op.operand("right")
     exact = integer_bits(op.results[0].type) is not None
     parts = [
-        _times(flow.of(one), flow.zeros.of(other), exact=exact)
-        for one, other in ((left, right), (right, left))
+        _times(flow.of(factor), flow.zeros.of(other_factor), exact=exact)
+        for factor, other_factor in ((left, right), (right, left))
     ]
     if operator_of(op) == "fma":
         parts.append(flow.of(op.operand("added")))
-    flow.set(op.results[0], united(parts))
+    flow.set(op.results[0], united_taint(parts))
 
 
 def dot(flow: Flow, op: Op) -> None:
@@ -130,28 +132,28 @@ def dot(flow: Flow, op: Op) -> None:
     depth = some_lane(op.index, rank, shape[-1])
 
     def of_left(condition: Condition) -> Condition:
-        return _along(condition, shape, rank - 1, depth)
+        return _with_index_replaced(condition, shape, rank - 1, depth)
 
     def of_right(condition: Condition) -> Condition:
-        return _along(condition, shape_of(right.type), rank - 2, depth)
+        return _with_index_replaced(condition, shape_of(right.type), rank - 2, depth)
 
-    one, two = flow.of(left), flow.of(right)
+    left_taint, right_taint = flow.of(left), flow.of(right)
     parts = [
-        _times(one.where(of_left), of_right(flow.zeros.of(right)), exact=False),
-        _times(two.where(of_right), of_left(flow.zeros.of(left)), exact=False),
+        _times(left_taint.mapped(of_left), of_right(flow.zeros.of(right)), exact=False),
+        _times(right_taint.mapped(of_right), of_left(flow.zeros.of(left)), exact=False),
         flow.of(added),
     ]
-    flow.set(op.results[0], united(parts))
+    flow.set(op.results[0], united_taint(parts))
 
 
 def reduce(flow: Flow, op: Op) -> None:
     """Set a reduction's taint, spread along the removed axis."""
     axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
-    places = [lane(i - 1, n) if i > axis else None for i, n in enumerate(shape)]
-    undefined = united(flow.of(value) for value in op.operands)
-    undefined = undefined.where(
+    lane_terms = [lane(i - 1, n) if i > axis else None for i, n in enumerate(shape)]
+    undefined = united_taint(flow.of(value) for value in op.operands)
+    undefined = undefined.mapped(
         lambda condition: as_condition(
-            relaned(somewhere(condition, shape, (axis,), op.index), shape, places)
+            with_lanes_replaced(somewhere(condition, shape, (axis,), op.index), shape, lane_terms)
         )
     )
     for value in op.results:
@@ -161,11 +163,11 @@ def reduce(flow: Flow, op: Op) -> None:
 def scan(flow: Flow, op: Op) -> None:
     """Set a scan's taint, spread along the axis from each element on."""
     axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
-    here, there = lane(axis, shape[axis]), some_lane(op.index, axis, shape[axis])
-    behind = here - there if not number_of(op, "reverse") else there - here
-    undefined = united(flow.of(value) for value in op.operands)
-    undefined = undefined.where(
-        lambda condition: at_least(behind) & somewhere(condition, shape, (axis,), op.index)
+    index, earlier_index = lane(axis, shape[axis]), some_lane(op.index, axis, shape[axis])
+    distance = index - earlier_index if not number_of(op, "reverse") else earlier_index - index
+    undefined = united_taint(flow.of(value) for value in op.operands)
+    undefined = undefined.mapped(
+        lambda condition: at_least(distance) & somewhere(condition, shape, (axis,), op.index)
     )
     for value in op.results:
         flow.set(value, undefined)
@@ -174,8 +176,8 @@ def scan(flow: Flow, op: Op) -> None:
 def join(flow: Flow, op: Op) -> None:
     """Set the taint of two joined tensors."""
     first, second = op.operand("first"), op.operand("second")
-    place = lane(len(shape_of(first.type)), 2)
-    flow.set(op.results[0], chosen(equal(place), flow.of(first), flow.of(second)))
+    last_index = lane(len(shape_of(first.type)), 2)
+    flow.set(op.results[0], chosen(equal(last_index), flow.of(first), flow.of(second)))
 
 
 def split(flow: Flow, op: Op) -> None:
@@ -183,25 +185,27 @@ def split(flow: Flow, op: Op) -> None:
     source = op.operand("source")
     shape = shape_of(source.type)
     for number, value in enumerate(op.results):
-        place: Term = ZERO + number
+        half: Term = ZERO + number
         halves = flow.of(source)
-        flow.set(value, halves.where(_placing(shape, len(shape) - 1, place)))
+        flow.set(value, halves.mapped(_index_replacement(shape, len(shape) - 1, half)))
 
 
 def gather(flow: Flow, op: Op) -> None:
     """Set the taint of gathered elements, united with the index's taint."""
     source, index = op.operand("source"), op.operand("index")
     axis, shape = number_of(op, "axis"), shape_of(source.type)
-    known = flow.summary.values.get(index.id)
-    place = known if isinstance(known, Term) else some_lane(op.index, axis, shape[axis])
-    picked = flow.of(source).where(lambda condition: _along(condition, shape, axis, place))
-    flow.set(op.results[0], united((picked, flow.of(index))))
+    formula = flow.summary.values.get(index.id)
+    gathered = formula if isinstance(formula, Term) else some_lane(op.index, axis, shape[axis])
+    gathered_taint = flow.of(source).mapped(
+        lambda condition: _with_index_replaced(condition, shape, axis, gathered)
+    )
+    flow.set(op.results[0], united_taint((gathered_taint, flow.of(index))))
 
 
 Meaning = Callable[[Flow, Op], None]
 
 _OF_KIND: Final[Mapping[Kind, Meaning]] = {
-    Kind.SPREAD: kept,
+    Kind.SPREAD: unmoved,
     Kind.REDUCTION: reduce,
     Kind.SCAN: scan,
     Kind.PICKED: gather,
@@ -230,28 +234,32 @@ def meaning_of(op: Op) -> Meaning:
 
 
 def _times(undefined: Undefined, zero: Condition, *, exact: bool) -> Undefined:
-    """Return the taint of a product by one factor's taint, where the other factor is `zero`."""
+    """Return the taint of a product by one factor's taint; `zero`: the other factor is zero."""
     if undefined.is_nowhere or zero is FALSE:
         return undefined
-    counts = ~zero
+    is_nonzero = ~zero
     if exact:
-        return undefined.where(lambda condition: counts & condition)
-    return made(undefined.surely & counts, undefined.possibly, undefined.sources)
+        return undefined.mapped(lambda condition: is_nonzero & condition)
+    return limited_taint(undefined.surely & is_nonzero, undefined.possibly, undefined.sources)
 
 
-def _placing(shape: Sequence[int], axis: int, place: Term) -> Callable[[Condition], Condition]:
-    return lambda condition: _along(condition, shape, axis, place)
+def _index_replacement(
+    shape: Sequence[int], axis: int, place: Term
+) -> Callable[[Condition], Condition]:
+    return lambda condition: _with_index_replaced(condition, shape, axis, place)
 
 
-def _along(condition: Condition, shape: Sequence[int], axis: int, place: Term) -> Condition:
-    """Return a taint with the index along an axis replaced."""
+def _with_index_replaced(
+    condition: Condition, shape: Sequence[int], axis: int, place: Term
+) -> Condition:
+    """Return a condition with the index along an axis replaced by a term."""
     if shape[axis] <= 1:
         return condition
     moved: dict[Atom, Term | int] = {Symbol("lane", axis, 0, shape[axis] - 1): place}
     return condition.substitute(moved)
 
 
-def as_condition(known: object) -> Condition:
-    """Return a formula as a condition."""
-    assert isinstance(known, Condition)
-    return known
+def as_condition(formula: object) -> Condition:
+    """Return a formula that is known to be a condition."""
+    assert isinstance(formula, Condition)
+    return formula

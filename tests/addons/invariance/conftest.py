@@ -1,4 +1,4 @@
-"""What records kernels on the CPU without a GPU, and judges what was recorded."""
+"""Fixtures that record kernels on the CPU without a GPU, and judge the recorded calls."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -19,7 +19,7 @@ Recorded = Callable[[Callable[[], object]], Selection]
 
 @pytest.fixture
 def recorded(tmp_path: Path, free_driver: object) -> Recorded:
-    """Record what a function launches; return the runs."""
+    """Return a function that records the launches of a function, and returns the runs."""
 
     def record(launch: Callable[[], object]) -> Selection:
         folder = tmp_path / f"trace{len(list(tmp_path.iterdir()))}"
@@ -33,5 +33,5 @@ def recorded(tmp_path: Path, free_driver: object) -> Recorded:
 
 @pytest.fixture
 def judged(recorded: Recorded) -> Callable[[Callable[[], object]], Invariance]:
-    """Record what a function launches, and judge its outputs."""
+    """Return a function that records the launches of a function, and judges their outputs."""
     return lambda launch: invariance_of(recorded(launch))

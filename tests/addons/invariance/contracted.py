@@ -1,4 +1,4 @@
-"""Kernels whose source asks for invariance: one that keeps its contract, and others that do not."""
+"""Kernels with contracts in their source: one keeps its contract, the others do not."""
 
 from typing import Any
 
@@ -77,7 +77,7 @@ def apart(x, y, M, N, BLOCK: tl.constexpr):
 
 
 def launch(kernel: Any, *sizes: int) -> None:
-    """Launch a kernel on batches of so many rows of 20."""
+    """Launch a kernel on batches with the given numbers of rows, of 20 columns."""
     for rows in sizes:
         x = tensor(rows, 20, seed=rows)
         block = {} if kernel is above_decorators else {"BLOCK": 32}

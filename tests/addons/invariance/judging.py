@@ -1,4 +1,4 @@
-"""What tests ask of the outputs that were judged."""
+"""Checks of judged outputs."""
 
 from collections.abc import Callable
 
@@ -9,7 +9,7 @@ Judged = Callable[[Callable[[], object]], Invariance]
 
 
 def verdicts(found: Invariance) -> set[str]:
-    """Return the verdicts on outputs, of which all calls were judged."""
+    """Return the verdicts on outputs, after checking that all calls were judged."""
     assert found.failures == ()
     assert found.outputs
     return {each.verdict for each in found.outputs}

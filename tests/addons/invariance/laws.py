@@ -1,8 +1,8 @@
-"""Trees of functions, and whether two are one number in a finite field where laws hold."""
+"""Trees of functions, and their comparison in the finite field by laws of real numbers."""
 
 import struct
 
-from kvtrace.addons.invariance.field import Points
+from kvtrace.addons.invariance.field import FieldEvaluator
 from kvtrace.addons.invariance.trees import Tree, tree
 from kvtrace.symbolic.terms import as_term
 
@@ -12,7 +12,7 @@ _EXTREMES = {"max": "arith.maxnumf", "min": "arith.minnumf", "max or NaN": "arit
 
 
 def element(number: int) -> Tree:
-    """Return an element of memory, which may be negative."""
+    """Return the tree of an element of memory, which may be negative."""
     return tree("element", ("x", as_term(4 * number), "f32", ""))
 
 
@@ -20,67 +20,67 @@ X, Y = element(1), element(2)
 
 
 def number(value: float) -> Tree:
-    """Return a constant of float32."""
+    """Return the tree of a float32 constant."""
     (bits,) = struct.unpack("<I", struct.pack("<f", value))
     return tree("constant", ("f32", (bits,)))
 
 
 def op(name: str, *parts: Tree) -> Tree:
-    """Return an op of floats."""
+    """Return the tree of an op on floats."""
     return tree("op", (name, (), "f32", 0), parts)
 
 
 def exp(of: Tree) -> Tree:
-    """Return an exponential."""
+    """Return the tree of an exponential."""
     return op("math.exp", of)
 
 
 def log(of: Tree) -> Tree:
-    """Return a logarithm."""
+    """Return the tree of a logarithm."""
     return op("math.log", of)
 
 
 def sqrt(of: Tree) -> Tree:
-    """Return a root."""
+    """Return the tree of a square root."""
     return op("math.sqrt", of)
 
 
 def plus(one: Tree, other: Tree) -> Tree:
-    """Add."""
+    """Return the tree of a sum."""
     return op("arith.addf", one, other)
 
 
 def minus(one: Tree, other: Tree) -> Tree:
-    """Subtract."""
+    """Return the tree of a difference."""
     return op("arith.subf", one, other)
 
 
 def times(one: Tree, other: Tree) -> Tree:
-    """Multiply."""
+    """Return the tree of a product."""
     return op("arith.mulf", one, other)
 
 
 def over(one: Tree, other: Tree) -> Tree:
-    """Divide."""
+    """Return the tree of a quotient."""
     return op("arith.divf", one, other)
 
 
 def extreme(which: str, one: Tree, other: Tree) -> Tree:
-    """Return the larger or the smaller."""
+    """Return the tree of a maximum or minimum."""
     return op(_EXTREMES[which], one, other)
 
 
 def where(predicate: str, compared: tuple[Tree, Tree], one: Tree, other: Tree) -> Tree:
-    """Choose by a comparison."""
+    """Return the tree of a choice by a comparison."""
     detail = ("arith.cmpf", (("predicate", f"value={_CODES[predicate]}, {predicate}"),), "i1", 0)
     return tree("op", ("arith.select", (), "f32", 0), (tree("op", detail, compared), one, other))
 
 
 def are_equal(one: Tree, other: Tree) -> bool:
-    """Whether two trees are one number for all contents of memory for which both have one."""
+    """Return whether two trees have equal numbers for all random contents of memory."""
     seen = 0
     for seed in range(_SEEDS):
-        points = Points(seed, "functions")
+        points = FieldEvaluator(seed, "functions")
         (mine,), (theirs,) = (points.values(each, {}) for each in (one, other))
         if points.undefined.any():
             continue

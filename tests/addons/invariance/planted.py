@@ -1,8 +1,8 @@
 """Pairs of kernels: one whose row is independent of the batch, and one with a planted fault.
 
-Most faults are those of serving: a heuristic that looks at the number of rows, a split sum, another
-path for the tail, a padded row that takes part. `launch(kernel, rows, position)` launches either
-kernel of a pair on a batch whose row `position` is always the same, and returns the output.
+Most faults occur in serving: a heuristic by the number of rows, a split sum, another path for the
+tail, a padded row in a sum. `launch(kernel, rows, position)` launches a kernel of a pair on a batch
+whose row `position` is always the same, and returns the output.
 """
 
 from collections.abc import Callable
@@ -24,12 +24,12 @@ class Planted:
     """A pair of kernels.
 
     Attributes:
-        name: what the kernels compute, and the fault.
+        name: the kernels' result, and the fault.
         kind: split, block, atomic, leak, tail or mixed.
-        right: a row's result depends on that row alone, by one tree.
-        wrong: the same with the fault.
-        launch: launches one of them: `launch(kernel, rows, position=0)`.
-        sizes: batches between which the fault shows.
+        right: the kernel whose rows depend on themselves alone, by one tree.
+        wrong: the kernel with the fault.
+        launch: launches a kernel: `launch(kernel, rows, position=0)`.
+        sizes: numbers of rows for which the fault shows.
     """
 
     name: str
@@ -41,14 +41,14 @@ class Planted:
 
 
 def _batch(rows: int, position: int, *shape: int, seed: int = 1) -> torch.Tensor:
-    """Return (rows, *shape) with the same row at `position` whatever the batch."""
+    """Return (rows, *shape) random numbers whose row `position` is the same in every batch."""
     batch = 3 * tensor(rows, *shape, seed=1000 * seed + rows)
     batch[position] = tensor(*shape, seed=seed)
     return batch
 
 
 def product(kernel: Any, rows: int, position: int = 0) -> torch.Tensor:
-    """Launch `x @ w` of (rows, 256) by (256, 32)."""
+    """Launch `x @ w` of (rows, 256) by (256, 32); return the output."""
     x, w = _batch(rows, position, DEPTH), tensor(DEPTH, COLUMNS, seed=2)
     out = torch.zeros_like(x[:, :COLUMNS].contiguous())
     kernel[lambda meta: (triton.cdiv(rows, meta["BLOCK_M"]), meta.get("SPLIT", 1))](
@@ -74,7 +74,7 @@ def sums(kernel: Any, rows: int, position: int = 0) -> torch.Tensor:
 
 
 def attention(kernel: Any, rows: int, position: int = 0) -> torch.Tensor:
-    """Launch one query per sequence; the observed one has 40 keys, others up to 60."""
+    """Launch one query per sequence; the observed sequence has 40 keys, others up to 60."""
     lengths = torch.tensor([41 + 7 * row % 20 for row in range(rows)], device="cpu")
     lengths[position] = LENGTH
     longest = int(lengths.max())
@@ -88,12 +88,12 @@ def attention(kernel: Any, rows: int, position: int = 0) -> torch.Tensor:
 
 
 def fixed(**values: int) -> Any:
-    """Return a decorator that sets constants whatever the arguments."""
+    """Return a decorator that sets constants independent of the arguments."""
     return triton.heuristics({key: lambda _, value=value: value for key, value in values.items()})
 
 
 def by_rows(name: str, few: int, many: int, **values: int) -> Any:
-    """Return a decorator that sets a constant by the number of rows, and others."""
+    """Return a decorator that sets constants, one of them by the number of rows."""
     chosen = {key: lambda _, value=value: value for key, value in values.items()}
     chosen[name] = lambda given: few if given["M"] < 16 else many
     return triton.heuristics(chosen)

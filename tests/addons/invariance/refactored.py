@@ -1,8 +1,7 @@
-"""Pairs of kernels before and after a change: some equal bit for bit, others subtly not.
+"""Pairs of kernels before and after a change: some equal bit for bit, others almost.
 
-Equal means: for every input, each output element is made by the same additions and products in the
-same order, as TTIR has them. `launch(kernel)` launches either kernel on the same tensors and
-returns the output.
+Equal pairs compute each output element by the same additions and products in the same order, by
+their TTIR. `launch(kernel)` launches a kernel on the same tensors and returns the output.
 """
 
 from collections.abc import Callable
@@ -23,11 +22,11 @@ class Refactored:
     """A kernel before and after a change.
 
     Attributes:
-        name: what was changed.
+        name: the change.
         equal: whether results are the same bits for all inputs.
-        before: the kernel.
-        after: the changed one.
-        launch: launches one of them: `launch(kernel)`.
+        before: the kernel before the change.
+        after: the kernel after the change.
+        launch: launches a kernel: `launch(kernel)`.
     """
 
     name: str

@@ -7,8 +7,8 @@ import triton
 import triton.language as tl
 from triton.language.extra import libdevice
 
-from kvtrace.addons.invariance.accuracy import Bounds, bounds_of
-from kvtrace.addons.invariance.inputs import NOTHING, Inputs
+from kvtrace.addons.invariance.accuracy import Bounds, error_bounds
+from kvtrace.addons.invariance.inputs import NO_FILL_VALUES, Inputs
 from kvtrace.recorded_calls.recorded import calls_of
 from tests.addons.invariance.conftest import Recorded
 from tests.addons.invariance.inputs import tensor
@@ -47,25 +47,25 @@ def bounds(recorded: Recorded) -> Any:
         x = tensor(N, seed=1)
         runs = recorded(lambda: [kernel[(1,)](x, x.clone(), NEW=new, N=N) for new in versions])
         first, second = calls_of(runs.trace, *runs.runs)
-        found = bounds_of(inputs, first, second, 1, [(0, 0), (1, 1)], NOTHING, 32.0)
+        found = error_bounds(inputs, first, second, 1, [(0, 0), (1, 1)], NO_FILL_VALUES, 32.0)
         assert found is not None
         return found
 
     return of
 
 
-def test_digits_that_the_first_has_lost_explain_another_number(bounds: Any) -> None:
+def test_cancellation_in_the_first_version_explains_a_difference(bounds: Any) -> None:
     assert bounds(_expm1, "small numbers").explains
     assert not bounds(_expm1, "small numbers", (1, 0)).explains
 
 
-def test_a_number_that_is_lost_is_seen_on_plain_numbers(bounds: Any) -> None:
+def test_overflow_in_the_second_version_is_lost_accuracy(bounds: Any) -> None:
     assert bounds(_softmax, "random numbers").accuracy("random numbers") == "as exact"
     assert bounds(_softmax, "numbers around 10,000").accuracy("numbers around 10,000") == "lost"
     assert bounds(_softmax, "huge numbers").accuracy("huge numbers") is None
 
 
-def test_a_sum_that_cancels_is_less_exact_and_its_repair_is_not(bounds: Any) -> None:
+def test_one_pass_variance_is_less_exact_than_two_passes(bounds: Any) -> None:
     far: Inputs = "numbers around 10,000"
 
     assert bounds(_variance, far).accuracy(far) is None

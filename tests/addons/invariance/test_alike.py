@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from kvtrace.addons.invariance.alike import Alike, parting_integers
-from kvtrace.addons.invariance.field import Points
+from kvtrace.addons.invariance.alike import TreeProver, differing_integers
+from kvtrace.addons.invariance.field import FieldEvaluator
 from kvtrace.addons.invariance.trees import tree
 from kvtrace.symbolic.conditions import at_least, equal
 from kvtrace.symbolic.functions import choice, quotient, remainder
@@ -21,16 +21,16 @@ def integer(term):
 
 
 @pytest.mark.parametrize("least", [0, 1])
-def test_bounds_that_are_nested_or_joined_are_alike_where_they_are_the_same(least):
+def test_nested_and_joined_bounds_are_proven_equal_if_they_are(least):
     one = choice(at_least(V), choice(at_least(49, V), V, 0), 0)
     other = choice(at_least(V, least) & at_least(49, V), V, 0)
     # of 0 both make 0
-    assert Alike().are_equal(integer(one), integer(other))
+    assert TreeProver().are_equal(integer(one), integer(other))
     third = choice(at_least(V, least + 1) & at_least(49, V), V, 0)
-    assert Alike().are_equal(integer(one), integer(third)) is (least == 0)
+    assert TreeProver().are_equal(integer(one), integer(third)) is (least == 0)
 
 
-def test_parts_are_compared_below_the_same_op():
+def test_trees_are_compared_below_equal_ops():
     made = [
         tree("op", ("arith.select", (), "f32", 0), (tree("condition", (condition,)), *parts))
         for condition, parts in (
@@ -39,21 +39,21 @@ def test_parts_are_compared_below_the_same_op():
             (~at_least(3, V), (integer(V), integer(V))),
         )
     ]
-    assert Alike().are_equal(made[0], made[1])
-    assert not Alike().are_equal(made[0], made[2])
+    assert TreeProver().are_equal(made[0], made[1])
+    assert not TreeProver().are_equal(made[0], made[2])
 
 
 @pytest.mark.parametrize(("kind", "alike"), [("content", True), ("trip", False)])
-def test_symbols_of_one_kernel_are_not_taken_for_another_ones(kind, alike):
+def test_trips_and_programs_of_two_kernels_are_not_equal(kind, alike):
     term = Symbol(kind, ("content", "a"), 0, 100).term
     one, other = choice(at_least(term, 3), 1, 0), choice(at_least(quotient(term, 3), 1), 1, 0)
     assert integer(one) is not integer(other)
-    assert Alike().are_equal(integer(one), integer(other)) is alike
+    assert TreeProver().are_equal(integer(one), integer(other)) is alike
 
 
-def test_a_number_is_found_that_no_random_one_meets():
+def test_differing_integers_include_a_number_that_random_inputs_miss():
     both = equal(remainder(V, 1000), 7) & equal(quotient(V, 1000), 3)
-    assert 3007 in parting_integers([integer(V)], [integer(choice(both, 0, V))])
+    assert 3007 in differing_integers([integer(V)], [integer(choice(both, 0, V))])
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_a_number_is_found_that_no_random_one_meets():
         (("arith.divf", "math.rsqrt"), False),
     ],
 )
-def test_an_inverse_root_is_the_root_of_an_inverse_in_exact_arithmetic(names, alike):
+def test_inverse_of_a_root_equals_the_root_of_the_inverse(names, alike):
     def made(names):
         found = tree("element", ("x", 4 * Symbol("lane", 0, 0, 9).term, "f32", ""))
         for name in reversed(names):
             parts = (tree("constant", ("f32", (0x3F800000,))),) if name == "arith.divf" else ()
             found = tree("op", (name, (), "f32", 0), (*parts, found))
-        return Points(0, "exact").values(found, {Symbol("lane", 0, 0, 9): np.arange(10)})
+        return FieldEvaluator(0, "exact").values(found, {Symbol("lane", 0, 0, 9): np.arange(10)})
 
     assert (made(names) == made(("arith.divf", "math.sqrt"))).all() == alike

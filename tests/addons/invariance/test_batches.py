@@ -24,7 +24,7 @@ def _swapped(x, out, M, SWAPPED: tl.constexpr, HALVES: tl.constexpr):
 
 @pytest.mark.parametrize("halves", [False, True])
 @pytest.mark.parametrize("rows", [1, 3])
-def test_a_variant_is_compared_or_leaves_nothing_proven(
+def test_output_is_unproven_if_a_variant_is_not_compared(
     judged: Judged, rows: int, halves: bool
 ) -> None:
     def launch(swapped: bool) -> None:

@@ -39,10 +39,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", HOLDING)
-def test_one_choice_is_the_same_in_all_forms(name: str) -> None:
+def test_equivalent_forms_of_a_choice_are_equal(name: str) -> None:
     assert are_equal(*HOLDING[name])
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_another_choice_is_seen(name: str) -> None:
+def test_different_choices_are_unequal(name: str) -> None:
     assert not are_equal(*BROKEN[name])

@@ -61,7 +61,7 @@ def gate(*words: str) -> int:
 
 
 @pytest.mark.process
-def test_a_contract_that_breaks_fails_the_gate_and_is_in_every_form(
+def test_broken_contract_fails_the_gate_and_is_in_every_format(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert gate() == 0
@@ -93,7 +93,7 @@ def test_a_contract_that_breaks_fails_the_gate_and_is_in_every_form(
 
 
 @pytest.mark.process
-def test_a_contract_that_is_kept_is_proven_in_the_report(project: Path) -> None:
+def test_kept_contract_is_proven_in_the_report(project: Path) -> None:
     trace = str(project / ".kvtrace" / "gate")
 
     (row,) = read_json(blocks_of(resolve(trace)).blocks["invariance/index"])
@@ -135,7 +135,7 @@ PLACES = st.sampled_from(("none", "above", "apart", "first", "between", "inside"
 
 
 @given(kernels=st.lists(st.tuples(PLACES, DECORATORS), min_size=1, max_size=4))
-def test_each_kernel_has_the_contract_that_is_at_it(
+def test_kernels_have_the_contract_at_their_definition(
     kernels: list[tuple[str, list[str]]],
 ) -> None:
     source = ["import triton", ""]
@@ -173,7 +173,7 @@ def test_each_kernel_has_the_contract_that_is_at_it(
         max_size=12,
     )
 )  # fmt: skip
-def test_any_text_is_read_to_its_end(lines: list[str]) -> None:
+def test_contracts_in_arbitrary_source_are_read_without_error(lines: list[str]) -> None:
     source = "\n".join(["def kernel(x):", *lines])
 
     found = found_in(source, {"kernel": 1})

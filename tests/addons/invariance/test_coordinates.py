@@ -55,7 +55,7 @@ def _grid_as_stride(x, y, OTHER: tl.constexpr):
     tl.store(y + place, tl.load(x + taken) * 2)
 
 
-def test_rows_of_several_heads_whose_halves_are_written_apart_are_proven(judged: Judged) -> None:
+def test_rows_of_heads_stored_in_two_halves_are_proven(judged: Judged) -> None:
     def launch() -> None:
         for rows in (3, 9):
             x, cos = tensor(rows, 4 * 32, seed=1), tensor(rows, 16, seed=1)
@@ -64,7 +64,7 @@ def test_rows_of_several_heads_whose_halves_are_written_apart_are_proven(judged:
     assert verdicts(judged(launch)) == {"proven"}
 
 
-def test_rows_that_programs_take_in_turns_are_proven(judged: Judged) -> None:
+def test_rows_distributed_round_robin_over_programs_are_proven(judged: Judged) -> None:
     def launch() -> None:
         for rows in (3, 9):
             x = tensor(rows, 40, seed=1)
@@ -73,7 +73,7 @@ def test_rows_that_programs_take_in_turns_are_proven(judged: Judged) -> None:
     assert verdicts(judged(launch)) == {"proven"}
 
 
-def test_another_row_that_the_grid_chooses_is_not_proven(judged: Judged) -> None:
+def test_row_that_depends_on_the_grid_is_not_proven(judged: Judged) -> None:
     def launch() -> None:
         for rows in (5, 9):
             x = tensor(rows, 40, seed=1)
@@ -91,18 +91,18 @@ def launch_parts(others: bool) -> Callable[[], None]:
     return launch
 
 
-def test_the_axis_that_grows_numbers_the_rows(judged: Judged) -> None:
+def test_axis_that_grows_with_the_batch_numbers_the_rows(judged: Judged) -> None:
     found = judged(launch_parts(others=False))
 
     assert verdicts(found) == {"proven"}
     assert found.outputs[0].row_axes == {1}
 
 
-def test_another_row_along_the_axis_that_grows_is_found(judged: Judged) -> None:
+def test_read_of_another_row_along_the_growing_axis_is_a_dependence(judged: Judged) -> None:
     assert "proven" not in verdicts(judged(launch_parts(others=True)))
 
 
-def test_rows_of_an_index_that_runs_over_all_elements_are_proven(judged: Judged) -> None:
+def test_rows_of_a_flat_index_are_proven(judged: Judged) -> None:
     def launch() -> None:
         for rows in (3, 9):
             x = tensor(rows, 40, seed=1)
@@ -112,7 +112,7 @@ def test_rows_of_an_index_that_runs_over_all_elements_are_proven(judged: Judged)
     assert verdicts(judged(launch)) == {"proven"}
 
 
-def test_the_grid_is_a_stride_only_where_the_tensor_has_it(judged: Judged) -> None:
+def test_grid_extent_is_a_stride_only_if_the_tensor_has_that_stride(judged: Judged) -> None:
     def launch(other: bool) -> None:
         for rows in (3, 9):
             x = tensor(rows, 4, seed=1)

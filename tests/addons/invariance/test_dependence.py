@@ -18,7 +18,9 @@ def _by_kind(x, kinds, out, NEXT: tl.constexpr):
 
 
 @pytest.mark.parametrize("after", [0, 1])
-def test_what_memory_holds_for_another_row_is_not_the_rows(judged: Judged, after: int) -> None:
+def test_integer_loaded_for_another_row_is_a_dependence_on_other_rows(
+    judged: Judged, after: int
+) -> None:
     def launch() -> None:
         for rows in (3, 9):
             x = tensor(rows, 32, seed=1)
@@ -39,7 +41,7 @@ def _lengths(x, starts, out, ENDS: tl.constexpr):
 
 
 @pytest.mark.parametrize("ends", [False, True])
-def test_where_the_next_row_begins_is_a_length_beside_where_the_row_does(
+def test_difference_of_two_consecutive_offsets_is_the_rows_own_length(
     judged: Judged, ends: bool
 ) -> None:
     def launch() -> None:

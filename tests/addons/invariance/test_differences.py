@@ -77,7 +77,7 @@ def told_of(before: str, after: str, capsys: pytest.CaptureFixture[str], *more: 
     return " ".join(capsys.readouterr().out.split())
 
 
-def test_a_refactoring_is_proven_to_be_one(
+def test_refactored_kernel_has_the_same_results_in_the_diff(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = told_of(trace_of(_first(), 20), trace_of(_refactored(), 20), capsys)
@@ -85,7 +85,9 @@ def test_a_refactoring_is_proven_to_be_one(
     assert "changed, y: the same bits (by TTIR)" in told
 
 
-def test_another_value_is_shown(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_diff_shows_an_element_with_another_value(
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
     sides = trace_of(_first(), 20), trace_of(_different(), 20)
 
     assert "by the evaluator" in told_of(*sides, capsys)
@@ -98,17 +100,17 @@ def test_another_value_is_shown(trace_of: Make, capsys: pytest.CaptureFixture[st
     assert "Meaning" in told_of(*sides, capsys, "--markdown", "-")
 
 
-def test_what_cannot_be_compared_says_why(
+def test_diff_gives_the_reason_why_kernels_are_not_compared(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     told = told_of(trace_of(_first(), 20), trace_of(_different(), 30), capsys)
 
-    assert "BEFORE has no call of it with the same tensors" in told
+    assert "BEFORE has no call of this kernel with the same tensors" in told
     assert "same results? not known" in told
     assert "merge? not known" in told
 
 
-def test_without_time_nothing_is_compared_and_nothing_is_green(
+def test_diff_without_time_has_no_comparison_and_no_approval(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sides = trace_of(_first(), 20), trace_of(_refactored(), 20)
@@ -126,7 +128,7 @@ def _shifted(x, y, eps, N, BLOCK: tl.constexpr):
     tl.store(y + at, tl.load(x + at, mask=at < N, other=0.0) + eps, mask=at < N)
 
 
-def test_a_float_argument_that_changed_is_the_reason(
+def test_changed_float_argument_is_named_as_the_reason(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sides = trace_of(_shifted, 0.5, 20), trace_of(_shifted, 0.25, 20)
@@ -146,7 +148,7 @@ def _doubled(source, result, N, BLOCK: tl.constexpr):
     tl.store(result + tl.program_id(0) * N + at, values + values, mask=inside)
 
 
-def test_a_kernel_with_other_names_is_compared(trace_of: Make) -> None:
+def test_kernel_with_renamed_arguments_is_compared(trace_of: Make) -> None:
     sides = selected(trace_of(_first(), 20)), selected(trace_of(_doubled, 20))
 
     (meaning,) = kernel_meanings(*sides, {"_doubled": "changed"}, 30.0)
@@ -154,7 +156,7 @@ def test_a_kernel_with_other_names_is_compared(trace_of: Make) -> None:
     assert (meaning.kernel, meaning.same) == ("_doubled", "yes")
 
 
-def test_a_call_without_ir_is_not_passed_over(tmp_path: Path, free_driver: object) -> None:
+def test_call_without_ir_is_reported_as_not_compared(tmp_path: Path, free_driver: object) -> None:
     for side, kernel in (("before", _first()), ("after", _refactored())):
         x = tensor(4, 20, seed=1)
         with kvtrace.capture(tmp_path / side):
@@ -167,7 +169,7 @@ def test_a_call_without_ir_is_not_passed_over(tmp_path: Path, free_driver: objec
 
     assert known.same == "yes"
     assert unknown.same == "not known"
-    assert "1 call not compared: AFTER's cannot be evaluated" in unknown.evidence
+    assert "1 call not compared: the call in AFTER cannot be evaluated" in unknown.evidence
 
 
 @triton.jit
@@ -210,7 +212,7 @@ def _softmax(x, y, N, EDIT: tl.constexpr, BLOCK: tl.constexpr):
         (_softmax, "no maximum", "no", "is nan, was"),
     ],
 )
-def test_a_user_is_told_whether_the_results_are_the_same(
+def test_diff_says_whether_results_are_the_same(
     trace_of: Make, kernel: Any, edit: str, word: str, evidence: str
 ) -> None:
     before, after = (selected(trace_of(kernel, 20, EDIT=name, BLOCK=32)) for name in ("none", edit))
@@ -222,7 +224,7 @@ def test_a_user_is_told_whether_the_results_are_the_same(
     assert evidence in meaning.evidence
 
 
-def test_after_its_time_a_comparison_says_what_is_left(
+def test_comparison_that_runs_out_of_time_counts_remaining_calls(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sides = trace_of(_first(), 20), trace_of(_refactored(), 20)
@@ -256,7 +258,7 @@ def _logarithm(x, y, N, BLOCK: tl.constexpr, LARGER: tl.constexpr):
 
 
 @pytest.mark.parametrize("kernel", [_with_eps, _largest, _logarithm])
-def test_numbers_that_show_a_mistake_are_drawn(trace_of: Make, kernel: Any) -> None:
+def test_inputs_include_numbers_that_show_a_mistake(trace_of: Make, kernel: Any) -> None:
     sides = [selected(trace_of(kernel, 20, LARGER=larger)) for larger in (False, True)]
 
     (meaning,) = kernel_meanings(*sides, {kernel.__name__: kernel.__name__}, 30.0)
@@ -271,7 +273,7 @@ def _truth(x, y, N, BLOCK: tl.constexpr, LARGER: tl.constexpr):
     tl.store(y + at, (values > 0) | (at == 3) if LARGER else values > 0, mask=at < N)
 
 
-def test_truth_values_are_compared(tmp_path: Path, free_driver: object) -> None:
+def test_boolean_outputs_are_compared(tmp_path: Path, free_driver: object) -> None:
     for larger in (False, True):
         with kvtrace.capture(tmp_path / str(larger)):
             truths = tensor(20, seed=1) > 0

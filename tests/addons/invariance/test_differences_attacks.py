@@ -27,15 +27,15 @@ def answer(name: str) -> Answer:
 
 
 @pytest.mark.parametrize("name", some(NEVER_THE_SAME, 3))
-def test_formulas_that_part_where_few_numbers_are_tried_are_not_called_the_same(name: str) -> None:
+def test_formulas_that_differ_for_rare_inputs_are_not_called_the_same(name: str) -> None:
     assert answer(name) is not Answer.YES
 
 
 @pytest.mark.parametrize("name", some(SHOWN, 2))
-def test_zeros_constants_and_large_exponents_are_tried(name: str) -> None:
+def test_versions_are_evaluated_on_zeros_constants_and_large_exponents(name: str) -> None:
     assert answer(name) is Answer.NO
 
 
 @pytest.mark.parametrize("name", some(NEVER_ANOTHER, 2))
-def test_more_digits_are_no_other_results(name: str) -> None:
+def test_more_exact_version_is_no_violation(name: str) -> None:
     assert answer(name) is not Answer.NO

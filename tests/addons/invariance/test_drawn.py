@@ -7,7 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kvtrace.addons.invariance.batches import by_tree, with_most_sizes
+from kvtrace.addons.invariance.batches import calls_by_tree, calls_of_most_sizes
 from kvtrace.addons.invariance.drawn import Drawing, DrawnNode, drawing_of
 from kvtrace.addons.invariance.output_results import Invariance
 from kvtrace.metrics.stacks import StackRows
@@ -71,7 +71,7 @@ def outline(drawing: Drawing, tree: int) -> list[str]:
     return found
 
 
-def test_a_tree_says_loads_sums_loops_and_products(judged: Judged) -> None:
+def test_drawn_tree_has_loads_sums_loops_and_products(judged: Judged) -> None:
     pair = next(each for each in PLANTED if each.name == "product, BLOCK_K by M")
     (found,) = judged(lambda: [pair.launch(pair.wrong, rows) for rows in pair.sizes]).outputs
 
@@ -89,7 +89,7 @@ def test_a_tree_says_loads_sums_loops_and_products(judged: Judged) -> None:
     ]
 
 
-def test_integers_that_are_loaded_are_elements_in_an_address(judged: Judged) -> None:
+def test_loaded_integer_in_an_address_is_drawn_as_an_element(judged: Judged) -> None:
     def look_up() -> None:
         for rows in (3, 5):
             x, where = tensor(8, 20, seed=1), torch.arange(rows, dtype=torch.int32)
@@ -104,7 +104,7 @@ def test_integers_that_are_loaded_are_elements_in_an_address(judged: Judged) -> 
     ]
 
 
-def test_a_branch_names_its_ways(judged: Judged) -> None:
+def test_operands_of_a_branch_have_roles(judged: Judged) -> None:
     def branch() -> None:
         for rows in (3, 5):
             x, kind = tensor(rows, 20, seed=1), tensor(rows, seed=2)
@@ -117,7 +117,7 @@ def test_a_branch_names_its_ways(judged: Judged) -> None:
     assert any(line.startswith("2 if: arith.cmpf") for line in lines)
 
 
-def test_each_node_has_a_line_of_its_own_kernel(judged: Judged) -> None:
+def test_drawn_nodes_have_source_lines_of_their_own_kernel(judged: Judged) -> None:
     """Both kernels load the same expression, which is one node for those that compare trees."""
     stacks = StackRows()
     outputs = judged(lambda: [launch(each, 3, 5) for each in (kept, broken)]).outputs
@@ -136,13 +136,13 @@ def test_each_node_has_a_line_of_its_own_kernel(judged: Judged) -> None:
         assert "tl.load(x" in source[frames[load.stack][0]["line"] - 1]
 
 
-def test_a_drawing_is_the_same_in_whatever_order_operands_are_kept(judged: Judged) -> None:
+def test_drawing_does_not_depend_on_the_order_of_operands(judged: Judged) -> None:
     """Equal trees are one object, and so the order of a sum's operands is of a process."""
     (found,) = judged(launch_wide).outputs
     drawing = drawing_of(found, StackRows())
     sums = {
         node
-        for tree in by_tree(with_most_sizes(found.kept.values()))
+        for tree in calls_by_tree(calls_of_most_sizes(found.compared_calls.values()))
         for node in tree.walk()
         if node.what == "op" and node.detail[0] == "arith.addf"
     }
@@ -156,7 +156,7 @@ def test_a_drawing_is_the_same_in_whatever_order_operands_are_kept(judged: Judge
             node.parts = node.parts[::-1]
 
 
-def test_of_a_large_tree_what_is_nearest_to_the_store_is_drawn(judged: Judged) -> None:
+def test_large_tree_is_drawn_near_the_store_only(judged: Judged) -> None:
     (found,) = judged(launch_wide).outputs
     drawing = drawing_of(found, StackRows())
 

@@ -4,13 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.addons.invariance.field import Arithmetic, Points
+from kvtrace.addons.invariance.field import Arithmetic, FieldEvaluator
 from kvtrace.addons.invariance.trees import Tree, tree
 from kvtrace.symbolic.terms import as_term
 
 
 def field_value(node: Tree, arithmetic: Arithmetic = "sums") -> int:
-    (found,) = Points(1, arithmetic).values(node, {})
+    (found,) = FieldEvaluator(1, arithmetic).values(node, {})
     return int(found)
 
 
@@ -37,7 +37,7 @@ def summed(numbers: list[int], order: list[int]) -> Tree:
 
 
 @given(st.lists(st.integers(0, 99), min_size=2, max_size=8), st.lists(st.integers(0, 9)))
-def test_sums_in_any_order_are_one(numbers: list[int], order: list[int]) -> None:
+def test_reordered_sums_have_equal_values(numbers: list[int], order: list[int]) -> None:
     plain = summed(numbers, [])
     other = summed(list(np.random.default_rng(len(order)).permutation(numbers)), order)
 
@@ -45,13 +45,13 @@ def test_sums_in_any_order_are_one(numbers: list[int], order: list[int]) -> None
 
 
 @given(st.lists(st.integers(0, 99), min_size=2, max_size=8), st.integers(0, 99))
-def test_another_summand_is_seen(numbers: list[int], extra: int) -> None:
+def test_sum_with_another_summand_has_another_value(numbers: list[int], extra: int) -> None:
     more = field_value(summed([*numbers, extra], []))
 
     assert field_value(summed(numbers, [])) != more
 
 
-def test_an_ordered_value_tells_orders_apart() -> None:
+def test_ordered_arithmetic_distinguishes_orders_of_sums() -> None:
     one = added(added(element(1), element(2)), element(3))
     other = added(element(1), added(element(2), element(3)))
     exchanged = added(element(3), added(element(2), element(1)))

@@ -34,7 +34,7 @@ def of_rule(selection: Selection, *names: str) -> list[Finding]:
     return [found for found in judged.findings.listed if found.rule == RULE]
 
 
-def test_a_contract_is_read_from_the_comments_alone(recorded: Recorded) -> None:
+def test_contracts_are_read_from_comments_only(recorded: Recorded) -> None:
     selection = recorded(lambda: [launch(each, 3) for each in (kept, broken, unasked)])
 
     found = contracts_of(selection.trace, selection.runs)
@@ -42,7 +42,7 @@ def test_a_contract_is_read_from_the_comments_alone(recorded: Recorded) -> None:
     assert {name: each.over for name, each in found.items()} == {"kept": "M", "broken": "M"}
 
 
-def test_a_contract_between_decorator_and_def_is_the_kernels_own(recorded: Recorded) -> None:
+def test_contract_between_decorator_and_def_belongs_to_the_kernel(recorded: Recorded) -> None:
     selection = recorded(lambda: [launch(each, 3, 5) for each in (unasked, above_def)])
 
     found = contracts_of(selection.trace, selection.runs)
@@ -51,7 +51,7 @@ def test_a_contract_between_decorator_and_def_is_the_kernels_own(recorded: Recor
     assert [(each.kernel, each.verdict) for each in of_rule(selection)] == [("above_def", "proven")]
 
 
-def test_a_contract_right_above_decorators_is_the_kernels_own(recorded: Recorded) -> None:
+def test_contract_right_above_decorators_belongs_to_the_kernel(recorded: Recorded) -> None:
     selection = recorded(lambda: [launch(each, 3, 5) for each in (above_decorators, apart)])
 
     found = contracts_of(selection.trace, selection.runs)
@@ -61,7 +61,7 @@ def test_a_contract_right_above_decorators_is_the_kernels_own(recorded: Recorded
     assert (finding.kernel, finding.verdict) == ("above_decorators", "violation")
 
 
-def test_a_kept_contract_is_proven(recorded: Recorded) -> None:
+def test_kept_contract_is_a_proven_finding(recorded: Recorded) -> None:
     (found,) = of_rule(recorded(lambda: launch(kept, 3, 5)))
 
     assert (found.verdict, found.kernel, found.arg) == ("proven", "kept", "y")
@@ -69,7 +69,7 @@ def test_a_kept_contract_is_proven(recorded: Recorded) -> None:
     assert "by TTIR" in str(found.message)
 
 
-def test_a_broken_contract_is_an_error_with_two_values(recorded: Recorded) -> None:
+def test_broken_contract_is_an_error_with_two_values(recorded: Recorded) -> None:
     (found,) = of_rule(recorded(lambda: launch(broken, 3, 5)))
 
     assert (found.verdict, found.severity, found.arg) == ("violation", "error", "y")
@@ -78,14 +78,14 @@ def test_a_broken_contract_is_an_error_with_two_values(recorded: Recorded) -> No
     assert found.file.endswith("contracted.py")
 
 
-def test_what_is_not_proven_is_a_warning_with_its_reason(recorded: Recorded) -> None:
+def test_unknown_verdict_is_a_warning_with_a_reason(recorded: Recorded) -> None:
     (found,) = of_rule(recorded(lambda: launch(misnamed, 3, 5)))
 
     assert (found.verdict, found.severity) == ("unknown", "warning")
     assert "BATCH is not an argument" in str(found.reason)
 
 
-def test_a_kernel_without_contract_is_judged_where_the_rule_is_named(recorded: Recorded) -> None:
+def test_kernel_without_contract_is_judged_if_the_rule_is_selected(recorded: Recorded) -> None:
     selection = recorded(lambda: launch(unasked, 3, 5))
 
     assert of_rule(selection) == []
@@ -94,7 +94,7 @@ def test_a_kernel_without_contract_is_judged_where_the_rule_is_named(recorded: R
     assert of_rule(selection, "default", f"-{RULE}") == []
 
 
-def test_sanitize_fails_and_every_form_has_it(
+def test_sanitize_fails_for_a_broken_contract_in_every_format(
     recorded: Recorded, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = str(recorded(lambda: launch(broken, 3, 5)).trace.path)
@@ -111,7 +111,7 @@ def test_sanitize_fails_and_every_form_has_it(
 
 
 @pytest.mark.parametrize(("section", "verdict"), [("Bad", "violation"), ("Good", "proven")])
-def test_the_rules_page_is_true(
+def test_examples_of_the_rule_page_have_the_stated_verdicts(
     section: str, verdict: str, recorded: Recorded, tmp_path: Path
 ) -> None:
     page = (ROOT / "docs" / "rules" / f"{RULE}.md").read_text(encoding="utf-8")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.addons.invariance.functions import is_never_negative, written_constant
+from kvtrace.addons.invariance.functions import is_never_negative, source_constant
 from kvtrace.addons.invariance.trees import Tree
 from tests.addons.invariance.laws import (
     X,
@@ -87,16 +87,16 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", HOLDING)
-def test_a_law_of_real_numbers_holds(name: str) -> None:
+def test_trees_equal_by_a_law_of_real_numbers_are_equal(name: str) -> None:
     assert are_equal(*HOLDING[name])
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_what_does_not_hold_of_all_real_numbers_does_not_hold(name: str) -> None:
+def test_trees_equal_only_for_some_real_numbers_are_unequal(name: str) -> None:
     assert not are_equal(*BROKEN[name])
 
 
-def test_what_may_be_negative_is_not_called_positive() -> None:
+def test_possibly_negative_trees_are_not_never_negative() -> None:
     never = (SQUARE, exp(X), plus(SQUARE, exp(Y)), over(SQUARE, exp(X)), op("math.absf", X),
              extreme("max or NaN", X, number(0.0)), extreme("max", X, number(0.0)))  # fmt: skip
     maybe = (X, times(X, Y), minus(SQUARE, exp(X)), log(exp(X)), op("math.tanh", SQUARE),
@@ -106,9 +106,9 @@ def test_what_may_be_negative_is_not_called_positive() -> None:
     assert [is_never_negative(each) for each in maybe] == [False] * len(maybe)
 
 
-def test_a_constant_of_many_digits_is_the_number_that_it_is() -> None:
+def test_constant_of_many_digits_is_not_taken_as_a_rounded_decimal() -> None:
     tenth, third = 0x3DCCCCCD, 0x3EAAAAAB
 
-    assert written_constant("f32", tenth) == pow(10, -1, (1 << 31) - 1)
-    assert written_constant("f32", third) is None
-    assert written_constant("bf16", 0x3DCD) is None
+    assert source_constant("f32", tenth) == pow(10, -1, (1 << 31) - 1)
+    assert source_constant("f32", third) is None
+    assert source_constant("bf16", 0x3DCD) is None

@@ -18,7 +18,7 @@ def drawn(inputs: Inputs, dtype: str = "fp32") -> np.ndarray:
 
 @pytest.mark.parametrize("dtype", _BYTES)
 @pytest.mark.parametrize("inputs", INPUTS)
-def test_each_kind_has_numbers_of_each_type(inputs: Inputs, dtype: str) -> None:
+def test_every_kind_of_inputs_exists_for_every_float_type(inputs: Inputs, dtype: str) -> None:
     numbers = drawn(inputs, dtype)
 
     assert numbers.shape == (4, 16)
@@ -26,14 +26,14 @@ def test_each_kind_has_numbers_of_each_type(inputs: Inputs, dtype: str) -> None:
 
 
 @pytest.mark.parametrize(("dtype", "limit"), [("fp16", 88), ("fp32", 88), ("fp64", 709)])
-def test_exponentials_of_some_overflow_and_of_most_do_not(dtype: str, limit: float) -> None:
+def test_exponentials_overflow_for_few_numbers_up_to_the_limit(dtype: str, limit: float) -> None:
     sizes = np.abs(drawn("numbers up to the limit of exp", dtype))
 
     assert (sizes < limit).mean() > 0.9
     assert sizes.max() > limit * 0.75
 
 
-def test_squares_of_large_numbers_are_numbers_and_their_squares_are_not() -> None:
+def test_large_numbers_have_finite_squares_but_infinite_fourth_powers() -> None:
     with np.errstate(over="ignore", under="ignore"):
         large, minute = (
             np.abs(drawn(kind).astype(np.float32)) ** np.float32(2)
@@ -46,7 +46,7 @@ def test_squares_of_large_numbers_are_numbers_and_their_squares_are_not() -> Non
         assert (minute**2 == 0).mean() > 0.5
 
 
-def test_constants_that_numbers_are_compared_with_are_drawn() -> None:
+def test_inputs_include_constants_that_the_kernel_compares_with() -> None:
     formula = plus(times(X, number(0.375)), plus(number(1e-6), plus(number(1e30), number(1.0))))
 
     assert constants_of([formula]) == (-0.375, 0.375)

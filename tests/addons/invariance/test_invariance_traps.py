@@ -6,10 +6,10 @@ import pytest
 import triton
 import triton.language as tl
 
-from benchmarks.invariance_traps.rows import ROWS, Rows
-from benchmarks.invariance_traps.versions import VERSIONS, Versions, launched
+from benchmarks.invariance_traps.rows import ROWS, RowKernel
+from benchmarks.invariance_traps.versions import VERSIONS, KernelVersions, launched
 from kvtrace.addons.invariance.output_results import OutputResult
-from kvtrace.addons.invariance.over import answers_over
+from kvtrace.addons.invariance.over import output_answers
 from kvtrace.addons.invariance.results import invariance_of
 from kvtrace.addons.invariance.text import invariance_lines, meaning_lines, versions_text
 from kvtrace.addons.invariance.versions import OutputMeaning, same_meaning
@@ -28,23 +28,23 @@ WITNESSED = (
 )  # fmt: skip
 
 
-def trap(name: str) -> Rows:
+def trap(name: str) -> RowKernel:
     (found,) = (each for each in ROWS if each.name == name)
     return found
 
 
-def pair(name: str) -> Versions:
+def pair(name: str) -> KernelVersions:
     (found,) = (each for each in VERSIONS if each.name == name)
     return found
 
 
-def judged(one: Rows, recorded: Recorded) -> OutputResult:
+def judged(one: RowKernel, recorded: Recorded) -> OutputResult:
     runs = recorded(lambda: [one.launch(rows, rows // 2) for rows in one.sizes])
     outputs = [each for each in invariance_of(runs).outputs if each.output == "out"]
     return min(outputs, key=lambda each: each.verdict == "proven")
 
 
-def compared(one: Versions, recorded: Recorded) -> OutputMeaning:
+def compared(one: KernelVersions, recorded: Recorded) -> OutputMeaning:
     calls = []
     for kernel in (one.before, one.after):
         runs = recorded(lambda kernel=kernel: launched(one, kernel, one.inputs[0]))  # type: ignore[misc]
@@ -58,22 +58,24 @@ def compared(one: Versions, recorded: Recorded) -> OutputMeaning:
 @pytest.mark.parametrize(
     "one", some([each for each in ROWS if each.varies], 6), ids=lambda o: o.name
 )
-def test_a_row_that_varies_is_never_invariant(one: Rows, recorded: Recorded) -> None:
+def test_kernel_whose_rows_vary_is_never_proven_invariant(
+    one: RowKernel, recorded: Recorded
+) -> None:
     found = judged(one, recorded)
 
     assert found.verdict in ("violation", "depends", "unknown")
-    assert found.why
+    assert found.reasons
 
 
 @pytest.mark.parametrize(
     "one", some([each for each in ROWS if not each.varies], 5), ids=lambda o: o.name
 )
-def test_a_row_that_is_the_same_is_no_violation(one: Rows, recorded: Recorded) -> None:
+def test_kernel_whose_rows_are_the_same_is_no_violation(one: RowKernel, recorded: Recorded) -> None:
     assert judged(one, recorded).verdict not in ("violation", "depends")
 
 
 @pytest.mark.parametrize("name", WITNESSED)
-def test_two_values_of_a_row_are_shown(name: str, recorded: Recorded) -> None:
+def test_varying_kernel_has_a_witness_with_two_values(name: str, recorded: Recorded) -> None:
     found = judged(trap(name), recorded)
 
     assert found.verdict == "violation"
@@ -84,13 +86,13 @@ def test_two_values_of_a_row_are_shown(name: str, recorded: Recorded) -> None:
 @pytest.mark.parametrize(
     "name", ["blocks aligned to the packed tensor", "where the row begins, as a number"]
 )
-def test_where_data_begin_is_decided_by_other_rows(name: str, recorded: Recorded) -> None:
+def test_use_of_a_rows_begin_is_a_dependence_on_other_rows(name: str, recorded: Recorded) -> None:
     found = judged(trap(name), recorded)
 
-    assert any("where its data begin, which other rows decide" in why.what for why in found.why)
+    assert any("where its data begin, which other rows decide" in why.what for why in found.reasons)
 
 
-def test_begins_that_data_move_with_are_not_assumed_and_others_are(recorded: Recorded) -> None:
+def test_only_integers_that_do_not_move_with_the_data_are_assumed(recorded: Recorded) -> None:
     moving = judged(trap("blocks from where the row begins"), recorded)
     chosen = judged(trap("an embedding with padding"), recorded)
 
@@ -98,17 +100,17 @@ def test_begins_that_data_move_with_are_not_assumed_and_others_are(recorded: Rec
     assert (chosen.verdict, chosen.assumed) == ("proven", ("tokens",))
     runs = recorded(lambda: [trap("an embedding with padding").launch(n, 1) for n in (5, 8)])
     text = " ".join("\n".join(invariance_lines(invariance_of(runs), 200)).split())
-    assert "assumed: what tokens hold for a row is the row's own" in text
+    assert "assumed: a row's entries of tokens do not depend on other rows" in text
 
 
-def test_options_that_change_with_the_batch_are_in_the_verdict(recorded: Recorded) -> None:
+def test_compile_options_that_change_with_the_batch_are_in_the_verdict(recorded: Recorded) -> None:
     summed = judged(trap("num_warps by M, for a sum"), recorded)
     mapped = trap("num_warps by M, elementwise")
     runs = recorded(lambda: [mapped.launch(rows, 0) for rows in mapped.sizes])
     text = "\n".join(invariance_lines(invariance_of(runs), 200))
 
     assert summed.verdict == "depends"
-    assert any("num_warps 1 or 2" in why.what for why in summed.why)
+    assert any("num_warps 1 or 2" in why.what for why in summed.reasons)
     assert "invariant; by TTIR, compiled with num_warps 1 or 2" in text
 
 
@@ -119,12 +121,12 @@ def _scaled(x, y, scale, BLOCK: tl.constexpr):
     tl.store(y + row * BLOCK + at, tl.load(x + row * BLOCK + at) * scale)
 
 
-def test_a_float_is_a_number_that_a_contract_can_name(recorded: Recorded) -> None:
+def test_contract_may_name_a_float_argument(recorded: Recorded) -> None:
     x = tensor(4, 16, seed=1)
     runs = recorded(lambda: _scaled[(4,)](x, x.clone(), 0.5, 16))
     found = invariance_of(runs)
 
-    (answer,) = answers_over(runs, found.outputs, None)
+    (answer,) = output_answers(runs, found.outputs, None)
 
     assert found.outputs[0].scalars == ("scale",)
     assert answer.answer.verdict == "violation"
@@ -139,7 +141,7 @@ def _unrolled(x, y, BLOCK: tl.constexpr):
         tl.store(y + place, tl.load(x + place))
 
 
-def test_no_rows_of_the_table_look_alike(recorded: Recorded) -> None:
+def test_rows_of_the_invariance_table_are_distinct(recorded: Recorded) -> None:
     x = tensor(4, 32, seed=1)
     found = invariance_of(recorded(lambda: _unrolled[(4,)](x, x.clone(), 16)))
 
@@ -148,7 +150,7 @@ def test_no_rows_of_the_table_look_alike(recorded: Recorded) -> None:
     assert len(rows) == len(found.outputs) == len(set(rows)) == 2
 
 
-def test_text_has_no_internals(recorded: Recorded) -> None:
+def test_invariance_text_has_no_internal_names(recorded: Recorded) -> None:
     one = trap("rows in reverse")
     runs = recorded(lambda: [one.launch(rows, 0) for rows in one.sizes])
     text = "\n".join(invariance_lines(invariance_of(runs), 200))
@@ -163,7 +165,9 @@ def test_text_has_no_internals(recorded: Recorded) -> None:
 @pytest.mark.parametrize(
     "one", some([each for each in VERSIONS if "sorted" not in each.name], 8), ids=lambda o: o.name
 )
-def test_no_answer_about_versions_says_more_than_is_true(one: Versions, recorded: Recorded) -> None:
+def test_answer_about_two_versions_is_never_stronger_than_the_truth(
+    one: KernelVersions, recorded: Recorded
+) -> None:
     meaning = compared(one, recorded).meaning
 
     wrong = {
@@ -175,22 +179,22 @@ def test_no_answer_about_versions_says_more_than_is_true(one: Versions, recorded
     assert meaning not in wrong
 
 
-def test_all_elements_are_compared_and_counted(recorded: Recorded) -> None:
+def test_all_elements_of_two_versions_are_compared_and_counted(recorded: Recorded) -> None:
     found = compared(pair("a loop unrolled"), recorded)
 
-    assert (found.meaning, found.compared, found.elements) == ("equal", 1600, 1600)
+    assert (found.meaning, found.compared_count, found.elements) == ("equal", 1600, 1600)
     assert "1,600 of 1,600 elements were compared" in " ".join(versions_text(found))
     assert compared(pair("one element apart"), recorded).meaning == "violation"
 
 
-def test_a_maximum_of_minima_is_not_a_minimum_of_maxima(recorded: Recorded) -> None:
+def test_maximum_of_minima_differs_from_minimum_of_maxima(recorded: Recorded) -> None:
     found = compared(pair("min and max exchanged"), recorded)
 
     assert found.meaning == "violation"
     assert "NaN" in found.inputs
 
 
-def test_a_variance_in_one_pass_is_equal_in_exact_arithmetic_alone(recorded: Recorded) -> None:
+def test_variance_in_one_pass_is_equal_only_in_exact_arithmetic(recorded: Recorded) -> None:
     found = compared(pair("variance in one pass"), recorded)
     apart = {each.inputs: each.witness for each in found.apart}
     text = " ".join(" ".join(meaning_lines([found], 200)).split())
@@ -203,14 +207,14 @@ def test_a_variance_in_one_pass_is_equal_in_exact_arithmetic_alone(recorded: Rec
     assert "on numbers around 10,000: element" in text
 
 
-def test_what_was_seen_to_differ_is_not_called_unknown(recorded: Recorded) -> None:
+def test_versions_with_two_values_are_a_violation_not_unknown(recorded: Recorded) -> None:
     for name in ("rounded to bfloat16", "two floats exchanged"):
         found = compared(pair(name), recorded)
         assert found.meaning == "violation"
         assert found.witness is not None
 
 
-def test_explanations_of_two_sides_are_not_equal(recorded: Recorded) -> None:
+def test_texts_of_two_different_trees_differ(recorded: Recorded) -> None:
     for name in ("eps of three rows", "no label ignored", "a running sum backwards"):
         found = compared(pair(name), recorded)
         assert found.first != found.second
@@ -218,7 +222,7 @@ def test_explanations_of_two_sides_are_not_equal(recorded: Recorded) -> None:
         assert not any(word in text for word in ("Attribute(", "Quotient(", "lane["))
 
 
-def test_a_sort_is_given_up_in_time(recorded: Recorded) -> None:
+def test_comparison_of_two_sorts_ends_within_its_time_limit(recorded: Recorded) -> None:
     import time
 
     one = pair("sorted by the negatives")

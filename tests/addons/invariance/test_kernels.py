@@ -27,7 +27,7 @@ def deep(x, y, N, COUNT: tl.constexpr):
     tl.store(y + row, total)
 
 
-def test_an_expression_that_is_nested_too_deeply_is_unknown(
+def test_deeply_nested_expression_is_unknown(
     judged: Callable[[Callable[[], object]], Invariance],
 ) -> None:
     def unroll() -> None:
@@ -37,7 +37,7 @@ def test_an_expression_that_is_nested_too_deeply_is_unknown(
     (found,) = judged(unroll).outputs
 
     assert found.verdict == "unknown"
-    assert "nested too deeply" in found.why[0].what
+    assert "nested too deeply" in found.reasons[0].what
 
 
 @given(
@@ -45,7 +45,7 @@ def test_an_expression_that_is_nested_too_deeply_is_unknown(
     steps=st.lists(st.integers(1, 900), min_size=3, max_size=3),
     size=st.sampled_from((("fp16", 2), ("fp32", 4), ("i8", 1))),
 )
-def test_indices_are_what_an_offset_was_made_of(
+def test_indices_are_recovered_from_an_offset(
     shape: tuple[int, ...], steps: list[int], size: tuple[str, int]
 ) -> None:
     dtype, element = size

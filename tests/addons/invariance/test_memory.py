@@ -35,17 +35,17 @@ def launched(shift: int, step: int) -> Callable[[], None]:
     return launch
 
 
-def test_an_element_that_its_own_trip_alone_writes_is_read_before(judged: Judged) -> None:
+def test_load_of_an_element_that_only_its_own_trip_stores_is_proven(judged: Judged) -> None:
     (output,) = judged(launched(0, 32)).outputs
 
     assert output.verdict == "proven"
 
 
 @pytest.mark.parametrize(("shift", "step"), [(1, 32), (0, 16)])
-def test_an_element_that_an_earlier_trip_wrote_is_not_what_was_there(
+def test_load_of_an_element_that_an_earlier_trip_stored_is_unknown(
     judged: Judged, shift: int, step: int
 ) -> None:
     (output,) = judged(launched(shift, step)).outputs
 
     assert output.verdict == "unknown"
-    assert any("x, which the kernel writes, too" in why.what for why in output.why)
+    assert any("x, which the kernel writes, too" in why.what for why in output.reasons)

@@ -32,7 +32,7 @@ def infinity() -> Numbers:
 
 @pytest.mark.parametrize("least", [True, False])
 @pytest.mark.parametrize("nans", [True, False])
-def test_an_extreme_has_no_order(least: bool, nans: bool) -> None:
+def test_maximum_is_commutative_and_associative(least: bool, nans: bool) -> None:
     def of(a: Numbers, b: Numbers) -> Numbers:
         return extreme(a, b, least=least, nans=nans)
 
@@ -44,28 +44,28 @@ def test_an_extreme_has_no_order(least: bool, nans: bool) -> None:
     assert of(a, b) != extreme(a, b, least=least, nans=not nans)
 
 
-def test_a_maximum_with_minus_infinity_is_the_other() -> None:
+def test_maximum_with_minus_infinity_is_the_other_operand() -> None:
     other = number(99)
 
     assert extreme(other, infinity(), least=False, nans=True) == other
     assert extreme(other, infinity(), least=True, nans=True) != other
 
 
-def test_a_maximum_is_the_minimum_of_negatives() -> None:
+def test_negated_maximum_is_the_minimum_of_negatives() -> None:
     zero, a, b = number(0), number(5), number(8)
     least = extreme(difference_of(zero, a), difference_of(zero, b), least=True, nans=False)
 
     assert difference_of(zero, least) == extreme(a, b, least=False, nans=False)
 
 
-def test_an_exponential_of_minus_infinity_is_zero() -> None:
+def test_exponential_of_minus_infinity_is_zero() -> None:
     shifted = infinite("-", [infinity(), number(3)], number(77))
 
     assert infinite("exp", [shifted], number(55)) == 0
     assert infinite("-", [infinity(), infinity()], number(0)) not in (0, infinity())
 
 
-def test_a_choice_counts_with_both_of_its_ways() -> None:
+def test_choice_depends_on_both_of_its_branches() -> None:
     a, b, unsure = number(5), number(8), number(1_000_003)
 
     assert chosen(number(1), a, b) == a
@@ -75,7 +75,7 @@ def test_a_choice_counts_with_both_of_its_ways() -> None:
     assert chosen(TRUTHS["^"](unsure, number(1)), b, a) == chosen(unsure, a, b)
 
 
-def test_constants_are_the_numbers_that_they_are() -> None:
+def test_constants_have_their_exact_value_in_the_field() -> None:
     half, two = constant("f32", 0x3F000000), constant("f32", 0x40000000)
     assert half is not None
     assert two is not None

@@ -33,7 +33,7 @@ def _heads(q, kv, out, lse, stride, VALID: tl.constexpr, ACTIVE: tl.constexpr, O
         (4, True, False),
     ],
 )
-def test_a_mask_that_ends_lanes_where_the_next_block_begins_says_the_block(
+def test_mask_that_ends_lanes_at_the_next_block_determines_the_block(
     judged: Judged, active: int, other: bool, proven: bool
 ) -> None:
     def launch() -> None:
@@ -54,7 +54,7 @@ def _digits(x, out, ROWS: tl.constexpr, WHICH: tl.constexpr):
 
 
 @pytest.mark.parametrize(("which", "proven"), [(0, True), (1, False), (2, True)])
-def test_a_program_is_written_by_all_digits_that_an_address_takes_of_it(
+def test_program_number_is_split_into_tile_row_and_head(
     judged: Judged, which: int, proven: bool
 ) -> None:
     def launch() -> None:
@@ -75,7 +75,7 @@ def _columns_first(x, out, stride, TILES: tl.constexpr, SCALED: tl.constexpr):
 
 
 @pytest.mark.parametrize("scaled", [False, True])
-def test_a_part_of_a_program_that_is_no_axis_tells_rows_apart(judged: Judged, scaled: bool) -> None:
+def test_scaling_by_a_tile_number_is_a_dependence_on_the_row(judged: Judged, scaled: bool) -> None:
     def launch() -> None:
         for tiles in (2, 4):
             x = tensor(16 * tiles, 5, seed=1)
@@ -104,7 +104,7 @@ def _experts(
 
 
 @pytest.mark.parametrize(("after", "shift"), [(0, 0), (1, 0), (0, 1)])
-def test_tiles_in_groups_with_gathered_rows_are_rows_of_their_index_tensor(
+def test_grouped_tiles_of_gathered_rows_have_rows_of_the_index_tensor(
     judged: Judged, after: int, shift: int
 ) -> None:
     def launch() -> None:
@@ -128,7 +128,7 @@ def _quarters(x, out, stride, FIRST: tl.constexpr, READ: tl.constexpr):
 
 
 @pytest.mark.parametrize("read", [0, 16])
-def test_where_an_index_begins_is_a_part_of_it(judged: Judged, read: int) -> None:
+def test_constant_begin_of_an_index_is_part_of_the_coordinate(judged: Judged, read: int) -> None:
     def launch() -> None:
         for rows in SIZES:
             x = tensor(rows + 1, 32, seed=1)[:rows]
@@ -147,7 +147,7 @@ def _row_of_blocks(x, out, WIDTH: tl.constexpr, BLOCK: tl.constexpr, NEIGHBOR: t
 
 
 @pytest.mark.parametrize("neighbor", [0, 1])
-def test_one_of_two_axes_of_the_grid_that_step_alike_has_one_program(
+def test_of_two_grid_axes_with_equal_steps_the_single_program_is_ignored(
     judged: Judged, neighbor: int
 ) -> None:
     def launch() -> None:
@@ -170,7 +170,7 @@ def _split(x, out, M, WIDTH: tl.constexpr, FLIPPED: tl.constexpr):
 
 
 @pytest.mark.parametrize("flipped", [False, True])
-def test_a_single_row_is_compared_where_its_stride_is_another_axis_of_one_step(
+def test_single_row_is_compared_if_its_stride_equals_another_axis_stride(
     judged: Judged, flipped: bool
 ) -> None:
     def launch() -> None:
@@ -194,7 +194,7 @@ def _either(x, kinds, out, M, BY_SIZE: tl.constexpr):
 
 
 @pytest.mark.parametrize("by_size", [False, True])
-def test_a_number_of_rows_that_chooses_between_stores_is_seen(
+def test_row_count_that_chooses_between_stores_is_a_dependence(
     judged: Judged, by_size: bool
 ) -> None:
     def launch() -> None:

@@ -49,7 +49,7 @@ def rows_of(opened: OpenPage, side: int) -> list[str]:
     return opened.page.locator(".tree").nth(side).locator(".tree-text").all_text_contents()
 
 
-def test_a_report_shows_what_was_judged_before_and_judges_nothing_again(trace: Path) -> None:
+def test_report_shows_stored_verdicts_without_judging_again(trace: Path) -> None:
     blocks = blocks_of(resolve(str(trace))).blocks
     rows = read_json(blocks["invariance/index"])
     drawn = read_json(blocks["invariance/0"])
@@ -62,7 +62,7 @@ def test_a_report_shows_what_was_judged_before_and_judges_nothing_again(trace: P
     assert [len(row["values"] or ()) for row in rows] == [2, 2, 0]
 
 
-def test_without_source_the_page_has_no_trees(trace: Path) -> None:
+def test_report_without_source_has_no_trees(trace: Path) -> None:
     blocks = blocks_of(resolve(str(trace)), source=False).blocks
     assert not any(name.startswith("invariance/") for name in blocks)
 
@@ -74,7 +74,7 @@ def test_without_source_the_page_has_no_trees(trace: Path) -> None:
         (b"[]", {"artifacts": 5}), (b"[]", {"artifacts": {"trees": [1]}}),
     ],
 )  # fmt: skip
-def test_trees_that_are_none_are_named_in_a_sentence(
+def test_damaged_trees_are_reported_in_one_sentence(
     content: bytes, settings: dict[str, Any] | None, tmp_path: Path
 ) -> None:
     writer = RunWriter(tmp_path / "out", new_run_id())
@@ -91,7 +91,7 @@ def test_trees_that_are_none_are_named_in_a_sentence(
 
 
 @pytest.mark.parametrize("scheme", THEMES)
-def test_trees_of_two_sizes_are_side_by_side_with_what_differs(
+def test_trees_of_two_sizes_are_shown_side_by_side_with_differences(
     report_browser: Browser, path: Path, scheme: str
 ) -> None:
     with opened_page(report_browser, path, "#/invariance", scheme=scheme, width=1000) as opened:
@@ -116,7 +116,9 @@ def test_trees_of_two_sizes_are_side_by_side_with_what_differs(
         assert accessibility_problems(opened) == []
 
 
-def test_a_node_lights_its_line_and_a_line_its_nodes(report_browser: Browser, path: Path) -> None:
+def test_selected_node_highlights_its_line_and_vice_versa(
+    report_browser: Browser, path: Path
+) -> None:
     with opened_page(report_browser, path, "#/invariance?output=2") as opened:
         opened.page.locator("[role=treeitem]", has_text="x[i0, k0]").click()
         assert "values = tl.load" in opened.text("#source .cm-line.there")
@@ -131,7 +133,7 @@ def test_a_node_lights_its_line_and_a_line_its_nodes(report_browser: Browser, pa
         assert all("x[i0, " in each or "else" in each for each in held)
 
 
-def test_arrow_keys_go_through_a_tree(report_browser: Browser, path: Path) -> None:
+def test_arrow_keys_move_through_a_tree(report_browser: Browser, path: Path) -> None:
     with opened_page(report_browser, path, "#/invariance?output=0") as opened:
         opened.page.locator(".tree").first.locator("[role=treeitem]").first.focus()
         focused = "() => document.activeElement.innerText"
@@ -148,7 +150,7 @@ def test_arrow_keys_go_through_a_tree(report_browser: Browser, path: Path) -> No
         )
 
 
-def test_a_kernel_leads_to_its_outputs(report_browser: Browser, path: Path) -> None:
+def test_kernel_page_links_to_its_outputs(report_browser: Browser, path: Path) -> None:
     with opened_page(report_browser, path, "#/kernels") as opened:
         opened.page.get_by_role("link", name="broken", exact=True).first.click()
         opened.page.get_by_role("link", name="1 output: violation (derived)").click()
@@ -156,7 +158,7 @@ def test_a_kernel_leads_to_its_outputs(report_browser: Browser, path: Path) -> N
         assert "broken: y" in opened.text("#output")
 
 
-def test_one_tree_can_be_shown_alone(report_browser: Browser, path: Path) -> None:
+def test_single_tree_can_be_shown_alone(report_browser: Browser, path: Path) -> None:
     with opened_page(report_browser, path, "#/invariance?output=0") as opened:
         opened.page.get_by_role("combobox", name="Beside it").select_option("none")
         assert opened.page.locator(".tree").count() == 1
@@ -164,7 +166,7 @@ def test_one_tree_can_be_shown_alone(report_browser: Browser, path: Path) -> Non
         assert "a loop of 8 trips" in rows_of(opened, 0)[1]
 
 
-def test_without_judged_kernels_there_is_no_such_view(
+def test_view_is_absent_without_judged_kernels(
     report_browser: Browser, tmp_path: Path, free_driver: object
 ) -> None:
     with kvtrace.capture(tmp_path / "out"):

@@ -23,7 +23,7 @@ def in_halves(x, where, out):
     tl.store(out + at + 1, -value)
 
 
-def test_outputs_are_unknown_where_time_is_up_before_all_calls_are_judged(
+def test_outputs_are_unknown_if_time_ends_before_all_calls_are_judged(
     recorded: Callable[[Callable[[], object]], Selection],
 ) -> None:
     pair = PLANTED[0]
@@ -33,11 +33,11 @@ def test_outputs_are_unknown_where_time_is_up_before_all_calls_are_judged(
     (whole,) = invariance_of(runs, seconds=600).outputs
 
     assert ended.verdict == "unknown"
-    assert "for which 0 s did not suffice" in ended.why[-1].what
+    assert "for which 0 s did not suffice" in ended.reasons[-1].what
     assert whole.verdict == "proven"
 
 
-def test_a_call_that_takes_longer_is_given_up_within(
+def test_judging_of_a_slow_call_stops_at_the_time_limit(
     recorded: Callable[[Callable[[], object]], Selection],
 ) -> None:
     pair = PLANTED[0]
@@ -46,8 +46,8 @@ def test_a_call_that_takes_longer_is_given_up_within(
     (ended,) = invariance_of(runs, seconds=0).outputs
 
     assert ended.verdict == "unknown"
-    assert "takes too long to be followed" in ended.why[0].what
-    assert "1 call of the kernel, for which 0 s did not suffice" in ended.why[-1].what
+    assert "takes too long to be followed" in ended.reasons[0].what
+    assert "1 call of the kernel, for which 0 s did not suffice" in ended.reasons[-1].what
 
 
 @triton.jit
@@ -55,7 +55,7 @@ def all_ones(out):
     tl.store(out + tl.program_id(0), 1.0)
 
 
-def test_launches_that_are_not_compared_in_time_prove_nothing(
+def test_outputs_are_unknown_if_launches_are_not_compared_in_time(
     recorded: Callable[[Callable[[], object]], Selection],
 ) -> None:
     """Nothing of the one call takes time; the limit ends before it is compared."""
@@ -64,25 +64,25 @@ def test_launches_that_are_not_compared_in_time_prove_nothing(
     (ended,) = invariance_of(runs, seconds=0).outputs
 
     assert ended.verdict == "unknown"
-    assert "how its launches compare, for which 0 s did not suffice" in ended.why[-1].what
+    assert "how its launches compare, for which 0 s did not suffice" in ended.reasons[-1].what
 
 
-def test_sizes_that_others_were_launched_at_are_those_of_the_same_batch(
+def test_unseen_sizes_come_from_kernels_with_a_common_batch_size(
     recorded: Callable[[Callable[[], object]], Selection],
 ) -> None:
     """What a flattened tensor counts as rows is nothing that a kernel of rows lacks."""
 
-    def unseen(*launches: tuple[object, ...]) -> dict[str, tuple[int, ...]]:
+    def unseen_sizes(*launches: tuple[object, ...]) -> dict[str, tuple[int, ...]]:
         runs = recorded(lambda: [launch(*each) for each in launches])
-        return {each.kernel: each.unseen for each in invariance_of(runs).outputs}
+        return {each.kernel: each.unseen_sizes for each in invariance_of(runs).outputs}
 
-    assert unseen((kept, 3, 5), (misnamed, 3), (unasked, 60)) == {
+    assert unseen_sizes((kept, 3, 5), (misnamed, 3), (unasked, 60)) == {
         "kept": (), "misnamed": (5,), "unasked": (),
     }  # fmt: skip
-    assert unseen((kept, 3, 5), (unasked, 60)) == {"kept": (60,), "unasked": ()}
+    assert unseen_sizes((kept, 3, 5), (unasked, 60)) == {"kept": (60,), "unasked": ()}
 
 
-def test_outputs_of_several_stores_have_their_lines_and_a_reason_is_said_once(
+def test_outputs_of_several_stores_are_named_by_line_and_share_one_reason(
     recorded: Callable[[Callable[[], object]], Selection],
 ) -> None:
     def store_twice() -> None:
@@ -90,7 +90,7 @@ def test_outputs_of_several_stores_have_their_lines_and_a_reason_is_said_once(
         in_halves[(3,)](tensor(3, seed=1), at, out)
 
     found = invariance_of(recorded(store_twice))
-    first, second = (each.place.line for each in found.outputs)
+    first, second = (each.source.line for each in found.outputs)
     text = "\n".join(invariance_lines(found, 200))
 
     assert first != second

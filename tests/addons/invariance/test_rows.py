@@ -29,7 +29,7 @@ def launched(pair: Planted, kernel: object) -> Callable[[], None]:
 
 
 @pytest.mark.parametrize("pair", some(PLANTED, 4), ids=lambda pair: pair.name)
-def test_a_right_kernel_is_no_violation_and_mostly_proven(pair: Planted, judged: Judged) -> None:
+def test_right_kernels_are_no_violation_and_mostly_proven(pair: Planted, judged: Judged) -> None:
     found = judged(launched(pair, pair.right))
 
     assert found.failures == ()
@@ -40,16 +40,16 @@ def test_a_right_kernel_is_no_violation_and_mostly_proven(pair: Planted, judged:
 
 
 @pytest.mark.parametrize("pair", some(PLANTED, 4), ids=lambda pair: pair.name)
-def test_a_planted_fault_is_shown_to_give_two_values(pair: Planted, judged: Judged) -> None:
+def test_planted_faults_have_a_witness_with_two_values(pair: Planted, judged: Judged) -> None:
     found = judged(launched(pair, pair.wrong))
 
     bad = [each for each in found.outputs if each.verdict == "violation"]
     assert bad
-    assert all(each.why and each.witness is not None for each in bad)
+    assert all(each.reasons and each.witness is not None for each in bad)
     assert all(len(set(each.witness.values)) == 2 for each in bad if each.witness is not None)
 
 
-def test_a_witness_has_two_values_of_one_element(judged: Judged) -> None:
+def test_witness_has_two_values_of_one_element(judged: Judged) -> None:
     pair = next(each for each in PLANTED if each.name == "RMS norm, power of the whole tile")
 
     (output,) = judged(launched(pair, pair.wrong)).outputs
@@ -60,7 +60,7 @@ def test_a_witness_has_two_values_of_one_element(judged: Judged) -> None:
     assert "row 0" in output.witness.first
 
 
-def test_the_number_of_rows_in_a_value_is_seen_with_one_size(judged: Judged) -> None:
+def test_row_count_in_a_value_is_found_with_one_batch_size(judged: Judged) -> None:
     pair = next(each for each in PLANTED if each.name == "RMS norm, power of the whole tile")
 
     (right,) = judged(lambda: pair.launch(pair.right, 40)).outputs
@@ -70,32 +70,32 @@ def test_the_number_of_rows_in_a_value_is_seen_with_one_size(judged: Judged) -> 
     assert right.own == ("x",)
     assert right.shared == ("w",)
     assert wrong.verdict == "depends"
-    assert any(why.cause == "size" and "M" in why.what for why in wrong.why)
+    assert any(why.cause == "size" and "M" in why.what for why in wrong.reasons)
 
 
-def test_launches_of_two_sizes_are_compared_tree_by_tree(judged: Judged) -> None:
+def test_launches_of_two_sizes_are_compared_by_their_trees(judged: Judged) -> None:
     pair = next(each for each in PLANTED if each.name == "product, BLOCK_K by M")
 
     (right,) = judged(launched(pair, pair.right)).outputs
     (wrong,) = judged(launched(pair, pair.wrong)).outputs
 
-    assert right.across is not None
-    assert right.across.comparison.relation == "same"
-    assert wrong.across is not None
-    assert wrong.across.comparison.relation == "reassociated"
-    assert wrong.across.comparison.first != wrong.across.comparison.second
+    assert right.size_comparison is not None
+    assert right.size_comparison.comparison.relation == "same"
+    assert wrong.size_comparison is not None
+    assert wrong.size_comparison.comparison.relation == "reassociated"
+    assert wrong.size_comparison.comparison.first != wrong.size_comparison.comparison.second
 
 
-def test_an_atomic_sum_of_floats_is_not_deterministic(judged: Judged) -> None:
+def test_atomic_float_sum_is_not_deterministic(judged: Judged) -> None:
     pair = next(each for each in PLANTED if each.kind == "atomic")
 
     (output,) = judged(lambda: pair.launch(pair.wrong, 3)).outputs
 
     assert output.determinism.answer == "depends"
-    assert "rounds in the order" in (output.determinism.reason or "")
+    assert "whose rounding depends on the order" in (output.determinism.reason or "")
 
 
-def test_results_of_right_kernels_do_not_change_in_the_evaluator() -> None:
+def test_right_kernels_have_the_same_results_for_all_batches() -> None:
     # The other half of the claim: what is proven is the same at other sizes and positions. Exact
     # sums of small whole numbers tell a dependence from a rounding.
     pair = next(each for each in PLANTED if each.name == "softmax, maximum of the whole tile")
@@ -112,7 +112,7 @@ def _scaled_by_a_count(x, counts, out, WHICH: tl.constexpr):
     tl.store(out + row * 32 + at, tl.load(x + row * 32 + at) * count)
 
 
-def test_an_integer_of_another_row_is_no_data_of_the_row(judged: Judged) -> None:
+def test_integer_of_another_row_is_a_dependence(judged: Judged) -> None:
     x, counts = (
         tensor(9, 32, seed=1),
         torch.arange(9, dtype=torch.int32).to(tensor(1, seed=1).device),
@@ -123,7 +123,7 @@ def test_an_integer_of_another_row_is_no_data_of_the_row(judged: Judged) -> None
 
     assert own.verdict == "proven"
     assert first.verdict != "proven"
-    assert any("all rows of counts" in why.what for why in first.why)
+    assert any("all rows of counts" in why.what for why in first.reasons)
 
 
 @triton.jit
@@ -134,7 +134,7 @@ def _summed_in_blocks(x, out, M, BLOCK: tl.constexpr):
     tl.store(out + row, total)
 
 
-def test_a_third_size_that_differs_is_seen_after_two_that_agree(judged: Judged) -> None:
+def test_third_batch_size_with_another_tree_is_found(judged: Judged) -> None:
     def launch() -> None:
         for rows, block in ((2, 64), (4, 64), (8, 32)):
             x = tensor(rows, 256, seed=rows)

@@ -42,7 +42,9 @@ def _guarded(x, y, M, N: tl.constexpr, ROWS: tl.constexpr, GUARD: tl.constexpr):
         ("a constant", False),
     ],
 )
-def test_a_guard_admits_each_row_that_there_is(judged: Judged, guard: str, right: bool) -> None:
+def test_guard_that_leaves_out_a_row_is_a_dependence(
+    judged: Judged, guard: str, right: bool
+) -> None:
     def launch() -> None:
         for rows in (4, 8, 12):
             x = tensor(rows, 16, seed=1)
@@ -53,7 +55,7 @@ def test_a_guard_admits_each_row_that_there_is(judged: Judged, guard: str, right
     assert (verdicts(found) == {"proven"}) == right
     if guard in ("whole tiles", "a quotient that is cut"):  # of a number that is the rows'
         assert verdicts(found) == {"depends"}
-        assert any(why.what == "row 0 of 1 is not stored" for why in found.outputs[0].why)
+        assert any(why.what == "row 0 of 1 is not stored" for why in found.outputs[0].reasons)
 
 
 @triton.jit
@@ -64,7 +66,7 @@ def _by_columns(x, y, M, N, LIMIT: tl.constexpr, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize("by_columns", [False, True])
-def test_the_number_of_columns_is_no_number_of_rows(judged: Judged, by_columns: bool) -> None:
+def test_column_count_is_not_taken_as_a_row_count(judged: Judged, by_columns: bool) -> None:
     def launch() -> None:
         for rows in (3, 5):
             x = tensor(rows, 20, seed=1)
@@ -73,7 +75,7 @@ def test_the_number_of_columns_is_no_number_of_rows(judged: Judged, by_columns: 
     found = judged(launch)
 
     assert verdicts(found) == {"depends" if by_columns else "proven"}
-    assert not by_columns or any("row 20 of 21" in why.what for why in found.outputs[0].why)
+    assert not by_columns or any("row 20 of 21" in why.what for why in found.outputs[0].reasons)
 
 
 @triton.jit
@@ -84,7 +86,7 @@ def _weighted(x, weights, y, period, N: tl.constexpr):
 
 
 @pytest.mark.parametrize(("sizes", "right"), [((3, 6, 12), True), ((3, 5, 12), False)])
-def test_rows_that_are_no_whole_sequences_are_rows(
+def test_rows_of_incomplete_sequences_are_proven(
     judged: Judged, sizes: tuple[int, ...], right: bool
 ) -> None:
     def launch() -> None:
@@ -156,7 +158,7 @@ def _launch_packed(kernel: Any = _packed, **settings: Any) -> None:
         "whole steps",
     ],
 )
-def test_packed_data_are_read_from_their_begin_to_their_end(
+def test_packed_rows_are_proven_only_if_read_between_begin_and_end(
     judged: Judged, settings: dict[str, Any], right: bool
 ) -> None:
     assert (verdicts(judged(lambda: _launch_packed(**settings))) == {"proven"}) == right
@@ -169,7 +171,7 @@ def _transposed(x, scales, y, stride, N: tl.constexpr):
     tl.store(y + row * N + at, tl.load(x + row * N + at) * scale)
 
 
-def test_scales_that_lie_by_columns_are_a_rows_own(judged: Judged) -> None:
+def test_column_major_scales_are_the_rows_own_data(judged: Judged) -> None:
     def launch() -> None:
         for rows in (3, 5, 12):
             x, scales = tensor(rows, 16, seed=1), tensor(2, rows, seed=2).t()
@@ -185,7 +187,7 @@ def _three_begins(begins, y):
     tl.store(y + row, before * 100 + tl.load(begins + row + 2) - tl.load(begins + row + 1))
 
 
-def test_lengths_of_two_rows_are_not_one_rows(judged: Judged) -> None:
+def test_lengths_of_two_rows_are_a_dependence_on_other_rows(judged: Judged) -> None:
     def launch() -> None:
         for rows in (3, 5, 9):
             begins = torch.arange(0, 4 * rows + 8, 4, dtype=torch.int32, device="cpu")
@@ -208,7 +210,7 @@ def _halves(x, begins, y, N: tl.constexpr):
     tl.store(y + place + N, low + high, mask=token < length)
 
 
-def test_two_stores_under_a_mask_of_the_rows_length_are_proven(judged: Judged) -> None:
+def test_two_stores_masked_by_the_rows_length_are_proven(judged: Judged) -> None:
     def launch() -> None:
         for rows in (3, 5, 9):
             x = tensor(4 * rows, 32, seed=1)
@@ -232,7 +234,7 @@ def _product(a, b, c, M, SUM: tl.constexpr, ROWS: tl.constexpr):
     ("warps", "sums", "right"),
     [((4, 8), False, True), ((4, 8), True, False), ((2, 8), False, False)],
 )
-def test_warps_in_fours_do_not_order_a_product(
+def test_multiples_of_four_warps_do_not_reorder_a_product(
     judged: Judged, warps: tuple[int, int], sums: bool, right: bool
 ) -> None:
     def launch() -> None:

@@ -20,7 +20,7 @@ def _exchanged(x, y, M, FLIPS: tl.constexpr, READ: tl.constexpr, N: tl.constexpr
 @pytest.mark.parametrize(
     ("flips", "read", "right"), [(1, "own", True), (3, "own", True), (1, "other", False)]
 )
-def test_programs_may_exchange_their_rows(
+def test_programs_that_swap_rows_are_proven_if_they_read_their_own_row(
     judged: Judged, flips: int, read: str, right: bool
 ) -> None:
     def launch() -> None:
@@ -44,7 +44,7 @@ def _by_numbers(x, y, M, FACTOR: tl.constexpr, N: tl.constexpr):
 
 
 @pytest.mark.parametrize(("factor", "right"), [("one", True), ("the number of rows", False)])
-def test_what_numbers_of_rows_are_in_all_batches_is_no_dependence(
+def test_condition_true_for_every_batch_size_is_no_dependence(
     judged: Judged, factor: str, right: bool
 ) -> None:
     def launch() -> None:
@@ -62,7 +62,7 @@ def _switched(x, y, switch, N: tl.constexpr):
     tl.store(y + row * N + at, value * tl.where(switch > 0, 1.0, 2.0))
 
 
-def test_a_number_that_was_1_may_be_a_switch(judged: Judged) -> None:
+def test_scalar_recorded_as_1_may_be_a_switch(judged: Judged) -> None:
     def launch() -> None:
         for rows in (3, 5, 12):
             x = tensor(rows, 16, seed=1)
@@ -83,7 +83,7 @@ def _sorted(x, y, M, ACROSS: tl.constexpr, ROWS: tl.constexpr, N: tl.constexpr):
 
 
 @pytest.mark.parametrize("across", [False, True])
-def test_rows_of_a_tile_are_sorted_each_alone(judged: Judged, across: bool) -> None:
+def test_rows_sorted_within_a_tile_are_independent(judged: Judged, across: bool) -> None:
     def launch() -> None:
         for rows in (3, 5):
             x = tensor(rows, 8, seed=1)
@@ -101,7 +101,7 @@ def _divided(x, y, M, N, BLOCK: tl.constexpr):
     tl.store(y + flat, tl.load(x + flat, mask=mask, other=0.0) * 3.0, mask=mask)
 
 
-def test_what_a_number_that_is_passed_leaves_of_a_division_is_below_it(judged: Judged) -> None:
+def test_remainder_of_division_by_an_argument_is_below_the_argument(judged: Judged) -> None:
     def launch() -> None:
         for rows in (3, 5, 12):
             x = tensor(rows, 20, seed=1)

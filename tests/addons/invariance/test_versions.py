@@ -31,7 +31,7 @@ def compared(pair: Refactored, recorded: Recorded) -> tuple[OutputMeaning, ...]:
 
 
 @pytest.mark.parametrize("pair", some(REFACTORED, 5), ids=lambda pair: pair.name)
-def test_no_answer_about_a_refactoring_is_wrong(pair: Refactored, recorded: Recorded) -> None:
+def test_answers_about_refactored_kernels_are_right(pair: Refactored, recorded: Recorded) -> None:
     meanings = {each.meaning for each in compared(pair, recorded)}
 
     assert meanings
@@ -45,14 +45,14 @@ def test_no_answer_about_a_refactoring_is_wrong(pair: Refactored, recorded: Reco
 @pytest.mark.parametrize(
     "name", ["a maximum by tiles", "loop reversed", "tiles summed each", "BLOCK_K halved"]
 )
-def test_another_order_of_sums_and_maxima_is_seen_as_that(name: str, recorded: Recorded) -> None:
+def test_reordered_sums_and_maxima_are_called_reassociated(name: str, recorded: Recorded) -> None:
     (pair,) = (each for each in REFACTORED if each.name == name)
 
     assert {each.meaning for each in compared(pair, recorded)} == {"reassociated"}
 
 
 @pytest.mark.parametrize("name", ["a maximum with zero", "steeper where negative"])
-def test_a_difference_that_data_decide_is_seen(name: str, recorded: Recorded) -> None:
+def test_difference_that_depends_on_data_is_found(name: str, recorded: Recorded) -> None:
     (pair,) = (each for each in REFACTORED if each.name == name)
 
     assert {each.meaning for each in compared(pair, recorded)} <= {"different", "violation"}

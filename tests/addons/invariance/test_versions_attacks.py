@@ -23,7 +23,7 @@ def answers(name: str) -> list[Answer]:
 
 
 @pytest.mark.parametrize("name", some(NEVER_THE_SAME, 4))
-def test_versions_that_differ_for_few_numbers_are_not_called_the_same(name: str) -> None:
+def test_versions_that_differ_for_few_inputs_are_not_called_the_same(name: str) -> None:
     assert Answer.YES not in answers(name)
 
 
@@ -42,20 +42,20 @@ def test_versions_that_differ_for_few_numbers_are_not_called_the_same(name: str)
         2,
     ),
 )
-def test_numbers_at_which_versions_part_are_tried(name: str) -> None:
+def test_inputs_include_numbers_for_which_versions_differ(name: str) -> None:
     assert answers(name) == [Answer.NO]
 
 
 @pytest.mark.parametrize(
     "name", some(("max_less", "not_equal", "half", "floored", "bounded_label"), 2)
 )
-def test_comparisons_and_quotients_written_otherwise_are_the_same(name: str) -> None:
+def test_rewritten_comparisons_and_quotients_are_equal(name: str) -> None:
     assert answers(name) == [Answer.YES]
 
 
-def test_zero_times_a_nan_is_not_zero() -> None:
+def test_zero_times_nan_differs_from_zero() -> None:
     assert answers("2 of_floats plus nothing") == [Answer.NO]
 
 
-def test_a_number_that_one_element_is_given_is_compared() -> None:
+def test_single_element_with_another_value_is_found() -> None:
     assert answers("pointer_of_while") == [Answer.YES]

@@ -33,7 +33,7 @@ def _mixed(x, y, SHARE: tl.constexpr, BEFORE: tl.constexpr, N: tl.constexpr):
     ("share", "before"), [(0.5, True), (1e-30, True), (0.5, False)],
     ids=["half of the row before", "a tiny share of it", "half of the first row"],
 )  # fmt: skip
-def test_a_share_of_another_row_is_shown(judged: Judged, share: float, before: bool) -> None:
+def test_influence_of_another_row_has_a_witness(judged: Judged, share: float, before: bool) -> None:
     def launch() -> None:
         for rows in SIZES:
             x = tensor(rows, 16, seed=1)
@@ -53,7 +53,7 @@ def _of_four(x, y, N: tl.constexpr):
     tl.store(y + row * N + at, total)
 
 
-def test_a_row_may_have_several_rows_of_an_input(judged: Judged) -> None:
+def test_row_made_of_several_input_rows_is_proven(judged: Judged) -> None:
     def launch() -> None:
         for rows in SIZES:
             _of_four[(rows,)](tensor(4 * rows, 16, seed=1), tensor(rows, 16, seed=2), 16)
@@ -68,7 +68,7 @@ def _weighted(x, weights, y, GROUPS, N: tl.constexpr):
     tl.store(y + row * N + at, tl.load(x + row * N + at) * weight)
 
 
-def test_sizes_compare_where_one_is_as_long_as_something_shared(judged: Judged) -> None:
+def test_launches_are_compared_if_a_batch_equals_a_shared_extent(judged: Judged) -> None:
     def launch() -> None:
         for rows in SIZES:
             x = tensor(rows, 16, seed=1)
@@ -77,7 +77,7 @@ def test_sizes_compare_where_one_is_as_long_as_something_shared(judged: Judged) 
     (output,) = judged(launch).outputs
 
     assert output.verdict == "violation"
-    assert output.across is not None
+    assert output.size_comparison is not None
 
 
 @triton.jit
@@ -107,7 +107,9 @@ def _numbered(x, ids, y, MODE: tl.constexpr, N: tl.constexpr):
         ("compared with other rows'", "unknown"),
     ],
 )
-def test_integers_that_lead_nowhere_are_data(judged: Judged, mode: str, verdict: str) -> None:
+def test_integers_that_select_no_data_are_filled_as_data(
+    judged: Judged, mode: str, verdict: str
+) -> None:
     def launch() -> None:
         for rows in (4, 6, 12):
             y = integers(rows, 16)
@@ -128,7 +130,7 @@ def _updated(x, counters, y, EXCHANGE: tl.constexpr, N: tl.constexpr):
 
 
 @pytest.mark.parametrize("exchange", [True, False])
-def test_what_the_order_of_programs_decides_is_shown(judged: Judged, exchange: bool) -> None:
+def test_result_that_depends_on_program_order_has_a_witness(judged: Judged, exchange: bool) -> None:
     def launch() -> None:
         for rows in SIZES:
             x, y = tensor(rows, 2, 16, seed=1), tensor(rows, seed=2)
@@ -190,7 +192,7 @@ def _launch(kind: str, rows: int) -> None:
         "a way for whole tiles and one for the last",
     ],
 )
-def test_what_is_not_followed_is_not_said_to_depend_on_the_batch(judged: Judged, kind: str) -> None:
+def test_value_that_is_not_followed_is_unknown_not_dependent(judged: Judged, kind: str) -> None:
     found = judged(lambda: [_launch(kind, rows) for rows in (4, 8, 12)])
 
     assert verdicts(found).isdisjoint({"violation", "depends"})
@@ -220,7 +222,7 @@ def _summed(x, y, M, MODE: tl.constexpr, N: tl.constexpr):
         ("lanes", False),
     ],
 )
-def test_sums_of_integers_by_as_many_programs_are_the_rows_own(
+def test_integer_sums_of_a_fixed_number_of_programs_are_proven(
     judged: Judged, mode: str, right: bool
 ) -> None:
     def launch() -> None:

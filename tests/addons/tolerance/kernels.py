@@ -66,13 +66,13 @@ def both_moments(x, mean, square, columns, BLOCK: tl.constexpr):
 
 
 def rows(columns=1000):
-    """Eight rows, and where their results go."""
+    """Return eight random rows, and an output tensor."""
     torch.manual_seed(0)
     return torch.randn(8, columns), torch.zeros(8, columns)
 
 
 def factors(inner=512, dtype=torch.float32):
-    """Two factors of a product, and where it goes."""
+    """Return the two factors of a product, and an output tensor."""
     torch.manual_seed(0)
     left, right = torch.randn(32, inner).to(dtype), torch.randn(inner, 32).to(dtype)
     return left, right, torch.zeros(32, 32, dtype=dtype)

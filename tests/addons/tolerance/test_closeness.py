@@ -20,13 +20,13 @@ def right():
     return torch.softmax(rows()[0].double(), -1)
 
 
-def test_what_rounds_otherwise_is_close(derived, right):
+def test_result_with_other_roundings_is_close(derived, right):
     kvtrace.assert_close(right.float(), derived)
     kvtrace.assert_close(right.float().numpy(), derived["out"])
     kvtrace.assert_close({"out": right.float()}, derived, bound="worst")
 
 
-def test_one_element_off_by_three_bounds_is_found_with_program_lane_and_line(derived, right):
+def test_wrong_element_is_reported_with_program_lane_and_line(derived, right):
     right[2, 17] += 3 * derived["out"].probable[2, 17]
 
     with pytest.raises(NotClose) as caught:
@@ -41,13 +41,13 @@ def test_one_element_off_by_three_bounds_is_found_with_program_lane_and_line(der
     assert "1 of 8,000 elements of out are beyond" in str(caught.value)
 
 
-def test_a_nan_is_never_close_to_a_number(derived, right):
+def test_nan_is_never_close_to_a_number(derived, right):
     right[0, 0] = float("nan")
     with pytest.raises(NotClose, match="is nan where"):
         kvtrace.assert_close(right, derived)
 
 
-def test_what_does_not_fit_is_refused(derived, right):
+def test_unknown_output_or_wrong_shape_is_an_error(derived, right):
     with pytest.raises(NotDerived, match="there is no output 'y', only out"):
         kvtrace.assert_close(right, derived, name="y")
     with pytest.raises(NotDerived, match="has the shape"):

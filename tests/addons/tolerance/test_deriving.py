@@ -18,7 +18,7 @@ def of_product(dtype=torch.float32, precision="ieee", type_=tl.float32, inner=51
     ).only  # fmt: skip
 
 
-def test_the_launch_works_on_copies_and_its_meaning_is_that_of_a_reference():
+def test_tolerance_launches_on_copies_and_equals_the_reference():
     x, out = rows()
 
     derived = kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024)
@@ -35,14 +35,14 @@ def test_the_launch_works_on_copies_and_its_meaning_is_that_of_a_reference():
     assert found.undecided == 0
 
 
-def test_a_text_has_each_output_with_its_bounds():
+def test_text_of_a_tolerance_has_each_output_with_its_bounds():
     x, out = rows()
     said = str(kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024))
     assert said.startswith("softmax: derived bounds (medians), chance 1e-09\n")
     assert "8,000" in said
 
 
-def test_each_output_has_its_own_bounds_and_its_reference_by_name():
+def test_outputs_have_separate_bounds_and_references_by_name():
     x, _ = rows()
     moments = {"mean": lambda x: x.mean(1), "square": lambda x: (x * x).mean(1)}
 
@@ -58,12 +58,12 @@ def test_each_output_has_its_own_bounds_and_its_reference_by_name():
         _ = derived.only
 
 
-def test_long_sums_have_a_probable_bound_far_below_the_worst_case():
+def test_probable_bound_of_a_long_sum_is_far_below_the_worst_case():
     found = of_product(inner=2048)
     assert np.median(found.worst / found.probable) > 4
 
 
-def test_what_is_less_likely_is_farther_away():
+def test_smaller_chance_gives_a_wider_bound():
     often, seldom = of_product(chance=1e-3), of_product(chance=1e-15)
     assert (often.probable < seldom.probable).all()
     assert (often.worst == seldom.worst).all()
@@ -73,28 +73,28 @@ def test_what_is_less_likely_is_farther_away():
     ("dtype", "least", "most"),
     [(torch.float32, 1e-6, 1e-4), (torch.float16, 4e-4, 4e-3), (torch.bfloat16, 2e-3, 3e-2)],
 )
-def test_bounds_are_those_of_the_type(dtype, least, most):
+def test_bounds_depend_on_the_element_type(dtype, least, most):
     found = of_product(dtype)
     scale = np.sqrt(np.mean(found.expected**2))
     assert least < np.median(found.probable) / scale < most
     assert (np.abs(found.evaluated - found.expected) <= found.radius()).all()
 
 
-def test_tf32_counts_where_the_kernel_says_so_unless_its_test_refuses():
+def test_tf32_widens_bounds_if_the_kernel_requests_it_and_the_test_allows_it():
     by_kernel, refused = of_product(precision="tf32"), of_product(precision="tf32", tf32=False)
     assert np.median(by_kernel.probable / refused.probable) > 10
     assert (np.abs(by_kernel.evaluated - by_kernel.expected) <= by_kernel.radius()).all()
     assert (np.abs(by_kernel.evaluated - by_kernel.expected) > refused.radius()).any()
 
 
-def test_a_sum_kept_in_16_bits_counts_only_where_it_is_granted():
+def test_sum_in_16_bits_widens_bounds_only_if_granted():
     plain, granted = of_product(type_=tl.float16), of_product(type_=tl.float16, narrow=True)
     away = np.abs(plain.evaluated - plain.expected)
     assert (away > plain.radius()).any()
     assert (away <= granted.radius()).all()
 
 
-def test_losses_that_are_not_granted_are_named_with_their_lines():
+def test_losses_that_are_not_granted_are_listed_with_source_lines():
     left, right, out = factors()
     derived = kvtrace.tolerance(
         product, left, right, out, 512, grid=(1,), TYPE=tl.float16, PRECISION="tf32", B=32,
@@ -113,17 +113,17 @@ def test_losses_that_are_not_granted_are_named_with_their_lines():
     ("reference", "said"),
     [
         (lambda y: y, "has a parameter 'y', and the kernel has no argument"),
-        (lambda x: x[:, :5], "gives out with the shape"),
-        (lambda x: {"outs": x}, "gives outs, and softmax writes out"),
-        (lambda x: "x", "a str where numbers were expected"),
+        (lambda x: x[:, :5], "returns out with the shape"),
+        (lambda x: {"outs": x}, "returns outs, but softmax writes out"),
+        (lambda x: "x", "expected a tensor or an array, found a str"),
     ],
 )
-def test_a_reference_that_does_not_fit_is_refused_in_a_sentence(reference, said):
+def test_reference_that_does_not_fit_is_an_error(reference, said):
     x, out = rows()
     with pytest.raises(NotDerived, match=said):
         kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024, reference=reference)
 
 
-def test_a_callable_without_a_launch_is_refused():
+def test_callable_that_launches_nothing_is_an_error():
     with pytest.raises(NotDerived, match="no launch was executed"):
         kvtrace.tolerance({(1,): lambda: None}, grid=(1,))

@@ -45,7 +45,7 @@ def around(mean):
 
 
 @pytest.mark.parametrize("level", [100.0, 50.0])
-def test_a_softmax_without_its_maximum_fails_where_it_overflows(level):
+def test_softmax_without_maximum_fails_where_it_overflows(level):
     x = torch.full((8, 1000), level)
     checked = against(by_softmax)(softmax_without_maximum)
     given = (x, torch.zeros_like(x), 1000)
@@ -56,10 +56,10 @@ def test_a_softmax_without_its_maximum_fails_where_it_overflows(level):
         checked[(8,)](*given, BLOCK=1024)
     (found,) = caught.value.differences
     assert (found.differing, found.cause) == (8000, "precision")
-    assert "a number on the way overflows" in found.detail
+    assert "as an intermediate number overflows its type" in found.detail
 
 
-def test_so_it_does_without_a_reference_and_in_one_row_of_eight():
+def test_overflow_fails_without_a_reference_and_in_one_row_of_eight():
     x = torch.zeros(8, 1000)
     x[3] = 100.0
     derived = kvtrace.tolerance(
@@ -72,7 +72,7 @@ def test_so_it_does_without_a_reference_and_in_one_row_of_eight():
 
 
 @pytest.mark.parametrize("reference", [by_variance, None])
-def test_a_variance_that_cancels_fails_unless_that_is_granted(reference):
+def test_variance_that_cancels_fails_unless_cancellation_is_granted(reference):
     x, out = around(1e4)
 
     def derived(**asked):
@@ -83,7 +83,7 @@ def test_a_variance_that_cancels_fails_unless_that_is_granted(reference):
     strict = derived()
     assert np.median(strict.only.probable) > 1000
     assert strict.only.radius().max() < 0.02
-    with pytest.raises(NotClose, match=r"it cancels; cancellation=True grants that") as caught:
+    with pytest.raises(NotClose, match=r"cancellation=True grants that") as caught:
         kvtrace.assert_close(strict.only.evaluated, strict)
     assert caught.value.differences[0].cause == "precision"
     granted = derived(cancellation=True)
@@ -91,7 +91,7 @@ def test_a_variance_that_cancels_fails_unless_that_is_granted(reference):
 
 
 @pytest.mark.parametrize("reference", [by_variance, None])
-def test_16_bit_inputs_grant_nothing_to_a_variance_that_rounds_nothing_to_them(reference):
+def test_16_bit_inputs_grant_no_rounding_to_a_kernel_without_one(reference):
     torch.manual_seed(0)
     x, out = (1000 + 8 * torch.randn(8, 1000)).bfloat16(), torch.zeros(8)
 
@@ -99,19 +99,19 @@ def test_16_bit_inputs_grant_nothing_to_a_variance_that_rounds_nothing_to_them(r
         return kvtrace.tolerance(kernel, x, out, 1000, grid=(8,), reference=reference, BLOCK=1024)
 
     naive, centered = derived(naive_variance), derived(variance)
-    with pytest.raises(NotClose, match="it cancels"):
+    with pytest.raises(NotClose, match="by cancellation"):
         kvtrace.assert_close(naive.only.evaluated, naive)
     kvtrace.assert_close(centered.only.evaluated, centered)
 
 
-def test_a_variance_of_centered_numbers_and_one_around_zero_pass():
+def test_variances_without_cancellation_pass():
     for kernel, mean in ((variance, 1e4), (naive_variance, 1.0)):
         x, out = around(mean)
         against(by_variance)(kernel)[(8,)](x, out, 1000, BLOCK=1024)
 
 
 @pytest.mark.parametrize("reference", [lambda x: x * torch.sigmoid(x), None])
-def test_underflow_belongs_to_every_bound(reference):
+def test_bounds_include_underflow(reference):
     x = torch.linspace(-120, 120, 1000)
     derived = kvtrace.tolerance(
         silu, x, torch.zeros(1000), 1000, grid=(4,), reference=reference, BLOCK=256
@@ -122,7 +122,7 @@ def test_underflow_belongs_to_every_bound(reference):
     kvtrace.assert_close(derived.only.evaluated, derived)
 
 
-def test_infinity_is_right_where_the_type_does_not_hold_what_is_expected():
+def test_infinity_passes_where_the_expected_value_overflows_the_type():
     x = torch.linspace(80, 120, 100)
     out = torch.zeros(100)
     against(lambda x: torch.exp(x))(exponential)[(1,)](x, out, 100, BLOCK=128)
@@ -132,13 +132,13 @@ def test_infinity_is_right_where_the_type_does_not_hold_what_is_expected():
         kvtrace.assert_close(torch.where(out.isinf(), -out, out), derived)
 
 
-def test_what_absorbs_its_input_is_no_relu():
+def test_kernel_that_absorbs_its_input_fails_against_relu():
     x = torch.linspace(-9, 9, 1000)
     with pytest.raises(NotClose, match="1,000 of 1,000"):
         against(lambda x: torch.relu(x))(absorbed)[(4,)](x, torch.zeros(1000), 1000, BLOCK=256)
 
 
-def test_elements_that_nothing_decides_fail_beyond_the_part_that_is_granted():
+def test_elements_without_a_bound_fail_beyond_the_granted_share():
     x, out = torch.ones(100), torch.zeros(100)
     x[:10] = float("nan")
     derived = kvtrace.tolerance(exponential, x, out, 100, grid=(1,), BLOCK=128)
@@ -158,7 +158,7 @@ def test_elements_that_nothing_decides_fail_beyond_the_part_that_is_granted():
 
 
 @pytest.mark.parametrize("in_place", [False, True])
-def test_products_of_8_bit_floats_have_bounds_that_notice_bfloat16(in_place):
+def test_bounds_of_8_bit_products_detect_rounding_to_bfloat16(in_place):
     left, right, _ = factors(4096, torch.float8_e4m3fn)
 
     def launch(type_):
@@ -173,7 +173,7 @@ def test_products_of_8_bit_floats_have_bounds_that_notice_bfloat16(in_place):
         launch(tl.bfloat16)
 
 
-def test_a_reference_that_draws_each_time_is_refused():
+def test_reference_with_random_results_is_an_error():
     x, out = rows()
     with pytest.raises(NotDerived, match="other results when it is called again"):
         kvtrace.tolerance(
@@ -182,13 +182,13 @@ def test_a_reference_that_draws_each_time_is_refused():
         )  # fmt: skip
 
 
-def test_a_reference_without_names_is_refused():
+def test_reference_without_parameter_names_is_an_error():
     x, out = rows()
     with pytest.raises(NotDerived, match="write lambda x"):
         kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024, reference=torch.exp)
 
 
-def test_without_a_reference_the_own_bounds_decide_where_bits_of_floats_are_read():
+def test_kernel_that_reads_bits_of_floats_has_its_own_bounds():
     x, out = torch.randn(128), torch.zeros(128)
     derived = kvtrace.tolerance(by_halves, x, out, grid=(1,), BLOCK=128)
     assert np.isinf(derived.only.granted).all()
@@ -196,7 +196,7 @@ def test_without_a_reference_the_own_bounds_decide_where_bits_of_floats_are_read
     kvtrace.assert_close(derived.only.evaluated, derived)
 
 
-def test_a_text_has_what_the_problem_grants():
+def test_text_of_a_tolerance_has_the_granted_bounds():
     x, out = rows()
     derived = kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024)
     assert "granted" in str(derived)
@@ -220,7 +220,7 @@ print("close", kvtrace.tolerance(softmax, x, out[8:], 1000, grid=(8,), BLOCK=102
 
 @pytest.mark.process
 @pytest.mark.parametrize("recorded", [False, True])
-def test_tensors_do_where_torch_reports_a_gpu_that_is_not_there(tmp_path, recorded):
+def test_cpu_tensors_work_if_torch_reports_an_absent_gpu(tmp_path, recorded):
     (tmp_path / "program.py").write_text(PROGRAM)
     traced = {"KVTRACE": str(tmp_path / "trace")} if recorded else {}
     environment = {
@@ -237,7 +237,7 @@ def test_tensors_do_where_torch_reports_a_gpu_that_is_not_there(tmp_path, record
 
 
 @pytest.mark.parametrize("off", [0.0, 1e-3])
-def test_a_cross_entropy_of_a_sure_label_may_lose_a_rounding_of_its_logit(off):
+def test_cross_entropy_of_a_certain_label_may_lose_one_rounding(off):
     torch.manual_seed(0)
     x, labels = torch.randn(8, 1000), torch.arange(8)
     x[labels, labels] += 18
@@ -254,7 +254,7 @@ def test_a_cross_entropy_of_a_sure_label_may_lose_a_rounding_of_its_logit(off):
         checked[(8,)](*given, BLOCK=1024)
 
 
-def test_what_a_choice_in_doubt_means_is_known() -> None:
+def test_choice_that_roundings_decide_has_known_bounds() -> None:
     x = torch.tensor([-5.353382803718887e-08, 1e-4, 3e-5, 0.5])
 
     def by_torch(x):

@@ -24,7 +24,7 @@ def by_rms(x, eps):
     return x * torch.rsqrt((x * x).mean(-1, keepdim=True) + eps)
 
 
-def test_a_right_kernel_passes_writes_its_results_and_returns_its_bounds():
+def test_right_kernel_passes_writes_results_and_returns_bounds():
     x, out = rows()
 
     derived = kvtrace.testing.against(by_torch)(softmax)[(8,)](x, out, 1000, BLOCK=1024)
@@ -33,7 +33,7 @@ def test_a_right_kernel_passes_writes_its_results_and_returns_its_bounds():
     assert derived["out"].reference is not None
 
 
-def test_a_mask_off_by_one_is_found_as_another_meaning():
+def test_mask_off_by_one_is_reported_as_another_meaning():
     x, out = rows()
     with pytest.raises(kvtrace.testing.NotClose) as caught:
         kvtrace.testing.against(by_torch)(softmax_without_last)[(8,)](x, out, 1000, BLOCK=1024)
@@ -42,7 +42,7 @@ def test_a_mask_off_by_one_is_found_as_another_meaning():
     assert found.index[1] == 999
 
 
-def test_a_forgotten_eps_is_found_though_rounding_would_hide_it():
+def test_missing_eps_is_reported_although_within_rounding():
     x, out = rows()
     kvtrace.testing.against(by_rms)(normalized)[(8,)](x, out, 1000, 1e-6, BLOCK=1024)
     checked = kvtrace.testing.against(by_rms)(normalized_without_eps)
@@ -59,14 +59,14 @@ def launch_product(type_, precision, **asked):
     checked[(1,)](left, right, out, 512, TYPE=type_, PRECISION=precision, B=32)
 
 
-def test_a_sum_in_16_bits_is_found_as_precision_given_away():
+def test_sum_in_16_bits_is_reported_as_lost_precision():
     launch_product(tl.float32, "ieee")
     with pytest.raises(kvtrace.testing.NotClose, match=r"a sum kept in 16 bits at .*kernels\.py"):
         launch_product(tl.float16, "ieee")
     launch_product(tl.float16, "ieee", narrow=True)
 
 
-def test_a_device_that_sums_otherwise_in_16_bits_has_the_same_cause():
+def test_device_with_another_order_of_16_bit_sums_has_the_same_cause():
     left, right, out = factors(32, torch.float16)
     meta = {"TYPE": tl.float16, "PRECISION": "ieee", "B": 32}
     derived = kvtrace.tolerance(product, left, right, out, 32, grid=(1,), **meta)
@@ -76,13 +76,13 @@ def test_a_device_that_sums_otherwise_in_16_bits_has_the_same_cause():
     assert {each.cause for each in caught.value.differences} == {"precision"}
 
 
-def test_tf32_is_found_where_ieee_was_asked():
+def test_tf32_is_reported_if_the_test_forbids_it():
     launch_product(tl.float32, "tf32")
     with pytest.raises(kvtrace.testing.NotClose, match="a product in tf32 at"):
         launch_product(tl.float32, "tf32", tf32=False)
 
 
-def test_what_is_refused_fails_even_where_no_element_is_beyond():
+def test_forbidden_loss_fails_even_if_all_elements_are_within_bounds():
     left, right, out = factors(32, torch.float16)
     checked = kvtrace.testing.against(lambda left, right: left @ right, narrow=False)(product)
     with pytest.raises(kvtrace.testing.NotClose) as caught:

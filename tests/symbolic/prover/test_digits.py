@@ -71,11 +71,11 @@ _COLUMN = quotient(_INSIDE, _SIZE)
         ((maximum(P, 3 - P) * 8 + I0) * 4, [], (4,), False),
     ],
 )  # fmt: skip
-def test_what_equal_addresses_say_of_programs(address, conditions, grid, answer):
+def test_equal_addresses_determine_programs_as_expected(address, conditions, grid, answer):
     assert is_one_program(address, conditions, grid) is answer
 
 
-def test_sides_are_apart_where_masks_keep_them_so():
+def test_accesses_separated_by_masks_share_no_byte():
     ranges, _ = ranges_of((8,))
     low = side((P * 8 + I0) * 4, [less(P * 8 + I0, 50)], ranges)
     behind = side((P * 8 + I0) * 4 + 200, [], ranges)
@@ -167,7 +167,7 @@ def test_accesses_proven_apart_never_touch_the_same_byte(first, second, alone, g
 @settings(max_examples=60, deadline=None)
 @given(accesses(), accesses(), _GRIDS)
 @example((remainder(P, 2) * -2, []), (remainder(P, 2) * -2, []), (1, 2))  # an id of one value only
-def test_two_copies_are_decided_as_bytes_say(first, second, grid):
+def test_decision_on_two_copies_agrees_with_their_bytes(first, second, grid):
     ranges, axes = ranges_of(grid)
     nbytes = 1 << 20
     inside = [at_least(first[0] + (1 << 10)), at_least(second[0] + (1 << 10))]
@@ -228,7 +228,7 @@ def lanes_meet(one, other, grid, widths):
 
 @settings(max_examples=usually(80, thorough=600), deadline=None)
 @given(accesses(), accesses(), st.booleans(), _GRIDS, _WIDTHS)
-def test_lanes_of_one_program_that_are_proven_apart_never_meet(first, second, alone, grid, widths):
+def test_lanes_proven_apart_never_touch_the_same_byte(first, second, alone, grid, widths):
     other = first if alone else second
     widths = (widths[0], widths[0]) if alone else widths
     ranges, _ = ranges_of(grid)
@@ -241,7 +241,7 @@ def test_lanes_of_one_program_that_are_proven_apart_never_meet(first, second, al
 
 @settings(max_examples=60, deadline=None)
 @given(accesses(), accesses(), st.booleans(), _GRIDS)
-def test_two_lanes_of_one_program_are_decided_as_bytes_say(first, second, alone, grid):
+def test_decision_on_two_lanes_agrees_with_their_bytes(first, second, alone, grid):
     ranges, _ = ranges_of(grid)
     both = (first, first if alone else second)
     sides = [(term + (1 << 10), 4, (*holds, at_least(term + (1 << 10)))) for term, holds in both]
@@ -259,7 +259,7 @@ def test_two_lanes_of_one_program_are_decided_as_bytes_say(first, second, alone,
         assert all(one[symbol] == other[symbol] for symbol in one if symbol.kind == "program")
 
 
-def test_programs_are_tabulated_in_every_function_that_they_may_be_under():
+def test_tables_evaluate_every_function_of_programs():
     for extent, by in product((6, 9), (2, 3, 4)):
         for function in (quotient, remainder, minimum, maximum):
             number = function(P, by)

@@ -14,7 +14,7 @@ from tests.symbolic.random_formulas import KNOWN, POINTS, conditions, terms
 
 @settings(max_examples=300, deadline=None)
 @given(terms())
-def test_an_interval_holds_every_value(term):
+def test_interval_of_a_term_contains_all_its_values(term):
     low, high = Ranges(KNOWN).interval(term)
     for point in POINTS:
         assert low <= term.value(point) <= high
@@ -22,13 +22,13 @@ def test_an_interval_holds_every_value(term):
 
 @settings(max_examples=200, deadline=None)
 @given(conditions())
-def test_a_truth_holds_at_every_point(condition):
+def test_truth_decided_by_intervals_holds_at_every_point(condition):
     truth = Ranges(KNOWN).truth(condition)
     if truth is not None:
         assert {condition.value(point) for point in POINTS} == {truth}
 
 
-def test_scalars_with_a_number_vanish():
+def test_scalars_with_known_numbers_become_constants():
     ranges = Ranges({("scalar", 0): (7, 7), ("program", 0): (0, 9)})
     form = ranges.form(program(0) * scalar(0) + scalar(0))
 
@@ -37,7 +37,7 @@ def test_scalars_with_a_number_vanish():
 
 
 @pytest.mark.parametrize(("width", "extent"), [(64, 64), (128, 64), (64, 32)])
-def test_digits_of_a_mixed_radix_number_come_apart(width, extent):
+def test_quotient_and_remainder_of_mixed_radix_digits_simplify(width, extent):
     """(i * width + lane) // width is i, and what is left is the lane."""
     ranges = Ranges({("program", 0): (0, 999)})
     place = program(0) * width + lane(0, extent)
@@ -46,14 +46,14 @@ def test_digits_of_a_mixed_radix_number_come_apart(width, extent):
     assert ranges.form(remainder(place, width)) == ranges.form(lane(0, extent))
 
 
-def test_divisors_that_are_arguments_are_numbers_of_the_call():
+def test_divisors_that_are_arguments_become_recorded_numbers():
     ranges = Ranges({("program", 0): (0, 99), ("scalar", 0): (10, 10)})
 
     assert ranges.interval(quotient(program(0), scalar(0))) == (0, 9)
     assert ranges.interval(remainder(program(0), scalar(0))) == (0, 9)
 
 
-def test_conditions_are_decided_by_a_calls_numbers():
+def test_conditions_are_decided_by_recorded_numbers():
     ranges = Ranges({("program", 0): (0, 9), ("scalar", 0): (100, 100)})
     i, n = program(0), scalar(0)
 
@@ -71,7 +71,7 @@ def test_equal_functions_are_one_variable():
     assert ranges.interval(gap) == (0, 0)
 
 
-def test_sources_are_asked_for_what_is_not_known():
+def test_range_of_an_unknown_symbol_comes_from_sources():
     content = Symbol("content", 12, -(2**31), 2**31 - 1)
     ranges = Ranges({}, [lambda symbol: (3, 5) if symbol is content else None])
 

@@ -35,7 +35,7 @@ def points_of(given_forms):
 
 
 @given(forms, forms, st.integers(-3, 3))
-def test_arithmetic_is_that_of_the_values(one, other, factor):
+def test_arithmetic_of_forms_equals_arithmetic_of_their_values(one, other, factor):
     for point in POINTS[::7]:
         first, second = one.value(point), other.value(point)
         assert (one + other).value(point) == first + second
@@ -47,27 +47,27 @@ def test_arithmetic_is_that_of_the_values(one, other, factor):
 
 
 @given(forms)
-def test_an_interval_is_exact_for_independent_variables(form):
+def test_interval_of_a_form_with_independent_variables_is_exact(form):
     values = [form.value(point) for point in POINTS]
     assert interval(form, RANGES) == (min(values), max(values))
     assert lowest(form, RANGES) == min(values)
 
 
 @given(forms)
-def test_tightening_loses_no_point(form):
+def test_tightened_constraint_keeps_all_points(form):
     assert points_of([form]) == points_of([tightened(form)])
 
 
 @settings(max_examples=400)
 @given(forms, st.lists(forms, max_size=4))
-def test_what_is_implied_holds_at_every_point(goal, given_forms):
+def test_implied_constraint_holds_at_every_point(goal, given_forms):
     if is_implied(goal, given_forms, RANGES):
         assert all(goal.value(point) >= 0 for point in points_of(given_forms))
 
 
 @settings(max_examples=300)
 @given(st.lists(forms, max_size=3))
-def test_narrowing_loses_no_point(given_forms):
+def test_narrowed_ranges_keep_all_points(given_forms):
     box = dict(RANGES)
     left = points_of(given_forms)
     if not propagated(given_forms, box):
@@ -76,7 +76,7 @@ def test_narrowing_loses_no_point(given_forms):
         assert all(box[v][0] <= number <= box[v][1] for v, number in point.items())
 
 
-def test_a_mask_bounds_an_offset_over_any_grid():
+def test_mask_bounds_an_offset_for_every_grid():
     i, lane = single("program"), single("lane")
     ranges = {"program": (0, 10**12), "lane": (0, 1023)}
     offset = i.scaled(1024) + lane
@@ -87,13 +87,13 @@ def test_a_mask_bounds_an_offset_over_any_grid():
     assert not is_implied(constant(3_999_995) - offset.scaled(4), [mask], ranges)
 
 
-def test_integers_round_where_fractions_would_not():
+def test_integer_constraint_is_implied_by_rounding():
     """From 2 i <= 7 follows i <= 3."""
     i = single("i")
     assert is_implied(constant(3) - i, [constant(7) - i.scaled(2)], {"i": (0, 100)})
 
 
-def test_multiples_of_several_constraints_are_found():
+def test_proof_by_multiples_of_several_constraints_is_found():
     """A row-major offset from masks of row and column."""
     ranges = dict.fromkeys(("row", "column"), (0, 10**9))
     row, column = single("row"), single("column")
@@ -103,7 +103,7 @@ def test_multiples_of_several_constraints_are_found():
     assert not is_implied(constant(6398) - row.scaled(64) - column, masks, ranges)
 
 
-def test_a_first_point_is_the_first_program_that_there_is():
+def test_first_point_has_the_first_possible_program():
     ranges = {"program": (0, 10**9), "lane": (0, 1023)}
     beyond = single("program").scaled(1024) + single("lane") - constant(1_000_000)
 

@@ -38,7 +38,7 @@ def check(claim, assumed, seconds):
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditions(), conditions())
-def test_linear_reasoning_is_sound(claim, assumed):
+def test_linear_proofs_and_refutations_are_correct(claim, assumed):
     check(claim, assumed, 0)
 
 
@@ -48,13 +48,13 @@ def test_linear_reasoning_is_sound(claim, assumed):
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(conditions(), conditions())
-def test_solver_is_sound(claim, assumed):
+def test_proofs_and_refutations_of_the_solver_are_correct(claim, assumed):
     check(claim, assumed, 0.2)
 
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditions(), terms())
-def test_bounds_of_a_term_hold_wherever_the_conditions_do(assumed, term):
+def test_bounds_of_a_term_hold_wherever_the_assumptions_hold(assumed, term):
     values = [term.value(point) for point in POINTS if assumed.value(point)]
 
     bounds = Given((assumed,), Ranges(KNOWN)).bounds(term)
@@ -63,7 +63,7 @@ def test_bounds_of_a_term_hold_wherever_the_conditions_do(assumed, term):
     assert not values or (bounds is not None and max(values) <= bounds[1])
 
 
-def test_bounds_are_of_all_alternatives_that_may_hold():
+def test_bounds_of_a_term_cover_all_possible_alternatives():
     i = program(0)
     either = less(i, 10) | (at_least(i, 20) & less(i, 30))
 
@@ -73,7 +73,7 @@ def test_bounds_are_of_all_alternatives_that_may_hold():
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditions(), conditions())
-def test_what_follows_is_what_is_proven_without_a_solver(claim, assumed):
+def test_follows_equals_prove_without_a_solver(claim, assumed):
     given_ = Given((assumed,), Ranges(KNOWN))
     proof = follows(claim, given_)
 
@@ -81,7 +81,7 @@ def test_what_follows_is_what_is_proven_without_a_solver(claim, assumed):
     assert proof is not None or not isinstance(prove(claim, given_, seconds=0), Proven)
 
 
-def test_the_strongest_method_is_that_of_the_whole():
+def test_proof_of_a_conjunction_has_the_strongest_method():
     assert strongest(["affine", "interval", "affine"]) == "affine"
     assert strongest(["solver", "interval"]) == "solver"
     assert strongest([]) == "interval"
@@ -91,7 +91,7 @@ RANGES = {("program", 0): (0, 10**9 - 1), ("scalar", 0): (0, 2**31 - 1)}
 
 
 @pytest.mark.process
-def test_z3_is_not_imported_for_what_is_linear():
+def test_z3_is_not_imported_for_linear_claims():
     code = (
         "import sys\n"
         "from kvtrace.symbolic.conditions import less\n"
@@ -109,7 +109,7 @@ def test_z3_is_not_imported_for_what_is_linear():
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60, cwd=root)
 
 
-def test_without_a_solver_what_is_not_linear_is_undecided(monkeypatch):
+def test_nonlinear_claim_is_unknown_without_z3(monkeypatch):
     monkeypatch.setitem(sys.modules, "kvtrace.symbolic.prover.solver", None)
     monkeypatch.delattr(kvtrace.symbolic.prover, "solver", raising=False)
     n = scalar(0)
@@ -119,7 +119,7 @@ def test_without_a_solver_what_is_not_linear_is_undecided(monkeypatch):
     assert "z3-solver is not installed" in decision.reason
 
 
-def test_the_first_program_is_the_witness():
+def test_counterexample_has_the_first_program():
     place = program(0) * 1024 + lane(0, 1024)
     (axis,) = program(0).atoms()
 
@@ -129,7 +129,7 @@ def test_the_first_program_is_the_witness():
     assert decision.model[axis] == 10**6 // 1024
 
 
-def test_both_values_of_a_choice_are_looked_at():
+def test_claim_on_a_choice_is_checked_for_both_values():
     i = program(0)
     chosen = choice(less(i, 500), i, 0)
 
@@ -144,7 +144,7 @@ def test_any_claim_is_proven_from_impossible_assumptions():
     assert isinstance(prove(equal(i, 77), Given((nothing,), Ranges(RANGES)), seconds=0), Proven)
 
 
-def test_an_alternative_that_is_given_is_looked_at_by_each_of_its_cases():
+def test_each_case_of_an_assumed_disjunction_is_checked():
     i = program(0)
     either = less(i, 5) | equal(i, 9)
 
@@ -152,7 +152,7 @@ def test_an_alternative_that_is_given_is_looked_at_by_each_of_its_cases():
     assert isinstance(prove(less(i, 9), Given((either,), Ranges(RANGES)), seconds=0), Refuted)
 
 
-def test_opaque_conditions_prove_nothing():
+def test_opaque_assumptions_prove_nothing():
     i = program(0)
     unknown = Opaque(3, "depends on floats")
 

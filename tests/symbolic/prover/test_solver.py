@@ -19,7 +19,7 @@ def counterexample(claim, *given, seconds=5.0):
     return solver.counterexample(claim, given, Ranges(RANGES), seconds)
 
 
-def test_a_grouped_order_of_tiles_stays_in_the_matrix():
+def test_solver_proves_that_grouped_tiles_stay_in_the_matrix():
     """As in matrix products: the divisor itself varies."""
     tiles_down, in_group = 25, 8 * 40
     i = program(0)
@@ -33,13 +33,13 @@ def test_a_grouped_order_of_tiles_stays_in_the_matrix():
     assert down.value(point) == tiles_down - 1
 
 
-def test_squares_are_not_negative():
+def test_solver_proves_that_squares_are_not_negative():
     n = scalar(0)
     assert counterexample(at_least(n * n)) is None
     assert counterexample(at_least(n * n, n)) is None
 
 
-def test_a_counterexample_has_numbers_for_all_symbols():
+def test_counterexample_of_the_solver_has_numbers_for_all_symbols():
     i, n = program(0), scalar(0)
     point = counterexample(less(quotient(i, 3) * 3 + lane(0, 4), n), equal(n, 30))
 
@@ -49,7 +49,7 @@ def test_a_counterexample_has_numbers_for_all_symbols():
 
 
 @pytest.mark.parametrize("floor", [False, True])
-def test_division_by_what_may_be_zero_or_negative_is_exact(floor):
+def test_solver_divides_exactly_by_zero_and_negative_numbers(floor):
     i, n = program(0), scalar(0)
     identity = equal(quotient(i, n, floor=floor) * n + remainder(i, n, floor=floor), i)
 
@@ -58,14 +58,14 @@ def test_division_by_what_may_be_zero_or_negative_is_exact(floor):
     assert not isinstance(decision, Refuted)
 
 
-def test_opaque_conditions_get_a_truth():
+def test_counterexample_has_truths_of_opaque_conditions():
     opaque = Opaque(3, "depends on floats")
     point = counterexample(at_least(program(0), 1), opaque)
 
     assert point[opaque] == 1
 
 
-def test_bits_are_known_by_their_range_alone_so_a_point_is_checked():
+def test_counterexample_with_wrong_bits_is_not_accepted():
     i, n = program(0), scalar(0)
     never = less(bitwise("xor", i, n, 32), -1 - (1 << 40))
     assert prove(~never, Given([at_least(n)], Ranges(RANGES))) == Proven("interval")
@@ -74,7 +74,7 @@ def test_bits_are_known_by_their_range_alone_so_a_point_is_checked():
     assert isinstance(prove(parity, Given([at_least(n)], Ranges(RANGES))), Unknown | Refuted)
 
 
-def test_time_is_limited_and_that_is_said():
+def test_solver_that_reaches_its_time_limit_gives_the_reason():
     """Fermat's last theorem for cubes, of numbers up to 2^31."""
     a, b, c = (scalar(position) for position in range(3))
     given = (at_least(a, 1), at_least(b, 1), at_least(c, 1))

@@ -31,8 +31,8 @@ def command(
         Option(
             "--over",
             metavar="WHAT",
-            help="What must not change a row's result: rows, grid or an argument  [default: what "
-            "contracts in the source name]",
+            help="Quantity that must not change a row's result: rows, grid or an argument  "
+            "[default: the quantities in the source's contracts]",
             show_default=False,
         ),
     ] = None,
@@ -41,7 +41,7 @@ def command(
         Option(
             "--against",
             metavar="TRACE",
-            help="Compare what each kernel means with the same kernel in this trace",
+            help="Compare the results of each kernel with the same kernel in this trace",
             show_default=False,
         ),
     ] = None,
@@ -50,7 +50,7 @@ def command(
         Option(
             "--match",
             metavar="OLD=NEW",
-            help="With --against: a kernel or tensor that is called OLD there is NEW here; may be "
+            help="With --against: a kernel or tensor named OLD there is named NEW here; may be "
             "repeated",
             show_default=False,
         ),
@@ -61,7 +61,7 @@ def command(
             "--seconds",
             metavar="N",
             min=0,
-            help="Judge a kernel for so long, in processor time; what is left then is unknown",
+            help="CPU seconds to judge one kernel; results that need more time are unknown",
         ),
     ] = 60,
     as_json: JsonOption = False,
@@ -94,7 +94,7 @@ def command(
         kvtrace invariance out/ --against before/ --match add_kernel=fused_add
 
     """
-    from kvtrace.addons.invariance.over import answer_lines, answer_objects, answers_over
+    from kvtrace.addons.invariance.over import answer_lines, answer_objects, output_answers
     from kvtrace.addons.invariance.results import invariance_of
     from kvtrace.addons.invariance.text import invariance_lines, invariance_objects
     from kvtrace.addons.invariance.variants import variant_lines, variant_objects, variants_of
@@ -104,44 +104,47 @@ def command(
 
     selection = select(trace, run)
     if over is not None and against is not None:
-        raise BadSetting("--over and --against are two questions; ask one at a time.")
+        raise BadSetting("--over and --against cannot be combined: use one of them.")
     if match and against is None:
-        raise BadSetting("--match says what --against compares; give both.")
+        raise BadSetting("--match has names for --against: use both options.")
     if against is not None:
         return _compare(select(Path(against), None), selection, _renamed(match or ()), as_json)
-    found = invariance_of(selection, kernel or (), calls_progress, seconds=seconds)
-    if kernel and not found.outputs and not found.failures:
-        raise BadSetting(f"No kernel of this trace is called {' or '.join(kernel)}.")
-    answers = answers_over(selection, found.outputs, over)
-    ran = variants_of(selection, found.outputs)
+    invariance = invariance_of(selection, kernel or (), calls_progress, seconds=seconds)
+    if kernel and not invariance.outputs and not invariance.failures:
+        raise BadSetting(
+            f"No kernel of this trace with recorded IR is named {' or '.join(kernel)}."
+        )
+    answers = output_answers(selection, invariance.outputs, over)
+    ran = variants_of(selection, invariance.outputs)
     if as_json:
-        form = {**invariance_objects(found), "over": answer_objects(answers)}
+        form = {**invariance_objects(invariance), "over": answer_objects(answers)}
         form["variants"] = variant_objects(ran)
         print(json.dumps(form, indent=2))
     else:
         width = terminal_width()
         more = [*variant_lines(ran, width), *answer_lines(answers, width)]
-        print_lines([*invariance_lines(found, width), *more])
-    for failure in found.failures:
+        print_lines([*invariance_lines(invariance, width), *more])
+    for failure in invariance.failures:
         complain(failure)
     complain_of(selection.trace)
     failed = any(
-        each.verdict != "proven" or each.determinism.answer != "proven" for each in found.outputs
+        result.verdict != "proven" or result.determinism.answer != "proven"
+        for result in invariance.outputs
     )
     if over is not None:
-        failed = any(each.answer.verdict != "proven" for each in answers)
+        failed = any(result.answer.verdict != "proven" for result in answers)
     return int(strict and failed)
 
 
 def _renamed(match: "Iterable[str]") -> dict[str, str]:
-    """Return a mapping from names in AFTER to names in BEFORE."""
+    """Return the names of `--match` options: NEW, a name in AFTER, to OLD, the name in BEFORE."""
     from kvtrace.schema.errors import BadSetting
 
     renamed = {}
     for option in match:
         old, equals, new = option.partition("=")
         if not (old and equals and new):
-            raise BadSetting(f"--match takes OLD=NEW, two names; {option!r} is not that.")
+            raise BadSetting(f"--match needs two names, OLD=NEW, not {option!r}.")
         renamed[new] = old
     return renamed
 
@@ -149,7 +152,7 @@ def _renamed(match: "Iterable[str]") -> dict[str, str]:
 def _compare(
     before: "Selection", after: "Selection", match: "Mapping[str, str]", as_json: bool
 ) -> int:
-    """Print how the kernels of two traces compare."""
+    """Print the comparison of two traces' kernels; return 1 if some output differs, else 0."""
     from kvtrace.addons.invariance.text import meaning_lines, meaning_objects
     from kvtrace.addons.invariance.versions import meanings_of
     from kvtrace.text import terminal_width
@@ -161,4 +164,4 @@ def _compare(
         print_lines(meaning_lines(meanings, terminal_width()))
     for selection in (before, after):
         complain_of(selection.trace)
-    return int(any(each.meaning == "violation" for each in meanings))
+    return int(any(meaning.meaning == "violation" for meaning in meanings))

@@ -256,7 +256,9 @@ def _kernel_record(
         file=file,
         line=None if code is None else definition_line(function),
         source=function_source(function) if source_setting != "off" else None,
-        files=tuple((path, recorded_file_content(path, lines[path], source_setting)) for path in lines),
+        files=tuple(
+            (path, recorded_file_content(path, lines[path], source_setting)) for path in lines
+        ),
         signature=parameters,
         target=f"neuron:{outcome.target.name}",
         options={"interface": outcome.kernel.interface},

@@ -52,7 +52,9 @@ def trace_of(tmp_path: Path, free_driver: object) -> Make:
     return make
 
 
-def test_a_proof_says_what_it_covers(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_invariance_command_prints_the_scope_of_proofs(
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["invariance", str(trace_of(TILE, "right")), "--strict"]) == 0
 
     told = " ".join(capsys.readouterr().out.split())
@@ -61,7 +63,7 @@ def test_a_proof_says_what_it_covers(trace_of: Make, capsys: pytest.CaptureFixtu
     assert "Assumed: no race between programs" in told
 
 
-def test_a_fault_has_its_line_and_fails_where_that_is_asked(
+def test_fault_is_printed_with_its_line_and_fails_with_strict(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = trace_of(TILE, "wrong")
@@ -73,14 +75,14 @@ def test_a_fault_has_its_line_and_fails_where_that_is_asked(
     assert "planted.py:" in told
 
 
-def test_the_limit_of_time_that_was_reached_is_said(
-    trace: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_reached_time_limit_is_printed(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["invariance", str(trace), "--seconds", "0", "--strict"]) == 1
     assert "for which 0 s did not suffice" in " ".join(capsys.readouterr().out.split())
 
 
-def test_json_has_what_the_text_has(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_invariance_has_the_content_of_the_text(
+    trace_of: Make, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main(["invariance", str(trace_of(TILE, "wrong")), "--json"]) == 0
 
     (output,) = json.loads(capsys.readouterr().out)["outputs"]
@@ -90,7 +92,7 @@ def test_json_has_what_the_text_has(trace_of: Make, capsys: pytest.CaptureFixtur
     assert {reason["cause"] for reason in output["reasons"]} >= {"size"}
 
 
-def test_two_traces_are_compared(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
+def test_against_compares_two_traces(trace_of: Make, capsys: pytest.CaptureFixture[str]) -> None:
     right, wrong = trace_of(TILE, "right"), trace_of(TILE, "wrong")
 
     assert main(["invariance", str(right), "--against", str(right)]) == 0
@@ -99,7 +101,7 @@ def test_two_traces_are_compared(trace_of: Make, capsys: pytest.CaptureFixture[s
     assert "differs" in capsys.readouterr().out
 
 
-def test_kernels_of_other_names_are_compared(
+def test_match_compares_renamed_kernels(
     tmp_path: Path, free_driver: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for kernel in (kept, broken):
@@ -113,22 +115,25 @@ def test_kernels_of_other_names_are_compared(
     found = json.loads(capsys.readouterr().out)
     assert {(each["kernel"], each["output"]) for each in found} == {("broken", "y")}
     assert main([*asked, "--match", "broken"]) == 2
-    said = "kvtrace: --match takes OLD=NEW, two names; 'broken' is not that.\n"
+    said = "kvtrace: --match needs two names, OLD=NEW, not 'broken'.\n"
     assert capsys.readouterr().err == said
     assert main([*asked[:2], "--match", "broken=kept"]) == 2
-    said = "kvtrace: --match says what --against compares; give both.\n"
+    said = "kvtrace: --match has names for --against: use both options.\n"
     assert capsys.readouterr().err == said
 
 
-def test_a_kernel_that_is_not_there_is_one_sentence(
+def test_unknown_kernel_name_is_an_error_message(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["invariance", str(trace_of(TILE, "right")), "--kernel", "nobody"]) == 2
 
-    assert capsys.readouterr().err == "kvtrace: No kernel of this trace is called nobody.\n"
+    assert (
+        capsys.readouterr().err
+        == "kvtrace: No kernel of this trace with recorded IR is named nobody.\n"
+    )
 
 
-def test_over_asks_about_an_argument(
+def test_over_judges_invariance_over_an_argument(
     tmp_path: Path, free_driver: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with kvtrace.capture(tmp_path / "out"):
@@ -151,7 +156,7 @@ def test_over_asks_about_an_argument(
     }
 
 
-def test_what_ran_at_each_size_is_listed(
+def test_variant_of_each_batch_size_is_listed(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
     trace = str(trace_of("prefix sum, chunk by M", "wrong"))
@@ -165,7 +170,9 @@ def test_what_ran_at_each_size_is_listed(
     assert {size["tree"] for size in found["sizes"]} == {1, 2}
     assert main(["invariance", trace]) == 0
     told = " ".join(capsys.readouterr().out.split())
-    assert re.search("with the batch change grid, [CHUNKM, ]+; the tree changes; TTGIR:", told)
+    assert re.search(
+        "differ between batch sizes: grid, [CHUNKM, ]+; the tree changes; TTGIR:", told
+    )
     assert "What is behind TTIR is not analyzed: FMA contraction, ptxas" in told
 
 
@@ -178,7 +185,7 @@ def scaled(x, y, out, N, BLOCK: tl.constexpr):
 
 
 @pytest.mark.parametrize("fused", [True, False])
-def test_a_product_that_one_variant_joins_with_a_sum_is_seen_in_ptx(
+def test_fma_in_only_one_variant_is_found_in_ptx(
     fused: bool, tmp_path: Path, free_driver: object, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The tree is one, and its bits are not where the compiler joined them at one size alone."""
@@ -204,7 +211,7 @@ def test_a_product_that_one_variant_joins_with_a_sum_is_seen_in_ptx(
     kernel=st.one_of(st.none(), st.text(max_size=8), st.just("_product")),
 )
 @settings(max_examples=usually(15, thorough=200))
-def test_any_question_ends_with_an_answer_or_a_sentence(
+def test_any_arguments_give_an_answer_or_an_error_message(
     trace: Path, over: str, kernel: str | None
 ) -> None:
     words = [f"--over={over}", *([] if kernel is None else [f"--kernel={kernel}"])]

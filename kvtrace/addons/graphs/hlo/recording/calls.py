@@ -147,7 +147,9 @@ def _kernel_record(function: TracedFunction, graph: Graph, source_setting: Sourc
         file=file,
         line=None if code is None else definition_line(function.function),
         source=function_source(function.function) if source_setting != "off" else None,
-        files=tuple((path, recorded_file_content(path, lines[path], source_setting)) for path in lines),
+        files=tuple(
+            (path, recorded_file_content(path, lines[path], source_setting)) for path in lines
+        ),
         signature=parameters,
         target=graph.target,
         options={
