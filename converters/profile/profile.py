@@ -545,6 +545,5 @@ def _int_or_none(value: Any) -> int | None:
 
 
 def _sort_key(profile: KernelProfile | CallProfile) -> tuple[int, int, int]:
-    """Return the sort key of a profile: device time, then host time, then launches."""
     measured = profile.measured
     return (measured.device_ns or 0, measured.host_ns or 0, profile.launches)
