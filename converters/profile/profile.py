@@ -468,7 +468,7 @@ def _measured(sums: Mapping[str, Any]) -> Measured:
 
 
 def _with_achieved(roof: Position | None, sums: Mapping[str, Any]) -> Position | None:
-    """Return a roofline position with `achieved`: best time over measured device time.
+    """Return a roofline position with `achieved`: roofline time over measured device time.
 
     It is returned unchanged where the device time of some launches is not known.
     """
