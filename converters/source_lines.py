@@ -83,7 +83,6 @@ class SourceLines:
 
 
 def _decorator_lines(content: list[str]) -> int:
-    """Return the number of lines (of decorators) above the `def`, whose line is the kernel's."""
     return next((i for i, line in enumerate(content) if line.lstrip().startswith("def ")), 0)
 
 

@@ -168,7 +168,6 @@ def _stripped_lines(language: str, text: str) -> list[str]:
 
 
 def _without_location(line: str) -> str:
-    """Return a line without ` loc(…)`, which may contain nested and quoted parentheses."""
     while match := _MLIR_LOCATION.search(line):
         line = line[: match.start()] + line[_closing_index(line, match.end()) :]
     return line

@@ -208,5 +208,4 @@ def _html(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text escaped for both Markdown and HTML."""
     return "".join(f"\\{c}" if c in "\\`*_[]|#" else c for c in _html(text))

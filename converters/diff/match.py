@@ -27,7 +27,11 @@ def match_kernels(
     added = [key for key in after if key not in pairs]
     for key in list(removed):
         match = next(
-            (k for k in added if k.name == key.name and _source(after[k]) == _source(before[key])),
+            (
+                k
+                for k in added
+                if k.name == key.name and _source_of(after[k]) == _source_of(before[key])
+            ),
             None,
         )
         if match is not None:
@@ -47,7 +51,7 @@ def match_kernels(
     )
 
 
-def _source(variants: Sequence[Variant]) -> str | None:
+def _source_of(variants: Sequence[Variant]) -> str | None:
     source: str | None = variants[0].row["source_artifact"]
     return source
 

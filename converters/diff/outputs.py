@@ -110,7 +110,6 @@ def write_outputs(
 def _markdown(
     difference: Difference, gate: Gate, sides: tuple["Selection", "Selection"]
 ) -> list[str]:
-    """Return the lines of the Markdown comment, with relative paths."""
     folders = path_roots(sides)
     failures = list(with_shown_paths(tuple(gate.failures), folders))
     shown = with_shown_paths(difference, folders)

@@ -120,8 +120,8 @@ def comparison_object(
             for answer in difference.answers
         ],
         "summary": summary(difference),
-        "before": _side(difference.before),
-        "after": _side(difference.after),
+        "before": _side_dict(difference.before),
+        "after": _side_dict(difference.after),
         "headline": [_headline_row(row, source) for row in difference.headline],
         "gate": gate_object(gate or Gate([])),
         "metrics": _metrics(difference.before.totals, difference.after.totals),
@@ -150,7 +150,7 @@ def _headline_row(row: HeadlineRow, source: bool) -> dict[str, Any]:
     return asdict(row) | texts
 
 
-def _side(side: Side) -> dict[str, Any]:
+def _side_dict(side: Side) -> dict[str, Any]:
     return {
         "label": side.label,
         "runs": list(side.runs),

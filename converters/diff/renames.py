@@ -100,7 +100,6 @@ def _kernel_trigrams(side: Snapshot, variant: Variant) -> _KernelTrigrams:
 
 
 def _trigrams(tokens: Sequence[str]) -> _Trigrams:
-    """Return the number of occurrences of each sequence of three tokens."""
     padded_tokens = ["", *tokens, ""]  # so that a single token makes a run
     return Counter(zip(padded_tokens, padded_tokens[1:], padded_tokens[2:], strict=False))
 
@@ -116,6 +115,5 @@ def _similarity(a: _KernelTrigrams, b: _KernelTrigrams) -> float:
 
 
 def _common_share(one: _Trigrams, other: _Trigrams) -> float:
-    """Return the share of common trigrams; 1 if both are empty."""
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 1.0

@@ -268,7 +268,6 @@ def _change_text(change: Change, width: int) -> str:
 
 
 def _relative_change(change: Change) -> str:
-    """Return the relative change of two integers as text; "" for other values."""
     numbers = [(text or "").replace(",", "") for text in (change.before, change.after)]
     if not all(map(str.isdecimal, numbers)) or not int(numbers[0]):
         return ""

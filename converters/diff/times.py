@@ -1,7 +1,7 @@
 """Comparison of a kernel's times: medians over launches, and bootstrap intervals of their ratio.
 
 Launches are compared with launches of the same arguments. The interval is the wider of two
-bootstraps: over single launches, and over medians of stretches of a run (and of runs), since
+bootstraps: over single launches, and over medians of blocks of a run (and of runs), since
 consecutive launches are alike and processes are not.
 
 Example: medians of 10.0 µs and 11.0 µs have the ratio 1.10; with an interval of 1.06 to 1.13, which
@@ -37,8 +37,8 @@ _DRAWS: Final = 2_000
 _SEED: Final = 20_260_102
 #: Share of the bootstrap's draws outside the interval, at each end.
 _TAIL: Final = 0.005
-_STRETCHES: Final = 12
-_LEAST_STRETCH: Final = 4
+_BLOCKS_PER_RUN: Final = 12
+_LEAST_BLOCKS: Final = 4
 #: Up to this many medians are resampled directly, which takes time proportional to their number.
 _DRAWN_SINGLY: Final = 64
 
@@ -176,10 +176,10 @@ def _interval(a: Samples, b: Samples) -> tuple[float, float]:
     """Return the interval of AFTER's median over BEFORE's: the wider one of two bootstraps."""
     random = np.random.default_rng(_SEED)
     ratios = [_resampled_launch_medians(b.ns, random) / _resampled_launch_medians(a.ns, random)]
-    stretches = [_stretch_medians(side) for side in (a, b)]
-    if all(len(sample) >= _LEAST_STRETCH for sample in stretches):
-        stretch_medians = [_resampled_medians(sample, random) for sample in stretches]
-        ratios.append(stretch_medians[1] / stretch_medians[0])
+    blocks = [_block_medians(side) for side in (a, b)]
+    if all(len(sample) >= _LEAST_BLOCKS for sample in blocks):
+        block_medians = [_resampled_medians(sample, random) for sample in blocks]
+        ratios.append(block_medians[1] / block_medians[0])
     quantiles = [np.quantile(sample, (_TAIL, 1 - _TAIL)) for sample in ratios]
     return float(min(low for low, _ in quantiles)), float(max(high for _, high in quantiles))
 
@@ -197,15 +197,15 @@ def _resampled_launch_medians(ns: Whole, random: np.random.Generator) -> Real:
     return np.asarray(ordered[np.minimum((u * n).astype(np.int64), n - 1)], np.float64)
 
 
-def _stretch_medians(side: Samples) -> Real:
-    """Return the medians of stretches of consecutive launches, at most `_STRETCHES` per run."""
+def _block_medians(side: Samples) -> Real:
+    """Return the medians of blocks of consecutive launches, at most `_BLOCKS_PER_RUN` per run."""
     order = np.argsort(side.run, kind="stable")
     _, counts = np.unique(side.run, return_counts=True)
-    launches_and_stretches = [(n, min(_STRETCHES, max(1, n // _LEAST))) for n in counts.tolist()]
+    launches_and_blocks = [(n, min(_BLOCKS_PER_RUN, max(1, n // _LEAST))) for n in counts.tolist()]
     sizes = np.concatenate(
         [
-            n // stretch_count + (np.arange(stretch_count) < n % stretch_count)
-            for n, stretch_count in launches_and_stretches
+            n // block_count + (np.arange(block_count) < n % block_count)
+            for n, block_count in launches_and_blocks
         ]
     )
     ns = side.ns[order].astype(np.float64)

@@ -135,7 +135,6 @@ def _value(logged: Mapping[str, Any]) -> Any:
 
 
 def _literal(value: Any) -> str:
-    """Return a value as a Python literal, or the name of a Triton type."""
     dtype = _DTYPE.fullmatch(value) if isinstance(value, str) else None
     return dtype[1] if dtype else repr(value)
 

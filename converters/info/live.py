@@ -296,7 +296,6 @@ class Live:
 
 
 def _recent_events(events: Iterable[Event], now: int) -> tuple[Event, ...]:
-    """Return the events of the last minute before `now`, the newest first."""
     first = now - EVENT_SECONDS * _SECOND
     return tuple(sorted((e for e in events if e.time >= first), key=lambda e: -e.time))
 

@@ -107,5 +107,4 @@ def _event_lines(what: str, events: Sequence[Event], width: int) -> Iterator[str
 
 
 def _rate_text(rate: float) -> str:
-    """Return a rate as text, with a decimal if it is below `RATE_SECONDS`."""
     return f"{rate:,.0f}" if rate >= RATE_SECONDS or not rate else f"{rate:.1f}"

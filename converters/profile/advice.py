@@ -41,7 +41,7 @@ _PART: Final = 0.1
 _ELEMENTS_PER_SECTOR: Final = 1.5
 _LANES_OFF: Final = 0.4
 _FEW_WARPS: Final = 0.25
-#: Thresholds of a redundant load: loads of each byte, and time without caches over the best time.
+#: Thresholds of a redundant load: loads per byte, and time without caches over the roofline time.
 _REUSE: Final = 8.0
 _UNCACHED_SLOWDOWN: Final = 2.0
 #: Threshold of the idle share of the device, over a launch's waves, for advice on the last wave.
@@ -114,7 +114,7 @@ def _important_kernels(kernels: Sequence["KernelProfile"]) -> list["KernelProfil
 def _shares(kernels: Sequence["KernelProfile"]) -> dict[KernelKey, float]:
     """Return each kernel's share in the total device time, by key.
 
-    Without device times it is the share in the best times, and without these in the bytes.
+    Without device times it is the share in the roofline times, and without these in the bytes.
     """
     for figure in (_device_ns, _best_ns, _bytes):
         values = {k.key: figure(k) for k in kernels}
@@ -208,7 +208,7 @@ def _redundant_load_advice(
 ) -> Iterator[Advice]:
     """Yield advice if `row` is a load that reads each byte many times and bounds the kernel.
 
-    If the device has `caches`, only where its requests take much longer than the best time.
+    If the device has `caches`, only where its requests take much longer than the roofline time.
     `requested` are the kernel's bytes.
     """
     unique_bytes, loaded_bytes = int(row["unique_once"] or 0), int(row["unique_asked"] or 0)

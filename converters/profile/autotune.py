@@ -221,7 +221,6 @@ def _kernels_of_same_names(
 
 
 def _rows_with(rows: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
-    """Return the rows whose column `name` has one of `values`."""
     column = without_dictionary(rows[name])
     return rows.filter(pc.is_in(column, pa.array(values, column.type)))
 

@@ -229,7 +229,6 @@ def _key_object(kernel: KernelKey) -> dict[str, str | None]:
 
 
 def _without_none(entries: Sequence[Any] | None) -> list[Any]:
-    """Return a list without None entries, which damaged traces have."""
     return [entry for entry in entries or () if entry is not None]
 
 

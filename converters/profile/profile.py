@@ -468,7 +468,7 @@ def _measured(sums: Mapping[str, Any]) -> Measured:
 
 
 def _with_achieved(roof: Position | None, sums: Mapping[str, Any]) -> Position | None:
-    """Return a roofline position with `achieved`: best time over measured device time.
+    """Return a roofline position with `achieved`: roofline time over measured device time.
 
     It is returned unchanged where the device time of some launches is not known.
     """
@@ -545,6 +545,5 @@ def _int_or_none(value: Any) -> int | None:
 
 
 def _sort_key(profile: KernelProfile | CallProfile) -> tuple[int, int, int]:
-    """Return the sort key of a profile: device time, then host time, then launches."""
     measured = profile.measured
     return (measured.device_ns or 0, measured.host_ns or 0, profile.launches)

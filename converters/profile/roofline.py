@@ -1,12 +1,12 @@
 """Roofline of calls: the shortest time a device could need for their bytes and FLOPs (derived).
 
-The best time is the longest of three: distinct bytes over memory bandwidth (with cold caches, each
-byte is moved at least once), dots over the matrix units' peak, all other FLOPs over the vector
-units' peak. The units can overlap, so the three are not added. The time of all requested bytes over
-the bandwidth is what a device without caches takes.
+The roofline time (also called best time) is the longest of three: distinct bytes over memory
+bandwidth (with cold caches, each byte is moved at least once), dots over the matrix units' peak,
+all other FLOPs over the vector units' peak. The units can overlap, so the three are not added.
+A device without caches takes the time of all requested bytes over the bandwidth.
 
 Example: a launch that reads 4 MB once at 2 TB/s takes at least 2 µs for memory; its 1 GFLOP of dots
-at 312 TFLOP/s takes 3.2 µs, so the best time is 3.2 µs.
+at 312 TFLOP/s takes 3.2 µs, so the roofline time is 3.2 µs.
 """
 
 from collections.abc import Iterable, Mapping

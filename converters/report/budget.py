@@ -130,7 +130,6 @@ def _with_limited_findings(budget: Budget) -> Report:
 
 
 def _sql_command(report: Report, query: str) -> str:
-    """Return the command that runs an SQL query on the trace, for the terminal."""
     return f'kvtrace sql {report.trace} "{query}"'
 
 
@@ -309,5 +308,4 @@ def _slices_block(slices: Slices) -> str:
 
 
 def _block_size(block: str) -> int:
-    """Return the size of a block in the page, including its HTML element."""
     return len(block) + 80

@@ -58,14 +58,14 @@ class ReplayedSums:
     bytes: int = 0
     flops: int = 0
     placed: int = 0
-    """Number of executed calls with a known best time."""
+    """Number of executed calls with a known roofline time."""
     best_ns: float = 0.0
     timed: int = 0
     """Number of executed calls with timed executions."""
     device_ns: float = 0.0
 
     def best_of(self, calls: int | None) -> float | None:
-        """Return the best time; None unless it is known for all `calls` executed calls."""
+        """Return the roofline time; None unless it is known for all `calls` executed calls."""
         return self.best_ns if calls and self.placed == calls else None
 
     def achieved(self, best: float | None) -> float | None:

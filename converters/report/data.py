@@ -303,7 +303,6 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables
 
 
 def _was_derived(trace: "Trace", table: str, run: "TraceRun") -> bool:
-    """Return whether a pass has written the table for a run, with or without rows."""
     return bool(replayed_parts(run_folder(trace.path, table, run.run_id)))
 
 

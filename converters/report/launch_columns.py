@@ -18,7 +18,7 @@ from kvtrace.converters.report.slices import (
     Lookup,
     RowSelector,
     Slices,
-    bin_pieces,
+    bin_batches,
 )
 from kvtrace.figures.columns import coded, combined_codes, integers, narrow
 from kvtrace.figures.makers import CUSTOM, TRITON, kind_of
@@ -99,13 +99,13 @@ class Timeline:
         has_executions = any(map(len, trace.pieces("gpu_kernels", (run,), ("record",))))
         selector = RowSelector(self.every.get("launches", 1))
         for table in trace.pieces("launches", (run,), _LAUNCH):
-            piece = self._launch_piece(table, index, lookup)
-            self.launch_count += int(piece.pop("weight").sum())
+            batch = self._launch_batch(table, index, lookup)
+            self.launch_count += int(batch.pop("weight").sum())
             if has_executions:
                 _append_narrowed(
-                    {name: piece[name] for name in ("seq", "call", "phase")}, placed_columns
+                    {name: batch[name] for name in ("seq", "call", "phase")}, placed_columns
                 )
-            self._store_selected("launches", piece, selector, columns)
+            self._store_selected("launches", batch, selector, columns)
         if columns:
             joined_columns = {name: _concatenated(columns.pop(name)) for name in list(columns)}
             self.launches.append(
@@ -118,7 +118,7 @@ class Timeline:
     def _store_selected(
         self,
         table: str,
-        piece: dict[str, Integers],
+        batch: dict[str, Integers],
         selector: RowSelector,
         columns: dict[str, list[Integers]],
     ) -> None:
@@ -126,19 +126,19 @@ class Timeline:
 
         All timed rows count in `rows` and `extent`.
         """
-        timed = piece.pop("timed")
+        timed = batch.pop("timed")
         if not timed.all():
-            piece = {name: column[timed] for name, column in piece.items()}
-        begin, duration = piece["begin"], piece["duration"]
+            batch = {name: column[timed] for name, column in batch.items()}
+        begin, duration = batch["begin"], batch["duration"]
         if not len(begin):
             return
         first_begin, last_end = int(begin.min()), int((begin + duration).max())
         low, high = self.extent or (first_begin, last_end)
         self.extent = min(low, first_begin), max(high, last_end)
         self.rows[table] += len(begin)
-        selected = selector.chosen(piece["call"], duration)
+        selected = selector.chosen(batch["call"], duration)
         _append_narrowed(
-            piece if selected.all() else {n: c[selected] for n, c in piece.items()}, columns
+            batch if selected.all() else {n: c[selected] for n, c in batch.items()}, columns
         )
 
     def binned(
@@ -153,29 +153,29 @@ class Timeline:
         span = 0 if self.extent is None else self.extent[1] - origin
         kernels = int(calls.kernel.max(initial=0)) + 1
 
-        def pieces() -> Iterator[Slices]:
+        def batches() -> Iterator[Slices]:
             for index, run in enumerate(runs):
                 lookup = calls.indices[index]
                 for table in trace.pieces("launches", (run,), _TIMED):
-                    piece = self._timed_piece(table, index, lookup)
-                    timed = piece.pop("timed")
-                    columns = {name: column[timed] for name, column in piece.items()}
+                    batch = self._timed_batch(table, index, lookup)
+                    timed = batch.pop("timed")
+                    columns = {name: column[timed] for name, column in batch.items()}
                     columns["begin"] -= origin
                     empty = np.zeros(0, np.int8)
                     kernel = calls.kernels(columns["call"])
                     yield Slices(kernel=kernel, phase=empty, seq=empty, **columns)
 
-        return bin_pieces(pieces(), span, bins, len(self.tracks), kernels)
+        return bin_batches(batches(), span, bins, len(self.tracks), kernels)
 
-    def _launch_piece(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
+    def _launch_batch(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
         return {
-            **self._timed_piece(table, run, lookup),
+            **self._timed_batch(table, run, lookup),
             "phase": self._phase_indexes(table),
             "seq": integers(table["seq"], 0),
             "weight": weights(table),
         }
 
-    def _timed_piece(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
+    def _timed_batch(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
         enter, leave = (integers(table[name], MISSING) for name in ("enter", "exit"))
         timed = (enter != MISSING) & (leave != MISSING)
         thread_codes, first_rows = combined_codes([table["thread"]])
@@ -236,16 +236,16 @@ class Timeline:
         for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
-            piece = self._device_piece(table, index, lookup, launches, own_kind)
-            self.gpu_kernels = (self.gpu_kernels or 0) + int(piece.pop("weight").sum())
-            self._store_selected("gpu_kernels", piece, selector, columns)
+            batch = self._device_batch(table, index, lookup, launches, own_kind)
+            self.gpu_kernels = (self.gpu_kernels or 0) + int(batch.pop("weight").sum())
+            self._store_selected("gpu_kernels", batch, selector, columns)
         if columns:
             joined_columns = {name: _concatenated(columns.pop(name)) for name in list(columns)}
             self.device.append(
                 Executions(kernel=calls.kernels(joined_columns["call"]), **joined_columns)
             )
 
-    def _device_piece(
+    def _device_batch(
         self,
         table: pa.Table,
         run: int,
@@ -277,9 +277,9 @@ class Timeline:
         return np.asarray(tracks, np.int64)[inverse.reshape(-1)]
 
 
-def _append_narrowed(piece: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:
+def _append_narrowed(batch: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:
     """Append each column of a batch to the list of its name; all but `begin` are narrowed."""
-    for name, column in piece.items():
+    for name, column in batch.items():
         columns.setdefault(name, []).append(column if name == "begin" else narrow(column))
 
 

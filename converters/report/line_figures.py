@@ -65,7 +65,7 @@ class LineFigures:
 def line_figures(
     ops: Iterable[OpFigures], limits: DeviceLimits | None, whole_ns: float
 ) -> LineFigures:
-    """Return the sums over `ops`; `whole_ns` is the best time of all ops of their variant."""
+    """Return the sums over `ops`; `whole_ns` is the roofline time of all ops of their variant."""
     listed = list(ops)
     lanes = _sum_of_known(op.lanes for op in listed)
     masked_lanes = _sum_of_known(op.masked_off for op in listed)

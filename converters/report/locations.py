@@ -333,7 +333,6 @@ def _assembly_files(lines: list[str]) -> dict[int, str]:
 
 
 def _join(folder: str, name: str) -> str:
-    """Return folder and name joined as a POSIX path, also on Windows."""
     return str(PurePosixPath(folder) / name)
 
 

@@ -23,7 +23,7 @@ __all__ = [
     "Lookup",
     "RowSelector",
     "Slices",
-    "bin_pieces",
+    "bin_batches",
     "bin_slices",
     "coarser",
     "thin",
@@ -39,7 +39,7 @@ MISSING: Final = int(np.iinfo(np.int64).min)
 #: Numbers of bins over the whole timeline; the largest number that fits is used.
 BIN_COUNTS: Final = (2000, 500, 100, 20)
 #: Rows that are processed together.
-_PIECE: Final = 1 << 18
+_BATCH_ROWS: Final = 1 << 18
 
 
 class Lookup:
@@ -110,10 +110,10 @@ class Slices:
         """Return the rows at these positions, in this order."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
-    def pieces(self) -> Iterator[Self]:
+    def batches(self) -> Iterator[Self]:
         """Yield the rows in batches, as views."""
-        for start in range(0, len(self), _PIECE):
-            end = start + _PIECE
+        for start in range(0, len(self), _BATCH_ROWS):
+            end = start + _BATCH_ROWS
             yield replace(self, **{f.name: getattr(self, f.name)[start:end] for f in fields(self)})
 
 
@@ -185,20 +185,20 @@ def _first_and_longest(slices: Slices) -> tuple[Integers, Integers]:
     longest = np.full(calls, -1, np.int64)
     longest_ns = np.full(calls, -1, np.int64)
     start = 0
-    for piece in slices.pieces():
-        with_call = np.flatnonzero(piece.call != NO_CALL)
-        call, duration = piece.call[with_call], piece.duration[with_call].astype(np.int64)
+    for batch in slices.batches():
+        with_call = np.flatnonzero(batch.call != NO_CALL)
+        call, duration = batch.call[with_call], batch.duration[with_call].astype(np.int64)
         np.minimum.at(first, call, start + with_call)
-        longest_of_piece = np.full(calls, -1, np.int64)
-        np.maximum.at(longest_of_piece, call, duration)
+        longest_of_batch = np.full(calls, -1, np.int64)
+        np.maximum.at(longest_of_batch, call, duration)
         new_longest = np.flatnonzero(
-            (duration == longest_of_piece[call]) & (duration > longest_ns[call])
+            (duration == longest_of_batch[call]) & (duration > longest_ns[call])
         )[::-1]
         longest[call[new_longest]] = (
             start + with_call[new_longest]
         )  # the last write is the first row
-        longest_ns = np.maximum(longest_ns, longest_of_piece)
-        start += len(piece)
+        longest_ns = np.maximum(longest_ns, longest_of_batch)
+        start += len(batch)
     return first[first < len(slices)], longest[longest >= 0]
 
 
@@ -227,8 +227,8 @@ def bin_slices(slices: Slices, span_ns: int, bins: int = 2000) -> Bins:
     kernels = int(slices.kernel.max(initial=0)) + 2
     bins_per_track = span_ns // width + 2
     parts = [
-        _sums_by_key(*_slice_bins(piece, width, kernels, bins_per_track))
-        for piece in slices.pieces()
+        _sums_by_key(*_slice_bins(batch, width, kernels, bins_per_track))
+        for batch in slices.batches()
     ]
     keys, count, busy = (
         np.concatenate([part[column] for part in parts]) if parts else np.zeros(0, np.int64)
@@ -240,8 +240,8 @@ def bin_slices(slices: Slices, span_ns: int, bins: int = 2000) -> Bins:
     return Bins(width, track, index, kernel - 1, count, busy)
 
 
-def bin_pieces(
-    pieces: Iterable[Slices], span_ns: int, bins: int, tracks: int, kernels: int
+def bin_batches(
+    batches: Iterable[Slices], span_ns: int, bins: int, tracks: int, kernels: int
 ) -> Bins:
     """Return the bins of slices that come in batches and do not fit into memory together.
 
@@ -250,8 +250,8 @@ def bin_pieces(
     width = max(-(-span_ns // bins), 1)
     bins_per_track, kernels = span_ns // width + 2, kernels + 1
     count, busy = (np.zeros(tracks * bins_per_track * kernels, np.int64) for _ in range(2))
-    for piece in filter(len, pieces):
-        keys, *columns = _slice_bins(piece, width, kernels, bins_per_track)
+    for batch in filter(len, batches):
+        keys, *columns = _slice_bins(batch, width, kernels, bins_per_track)
         first = int(keys.min())
         for total, column in zip((count, busy), columns, strict=True):
             sums = summed_by(keys - first, column)

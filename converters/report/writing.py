@@ -87,7 +87,6 @@ def _write_page(title: str, blocks: Mapping[str, str], path: Path) -> int:
 
 
 def _bytes_without_blocks(title: str) -> int:
-    """Return the size of the page without blocks."""
     return len(_page_text(title, {}).encode())
 
 

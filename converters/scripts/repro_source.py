@@ -51,7 +51,6 @@ def _definition(module: ast.Module, name: str, line: int | None) -> ast.Function
 
 
 def _jit_decorator(kernel: ast.FunctionDef) -> ast.expr | None:
-    """Return a function's decorator that is called `jit`, or None."""
     for decorator in kernel.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if getattr(called, "attr", getattr(called, "id", None)) == "jit":
@@ -75,7 +74,6 @@ def _dependencies(body: Sequence[ast.stmt], kernel: ast.stmt, names: set[str]) -
 
 
 def _is_always_copied(statement: ast.stmt) -> bool:
-    """Return whether a statement is an import from `__future__` or of `*`."""
     if not isinstance(statement, ast.ImportFrom):
         return False
     return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)
@@ -109,7 +107,6 @@ def _names_read(nodes: Sequence[ast.AST]) -> set[str]:
 
 
 def _local_names(function: ast.AST) -> set[str]:
-    """Return a function's parameters and the local names that it assigns."""
     nodes = list(ast.walk(function))
     global_names = {name for node in nodes if isinstance(node, ast.Global) for name in node.names}
     parameters = {node.arg for node in nodes if isinstance(node, ast.arg)}
@@ -118,7 +115,6 @@ def _local_names(function: ast.AST) -> set[str]:
 
 
 def _statement_text(lines: Sequence[str], statement: ast.stmt) -> str:
-    """Return the source lines of a statement, including its decorators."""
     decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
     first_line = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
     return "\n".join(lines[first_line - 1 : statement.end_lineno])

@@ -118,5 +118,4 @@ def _concatenated(pieces: list[Integers]) -> Integers:
 
 
 def _none_first(number: int | None) -> tuple[bool, int]:
-    """Return a sort key that puts None before all numbers."""
     return (number is not None, number or 0)

@@ -86,7 +86,7 @@ def check_file(file: Path, selection: Selection, engine: str | None = None) -> C
     with _engine(file, engine) as run_query:
         in_file, errors = sums_of_file(run_query), run_query(_ERRORS)
     in_tables = sums_of_tables(selection.trace, selection.runs)
-    differences = [*differing(in_file, in_tables)]
+    differences = [*difference_sentences(in_file, in_tables)]
     differences += [f"the engine reports an error: {name} ({number})" for name, number in errors]
     return CheckResult(tuple(_compared_sentences(in_tables)), tuple(differences))
 
@@ -225,7 +225,7 @@ def _add_compilations(sums: Sums, trace: Trace, run: Run) -> None:
             sums.add("compile", stage["stage"] or "stage", 1, max(stage["duration_ns"], 0))
 
 
-def differing(in_file: Sums, in_tables: Sums) -> Iterator[str]:
+def difference_sentences(in_file: Sums, in_tables: Sums) -> Iterator[str]:
     """Yield sentences on names whose sums differ: the first of each category, then a count."""
     keys = sorted({*in_file.counts, *in_tables.counts})
     differences: Counter[str] = Counter()

@@ -61,7 +61,6 @@ def modules() -> dict[Path, str]:
 
 
 def _addon_folder(source: BlockSource) -> Path:
-    """Return the folder `frontend/` of the add-on that defines a source."""
     name = source.types[0].__module__.split(".")[2]
     return OUTPUT.parents[5] / "kvtrace" / "addons" / name / "frontend"
 

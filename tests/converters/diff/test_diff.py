@@ -48,7 +48,7 @@ def only_variant(difference):
     return variant
 
 
-def whats(changes):
+def changed_names(changes):
     return [change.what for change in changes]
 
 
@@ -189,7 +189,7 @@ def test_equally_many_launches_of_other_calls_are_a_change(sides):
     first = (Launches(number=1), Launches(number=3, scalar="9"))
     second = (Launches(number=3), Launches(number=1, scalar="9"))
     found = sides([replace(SCALE, calls=first)], [replace(SCALE, calls=second)])
-    assert whats(only_variant(found).work) == ["launches of 2 calls"]
+    assert changed_names(only_variant(found).work) == ["launches of 2 calls"]
 
 
 def test_changed_shape_is_reported(sides):
@@ -447,4 +447,6 @@ def test_an_option_that_a_version_of_the_compiler_brought_is_said_once(sides):
 def test_an_option_that_someone_chose_is_a_change_of_each_kernel(sides):
     later = [replace(each, options=(("clc", "False"),)) for each in (SCALE, OTHER)]
     found = sides([SCALE, OTHER], later)
-    assert [whats(kernel.variants[0].changes) for kernel in found.kernels] == [["option clc"]] * 2
+    assert [changed_names(kernel.variants[0].changes) for kernel in found.kernels] == [
+        ["option clc"]
+    ] * 2

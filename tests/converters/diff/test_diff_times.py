@@ -10,8 +10,8 @@ from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.model import KernelTime, Totals
 from kvtrace.converters.diff.times import (
     Samples,
+    _block_medians,
     _resampled_medians,
-    _stretch_medians,
     common_host_ratio,
     compare_times,
     why_not_comparable,
@@ -83,7 +83,7 @@ def test_few_launches_give_no_time_change():
 
 
 def test_temporarily_slow_run_is_not_reported_as_slower():
-    """A third of the launches twice as slow, on one side all at once: stretches tell."""
+    """A third of the launches twice as slow, on one side all at once: medians of blocks show it."""
     steady = samples([1000] * 240)
     burst = samples([1000] * 100 + [2000] * 120 + [1000] * 20)
     assert not compared(steady, burst).claimed
@@ -149,7 +149,7 @@ def test_medians_of_blocks_equal_those_of_their_launches():
         for each in range(7)
         for part in np.array_split(ns[run == each], min(12, (run == each).sum() // 5))
     ]
-    assert _stretch_medians(side).tolist() == expected
+    assert _block_medians(side).tolist() == expected
 
 
 @pytest.mark.parametrize("number", [65, 66, 200])

@@ -30,7 +30,7 @@ def test_each_figure_says_whether_it_was_measured_or_derived(opened):
     assert said["launches"][0] == said["host time"][0] == "measured"
     assert said["bytes moved"][0] == said["violations"][0] == "derived"
     assert "recorded while the program ran" in said["host time"][1]
-    assert "worked out by kvtrace" in said["bytes moved"][1]
+    assert "computed by kvtrace" in said["bytes moved"][1]
 
 
 def test_kernels_are_sorted_by_the_selected_column(opened):
@@ -45,7 +45,7 @@ def test_the_timeline_zooms_selects_and_lists_what_is_in_view(opened):
     page = opened.page
     page.wait_for_selector("#in-view td")
     page.wait_for_function("() => document.getElementById('timeline-status').innerText")
-    assert "Every launch in view is drawn on its own" in opened.text("#timeline-status")
+    assert "Every launch in view is drawn individually" in opened.text("#timeline-status")
     page.locator("#timeline").focus()
     page.keyboard.press("]")
     assert "Launch 0" in opened.text("#timeline-selection")

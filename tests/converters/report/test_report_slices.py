@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kvtrace.converters.report.slices import (
     RowSelector,
     Slices,
-    bin_pieces,
+    bin_batches,
     bin_slices,
     coarser,
     thin,
@@ -108,7 +108,7 @@ def test_bins_of_batches_equal_those_of_all_rows_and_wider_bins_are_their_sums(r
     span = int((whole.begin + whole.duration).max())
     pieces = [whole.take(np.arange(at, min(at + 9, len(rows)))) for at in range(0, len(rows), 9)]
     expected = bin_slices(whole, span, count)
-    found = bin_pieces(iter(pieces), span, count, tracks=3, kernels=4)
+    found = bin_batches(iter(pieces), span, count, tracks=3, kernels=4)
     wider = coarser(found, times)
     sums = Counter()
     for name in ("track", "bin", "kernel", "count", "busy_ns"):
@@ -143,7 +143,7 @@ def test_batches_are_counted_together(monkeypatch):
     rows = np.stack([random.integers(0, high, 500) for high in (9000, 300, 4, 5, 3)], axis=1)
     whole = slices([tuple(row) for row in rows.tolist()])
     expected = bin_slices(whole, 10_000, 30), thin(whole, 60)
-    monkeypatch.setattr("kvtrace.converters.report.slices._PIECE", 64)
+    monkeypatch.setattr("kvtrace.converters.report.slices._BATCH_ROWS", 64)
     found = bin_slices(whole, 10_000, 30), thin(whole, 60)
     for name in ("track", "bin", "kernel", "count", "busy_ns"):
         assert getattr(found[0], name).tolist() == getattr(expected[0], name).tolist()

@@ -262,7 +262,7 @@ def test_a_new_finding_leads_to_it(report_browser, written):
 def test_a_kernel_that_one_side_lacks_has_a_page(report_browser, written):
     with opened_page(report_browser, written, f"#/compare/{place_of(written, 'old')}") as opened:
         assert "not in AFTER" in opened.text("main")
-        assert "other side does not have it" in opened.text("#code")
+        assert "missing on the other side" in opened.text("#code")
         opened.go("#/compare/99")
         assert "no such kernel that differs" in opened.text("main")
 

@@ -123,7 +123,7 @@ def test_messages_of_the_recorder_are_listed_apart_from_findings(report_browser,
 
 def test_unanalyzed_trace_shows_the_command_for_analysis(report_browser, unjudged, folder):
     with opened_page(report_browser, unjudged, "#/findings") as opened:
-        assert "No access of this trace has been judged yet" in opened.text("main .note")
+        assert "no access of this trace has been judged yet" in opened.text("main .note")
         assert opened.text("main .note .command") == f"kvtrace sanitize {folder / 'sound'}/"
         assert opened.page.locator("table").count() == 0
         assert accessibility_problems(opened) == []

@@ -427,7 +427,7 @@ def test_missing_derived_data_is_listed_with_its_command(report_browser, tmp_pat
         opened.go("#/kernel/2")
         for part, said in (
             ("code", "Neither source nor compiled code"),
-            ("resources-part", "is not known"),
+            ("resources-part", "are not known"),
             ("compilation", "No compilation"),
         ):
             assert said in opened.text(f"#{part} .note")
