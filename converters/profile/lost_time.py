@@ -134,7 +134,7 @@ def _gap_figures(idle_ns: int, number: int, groups: Sequence[GapGroup]) -> Itera
 
 
 def _launching_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
-    """Yield advice on a host that launches more slowly than the devices execute, if it costs enough.
+    """Yield advice on a host that launches more slowly than the devices execute, if it pays.
 
     The gaps are those of launching, of Python between launches, and around short kernels. What a
     step would take without them is derived: CUDA graphs launch a whole step at once.

@@ -3,7 +3,7 @@
 // null means "not known" and is never shown as a zero. Times are whole nanoseconds, sizes bytes.
 // Indexes refer to elements of the report's arrays.
 
-/** An output and its verdict; `number` names the block of its trees. */
+/** A judged output; `number` is in the name of the block with its trees. */
 export interface InvarianceRow {
   readonly number: number;
   readonly run: number;
@@ -12,27 +12,27 @@ export interface InvarianceRow {
   readonly kernel: string;
   readonly output: string | null;
   readonly over: string;
-  /** The line that asks for it; null: the rule was asked for by its name. */
+  /** The contract's line; null: no contract, the rule was selected by name. */
   readonly contract: number | null;
   readonly verdict: string;
   readonly text: string;
-  /** How trees of recorded sizes of the batch relate: same, equal, reassociated or different. */
+  /** Relation of the trees of two batch sizes: same, equal, reassociated, exact or different. */
   readonly relation: string | null;
   readonly trees: number;
-  /** The element of the row to which the evaluator gives two values, each with its launch. */
+  /** The element of the row for which the evaluator found two values, in two launches. */
   readonly element: number | null;
   readonly launches: readonly [string, string] | null;
   readonly values: readonly [string, string] | null;
 }
 
-/** The trees of an output, which share nodes; `left_out`: how many more there are. */
+/** The trees of an output, which share nodes; `left_out` is the number of omitted trees. */
 export interface InvarianceTrees {
   readonly nodes: readonly InvarianceNode[];
   readonly trees: readonly InvarianceTree[];
   readonly left_out: number;
 }
 
-/** A node of a tree: what it says, and its parts with what each is to it. */
+/** A node of a tree: its label, its operands as indices of nodes, and the operands' roles. */
 export interface InvarianceNode {
   readonly kind: string;
   readonly text: string;
@@ -42,7 +42,7 @@ export interface InvarianceNode {
   readonly roles: readonly string[];
 }
 
-/** The tree of an element at some sizes of the batch; `root` is a node. */
+/** The tree of an element at some batch sizes; `root` is the index of its node. */
 export interface InvarianceTree {
   readonly root: number;
   readonly call: number | null;
