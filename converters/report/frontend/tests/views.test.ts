@@ -25,7 +25,7 @@ describe("a way of looking at a tensor", () => {
     expect(lookAt(x, { ...asked, shape: "2 x 3" }).axes.map(({ size }) => size)).toEqual([2, 3]);
     expect(lookAt(x, { ...asked, shape: "3 x 4" }).problem).toMatch(/6 elements/);
     expect(lookAt(ownAxes(tensor([2, 2], [3, 1]), 4, 6), { ...asked, shape: "4" }).problem).toMatch(
-      /do not follow/,
+      /not contiguous/,
     );
   });
 });
