@@ -60,8 +60,8 @@ def one_run(package: str, name: str, variables: dict[str, str]) -> tuple[float, 
     command = [sys.executable, "-c", programs(package)[0], package, name]
     done = subprocess.run(command, env=variables, cwd=ROOT, capture_output=True, check=False)
     wall, times_after = time.perf_counter() - begin, os.times()
-    spent = times_after.children_user + times_after.children_system
-    cpu = spent - times_before.children_user - times_before.children_system
+    children_seconds = times_after.children_user + times_after.children_system
+    cpu = children_seconds - times_before.children_user - times_before.children_system
     return None if done.returncode else (wall, cpu)
 
 

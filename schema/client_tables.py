@@ -48,7 +48,7 @@ def client_table(name: str, row: str, columns: Sequence[Column], sort: Sequence[
         if _COLUMN.fullmatch(column) is None or column in _TAKEN or names.count(column) > 1:
             raise SchemaMismatch(f"{column!r} cannot be a column of {table.name}, or is one twice")
     if not names or set(table.sort) - set(names):
-        raise SchemaMismatch(f"{table.name} needs columns, and is sorted by columns that it has")
+        raise SchemaMismatch(f"{table.name} has no columns, or is sorted by one that it lacks")
     return table
 
 
@@ -86,7 +86,10 @@ def table_of_file(name: str, schema: pa.Schema, source: str) -> Table:
             name.removeprefix(PREFIX), definition["row"], columns, definition["sort"]
         )
     except SchemaMismatch as error:
-        raise DamagedFile(f"{source} defines a table that cannot be one: {error}") from error
+        raise DamagedFile(
+            f"{source} has no valid definition of its table: {error}; run the client that wrote it "
+            "again"
+        ) from error
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise DamagedFile(
             f"{source} does not say what its columns are; run the client that wrote it again"

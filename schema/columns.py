@@ -70,7 +70,12 @@ def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordB
 
 
 def conformed(table: Table, rows: pa.Table) -> pa.Table:
-    """Return a `pa.Table` converted to the table's exact schema; errors as `batch_of_columns`."""
+    """Return a `pa.Table` converted to the table's exact schema, missing columns full of nulls.
+
+    Raises:
+        SchemaMismatch: a column is unknown or of a type that does not fit, or a key is null.
+
+    """
     _refuse_unknown(table, rows.column_names)
     columns = []
     for column in table.columns:

@@ -69,8 +69,8 @@ def replace_parts(
             uploads = [
                 (path, part_path(out, t, run_id, 0, pass_name)) for t, path in temporaries.items()
             ]
-            names = {*TABLES, *client_folders(out), *temporaries}
-            folders = [run_folder(out, name, run_id) for name in names]
+            table_names = {*TABLES, *client_folders(out), *temporaries}
+            folders = [run_folder(out, name, run_id) for name in table_names]
             old_parts = {part for folder in folders for part in pass_parts(folder, pass_name)}
             return remote.replace(uploads, old_parts)
         carry_out(out, _commit_or_discard(out, run_id, pass_name, temporaries))
@@ -107,9 +107,9 @@ def _write_temporaries(
 def _commit_or_discard(
     out: Path, run_id: str, pass_name: str, temporaries: Mapping[str, Path]
 ) -> Path:
-    names = {name: temporary.name for name, temporary in temporaries.items()}
+    temporary_names = {name: temporary.name for name, temporary in temporaries.items()}
     try:
-        return commit(out, Replacement(run_id, pass_name, names))
+        return commit(out, Replacement(run_id, pass_name, temporary_names))
     except BaseException:
         for temporary in temporaries.values():
             discard(temporary)

@@ -207,7 +207,7 @@ def _arrow_type(text: str) -> pa.DataType:
     outer, _, inner = text.partition("<")
     if outer == "list":
         return pa.list_(_arrow_type(inner[:-1]))
-    fields = re.split(r", (?=\w+: )", inner[:-1])
+    field_types = re.split(r", (?=\w+: )", inner[:-1])
     return pa.struct(
-        [(name, _arrow_type(kind)) for name, _, kind in (f.partition(": ") for f in fields)]
+        [(name, _arrow_type(kind)) for name, _, kind in (f.partition(": ") for f in field_types)]
     )

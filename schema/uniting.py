@@ -232,7 +232,7 @@ def _checked_facts(path: Path, table: str, run_id: str) -> FileFacts:
 
 
 def _is_readable_version(facts: FileFacts) -> bool:
-    """Return whether the file's format version is not newer than this one."""
+    """Return whether a file has this format's major version, and no newer minor version."""
     major, minor = version_numbers(facts.format_version)
     own_major, own_minor = version_numbers(FORMAT_VERSION)
     return major == own_major and minor <= own_minor

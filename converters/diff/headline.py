@@ -163,7 +163,7 @@ def _kernel_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:
 
 
 def _cause_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:
-    """Yield a line for a renamed kernel, and one for all changes of source, options and code."""
+    """Yield a line for a renamed kernel, and one for its first `_NAMED` kinds of changes."""
     if kernel.renamed_from is not None:
         alike_text = "" if kernel.similarity is None else f", {kernel.similarity:.0%} alike"
         yield HeadlineRow(

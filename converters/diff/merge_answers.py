@@ -45,7 +45,7 @@ def _results_answer(difference: Difference) -> Answer:
     meanings = difference.meanings
     wrong = [meaning for meaning in meanings or () if meaning.same == "no"]
     if wrong:
-        more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
+        more = f" (and {plural(len(wrong) - 1, 'other output')})" if len(wrong) > 1 else ""
         return Answer(question, "no", f"{meaning_subject(wrong[0])}: {wrong[0].evidence}{more}")
     if not difference.before.kernels or not difference.after.kernels:
         return Answer(question, "not known", "a side has no kernel", "record it again")

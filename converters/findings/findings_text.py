@@ -415,7 +415,9 @@ def _joined_start(names: Sequence[str], between: str) -> str:
 
 
 def _kernel_lines(kernels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """Yield a line of counts for each kernel with violations or unknowns, and one for the others.
+    """Yield lines of counts: for kernels with violations, unknowns or suppressed findings.
+
+    One more line counts such kernels beyond the first `_KERNELS`, and one all other kernels.
 
     `kernels` has the counts of verdicts by kernel.
     """

@@ -349,7 +349,7 @@ def _positions(
     """
     if device is None:
         return {}
-    positions = {}
+    roofline_positions = {}
     for row in work:
         by_type = _flops_by_type(flops.get(row["place"], ()), once=True)
         unique_bytes = _int_or_none(row["unique_bytes"])
@@ -359,8 +359,8 @@ def _positions(
             dots=by_type.dot,
             others=by_type.other,
         )
-        positions[row["place"]] = position(call_work, device.limits, row["runs"])
-    return positions
+        roofline_positions[row["place"]] = position(call_work, device.limits, row["runs"])
+    return roofline_positions
 
 
 def _rows_by(rows: Sequence[Row], key: str) -> dict[int, list[Row]]:

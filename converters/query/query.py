@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _READING_KINDS: Final = ("SELECT", "EXPLAIN", "MULTI")
 #: Functions allowed in FROM, as they open no file; DuckDB's own (`duckdb_*`) list tables.
 _ROW_FUNCTIONS: Final = re.compile(r"range|generate_series|unnest|repeat|json_(each|tree)")
-_FROM_FUNCTIONS: Final = re.compile(rf"{_ROW_FUNCTIONS.pattern}|duckdb_\w+")
+_ALLOWED_FROM_FUNCTIONS: Final = re.compile(rf"{_ROW_FUNCTIONS.pattern}|duckdb_\w+")
 _SIZE: Final = re.compile(r"\d+(\.\d+)?\s*[kmgt]i?b", re.IGNORECASE)
 #: Settings that prevent DuckDB from loading extensions and from reading Python's variables.
 _CLOSING_SETTINGS: Final = (
@@ -234,7 +234,10 @@ def _lists_tables(node: Mapping[str, Any]) -> bool:
 def _opens_no_file(node: Mapping[str, Any]) -> bool:
     """Return whether a node of a syntax tree opens no file, by a function or as a table's name."""
     if node.get("type") == "TABLE_FUNCTION":
-        return _FROM_FUNCTIONS.fullmatch(str(node["function"].get("function_name", ""))) is not None
+        return (
+            _ALLOWED_FROM_FUNCTIONS.fullmatch(str(node["function"].get("function_name", "")))
+            is not None
+        )
     name = str(node.get("table_name", ""))
     return node.get("type") != "BASE_TABLE" or re.fullmatch(r"\w+", name) is not None
 

@@ -87,7 +87,10 @@ def check_file(file: Path, selection: Selection, engine: str | None = None) -> C
         in_file, errors = sums_of_file(run_query), run_query(_ERRORS)
     in_tables = sums_of_tables(selection.trace, selection.runs)
     differences = [*difference_sentences(in_file, in_tables)]
-    differences += [f"the engine reports an error: {name} ({number})" for name, number in errors]
+    differences += [
+        f"Perfetto's engine counts {plural(number, 'error')} {name} in the file"
+        for name, number in errors
+    ]
     return CheckResult(tuple(_compared_sentences(in_tables)), tuple(differences))
 
 

@@ -97,7 +97,7 @@ class SharedMemory:
     # -- contents --------------------------------------------------------------------------------
 
     def allocate(self, scope: Scope, type_: ValueType) -> SharedView:
-        """Return a new, unwritten buffer for the programs of a scope."""
+        """Return new, unwritten buffers, one for each program of a scope, as one view."""
         places = np.arange(type_.size).reshape(type_.shape)
         buffer = Buffer(type_, self._unwritten_planes(scope.programs * type_.size, type_))
         return SharedView(buffer, np.arange(scope.programs) * type_.size, places)

@@ -50,7 +50,7 @@ _MAX_SETS = 256
 
 @dataclass(eq=False)
 class _RepeatedAccess:
-    """Patterns that are accessed with one or more constants, usually in trips of loops.
+    """One pattern of addresses, accessed at several constant offsets, usually one for each trip.
 
     `constants` and `iterations` have an entry for each access; an iteration is -1 if programs were
     in different ones. `sectors` are the counts so far, by the constant modulo a sector.

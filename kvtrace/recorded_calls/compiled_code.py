@@ -37,7 +37,9 @@ def compiled_code(
     *,
     triton: str | None,
 ) -> CompiledFacts | None:
-    """Return facts from a kernel's code, with `num_ctas` CTAs per program; None without TTGIR.
+    """Return thread layouts, barriers, trips ahead and splits of compiled code; None without TTGIR.
+
+    Each program has `num_ctas` CTAs.
 
     `triton` is the version that wrote the locations in the code.
     """

@@ -50,7 +50,7 @@ def descriptor_of(block, base=_x):
         (tl.constexpr(3), tl.constexpr(3), 3),
     ],
 )
-def test_native_hot_path_distinguishes_uncommon_types_without_python(kind, value, equal, other):
+def test_native_hot_path_recognizes_equal_values_of_uncommon_types(kind, value, equal, other):
     described = []
     identities = Identities(print)
 

@@ -78,7 +78,9 @@ def test_conditions_of_a_trace_from_a_gpu(sizes_output):
     assert "unique calls within the conditions" in text
 
 
-def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, trace_of_two_launches):
+def test_sizes_fails_for_a_call_outside_the_conditions_and_prints_it(
+    kvtrace, trace_of_two_launches
+):
     code, out, _ = kvtrace("sizes", trace_of_two_launches)
 
     text = " ".join(out.split())

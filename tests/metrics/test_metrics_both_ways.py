@@ -151,7 +151,7 @@ class BothWays(Observer):
 @pytest.mark.parametrize(
     "call", CALLS, ids=[f"{n}-{call[0].fn.__name__}" for n, call in enumerate(CALLS)]
 )
-def test_launches_have_the_same_rows_both_ways(call):
+def test_formulas_and_arrays_give_the_same_rows_of_a_launch(call):
     function, grid, arguments, constexprs = call
     both = BothWays()
     launch(function, grid, arguments, constexprs, observers=(both,))

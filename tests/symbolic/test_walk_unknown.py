@@ -248,7 +248,7 @@ def test_results_of_an_unknown_dialect_are_unknown():
     assert {leaf.reason for leaf in access.mask.opaques()} == {"comes from other.flag"}
 
 
-def test_summary_is_cached_as_long_as_its_module_lives():
+def test_summary_of_a_module_is_computed_once():
     module = parse(JUMPING_BACK)
 
     assert summarize(module) is summarize(module)

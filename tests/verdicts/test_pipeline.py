@@ -215,8 +215,8 @@ def test_a_wait_in_one_branch_only_leaves_a_doubt():
     found = judge_order(module, "small", [])
     assert found.verdict == "unknown"
     assert found.reason.endswith(
-        "which the copy, begun before the loop, may not have filled yet, unless it depends on the "
-        "condition of scf.if"
+        "which the copy, begun before the loop, may not have filled yet, but whether the kernel "
+        "gets there depends on the condition of scf.if"
     )
     assert not explore(small(body.format("wait 0"))).possible
 

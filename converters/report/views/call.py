@@ -107,7 +107,7 @@ class Access(TypedDict):
     layout: AccessLayout | None
 
 
-class CallNote(TypedDict):
+class SkippedFigure(TypedDict):
     """A note on a figure of an op that a pass skipped for its cost; `op` is the op's index."""
 
     op: int
@@ -123,7 +123,7 @@ class CallOps(TypedDict):
     accesses: tuple[Access, ...]
     dots: tuple[Dot, ...]
     values: tuple[RecordedValue, ...]
-    notes: tuple[CallNote, ...]
+    notes: tuple[SkippedFigure, ...]
 
 
 def _blocks(context: Context) -> Iterable[Block]:
@@ -176,9 +176,9 @@ def _call_block(context: Context, loop_tables: Sequence[str], call: int) -> str:
     )
 
 
-def _notes(context: Context, call: int) -> list[CallNote]:
+def _notes(context: Context, call: int) -> list[SkippedFigure]:
     record = context.report.calls[call]
-    notes: list[CallNote] = []
+    notes: list[SkippedFigure] = []
     for text in context.left_out(record.run):
         match = _LEFT_OUT.fullmatch(text)
         if match is not None and int(match["call"]) == record.call_id:

@@ -156,7 +156,8 @@ def _reason_for_finite(call: Call) -> str:
         and (loaded_positions is None or position in loaded_positions)
     ]
     if tensors:
-        return f"the contents of {', '.join(tensors)} before the launch were not recorded"
+        names = ", ".join(tensors)
+        return f"the evaluation lacks the contents of {names}, which were not recorded"
     return (
         "the evaluated kernel stores only finite values: either memory around its stores was not "
         "finite before, or the device's result is not what the IR means"

@@ -247,7 +247,7 @@ def _is_one(node: Tree) -> bool:
 
 
 def _inverse_of_power_of_two(node: Tree) -> int | None:
-    """Return 1 / c as a number of the field for a constant c that is a power of two, else None."""
+    """Return 1 / c in the field for a constant c that is a power of two, 2^-10 to 2^10, or None."""
     value = constant_of(node) or 0.0
     if not 2.0**-10 <= abs(value) <= 2.0**10 or frexp(abs(value))[0] != 0.5:
         return None
@@ -613,7 +613,10 @@ class _Evaluation:
         envs: Sequence[dict[Symbol, Any]],
         more: Mapping[Symbol, Any],
     ) -> list[Numbers]:
-        """Return a loop's carried values after one more trip; `more` binds the trip's symbol."""
+        """Return a loop's carried values after one more trip; `more` binds the trip's symbol.
+
+        `pairs` has the initial and the following tree of each value, `envs` the symbols' values.
+        """
         for index, value in enumerate(values):
             self._carried[level, index] = value
         return [

@@ -110,7 +110,7 @@ def unseen_text(result: OutputResult) -> str:
 def _reads_text(result: OutputResult) -> str:
     parts = []
     if result.own:
-        parts.append(f"its row of {', '.join(result.own)}")
+        parts.append(f"the same row of {', '.join(result.own)}")
     if result.shared:
         parts.append(f"all of {', '.join(result.shared)}")
     if result.scalars:

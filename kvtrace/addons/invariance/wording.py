@@ -84,7 +84,7 @@ def node_text(node: Tree, names: Mapping[int, str] = {}) -> str:
         case "element":
             masked = " under a mask" if node.parts else ""
             if detail[1] is None:
-                return f"an element at an address that is computed{masked}"
+                return f"an element at an address without a known formula{masked}"
             return f"{detail[0]}[byte {formula_text(detail[1], None, names)}]{masked}"
         case "op":
             return _op_text(node)

@@ -109,7 +109,10 @@ class Kernel:
         return Kernel(self.function, self.kind, grid_sizes(grid), self.target)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Launch the kernel and return its results; in a kernel or trace, run as part of that."""
+        """Launch the kernel and return its results; in a kernel or trace, run as part of that.
+
+        Without listeners, findings become warnings.
+        """
         if current_or_none() is not None:
             return self.function(*args, **kwargs)
         grid = self.grid

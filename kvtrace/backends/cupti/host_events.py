@@ -134,7 +134,7 @@ class Collections:
         return collections
 
     def end(self) -> None:
-        """Stop recording."""
+        """Stop recording Python's garbage collections."""
         if self._notice in gc.callbacks:
             gc.callbacks.remove(self._notice)
 

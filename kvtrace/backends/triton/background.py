@@ -100,7 +100,10 @@ class BackgroundCompiler:
         except (OSError, ValueError, TypeError) as error:
             self._refused = True
             self._session.message(
-                "warning", "no-background-compilation", f"kernels stay at TTIR: {error}"
+                "warning",
+                "no-background-compilation",
+                f"kernels are recorded without TTGIR and later code, since none can be compiled in "
+                f"the background: {error}",
             )
 
     def finish(self) -> None:

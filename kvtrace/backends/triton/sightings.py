@@ -43,7 +43,7 @@ class DefectObserver(Observer):
         return bool(self._out_of_bounds) or self._failure is not None
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Store lanes outside of their tensor; the first ones of an op and rule are the witness."""
+        """Note lanes outside of their tensor if that is certain; an op's first ones are witness."""
         if defect.certain:
             key = (defect.op.index, defect.rule)
             earlier = self._out_of_bounds.get(key)

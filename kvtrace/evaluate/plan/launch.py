@@ -185,6 +185,8 @@ def _with_copies(
 def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]) -> str:
     r"""Return "planned" if a launch is evaluated by its plan, else the reason why not.
 
+    If only some programs are planned, the text has their number, and the reason for the others.
+
     Args:
         module: The kernel's parsed IR.
         arguments: In the order of the parameters of `module.main`.

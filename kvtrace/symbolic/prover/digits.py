@@ -117,7 +117,7 @@ class Common:
             return low == high or variable.kind in _SAME_FOR_ALL or self._shared(variable)
         return _is_followed(variable) and all(self.determines(v) for v in _inside(variable))
 
-    def determines_form(self, form: Linear) -> bool:
+    def is_form_equal_in_both(self, form: Linear) -> bool:
         """Return whether a form is equal in both accesses, by its variables or as the address."""
         unknown = [v for v in form.coefficients if not self.determines(v)]
         return not unknown or self._is_of_address(form, unknown)
@@ -293,7 +293,7 @@ class Common:
             quotient = ("/" if variable[0] == "%" else "//", *variable[1:])
             if variable in self._solved or quotient not in self.variables:
                 continue
-            if variable[0] == "%%" and not self.determines_form(_form_of(variable[2])):
+            if variable[0] == "%%" and not self.is_form_equal_in_both(_form_of(variable[2])):
                 continue
             self._solved.add(variable)
             yield _form_of(variable[1])

@@ -118,7 +118,7 @@ class Exclusion:
         first_side, second_side = lock_accesses[0].exact, lock_accesses[1].exact
         if first_side is None or second_side is None or first_side.form != second_side.form:
             return False
-        return common.determines_form(first_side.form)
+        return common.is_form_equal_in_both(first_side.form)
 
     def _lock_access(self, section: Section) -> Sharer | None:
         """Return the access that locks a section; None if other ops may write the lock."""

@@ -1,8 +1,8 @@
 """Pairs of memory ops of one program that touch the same byte, and the order of their threads.
 
 A pair is decided in steps: first whether different lanes meet at all; then whether a barrier lies
-the two, in the kernel or in its compiled code; then whether one thread does both, by the layouts of
-the compiled code. A pair that no step decides is run in two orders.
+between the two, in the kernel or in its compiled code; then whether one thread does both, by the
+layouts of the compiled code. A pair that no step decides is run in two orders.
 """
 
 from __future__ import annotations

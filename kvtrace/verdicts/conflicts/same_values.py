@@ -272,7 +272,7 @@ class _EqualitySearch:
 
     def _is_determined(self, term: Term) -> bool:
         """Return whether a term has the same value on both sides."""
-        return self._common.determines_form(self._bound.ranges.form(term))
+        return self._common.is_form_equal_in_both(self._bound.ranges.form(term))
 
     def _is_equal_term(self, term: Term, substitution: _LaneSubstitution) -> bool:
         return self._is_in_store_trip(term, substitution) and self._is_determined(

@@ -184,7 +184,9 @@ class ReadValues:
 
 
 class Reading(Evaluation):
-    """The numbers of terms in each row, and the rows in which they are unknown.
+    """Evaluator of terms: its call returns a term's number in each row.
+
+    `doubt` has the rows in which a term's number is unknown.
 
     Raises:
         TooLarge: a number does not fit 64 bits.

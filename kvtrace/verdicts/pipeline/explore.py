@@ -284,7 +284,7 @@ class _Exploration:
             if not state_after.doubt and not all(
                 key in path_states for path_states in states_by_path
             ):
-                state_after.doubt = f"it depends on the condition of {op.name}"
+                state_after.doubt = _condition_doubt(op)
         return list(states_after.values())
 
     def _skip_call(self, op: Op, state: State) -> list[State]:
@@ -331,7 +331,7 @@ class _Exploration:
             assert choice_value is not None
             choice.values[result.id] = choice_value
             if choices[0] != choices[1]:
-                choice.doubt = choice.doubt or f"it depends on the condition of {op.name}"
+                choice.doubt = choice.doubt or _condition_doubt(op)
             branch_states.append(choice)
         return branch_states
 
@@ -517,6 +517,11 @@ class _Exploration:
             for possible in self.result.possible
         ):
             self.result.possible.append(fault)
+
+
+def _condition_doubt(op: Op) -> str:
+    """Return why a fault may not occur: the kernel may not get there."""
+    return f"whether the kernel gets there depends on the condition of {op.name}"
 
 
 def _kind(op: Op) -> Kind | None:

@@ -94,9 +94,7 @@ def _verdict_of(findings: Findings, module: Module, calls: Iterable[Call]) -> Or
         if _occurs_in_any(fault, module, calls):
             return _violation(fault, confirmed=True)
     if findings.possible:
-        return undecided(
-            f"{_fault_text(findings.possible[0])}, unless {findings.possible[0].doubt}"
-        )
+        return undecided(f"{_fault_text(findings.possible[0])}, but {findings.possible[0].doubt}")
     if findings.endless_wait is not None:
         return undecided(f"{findings.endless_wait.name} may wait for a phase that never ends")
     if findings.reused_memory is not None:

@@ -144,7 +144,7 @@ class _Offsets(Observer):
 
 
 def _is_integer_pointer(bound: BoundCall, access: Access) -> bool:
-    """Return whether a pointer is an integer or cast from one, or its storage is empty."""
+    """Return whether a pointer is an integer, cast or loaded, or its storage is empty."""
     if access.argument is None:
         return access.unknown in (FROM_INTEGER, FROM_MEMORY)
     argument = bound.call.arguments[access.argument]

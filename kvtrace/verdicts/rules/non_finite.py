@@ -234,7 +234,7 @@ class _BirthRecorder(Instrument):
             return self._counting_stores(op, step)
         if self._filling and op.name in READING and _is_float(op.results[0]):
             mask = mask_of(op)
-            return step if mask is None else filling_masked(op, mask, step, _number)
+            return step if mask is None else filling_masked(op, mask, step, _replacement_number)
         return self._recording_births(op, step) if _may_make_bad_values(op) else step
 
     def _recording_births(self, op: Op, step: Step) -> Step:
@@ -260,7 +260,7 @@ class _BirthRecorder(Instrument):
             self._record(op, births_found, numbers, operands, scope)
             if op is self._replaced:
                 values[result.id] = np.where(
-                    births_found, _number(numbers.shape, numbers.dtype), numbers
+                    births_found, _replacement_number(numbers.shape, numbers.dtype), numbers
                 )
 
         return watched
@@ -333,7 +333,7 @@ class _BirthRecorder(Instrument):
                 self.stored[int(program)] = self.stored.get(int(program), 0) + int(count)
 
 
-def _number(_shape: tuple[int, ...], dtype: Any) -> Any:
+def _replacement_number(_shape: tuple[int, ...], dtype: Any) -> Any:
     return dtype.type(_REPLACEMENT)
 
 

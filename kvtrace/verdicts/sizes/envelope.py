@@ -418,7 +418,10 @@ class _SizeSubject(Subject):
         """Return None: other sizes are not run, as their contents are unknown."""
 
     def end_reason(self) -> tuple[Kind, str]:
-        """Return the kind and reason why this variant has no launch with the value `end`."""
+        """Return the kind and reason why this variant has no launch with the value `end`.
+
+        They are "none" and "" for a range without an end.
+        """
         if self.end >= MOST:
             return "none", ""
         refusal = _refusal(self._relations, self.sized.numbers(self.end))

@@ -129,7 +129,7 @@ def test_reason_names_the_tensors_that_were_not_recorded(tmp_path):
         inverted[(triton.cdiv(x.numel(), 1024),)](x, x.numel(), BLOCK=1024)
     (found,) = bad(tmp_path)
     assert found.first is None
-    assert found.reason == "the contents of x before the launch were not recorded"
+    assert found.reason == "the evaluation lacks the contents of x, which were not recorded"
 
 
 def test_nan_in_memory_before_the_launch_has_no_origin(tmp_path):

@@ -54,7 +54,7 @@ def _digits(x, out, ROWS: tl.constexpr, WHICH: tl.constexpr):
 
 
 @pytest.mark.parametrize(("which", "proven"), [(0, True), (1, False), (2, True)])
-def test_program_number_is_split_into_tile_row_and_head(
+def test_only_a_scale_by_the_row_part_of_the_program_number_is_not_proven(
     judged: Judged, which: int, proven: bool
 ) -> None:
     def launch() -> None:

@@ -47,7 +47,7 @@ def test_rule_filter_reads_only_its_findings(side):
     assert (findings.violations, findings.total["unknown"]) == (0, 1)
 
 
-def test_failing_and_non_failing_findings_are_distinguished(side):
+def test_unknown_verdicts_count_as_failures_only_if_strict(side):
     findings = found_in(side)
     assert (findings.failures(), findings.failures(strict=True)) == (1, 2)
     add_findings(side, [{**VIOLATION, "severity": "note"}, UNKNOWN], [LOAD, INLINED])

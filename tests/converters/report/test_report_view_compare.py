@@ -190,7 +190,7 @@ def test_the_headline_is_worst_first_and_leads_to_the_kernel(report_browser, wri
         opened.page.wait_for_selector("#variant-resources")
 
 
-def test_unchecked_bounds_are_reported_as_unchecked(report_browser, written):
+def test_size_conditions_that_were_not_compared_are_shown_as_such(report_browser, written):
     with opened_page(report_browser, written, "#/compare") as opened:
         assert "size conditions: not compared (add --generic)" in opened.text("#bounds")
 

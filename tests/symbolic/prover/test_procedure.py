@@ -73,7 +73,7 @@ def test_bounds_of_a_term_cover_all_possible_alternatives():
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(conditions(), conditions())
-def test_follows_equals_prove_without_a_solver(claim, assumed):
+def test_follows_finds_the_proof_that_prove_finds_without_solver_time(claim, assumed):
     given_ = Given((assumed,), Ranges(KNOWN))
     proof = follows(claim, given_)
 

@@ -79,7 +79,7 @@ def change_root(
     left_out = []
     for file in code:
         if not any(file.is_relative_to(path) for path in shared):
-            left_out += neighbors.copy(file, root)
+            left_out += neighbors.copy_with_neighbors(file, root)
     for name in (str(folder), "/tmp"):  # noqa: S108 - a folder of the new root
         os.makedirs(root + name, exist_ok=True)  # noqa: PTH103
     with contextlib.suppress(FileExistsError):  # a readable folder lies there

@@ -69,7 +69,7 @@ def read_regular(file: Path) -> bytes:
     return content
 
 
-def copy(file: Path, root: str) -> list[str]:
+def copy_with_neighbors(file: Path, root: str) -> list[str]:
     """Copy a Python file, and importable files of its folder, to the same paths below a root.
 
     Importable are other Python files, and folders with `__init__.py` with all their regular files.

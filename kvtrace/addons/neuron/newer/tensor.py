@@ -15,7 +15,7 @@ def zeros(shape: Any, dtype: Any = dtypes.float32) -> NDArray[Any]:
 
 
 def ones(shape: Any, dtype: Any = dtypes.float32) -> NDArray[Any]:
-    """Return an array of ones."""
+    """Return a NumPy array of ones."""
     return np.ones(shape, dtypes.as_dtype(dtype))
 
 

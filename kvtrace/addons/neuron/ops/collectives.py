@@ -62,7 +62,7 @@ def _reduced(issue: Issue, values: NDArray[Any], group: list[int], op: Any) -> N
 
 @operation("ncc.all_gather", engine="dma", kind="other")
 def all_gather(issue: Issue, src: Any, group: list[int], dim: int) -> Result:
-    """Return the tensors of the ranks of a group concatenated along a dimension."""
+    """Return the tensor, which all ranks are assumed to hold, once per rank along a dimension."""
     source = _read(issue, src)
     return issue.result(np.concatenate([source.values] * len(group), axis=dim), src.dtype)
 

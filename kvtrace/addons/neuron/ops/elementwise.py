@@ -129,7 +129,7 @@ def tensor_tensor(
 
 
 def _token_if_commutative(op: Any) -> Token | None:
-    """Return the token of `op`, or None if its operands do not commute."""
+    """Return the token of `op`, its NKI function, or None if its operands do not commute."""
     token = token_of(op, 2)
     return None if token.name in ("subtract", "divide") else token
 

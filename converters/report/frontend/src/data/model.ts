@@ -63,7 +63,7 @@ export interface CallOps {
   readonly accesses: readonly Access[];
   readonly dots: readonly Dot[];
   readonly values: readonly RecordedValue[];
-  readonly notes: readonly CallNote[];
+  readonly notes: readonly SkippedFigure[];
 }
 
 /** The block `kernel/<kernel>`, where `<kernel>` is the kernel's index in the report. */
@@ -535,7 +535,7 @@ export interface RecordedValue {
 }
 
 /** A note on a figure of an op that a pass skipped for its cost; `op` is the op's index. */
-export interface CallNote {
+export interface SkippedFigure {
   readonly op: number;
   readonly text: string;
 }

@@ -68,7 +68,7 @@ class DataIndex:
 
     @property
     def is_element(self) -> bool:
-        """The index selects a single element, for which NumPy, too, returns a view."""
+        """Every index of data is a scalar, so that a slice suffices, as NumPy returns a view."""
         return len(self.indices.shape) == 1
 
     def read(self, x: Tensor) -> Tensor:
