@@ -97,9 +97,11 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     rows = table_rows(profile)
     shown_rows = rows[:most]
     has_executions = profile.device_time is not None
-    time_header = "GPU time" if has_executions or _has_device_times(profile) else "host time"
+    on_device = has_executions or _has_device_times(profile)
+    time_header = "GPU time" if on_device else "host time"
+    work_header = "rate" if on_device else "bytes/launch"
     header = ["kernel", *(["share"] if has_executions else []), time_header,
-              "launches", "rate", "roofline", "line"]  # fmt: skip
+              "launches", work_header, "roofline", "line"]  # fmt: skip
     cells, short_locations = [], short_places([row.place for row in rows])
     for row in shown_rows:
         share = [percent(row.share)] if has_executions else []
@@ -111,18 +113,20 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
                 *share,
                 time,
                 count(row.executions),
-                _rate_cell(row),
+                _rate_cell(row) if on_device else _bytes_cell(row),
                 _roofline_cell(row),
                 location,
             ]
         )
-    for name in ("rate", "roofline"):
+    for name in (work_header, "roofline"):
         index = header.index(name)
         if all(cell[index] == "-" for cell in cells):  # not replayed, or no limits are known
             header.remove(name)
             cells = [[*cell[:index], *cell[index + 1 :]] for cell in cells]
     # On a narrow terminal these columns are left out.
-    optional = [index for index, name in enumerate(header) if name in ("launches", "rate", "line")]
+    optional = [
+        index for index, name in enumerate(header) if name in ("launches", work_header, "line")
+    ]
     lines = columns(header, cells, width, texts=(0, len(header) - 1), optional=optional)
     hidden_rows = rows[len(shown_rows) :]
     if hidden_rows:
@@ -151,11 +155,16 @@ def short_places(places: Sequence[str]) -> dict[str, str]:
     }
 
 
+def _bytes_cell(row: TableRow) -> str:
+    """Return the bytes per launch of a kernel, ">" before a lower bound, "-" if unknown."""
+    if row.kernel is None or row.kernel.derived.bytes_per_launch is None:
+        return "-"
+    derived = row.kernel.derived
+    return (">" if derived.unknown_accesses else "") + size(derived.bytes_per_launch)
+
+
 def _rate_cell(row: TableRow) -> str:
-    """Return the cell "rate" of a row, "-" if unknown; bytes per launch without a device time."""
-    if row.kernel is not None and row.kernel.measured.device_ns is None:
-        derived = row.kernel.derived
-        return (">" if derived.unknown_accesses else "") + size(derived.bytes_per_launch)
+    """Return the bytes or FLOPs per second of a row, "-" if unknown."""
     kernel_rate = rate(row)
     return (
         "-"

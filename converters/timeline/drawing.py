@@ -39,7 +39,7 @@ from kvtrace.converters.timeline.timeline import (
     timeline_parts,
 )
 from kvtrace.figures.columns import integers
-from kvtrace.figures.steps import repeated_mark
+from kvtrace.figures.steps import periodic_steps, repeated_mark
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.tables import TABLES
@@ -174,12 +174,20 @@ class _TimelineBuilder:
         return {kernel[name] or 0 for kernel in kernels for name in ("thread", "load_thread")}
 
     def _draw_steps(self, launches: LaunchColumns) -> StepLaunches | None:
-        """Draw the steps (the ranges of a repeated mark) and return their launches, or None."""
-        marked = repeated_mark(_whole_trace(self._trace), self._run)
-        if marked is None:
-            return None
-        name, ranges = marked
-        begin, end = np.array(sorted(ranges), np.int64).T
+        """Draw the steps and return their launches, or None without steps.
+
+        Steps are the ranges of a repeated mark, else the periods of launches.
+        """
+        trace = _whole_trace(self._trace)
+        marked = repeated_mark(trace, self._run)
+        if marked is not None:
+            name, ranges = marked
+            begin, end = np.array(sorted(ranges), np.int64).T
+        else:
+            periods = periodic_steps(trace, self._run)
+            if periods is None:
+                return None
+            name, begin, end = "step", periods.bounds[:-1], periods.bounds[1:]
         first_step = 0
         if isinstance(self._trace, TraceWindow):
             steps_in_window = np.flatnonzero(

@@ -153,3 +153,36 @@ def test_a_click_on_the_slowest_step_shows_it_on_the_timeline(report_browser, tm
         shown = int(query["to"]) - int(query["from"])
         assert shown == pytest.approx(steps.duration_ns[slowest], abs=2)
         assert f"step {steps.first + slowest} took 361 ms" in opened.text("#slow-steps")
+
+
+@pytest.fixture(scope="module")
+def steady_page(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("steady")
+    return written_page(copied("llama_steady", folder), folder / "page.html")
+
+
+def test_the_timeline_opens_on_three_steady_steps(report_browser, steady_page):
+    trace = open_trace(FIXTURES / "llama_steady")
+    (steps,) = read_profile(trace, trace.runs).gaps.steps
+    with opened_page(report_browser, steady_page) as opened:
+        rows = opened.page.locator("#in-view tbody tr", has_text="flash_bprop").first
+        cells = rows.locator("td").all_inner_texts()
+        per_step = 204 // len(steps.duration_ns)
+        assert cells[1:4] == ["–", "–", str(3 * per_step)]  # launches of a library are not known
+        opened.page.get_by_role("button", name="Show all").click()
+        opened.page.wait_for_function(
+            "() => document.querySelector('#in-view').innerText.includes('43,646')"
+        )
+
+
+def test_library_kernels_are_on_the_kernels_page_with_their_share(report_browser, steady_page):
+    trace = open_trace(FIXTURES / "llama_steady")
+    profile = read_profile(trace, trace.runs)
+    others = [row for row in table_rows(profile) if row.kernel is None]
+    with opened_page(report_browser, steady_page) as opened:
+        opened.go("#/kernels")
+        section = opened.text("#library-kernels")
+        assert "cudnn_generated_fort_native_sdpa" in section
+        assert "10.4 %" in section
+        assert others[0].name.startswith("cudnn_generated")
+        assert "Times are of this part: steady state: 34 steps" in opened.text("main")

@@ -1,5 +1,7 @@
 """Devices' tracks: steps of what was launched in them, and nothing guessed of graphs."""
 
+from pathlib import Path
+
 import numpy as np
 
 from kvtrace.converters.timeline.drawing import timelines
@@ -8,6 +10,7 @@ from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter
 from tests.support.synthetic_trace import EPOCH
 
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
 LAUNCHED = [10, 20, 110, 120, 210, 220, 300]  # the last belongs to no step
 MARKS = [(0, 50), (100, 150), (200, 250)]
 
@@ -64,6 +67,17 @@ def test_a_step_of_the_program_counts_what_was_launched_in_it(tmp_path):
 
 def test_executions_of_graph_replays_belong_to_no_step(tmp_path):
     assert list(steps(drawn(tmp_path / "out", graph=3))) == ["train.py · h"]
+
+
+def test_periods_of_launches_are_steps_where_no_mark_repeats():
+    selection = resolve(str(FIXTURES / "llama_steady"))
+    drawn_steps = steps(next(t for t in timelines(selection) if t.slices))
+    (device,) = (part for name, part in drawn_steps.items() if name.startswith("GPU"))
+    (program,) = (part for name, part in drawn_steps.items() if not name.startswith("GPU"))
+
+    assert len(program.begin) == len(device.begin) == 34
+    assert (program.begin[1:] == (program.begin + program.duration)[:-1]).all()
+    assert program.captions[3].name == "step 3"
 
 
 def test_a_device_has_its_model_and_no_process_above_it(tmp_path):

@@ -64,6 +64,12 @@ export function Section(props: {
   );
 }
 
+/** A place; names of generated files are hashes, of which the beginning and the end are enough. */
+export function ShortPlace({ of }: { of: string }) {
+  const shown = of.length > 26 ? `${of.slice(0, 6)}…${of.slice(-13)}` : of;
+  return <span title={of}>{plainText(shown)}</span>;
+}
+
 export function Note(props: { kind?: "warning"; children: ComponentChildren }) {
   return <p class={props.kind ? `note ${props.kind}` : "note"}>{props.children}</p>;
 }

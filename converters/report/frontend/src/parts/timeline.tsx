@@ -62,7 +62,7 @@ export function Timeline() {
 
   function show(begin: number, end: number): void {
     const next = bounded(begin, end, span);
-    const whole = next.begin <= 0 && next.end >= span;
+    const whole = !middleSteps() && next.begin <= 0 && next.end >= span;
     const text = (time: number): number | null => (whole ? null : Math.round(time));
     setQuery({ from: text(next.begin), to: text(next.end) });
   }
@@ -209,7 +209,22 @@ function described(slice: Slice): string {
 }
 
 function rangeOf(from: number, to: number, span: number): Range {
-  return to > from ? bounded(from, to, span) : { begin: -0.01 * span, end: 1.01 * span };
+  if (to > from) return bounded(from, to, span);
+  return middleSteps() ?? { begin: -0.01 * span, end: 1.01 * span };
+}
+
+/** Steps that are shown first. */
+const FIRST_STEPS = 3;
+
+/** Three steps in the middle of the steady part, which are shown first; null without steps. */
+function middleSteps(): Range | null {
+  const { answer } = page.report;
+  const steps = answer?.gaps?.steps[0];
+  if (!steps || answer.begin_ns === null) return null;
+  const first = Math.max(0, (steps.begin.length - FIRST_STEPS) >> 1);
+  const last = Math.min(first + FIRST_STEPS, steps.begin.length) - 1;
+  const end = (steps.begin[last] ?? 0) + (steps.duration_ns[last] ?? 0);
+  return { begin: answer.begin_ns + (steps.begin[first] ?? 0), end: answer.begin_ns + end };
 }
 
 /** A range of the same width that lies on the timeline, or a little beside it. */

@@ -76,8 +76,8 @@ function ByKernel({ scene, range, only }: InViewProps) {
       cell: (sum) => <SumName sum={sum} />,
       key: (sum) => sum.name ?? kernelName(sum.kernel),
     },
-    figure("launches", "measured", (sum) => sum.count),
-    figure("host time", "measured", (sum) => sum.host, "ns"),
+    figure("launches", "measured", (sum) => (sum.name === null ? sum.count : null)),
+    figure("host time", "measured", (sum) => (sum.name === null ? sum.host : null), "ns"),
     device && figure("executions", "measured", (sum) => sum.executions),
     device && figure("device time", "measured", (sum) => sum.device, "ns"),
   ];

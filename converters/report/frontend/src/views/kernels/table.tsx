@@ -5,7 +5,7 @@ import { page } from "../../data/page";
 import type { Kernel } from "../../data/types";
 import { fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { KernelLink, Pill } from "../../parts/text";
+import { KernelLink, Pill, ShortPlace } from "../../parts/text";
 import { HOST_TIME } from "../../parts/work_figures";
 
 /** In which order columns are left out on a narrow screen; a kernel's view has these figures. */
@@ -19,8 +19,6 @@ const LEAVING = [
   "Defined",
   "host time",
 ];
-/** Characters of a place that are shown: names of generated files are hashes. */
-const PLACE = 36;
 
 interface KernelTableProps {
   /** Places in the report's kernels. */
@@ -110,9 +108,10 @@ export function KernelTable(props: KernelTableProps) {
             `Shared memory of a program, ${most}`,
           ),
           {
-            ...words("Defined", (index: number) => formatPlace(of(index).file, of(index).line), {
-              limit: PLACE,
-            }),
+            ...words("Defined", (index: number) => formatPlace(of(index).file, of(index).line)),
+            cell: (index: number) => (
+              <ShortPlace of={formatPlace(of(index).file, of(index).line)} />
+            ),
             key: (index: number) => of(index).file ?? UNKNOWN,
           },
         ]),

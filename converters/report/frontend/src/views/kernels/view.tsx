@@ -6,12 +6,20 @@ import type { View } from "../../app/view";
 import { formatCount, formatPlace, plural } from "../../data/format";
 import { page } from "../../data/page";
 import { AddressSearch, matches } from "../../parts/search";
-import { DroppedNotes } from "../../parts/text";
+import { DroppedNotes, Section } from "../../parts/text";
+import { DeviceWork } from "../overview/all_that_ran";
 import { KernelTable } from "./table";
 
 function Kernels() {
-  const { kernels } = page.report;
+  const { kernels, answer, window, device_time: time } = page.report;
   const words = chosen("q") ?? "";
+  const others = useMemo(
+    () =>
+      (answer?.ran ?? []).filter(
+        ({ kernel, name, kind, place }) => kernel === null && matches(words, name, kind, place),
+      ),
+    [answer, words],
+  );
   const shown = useMemo(
     () =>
       kernels
@@ -40,7 +48,13 @@ function Kernels() {
           <a href={href("called")}>Where they are called from</a>
         ) : null}
       </div>
-      <KernelTable kernels={shown} caption="Kernels" />
+      {window ? <p class="muted">Times are of this part: {answer?.part}.</p> : null}
+      <KernelTable kernels={shown} caption="Kernels" {...(others.length && { height: 16 })} />
+      {time && others.length ? (
+        <Section title="Library kernels, copies and fills" id="library-kernels">
+          <DeviceWork rows={others} time={time} empty="" />
+        </Section>
+      ) : null}
     </>
   );
 }

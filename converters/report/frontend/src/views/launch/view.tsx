@@ -131,7 +131,8 @@ function CallFigures({ call }: { call: Call }) {
           "Median over launches, without autotuners",
         ),
         measured("device time, median", call.device_median_ns, "ns", "Median over its executions"),
-        derived("at best", best, "ns", "Least time by the device's limits", how),
+        page.report.limits?.how !== "assumed" &&
+          derived("at best", best, "ns", "Least time by the device's limits", how),
         derived("bytes", call.bytes, "bytes", "Of one launch"),
         derived("distinct bytes", call.unique_bytes, "bytes"),
         derived("FLOPs", call.flops, "flops"),

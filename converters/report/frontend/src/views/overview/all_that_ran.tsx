@@ -2,24 +2,33 @@
 
 import { useMemo } from "preact/hooks";
 import { chosen } from "../../app/router";
-import {
-  formatNanoseconds,
-  formatPart,
-  formatRate,
-  plainText,
-  plural,
-  UNKNOWN,
-} from "../../data/format";
+import { formatNanoseconds, formatPart, formatRate, plural, UNKNOWN } from "../../data/format";
 import { page } from "../../data/page";
 import type { DeviceTime, WorkRow } from "../../data/types";
 import { figure, sharedFigure, words } from "../../parts/columns";
 import { AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
-import { KernelLink, KindSwatch, Name, Section } from "../../parts/text";
+import { KernelLink, KindSwatch, Name, Section, ShortPlace } from "../../parts/text";
 import { KernelFindings, KernelTable } from "../kernels/table";
 
 /** Rows in sight before the table scrolls. */
 const SHOWN = 12;
+
+/** Rows of the table, with Triton's kernels or without. */
+export function DeviceWork(props: { rows: readonly WorkRow[]; time: DeviceTime; empty: string }) {
+  const { answer } = page.report;
+  return (
+    <Table
+      caption="Top kernels"
+      columns={columnsOf(props.time, answer?.ran ?? [])}
+      rows={props.rows}
+      leaving={["per step", "executions", "findings"]}
+      sort="GPU time"
+      height={SHOWN}
+      empty={props.empty}
+    />
+  );
+}
 
 export function AllThatRan() {
   const { kernels, answer, device_time: time } = page.report;
@@ -53,13 +62,9 @@ export function AllThatRan() {
     >
       {answer && time ? (
         <>
-          <Table
-            caption="Top kernels"
-            columns={columnsOf(time, answer.ran)}
+          <DeviceWork
             rows={ran}
-            leaving={["per step", "executions", "findings"]}
-            sort="GPU time"
-            height={SHOWN}
+            time={time}
             empty={words ? "No kernel matches." : "Only autotuners ran."}
           />
           <p class="muted small">{notes(time).join(" ")}</p>
@@ -138,11 +143,9 @@ function columnsOf(time: DeviceTime, rows: readonly WorkRow[]): (Column<WorkRow>
   ];
 }
 
-/** Names of generated files are hashes: their beginning and end are enough. */
 function Where({ of: { place, kind } }: { of: WorkRow }) {
   if (!place) return kind === "Triton" ? "–" : kind;
-  const shown = place.length > 26 ? `${place.slice(0, 6)}…${place.slice(-13)}` : place;
-  return <span title={place}>{plainText(shown)}</span>;
+  return <ShortPlace of={place} />;
 }
 
 /** What is not in the rows, and what share libraries have. */

@@ -53,6 +53,7 @@ export function Recompiles() {
         .sort((a, b) => b.ns - a.ns),
     [kernels, variants],
   );
+  const several = kernels.filter(({ variants: own }) => own.length > 1).length;
   const times = rows.reduce((sum, row) => sum + row.times, 0);
   return (
     <Section title="Recompiles" id="recompiles">
@@ -64,7 +65,13 @@ export function Recompiles() {
           <Table caption="Recompiles" columns={COLUMNS} rows={rows} sort="compile" height={5} />
         </>
       ) : (
-        <p class="muted">No kernel was compiled more than once.</p>
+        <p class="muted">
+          No kernel was compiled more than once
+          {several
+            ? `; ${plural(several, "kernel")} with several variants loaded the others from a cache`
+            : ""}
+          .
+        </p>
       )}
     </Section>
   );
