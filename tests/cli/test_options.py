@@ -14,7 +14,7 @@ from tests.support.checked_kernels import double_past_the_end
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("sanitize", "TRACE"), "no command 'sanitize' (did you mean 'sanitize'?)"),
+        (("santize", "TRACE"), "no command 'santize' (did you mean 'sanitize'?)"),
         (("sanitize", "TRACE", "--rule", "out-of-bound"), "(did you mean 'out-of-bounds'?)"),
         (("convert", "perfeto", "TRACE"), "(did you mean 'perfetto'?)"),
         (("convert", "csv", "TRACE", "--set", "tabel=calls"), "(did you mean 'table'?)"),
