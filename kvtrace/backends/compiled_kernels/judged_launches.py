@@ -25,7 +25,6 @@ from kvtrace.capture.hot_choice import make_recorder
 from kvtrace.capture.records import ArgumentRecord, Parameter
 from kvtrace.capture.stacks import current_stack
 from kvtrace.schema.errors import BadSetting, KernelDefect, KvtraceError
-from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled_kernels.call_judge import CallJudge, NewCall
@@ -213,7 +212,7 @@ class LaunchJudge:
 
     def _add_message(self, launch: Launch, rule: str, count: int, is_refused: bool) -> None:
         outcome = "was not launched" if is_refused else "was launched nevertheless"
-        others = f" and {plural(count - 1, 'other finding')}" if count > 1 else ""
+        others = f" (findings in all: {count})" if count > 1 else ""
         text = f"call {launch.call_id} of {launch.kernel} {outcome}: {rule}{others}"
         self._session.message("info", "defect", text)
 

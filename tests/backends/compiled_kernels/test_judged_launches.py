@@ -193,12 +193,12 @@ def test_kernels_that_are_not_recorded_are_not_judged(tmp_path, tensors):
 
 
 def test_a_failure_of_kvtrace_is_a_message_and_not_an_exception(tmp_path, tensors, monkeypatch):
-    from kvtrace.backends.compiled_kernels import live
+    from kvtrace.backends.compiled_kernels import call_judge
 
     def broken(*_):
         raise RuntimeError("what nobody thought of")
 
-    monkeypatch.setattr(live, "judge", broken)
+    monkeypatch.setattr(call_judge, "judge", broken)
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="raise"):
         kernels.copy[(3,)](source, result, 768, BLOCK=256)

@@ -8,7 +8,7 @@ import sys
 import pytest
 
 import kvtrace
-from kvtrace.backends.compiled_kernels import live
+from kvtrace.backends.compiled_kernels import call_judge
 from kvtrace.schema.errors import KernelDefect
 from kvtrace.schema.trace import open_trace
 from kvtrace.verdicts.binding import Budget
@@ -73,8 +73,8 @@ def kernel_verdicts_of(rule: str, section: str, folder) -> tuple[set[str], str]:
 @pytest.fixture(autouse=True)
 def all_the_time_there_is(monkeypatch):
     """Judge as `kvtrace sanitize` does: evaluate what formulas leave open."""
-    monkeypatch.setattr(live, "BUDGET", Budget())
-    monkeypatch.setattr(live, "BUDGET_OF_CONTENTS", Budget())
+    monkeypatch.setattr(call_judge, "BUDGET", Budget())
+    monkeypatch.setattr(call_judge, "BUDGET_OF_CONTENTS", Budget())
 
 
 def test_the_index_is_made_from_the_table_of_rules():

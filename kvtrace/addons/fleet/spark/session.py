@@ -95,9 +95,12 @@ class SparkTrace:
     """
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"], master: str | None = None) -> None:
-        """Start Spark if needed, at `master`; see `spark_session` for errors.
+        """Start Spark if needed; errors as `spark_session`.
 
-        Statements read the rows of `runs` in the tables of `trace`.
+        Args:
+            trace: The trace whose tables statements read.
+            runs: The runs whose rows statements read.
+            master: Where Spark runs, such as local[4]; None: as configured.
         """
         self._trace = trace
         self._runs = runs

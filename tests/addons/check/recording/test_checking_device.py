@@ -8,7 +8,7 @@ import torch
 
 import kvtrace
 from kvtrace.addons.check.recording import memory_needed
-from kvtrace.capture import taken
+from kvtrace.capture import launch_copies
 from kvtrace.capture.device_copies import DeviceCopies
 from kvtrace.forks import Lock
 from kvtrace.schema.runs import plain_rows
@@ -83,7 +83,7 @@ def driver(monkeypatch):
     copies._number = copies._head = copies._tail = 0
     copies._ends, copies._released = deque(), set()
     copies._size, copies._base = SIZE, ctypes.addressof(memory)
-    monkeypatch.setattr(taken, "device_copies", lambda _size: copies)
+    monkeypatch.setattr(launch_copies, "device_copies", lambda _size: copies)
     monkeypatch.setattr(memory_needed, "kind_of", lambda _values: "cuda")
     made.memory, made.copies = memory, copies
     return made
@@ -151,7 +151,7 @@ def test_copies_that_are_lost_are_counted(tmp_path, driver):
 
 
 def test_copies_that_come_too_late_are_counted(tmp_path, driver, monkeypatch):
-    monkeypatch.setattr(taken, "_LAST_SECONDS", 0.1)
+    monkeypatch.setattr(launch_copies, "_LAST_SECONDS", 0.1)
     driver.slow = True
     with kvtrace.capture(tmp_path, check="kernel:double"):
         launched(torch.ones(COUNT))

@@ -8,7 +8,7 @@ import torch
 
 import kvtrace
 from kvtrace.addons.check.recording import device_kernels, graph_copies, memory_needed
-from kvtrace.capture import taken
+from kvtrace.capture import launch_copies
 from kvtrace.capture.device_copies import DeviceCopies
 from kvtrace.forks import Lock
 from kvtrace.schema.runs import plain_rows
@@ -33,7 +33,7 @@ def driver(monkeypatch):
     made.memory = memory
     monkeypatch.setattr(device_kernels, "_driver", made)
     monkeypatch.setattr(device_kernels, "FINITE_SLOTS", 64)
-    monkeypatch.setattr(taken, "device_copies", lambda _size: copies)
+    monkeypatch.setattr(launch_copies, "device_copies", lambda _size: copies)
     monkeypatch.setattr(memory_needed, "kind_of", lambda _values: "cuda")
     return made
 

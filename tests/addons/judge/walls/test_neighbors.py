@@ -9,7 +9,7 @@ import pytest
 
 from kvtrace.addons.judge.confining import run_confined
 from kvtrace.addons.judge.walls import neighbors
-from kvtrace.addons.judge.walls.neighbors import UnsuitableFile, copy, read_regular
+from kvtrace.addons.judge.walls.neighbors import UnsuitableFile, copy_with_neighbors, read_regular
 
 SECRET = "a-line-of-the-host"
 
@@ -39,7 +39,7 @@ def copied(repository, tmp_path):
     def run():
         root = tmp_path / "root"
         root.mkdir()
-        left_out = copy(repository / "judged.py", str(root))
+        left_out = copy_with_neighbors(repository / "judged.py", str(root))
         target = Path(f"{root}{repository}")
         files = [path for path in target.rglob("*") if not path.is_dir() or path.is_symlink()]
         assert not any(path.is_symlink() for path in files)
