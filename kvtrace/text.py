@@ -7,7 +7,7 @@ import shutil
 import textwrap
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 WIDTH: Final = 80
@@ -167,7 +167,7 @@ def columns(
         if widths[widest] <= _NARROWEST:
             break
         widths[widest] -= 1
-    shortest = {i: _distinct([row[i] for row in cells], _MOST_LINES * (widths[i] - 2))
+    shortest = {i: distinct([row[i] for row in cells], _MOST_LINES * (widths[i] - 2))
                 for i in flexible}  # fmt: skip
     lines: list[str] = []
     for row in cells:
@@ -193,7 +193,7 @@ def _table_width(widths: Sequence[int], kept: Sequence[int]) -> int:
     return sum(widths[i] for i in kept) + 2 * (len(kept) - 1)
 
 
-def _distinct(texts: Sequence[str], width: int) -> dict[str, str]:
+def distinct(texts: Iterable[str], width: int) -> dict[str, str]:
     """Return by text its form shortened to `width` columns, or itself if two would be equal."""
     short = {text: shorten(text, width) for text in texts}
     count_of = Counter(short.values())

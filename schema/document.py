@@ -1,4 +1,7 @@
-"""Generator of docs/format.md and schema.json: `python -m kvtrace.schema.document`."""
+"""Generator of docs/format.md, schema.json and row_types.py.
+
+`python -m kvtrace.schema.document` writes them.
+"""
 
 import json
 from pathlib import Path
@@ -6,12 +9,37 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kvtrace.schema import table_types
 from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION
 
 SCHEMA_JSON: Final = Path(__file__).parent / "schema.json"
+ROW_TYPES: Final = Path(__file__).parent / "row_types.py"
 FORMAT_PAGE: Final = Path(__file__).parents[2] / "docs" / "format.md"
+
+#: Python types of values in rows, by `type_text`; points in time are text, to the nanosecond.
+_PYTHON_TYPES: Final = {
+    "int32": "int",
+    "int64": "int",
+    "double": "float",
+    "bool": "bool",
+    "string": "str",
+    "name": "str",
+    "binary": "bytes",
+    "facts": "list[tuple[str, str]]",
+    "timestamp[ns, UTC]": "str",
+}
+_RUN: Final = {"run": "str"}  # the column that the reader adds
+_ROW_TYPES_HEAD: Final = '''\
+"""Types of rows, as `kvtrace.open("out/").kernels[0]`; docs/format.md has the columns' meanings.
+
+Made from schema/tables.py by `python -m kvtrace.schema.document`; do not edit by hand. Rows are
+dictionaries; points in time are text, to the nanosecond. None means "not known".
+"""
+
+from typing import TypedDict
+'''
 
 _INTRODUCTION: Final = """\
 # The trace format, version {version}
@@ -261,8 +289,50 @@ def _table_section(table: Table) -> str:
     return "\n".join(lines) + "\n"
 
 
+def row_types() -> str:
+    """Return the text of row_types.py: a TypedDict for the rows of each table."""
+    names = {
+        struct: _class_name(name)
+        for name, struct in vars(table_types).items()
+        if isinstance(struct, pa.StructType)
+    }
+    classes = [
+        _typed_dict(
+            name,
+            "A value of a column with fields.",
+            {field.name: f"{_python_type(field.type, names)} | None" for field in struct},
+        )
+        for struct, name in names.items()
+    ]
+    for table in TABLES.values():
+        fields = {
+            column.name: _python_type(column.type, names) + ("" if column.key else " | None")
+            for column in table.columns
+        }
+        description = f"A row of the table `{table.name}`."
+        classes.append(_typed_dict(_class_name(table.name) + "Row", description, fields | _RUN))
+    return _ROW_TYPES_HEAD + "".join(classes)
+
+
+def _typed_dict(name: str, description: str, fields: dict[str, str]) -> str:
+    lines = [f"    {field}: {kind}\n" for field, kind in fields.items()]
+    return f'\n\nclass {name}(TypedDict):\n    """{description}"""\n\n{"".join(lines)}'
+
+
+def _class_name(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _python_type(kind: pa.DataType, names: dict[pa.DataType, str]) -> str:
+    """Return the type of a value in a row in Python; `names` has the classes of structs."""
+    if pa.types.is_list(kind):
+        return f"list[{_python_type(kind.value_type, names)}]"
+    return names[kind] if pa.types.is_struct(kind) else _PYTHON_TYPES[type_text(kind)]
+
+
 def main() -> None:
-    """Write docs/format.md and schema.json."""
+    """Write docs/format.md, schema.json and row_types.py."""
+    ROW_TYPES.write_text(row_types(), encoding="utf-8")
     FORMAT_PAGE.write_text(format_page(), encoding="utf-8")
     SCHEMA_JSON.write_text(schema_json(), encoding="utf-8")
 

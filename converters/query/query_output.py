@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import Any
 
 from kvtrace.converters.query.csv_cells import safe_text
-from kvtrace.text import display_width, printable, shorten
+from kvtrace.text import display_width, distinct, printable
 
 #: Range of the width to which cells are shortened until a table fits the terminal.
 _WIDEST_CELL, _NARROWEST_CELL = 60, 16
@@ -42,11 +42,15 @@ def _csv_cell(value: Any) -> str:
 
 
 def table_lines(
-    names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None = None
+    names: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    width: int | None = None,
+    narrowest: int = _NARROWEST_CELL,
 ) -> list[str]:
     """Return the lines of an aligned table, with numbers aligned right and a count of rows.
 
-    Wide cells are shortened until the table fits into `width` columns; None: no cell is shortened.
+    Wide cells are shortened to at least `narrowest` columns until the table fits into `width`
+    columns; None: no cell is shortened. Different cells of a column stay different.
     """
     if tuple(names) == ("explain_key", "explain_value"):
         return [line for row in rows for line in str(row[1]).splitlines()]
@@ -56,11 +60,12 @@ def table_lines(
     while True:
         cells = full_texts
         if cell_width is not None:
-            cells = [[shorten(cell, cell_width) for cell in row] for row in full_texts]
+            short = [distinct(column, cell_width) for column in zip(*full_texts, strict=True)]
+            cells = [[short[i][cell] for i, cell in enumerate(row)] for row in full_texts]
         column_widths = [
             max(map(display_width, column)) for column in zip(header, *cells, strict=True)
         ]
-        if width is None or cell_width is None or cell_width <= _NARROWEST_CELL:
+        if width is None or cell_width is None or cell_width <= narrowest:
             break
         if sum(column_widths) + 2 * (len(column_widths) - 1) <= width:
             break

@@ -1,10 +1,10 @@
 """Results of an opened trace: rows as Arrow, and the results of commands."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, fields, is_dataclass
 from importlib import import_module
-from types import ModuleType
-from typing import Any, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, TypeVar, cast
 
 import pyarrow as pa
 
@@ -12,9 +12,12 @@ from kvtrace.analysis.shown import markup
 from kvtrace.analysis.shown.markup import Column
 from kvtrace.converters.query.query import column_values
 from kvtrace.converters.query.query_output import table_lines
-from kvtrace.schema.errors import MissingPackage
+from kvtrace.schema.errors import BadSetting, MissingPackage
 from kvtrace.schema.tables import TABLES
-from kvtrace.text import plural, printable
+from kvtrace.text import broken, display_width, distinct, plural, printable, shorten, wrapped
+
+if TYPE_CHECKING:
+    from typing import overload  # at run time it would keep DuckDB alive until Python ends
 
 #: Rows that are shown when an object is printed.
 _SHOWN: Final = 10
@@ -22,12 +25,15 @@ _SHOWN: Final = 10
 _AT_ONCE: Final = 10_000
 #: Width of printed text; a notebook does not report its width.
 _WIDTH: Final = 100
+#: Width to which cells of a table are shortened, rather than leave out columns.
+_CELL: Final = 32
 
 Data = TypeVar("Data")
+RowT = TypeVar("RowT")
 
 
-class Rows:
-    """Rows as an Arrow table, which pandas and Polars can read if they are installed."""
+class Rows(Sequence[RowT]):
+    """Rows, each a dictionary with the types of `kvtrace.schema.row_types`; or an Arrow table."""
 
     def __init__(self, name: str, arrow: pa.Table) -> None:
         self.name = name
@@ -38,40 +44,48 @@ class Rows:
         """The rows."""
         return self._arrow
 
-    def to_pandas(self) -> Any:
-        """Return the rows as a `pandas.DataFrame`.
+    def df(self, package: Literal["pandas", "polars", "arrow"] = "pandas") -> Any:
+        """Return the rows as a DataFrame of pandas or Polars, or as a `pyarrow.Table`.
 
         Raises:
-            MissingPackage: pandas is not installed.
+            MissingPackage: pandas or Polars is not installed.
+            BadSetting: `package` is none of these.
 
         """
-        _package("pandas")
-        return self.arrow.to_pandas()
-
-    def to_polars(self) -> Any:
-        """Return the rows as a `polars.DataFrame`.
-
-        Raises:
-            MissingPackage: Polars is not installed.
-
-        """
-        return _package("polars").from_arrow(self.arrow)
-
-    def pl(self) -> Any:
-        """Return the rows as a `polars.DataFrame`, like `to_polars`; DuckDB has this name."""
-        return self.to_polars()
+        if package not in ("pandas", "polars", "arrow"):
+            raise BadSetting(
+                f"df has no package {printable(repr(package))}; use 'pandas', 'polars' or 'arrow'"
+            )
+        if package == "arrow":
+            return self.arrow
+        try:
+            module = import_module(package)
+        except ImportError as problem:
+            raise MissingPackage(
+                f"{package} is not installed here; install it with pip install {package}, or use "
+                '.df("arrow"), which needs nothing more.'
+            ) from problem
+        return self.arrow.to_pandas() if package == "pandas" else module.from_arrow(self.arrow)
 
     def __len__(self) -> int:
         return int(self.arrow.num_rows)
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Yield the rows as dictionaries; points in time are ISO 8601 text."""
+    def __iter__(self) -> Iterator[RowT]:
+        """Yield the rows; points in time are ISO 8601 text."""
         table = self.arrow
         for start in range(0, table.num_rows, _AT_ONCE):
             names, rows = _values(table.slice(start, _AT_ONCE))
-            yield from (dict(zip(names, row, strict=True)) for row in rows)
+            yield from (self._row(names, row) for row in rows)
 
-    def __getitem__(self, position: int | slice) -> Any:  # typing.overload would keep DuckDB alive
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, position: int) -> RowT: ...
+
+        @overload
+        def __getitem__(self, position: slice) -> "Rows[RowT]": ...
+
+    def __getitem__(self, position: int | slice) -> "RowT | Rows[RowT]":
         """Return the row at an index, or for a slice without a step a `Rows` of its rows."""
         start, end, step = _range(position, len(self))
         if isinstance(position, slice):
@@ -79,27 +93,43 @@ class Rows:
                 raise IndexError("rows are sliced without a step; .arrow.take has others")
             return Rows(self.name, self.arrow.slice(start, max(end - start, 0)))
         names, rows = _values(self.arrow.slice(start, 1))
-        return Row(self.name, dict(zip(names, rows[0], strict=True)))
+        return self._row(names, rows[0])
+
+    def _row(self, names: Sequence[str], values: Sequence[Any]) -> RowT:
+        return cast(RowT, Row(self.name, dict(zip(names, values, strict=True))))
 
     def __repr__(self) -> str:
         names, rows = _values(self.arrow.slice(0, _SHOWN))
-        *lines, _ = table_lines(names, rows, _WIDTH)
-        return "\n".join([f"{printable(self.name)}: {self._size()}", *(_cut(x) for x in lines)])
+        lines = [f"{printable(self.name)}: {self._size()}"]
+        for shown_columns in range(len(names), 0, -1):
+            shown_rows = [row[:shown_columns] for row in rows]
+            *table, _ = table_lines(names[:shown_columns], shown_rows, _WIDTH, _CELL)
+            if shown_columns == 1 or max(map(display_width, table)) <= _WIDTH:
+                lines += table
+                break
+        hidden_names = names[shown_columns:] if names else []
+        if hidden_names:
+            text = f"… {plural(len(hidden_names), 'more column')}: {', '.join(hidden_names)}"
+            lines += wrapped(text, _WIDTH)
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         names, rows = _values(self.arrow.slice(0, _SHOWN))
         caption = f"{markup.words(self.name)} <small>{self._size()}{_origin(self.name)}</small>"
-        columns = [self._column(position, name) for position, name in enumerate(names)]
+        columns = [
+            self._column(position, name, [row[position] for row in rows])
+            for position, name in enumerate(names)
+        ]
         return markup.shown(markup.table(columns, rows, caption))
 
-    def _column(self, position: int, name: str) -> Column[tuple[Any, ...]]:
-        unit_and_meaning = _units_and_meanings(self.name).get(name)
-        unit, meaning = unit_and_meaning or ("", "")
+    def _column(self, position: int, name: str, values: Sequence[Any]) -> Column[tuple[Any, ...]]:
+        unit, meaning = _units_and_meanings(self.name).get(name, ("", ""))
         is_integer = pa.types.is_integer(kind := self.arrow.schema.field(position).type)
         is_number = is_integer or pa.types.is_floating(kind)
+        texts = distinct(map(str, values), _WIDTH)
         return Column(
-            name, lambda row: None if row[position] is None else _cut(str(row[position])), unit, "",
-            meaning, "number" if is_number else "words",
+            name, lambda row: None if row[position] is None else texts[str(row[position])], unit,
+            "", meaning, "number" if is_number else "words",
         )  # fmt: skip
 
     def _size(self) -> str:
@@ -115,20 +145,19 @@ class Row(dict[str, Any]):
         self.table = table
 
     def __repr__(self) -> str:
-        width = max(map(len, self), default=0)
         described = _units_and_meanings(self.table)
-        lines = [
-            _cut(f"  {name:<{width}}  {_with_unit(value, described.get(name))}")
+        pairs = [
+            (name, _with_unit(_value_text(value), described.get(name)))
             for name, value in self.items()
             if value is not None
         ]
-        return "\n".join([f"a row of {printable(self.table)}", *map(printable, lines)])
+        return "\n".join([f"a row of {printable(self.table)}", *_fact_lines(pairs, indent="  ")])
 
     def _repr_html_(self) -> str:
         described = _units_and_meanings(self.table)
         columns: list[Column[tuple[str, Any]]] = [
             Column("column", lambda pair: pair[0], kind="code"),
-            Column("value", lambda pair: _cut(str(pair[1])), kind="sentence"),
+            Column("value", lambda pair: _value_text(pair[1]), kind="sentence"),
             Column("unit", lambda pair: described.get(pair[0], ("", ""))[0]),
             Column("meaning", lambda pair: described.get(pair[0], ("", ""))[1], kind="sentence"),
         ]
@@ -137,64 +166,47 @@ class Row(dict[str, Any]):
         return markup.shown(markup.table(columns, pairs, caption))
 
 
-class Entry:
-    """One entry of a command's result: attributes are those of `data`; shown as text or HTML."""
-
-    def __init__(self, data: Any, text: Sequence[str], html: str) -> None:
-        self.data = data
-        self.text = "\n".join(map(printable, text))
-        self._html = html
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "data":
-            raise AttributeError(name)
-        return getattr(self.data, name)
-
-    def __repr__(self) -> str:
-        return self.text
-
-    def _repr_html_(self) -> str:
-        return self._html
-
-
 @dataclass(frozen=True, slots=True)
-class Presentation(Generic[Data]):
-    """Functions that return the text and HTML of a command's result, and of one entry."""
+class Presentation(Generic[Data, RowT]):
+    """Functions that return the text and HTML of a command's result, and of one row."""
 
     text: Sequence[str]
     html: Callable[[Data], str]
-    entry_text: Callable[[Data, Any], Sequence[str]]
-    entry_html: Callable[[Data, Any], str]
+    row_text: Callable[[Data, RowT], Sequence[str]]
+    row_html: Callable[[Data, RowT], str]
 
 
-class CommandResult(Rows, Generic[Data]):
+class CommandResult(Rows[RowT], Generic[Data, RowT]):
     """A command's result: `data` with typed fields, its text, and its main list as rows.
 
     Attributes:
         data: The result.
-        text: The text that the command prints.
+        text: The text that the command prints; of a slice, the text of each row.
         notes: Further messages, such as on calls that could not be evaluated.
 
     """
 
     def __init__(
-        self, name: str, data: Data, objects: Callable[[Data], Any], kind: type[Any],
-        entries: Sequence[Any], shown: Presentation[Data], notes: Sequence[str] = (),
+        self, name: str, data: Data, objects: Callable[[Data], Any], kind: type[RowT],
+        rows: Sequence[RowT], shown: Presentation[Data, RowT], notes: Sequence[str] = (),
     ) -> None:  # fmt: skip
         self.name = name
         self.data = data
         self.text = "\n".join(map(printable, shown.text))
         self.notes = tuple(notes)
-        self._shown = shown
+        self._html = shown.html
         self._objects = objects
-        self._columns = [column.name for column in fields(kind)]
-        self._entries = entries
+        self._rows = rows
+        self._columns = [column.name for column in fields(cast(Any, kind))]
+        self._row_class = _shown_class(
+            kind, lambda row: shown.row_text(data, row), lambda row: shown.row_html(data, row)
+        )
 
     @property
     def arrow(self) -> pa.Table:
-        """The main list, one row per entry."""
-        entries = [_plain(entry) for entry in self._entries]
-        columns = [pa.array([entry[name] for entry in entries]) for name in self._columns]
+        """The rows, a column per field."""
+        rows = [_plain(row) for row in self._rows]
+        columns = [pa.array([row[name] for row in rows]) for name in self._columns]
         return pa.table(columns, names=self._columns)
 
     def to_json(self) -> Any:
@@ -202,37 +214,95 @@ class CommandResult(Rows, Generic[Data]):
         return self._objects(self.data)
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._rows)
 
-    def __getitem__(self, position: Any) -> Any:
-        """Return one entry of the main list, or a list of entries for a slice."""
-        if isinstance(position, slice):
-            return [self._entry(data) for data in self._entries[position]]
-        return self._entry(self._entries[position])
+    def __iter__(self) -> Iterator[RowT]:
+        """Yield the rows: dataclasses, which print everything about them."""
+        return map(self._shown_row, self._rows)
 
-    def _entry(self, data: Any) -> Entry:
-        presentation = self._shown
-        return Entry(
-            data, presentation.entry_text(self.data, data), presentation.entry_html(self.data, data)
-        )
+    if TYPE_CHECKING:
+
+        @overload
+        def __getitem__(self, position: int) -> RowT: ...
+
+        @overload
+        def __getitem__(self, position: slice) -> "CommandResult[Data, RowT]": ...
+
+    def __getitem__(self, position: int | slice) -> "RowT | CommandResult[Data, RowT]":
+        """Return one row, or for a slice a result with its rows alone and the same `data`."""
+        if not isinstance(position, slice):
+            return self._shown_row(self._rows[position])
+        part = copy(self)
+        part._rows = self._rows[position]
+        part.text = "\n\n".join(map(repr, part))
+        part._html = lambda _: "".join(cast(Any, row)._repr_html_() for row in part)
+        return part
+
+    def _shown_row(self, row: RowT) -> RowT:
+        return self._row_class(**{name: getattr(row, name) for name in self._columns})
 
     def __repr__(self) -> str:
         return self.text
 
     def _repr_html_(self) -> str:
-        return self._shown.html(self.data)
+        return self._html(self.data)
 
 
-def record_text(_: Any, entry: Any) -> list[str]:
-    """Return the fields of an entry as lines, without fields that have no value."""
-    pairs = [(column.name, getattr(entry, column.name)) for column in fields(entry)]
-    width = max(len(name) for name, _ in pairs)
-    return [_cut(f"{name:<{width}}  {value}") for name, value in pairs if value is not None]
+def _shown_class(
+    kind: type[RowT],
+    text: Callable[[RowT], Sequence[str]],
+    html: Callable[[RowT], str],
+) -> type[RowT]:
+    """Return a subclass of a dataclass, whose objects are shown by the functions.
+
+    They equal objects of the dataclass, as which they are pickled and copied.
+    """
+    names = [column.name for column in fields(cast(Any, kind))]
+
+    def values(row: RowT) -> tuple[Any, ...]:
+        return tuple(getattr(row, name) for name in names)
+
+    methods = {
+        "__slots__": (),
+        "__doc__": kind.__doc__,
+        "__module__": kind.__module__,
+        "__repr__": lambda row: "\n".join(map(printable, text(row))),
+        "_repr_html_": html,
+        "__eq__": lambda row, other: isinstance(other, kind) and values(row) == values(other),
+        "__hash__": kind.__hash__,
+        "__reduce__": lambda row: (kind, values(row)),
+    }
+    return cast(type[RowT], type(kind.__name__, (kind,), methods))
 
 
-def record_html(_: Any, entry: Any) -> str:
-    """Return the fields of an entry as HTML."""
-    return markup.shown(markup.facts((f.name, getattr(entry, f.name)) for f in fields(entry)))
+def record_text(_: Any, row: Any) -> list[str]:
+    """Return the fields of a row as lines, without fields that have no value."""
+    return _fact_lines([(column.name, getattr(row, column.name)) for column in fields(row)])
+
+
+def record_html(_: Any, row: Any) -> str:
+    """Return the fields of a row as HTML."""
+    return markup.shown(markup.facts((f.name, getattr(row, f.name)) for f in fields(row)))
+
+
+def _fact_lines(pairs: Sequence[tuple[str, Any]], indent: str = "") -> list[str]:
+    """Return lines of names and values; texts are wrapped and never shortened.
+
+    Pairs whose value is None are left out.
+    """
+    width = max((len(name) for name, _ in pairs), default=0)
+    lines = []
+    for name, value in pairs:
+        if value is not None:
+            first, *more = broken(printable(_value_text(value)), _WIDTH - width - len(indent) - 2)
+            lines.append(f"{indent}{printable(name):<{width}}  {first}".rstrip())
+            lines += [f"{indent}{'':<{width}}  {line}" for line in more]
+    return lines
+
+
+def _value_text(value: Any) -> str:
+    """Return a value as text: a text is whole, in the middle of other long values is …."""
+    return value if isinstance(value, str) else shorten(str(value), _CELL * 2)
 
 
 def _plain(value: Any) -> Any:
@@ -252,20 +322,6 @@ def _plain(value: Any) -> Any:
 def _values(table: pa.Table) -> tuple[Sequence[str], list[tuple[Any, ...]]]:
     """Return the columns' names and the rows, as `kvtrace sql` prints them."""
     return table.column_names, list(zip(*map(column_values, table.columns), strict=True))
-
-
-def _package(name: str) -> ModuleType:
-    try:
-        return import_module(name)
-    except ImportError as problem:
-        raise MissingPackage(
-            f"{name} is not installed here; install it with pip install {name}, or use .arrow, "
-            "which needs nothing more."
-        ) from problem
-
-
-def _cut(line: str) -> str:
-    return line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…"
 
 
 def _range(position: int | slice, size: int) -> tuple[int, int, int]:
@@ -292,5 +348,5 @@ def _origin(table: str) -> str:
     return f"; a row is {markup.words(definition.row)}; {source}"
 
 
-def _with_unit(value: Any, unit_and_meaning: tuple[str, str] | None) -> str:
-    return f"{value} {unit_and_meaning[0]}".rstrip() if unit_and_meaning is not None else str(value)
+def _with_unit(text: str, unit_and_meaning: tuple[str, str] | None) -> str:
+    return text if unit_and_meaning is None else f"{text} {unit_and_meaning[0]}".rstrip()

@@ -19,7 +19,7 @@ from kvtrace.analysis.results import CommandResult, Presentation, Rows, record_h
 from kvtrace.analysis.shown.findings import finding_html, finding_text, findings_html
 from kvtrace.analysis.shown.overviews import overview_html
 from kvtrace.analysis.shown.pages import ShownPage
-from kvtrace.analysis.shown.profiles import kernel_html, kernel_text, profile_html
+from kvtrace.analysis.shown.profiles import profile_html, row_html, row_text
 from kvtrace.analysis.sides import resolve_side
 from kvtrace.clients.recorded import DEFAULT, Outcome
 from kvtrace.converters.findings import (
@@ -31,7 +31,8 @@ from kvtrace.converters.findings import (
 )
 from kvtrace.converters.info.info import Overview, RunOverview, overview_object, read_overview
 from kvtrace.converters.info.info_text import overview_text
-from kvtrace.converters.profile.profile import KernelProfile, Profile, profile_object, read_profile
+from kvtrace.converters.profile.one_table import TableRow, table_rows
+from kvtrace.converters.profile.profile import Profile, profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import connect, query_arrow
 from kvtrace.schema.trace import Run, Selection, select_runs
@@ -39,7 +40,16 @@ from kvtrace.text import plural, printable
 
 if TYPE_CHECKING:  # imported by the methods that need them
     from kvtrace.converters.diff import Difference
+    from kvtrace.converters.diff.model import HeadlineRow
     from kvtrace.converters.registry import Conversion
+    from kvtrace.schema.row_types import (
+        CallsRow,
+        FindingsRow,
+        GpuKernelsRow,
+        KernelsRow,
+        LaunchesRow,
+        RunsRow,
+    )
 
 __all__ = ["OpenedTrace", "diff", "open"]
 
@@ -70,36 +80,36 @@ class OpenedTrace:
         return tuple(self.selection.trace.notes)
 
     @property
-    def runs(self) -> Rows:
+    def runs(self) -> Rows[RunsRow]:
         """A row for each recorded process."""
         return self.table("runs")
 
     @property
-    def kernels(self) -> Rows:
+    def kernels(self) -> Rows[KernelsRow]:
         """A row for each compiled variant of a kernel."""
         return self.table("kernels")
 
     @property
-    def calls(self) -> Rows:
+    def calls(self) -> Rows[CallsRow]:
         """A row for each unique call: kernel variant, grid and recorded facts of the arguments."""
         return self.table("calls")
 
     @property
-    def launches(self) -> Rows:
+    def launches(self) -> Rows[LaunchesRow]:
         """A row for each launch."""
         return self.table("launches")
 
     @property
-    def executions(self) -> Rows:
+    def executions(self) -> Rows[GpuKernelsRow]:
         """A row for each execution on the device, of a kernel, a copy or a fill (`gpu_kernels`)."""
         return self.table("gpu_kernels")
 
     @property
-    def findings(self) -> Rows:
+    def findings(self) -> Rows[FindingsRow]:
         """A row for each verdict on an access; empty before `sanitize` has judged the runs."""
         return self.table("findings")
 
-    def table(self, name: str, columns: Sequence[str] | None = None) -> Rows:
+    def table(self, name: str, columns: Sequence[str] | None = None) -> Rows[Any]:
         """Return a table of docs/format.md, or a table that a client has written.
 
         Raises:
@@ -109,7 +119,9 @@ class OpenedTrace:
         """
         return Rows(name, self.selection.table(name, columns))
 
-    def sql(self, statement: str, most: int | None = None, *, memory: str | None = None) -> Rows:
+    def sql(
+        self, statement: str, most: int | None = None, *, memory: str | None = None
+    ) -> Rows[Any]:
         """Return the rows of one reading statement in DuckDB's SQL, as `kvtrace sql`.
 
         Args:
@@ -124,7 +136,7 @@ class OpenedTrace:
         with connect(self.selection.trace, self._runs, statement, memory=memory) as database:
             return Rows("sql", query_arrow(database, statement, most))
 
-    def info(self) -> CommandResult[Overview]:
+    def info(self) -> CommandResult[Overview, RunOverview]:
         """Return an overview of the runs; its rows are the runs."""
         overview = read_overview(self.selection.trace, self._runs)
         presentation = Presentation(
@@ -136,11 +148,14 @@ class OpenedTrace:
 
     def profile(
         self, *, calls: bool = False, lines: bool = False, device: str | None = None
-    ) -> CommandResult[Profile]:
-        """Return times, bytes and FLOPs; the result's rows are the kernels.
+    ) -> CommandResult[Profile, TableRow]:
+        """Return times, bytes and FLOPs; the result's rows are those of the printed table.
+
+        With a device timeline these are also kernels of libraries, copies and fills. A row's
+        `kernel` has all figures of a kernel that Triton compiled.
 
         Args:
-            calls: Include each kernel's unique calls in its row.
+            calls: Include each kernel's unique calls.
             lines: Fill `data.lines` with the source lines.
             device: The device whose limits rooflines use, as "H100 PCIe"; None: the recorded one.
 
@@ -151,18 +166,13 @@ class OpenedTrace:
         profile = read_profile(
             self.selection.trace, self._runs, calls=calls, lines=lines, device=device
         )
-        presentation = Presentation(profile_text(profile), profile_html, kernel_text, kernel_html)
+        presentation = Presentation(profile_text(profile), profile_html, row_text, row_html)
+        rows = table_rows(profile)
         return CommandResult(
-            "profile",
-            profile,
-            profile_object,
-            KernelProfile,
-            profile.kernels,
-            presentation,
-            self.notes,
+            "profile", profile, profile_object, TableRow, rows, presentation, self.notes
         )
 
-    def sanitize(self, *rules: str, proven: bool = False) -> CommandResult[Findings]:
+    def sanitize(self, *rules: str, proven: bool = False) -> CommandResult[Findings, Finding]:
         """Judge every memory access of each unique call; the result's rows are the findings.
 
         Fills the table findings of the trace.
@@ -313,7 +323,7 @@ def open(path: str | os.PathLike[str], *, run: str | None = None) -> OpenedTrace
     """Open runs of a recorded trace.
 
         trace = kvtrace.open("out/")
-        trace.sql("SELECT kernel, sum(host_ns) FROM launched GROUP BY 1").to_pandas()
+        trace.sql("SELECT kernel, sum(host_ns) FROM launched GROUP BY 1").df()
 
     Args:
         path: Trace directory, DIRECTORY/@COMMIT, or DIRECTORY/RUN.
@@ -333,7 +343,7 @@ def diff(
     *,
     replay: bool | None = None,
     time_threshold: float | None = None,
-) -> CommandResult[Difference]:
+) -> CommandResult[Difference, HeadlineRow]:
     """Compare two traces, runs or commits; the result's rows are the headline, worst first.
 
     Args:

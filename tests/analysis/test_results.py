@@ -1,30 +1,57 @@
-"""Rows as Arrow, for pandas and Polars where they are, as text and in a notebook."""
+"""Rows as DataFrames, as text and in a notebook."""
 
+import re
 import sys
-from types import ModuleType
 
 import pyarrow as pa
 import pytest
 
-from kvtrace.analysis.results import MissingPackage, Rows
+from kvtrace.analysis.results import Rows
+from kvtrace.schema.errors import BadSetting, MissingPackage
 
 ROWS = Rows("things", pa.table({"name": ["<b>", "x\x1b[31m"], "count": [1, None]}))
 
 
-@pytest.mark.parametrize(("method", "package"), [("to_pandas", "pandas"), ("pl", "polars")])
-def test_a_missing_package_is_reported_in_one_sentence(monkeypatch, method, package):
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_a_missing_package_is_reported_in_one_sentence(monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
 
     with pytest.raises(MissingPackage, match=f"^{package} is not installed here; .*[.]$"):
-        getattr(ROWS, method)()
+        ROWS.df(package)
 
 
-def test_to_polars_converts_the_arrow_table(monkeypatch):
-    polars = ModuleType("polars")
-    polars.from_arrow = lambda table: ("frame", table)
-    monkeypatch.setitem(sys.modules, "polars", polars)
+def test_a_data_frame_of_an_unknown_package_is_refused():
+    with pytest.raises(BadSetting, match=r"^df has no package 'spark'; use 'pandas', .*"):
+        ROWS.df("spark")
 
-    assert ROWS.pl() == ROWS.to_polars() == ("frame", ROWS.arrow)
+
+def test_df_arrow_is_the_table():
+    assert ROWS.df("arrow").equals(ROWS.arrow)
+
+
+@pytest.mark.parametrize("package", ["pandas", "polars"])
+def test_data_frames_have_the_rows(package):
+    pytest.importorskip(package)
+
+    frame = ROWS.df(package)
+
+    assert list(frame.columns) == ["name", "count"]
+    assert frame["name"].to_list() == [row["name"] for row in ROWS]
+
+
+def test_names_that_differ_in_the_middle_alone_look_different():
+    names = [f"triton_poi_fused_{way}_{'x' * 40}" for way in ("add" * 20, "mul" * 20)]
+    names = [f"{'a' * 40}{name}" for name in names]
+    kernels = Rows("kernels", pa.table({"name": names, **{f"c{i}": [1, 2] for i in range(60)}}))
+
+    _, _, _, *lines = repr(kernels).splitlines()
+
+    assert lines[0].split()[0] != lines[1].split()[0]
+    assert "more columns: " in repr(kernels)
+    assert all(f"c{i}" in repr(kernels) for i in range(60))
+    assert all(name in repr(kernels[i]).replace("\n", "").replace(" ", "")
+               for i, name in enumerate(names))  # fmt: skip
+    assert len(set(re.findall("<td>(a+[^<]*)</td>", kernels._repr_html_()))) == 2
 
 
 def test_iterating_over_rows_yields_dictionaries():

@@ -152,7 +152,7 @@ def test_entries_have_the_fields_of_their_data(program):
     trace = kvtrace.open(program)
     defect = trace.sanitize()[0]
 
-    assert (defect.rule, defect.data.rule) == ("out-of-bounds", "out-of-bounds")
+    assert (defect.rule, defect) == ("out-of-bounds", trace.sanitize().data.listed[0])
     assert "error[out-of-bounds]" in repr(defect)
     assert repr(defect) in repr(trace.sanitize())
     assert [entry.name for entry in trace.profile()[:]] == ["double"]

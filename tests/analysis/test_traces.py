@@ -1,13 +1,16 @@
 """`kvtrace.open` and `kvtrace.diff` give what the commands print, and refuse with their words."""
 
 import json
+import pickle
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
 import kvtrace
 from kvtrace.cli import main
+from kvtrace.converters.profile.one_table import TableRow
 from kvtrace.schema.errors import BadSetting, EmptyTrace, KvtraceError, TraceNotFound, UnknownRun
 from kvtrace.schema.trace import open_trace
 
@@ -65,6 +68,32 @@ def test_results_print_and_serialize_as_the_command_does(copied, capsys, monkeyp
         output_of(capsys, command, path, "--json")
     )
     assert len(result) == result.arrow.num_rows > 0
+
+
+@pytest.mark.parametrize("name", ["llama_steady", "train"])
+def test_the_first_row_of_a_profile_is_the_first_of_its_printed_table(copied, name):
+    profile = kvtrace.open(copied(name)).profile()
+
+    lines = repr(profile).splitlines()
+    heading = next(i for i, line in enumerate(lines) if line.startswith("kernel  "))
+    assert profile[0].name.startswith(lines[heading + 1].split()[0])
+    assert profile[0].taken_ns == max(row.taken_ns for row in profile)
+    assert profile[0].name in repr(profile[0])
+    assert profile.df("arrow")["name"].to_pylist() == [row.name for row in profile]
+
+
+def test_rows_of_a_result_are_its_dataclasses(copied):
+    trace = kvtrace.open(copied("train"))
+    profile, info = trace.profile(), trace.info()
+
+    assert list(info) == list(info.data.runs)
+    assert info[0] == info.data.runs[0]
+    assert [row.kernel for row in profile] == list(profile.data.kernels)
+    assert type(pickle.loads(pickle.dumps(profile[0]))) is TableRow
+    assert replace(profile[0], name="x").name == "x"
+    assert repr(profile[1:3]) == f"{profile[1]!r}\n\n{profile[2]!r}"
+    assert profile[1:3]._repr_html_().count("<caption>") == 2
+    assert profile[1:3].df("arrow").num_rows == 2
 
 
 def test_sanitize_finds_the_defect_of_a_program_and_fills_the_table(program, capsys):

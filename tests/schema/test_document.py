@@ -4,13 +4,22 @@ import json
 
 import pytest
 
-from kvtrace.schema.document import FORMAT_PAGE, SCHEMA_JSON, format_page, schema_json
+from kvtrace.schema.document import (
+    FORMAT_PAGE,
+    ROW_TYPES,
+    SCHEMA_JSON,
+    format_page,
+    row_types,
+    schema_json,
+)
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION
 
 
 @pytest.mark.parametrize(
-    ("path", "made"), [(FORMAT_PAGE, format_page), (SCHEMA_JSON, schema_json)], ids=["page", "json"]
+    ("path", "made"),
+    [(FORMAT_PAGE, format_page), (SCHEMA_JSON, schema_json), (ROW_TYPES, row_types)],
+    ids=["page", "json", "types"],
 )
 def test_format_page_and_schema_json_are_up_to_date(path, made):
     assert path.read_text(encoding="utf-8") == made(), "run python -m kvtrace.schema.document"

@@ -13,7 +13,7 @@ from kvtrace.addons.check.checked_runs import (
 from kvtrace.analysis.results import CommandResult, Presentation, record_html, record_text
 from kvtrace.analysis.shown import markup
 from kvtrace.analysis.shown.markup import Column
-from kvtrace.text import count, shorten
+from kvtrace.text import count, distinct
 
 if TYPE_CHECKING:
     from kvtrace.analysis.traces import OpenedTrace
@@ -23,7 +23,6 @@ _WIDTH: Final = 60
 _TONES: Final = {"agrees": "better", "differs": "worse", "not finite": "worse"}
 
 _COLUMNS: Final[tuple[Column[CheckRow], ...]] = (
-    Column("kernel", lambda row: row.kernel and shorten(row.kernel, _WIDTH), kind="code"),
     Column("launch", lambda row: row.seq, kind="number"),
     Column("output", lambda row: row.name, kind="code"),
     Column("answer", lambda row: row.answer, tone=lambda row: _TONES.get(row.answer, "unknown")),
@@ -36,7 +35,7 @@ _COLUMNS: Final[tuple[Column[CheckRow], ...]] = (
 )  # fmt: skip
 
 
-def check(trace: "OpenedTrace") -> CommandResult[Checked]:
+def check(trace: "OpenedTrace") -> CommandResult[Checked, CheckRow]:
     """Compare recorded memory of launches with the values that the kernels' IR means.
 
     The result has a row per output of each checked launch. Fills the tables checks and findings of
@@ -62,7 +61,9 @@ def checks_html(checked: Checked) -> str:
     rows = check_rows(checked)
     hidden = len(rows) - _SHOWN
     more = f" <small>the first {_SHOWN} of {len(rows):,} rows</small>" if hidden > 0 else ""
-    table = markup.table(_COLUMNS, rows[:_SHOWN], markup.words(counts_line) + more)
+    names = distinct((row.kernel or "" for row in rows), _WIDTH)
+    kernel: Column[CheckRow] = Column("kernel", lambda row: names[row.kernel or ""], kind="code")
+    table = markup.table([kernel, *_COLUMNS], rows[:_SHOWN], markup.words(counts_line) + more)
     full_text = markup.folded(
         "as kvtrace check prints it", markup.code([*detail_lines, counts_line])
     )

@@ -71,7 +71,7 @@ class CheckedKernel:
     kernel: str
     results: Mapping[str, Any]
     written: tuple[str, ...]
-    findings: CommandResult[Findings]
+    findings: CommandResult[Findings, Finding]
     figures: Figures
     invocation: str = field(default="", repr=False)
 

@@ -7,7 +7,7 @@ from kvtrace.analysis.shown.markup import Column
 from kvtrace.converters.diff.model import Difference, HeadlineRow
 from kvtrace.converters.diff.render import headline_text
 from kvtrace.converters.diff.words import side_line, summary
-from kvtrace.text import shorten
+from kvtrace.text import distinct, shorten
 
 _WIDTH: Final = 60
 _CERTAINTY: Final[dict[str, str]] = {
@@ -15,7 +15,6 @@ _CERTAINTY: Final[dict[str, str]] = {
 }  # fmt: skip
 
 _COLUMNS: Final[tuple[Column[HeadlineRow], ...]] = (
-    Column("kernel", lambda row: shorten(row.kernel, _WIDTH), kind="code"),
     Column("where", lambda row: row.level),
     Column("what", lambda row: row.what, kind="sentence"),
     Column("before", lambda row: row.before and shorten(row.before, _WIDTH), kind="number"),
@@ -35,8 +34,10 @@ def difference_html(difference: Difference) -> str:
         [("before", side_line(difference.before)), ("after", side_line(difference.after))]
     )
     caption = markup.words(summary(difference))
+    names = distinct((row.kernel for row in difference.headline), _WIDTH)
+    kernel: Column[HeadlineRow] = Column("kernel", lambda row: names[row.kernel], kind="code")
     table = (
-        markup.table(_COLUMNS, difference.headline, caption)
+        markup.table([kernel, *_COLUMNS], difference.headline, caption)
         if difference.headline
         else (markup.paragraph(summary(difference)))
     )

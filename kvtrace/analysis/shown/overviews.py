@@ -7,7 +7,7 @@ from kvtrace.analysis.shown import markup
 from kvtrace.analysis.shown.markup import Column
 from kvtrace.converters.info.info import KernelOverview, Overview, RunOverview
 from kvtrace.converters.info.info_text import overview_text
-from kvtrace.text import count, duration, plural, shorten
+from kvtrace.text import count, distinct, duration, plural, shorten
 
 _SHOWN: Final = 15
 _WIDTH: Final = 60
@@ -59,8 +59,9 @@ def _kernels(overview: Overview) -> list[Column[KernelOverview]]:
     device: list[Column[KernelOverview]] = [
         Column("device", lambda k: duration(k.device_ns), "", "measured", "", "number")
     ]
+    names = distinct((kernel.name for kernel in overview.kernels), _WIDTH)
     return [
-        Column("kernel", lambda k: shorten(k.name, _WIDTH), kind="code"),
+        Column("kernel", lambda k: names[k.name], kind="code"),
         Column("defined at", lambda k: k.file and f"{k.file}:{k.line}", kind="code"),
         Column("variants", lambda k: count(k.variants), kind="number"),
         Column("calls", lambda k: count(k.calls), "distinct", kind="number"),

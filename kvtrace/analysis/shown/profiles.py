@@ -5,21 +5,19 @@ from typing import Final
 from kvtrace.analysis.shown import markup
 from kvtrace.analysis.shown.markup import Column
 from kvtrace.converters.profile.advice_model import advice_lines
+from kvtrace.converters.profile.one_table import TableRow, table_rows
 from kvtrace.converters.profile.profile import KernelProfile, Profile
 from kvtrace.converters.profile.profile_text import profile_text
-from kvtrace.text import amount, count, duration, percent, plural, shorten, size
+from kvtrace.text import amount, count, distinct, duration, percent, plural, size
 
 _SHOWN: Final = 25
 _NAME: Final = 60
 
-_KERNEL: Final[Column[KernelProfile]] = Column(
-    "kernel", lambda k: shorten(k.name or "(no name)", _NAME), kind="code"
-)
+_LAUNCHES: Final[Column[TableRow]] = Column(
+    "launches", lambda row: count(row.executions), source="measured", kind="number",
+    meaning="without those of autotuners and warm-ups",
+)  # fmt: skip
 _MEASURED: Final[tuple[Column[KernelProfile], ...]] = (
-    Column(
-        "launches", lambda k: count(k.launches), source="measured", kind="number",
-        meaning="without those of autotuners and warm-ups",
-    ),
     Column(
         "host", lambda k: duration(k.measured.host_ns), source="measured", kind="number",
         meaning="time in launching functions, without compiling",
@@ -33,8 +31,8 @@ _MEASURED: Final[tuple[Column[KernelProfile], ...]] = (
         meaning="time to compile all its variants",
     ),
 )  # fmt: skip
-_DEVICE: Final[Column[KernelProfile]] = Column(
-    "device", lambda k: duration(k.measured.device_ns), source="measured", kind="number",
+_DEVICE: Final[Column[TableRow]] = Column(
+    "device", lambda row: duration(_device_ns(row)), source="measured", kind="number",
     meaning="time of its executions on the device",
 )  # fmt: skip
 _DERIVED: Final[tuple[Column[KernelProfile], ...]] = (
@@ -69,12 +67,13 @@ _DERIVED: Final[tuple[Column[KernelProfile], ...]] = (
 
 def profile_html(profile: Profile) -> str:
     """Return HTML with a table of the kernels, advice, and the command's whole text."""
-    launched_kernels = [k for k in profile.kernels if k.launches or k.tuning_launches]
-    more_kernels = len(launched_kernels) - _SHOWN
-    limit_note = f", the first {_SHOWN} of them" if more_kernels > 0 else ""
-    kernels = plural(len(launched_kernels), "kernel")
-    caption = f"profile <small>{markup.words(profile.path)}: {kernels}{limit_note}</small>"
-    parts = [markup.table(_columns(profile), launched_kernels[:_SHOWN], caption)]
+    rows = table_rows(profile)
+    limit_note = f", the first {_SHOWN} of them" if len(rows) > _SHOWN else ""
+    size_note = plural(len(rows), "kernel" if profile.device_time is None else "row")
+    caption = f"profile <small>{markup.words(profile.path)}: {size_note}{limit_note}</small>"
+    names = distinct((row.name for row in rows), _NAME)
+    name: Column[TableRow] = Column("kernel", lambda row: names[row.name], kind="code")
+    parts = [markup.table([name, *_figures(profile)], rows[:_SHOWN], caption)]
     if not profile.replayed:
         replay_hint = " yet: call .replay()"
         if profile.has_times_alone:
@@ -91,37 +90,61 @@ def profile_html(profile: Profile) -> str:
     )
 
 
-def kernel_html(profile: Profile, kernel: KernelProfile) -> str:
-    """Return an HTML table with a row for each figure of one kernel."""
-    source_line = kernel.file and f"{kernel.file}:{kernel.line}"
-    pairs = [(_heading(c), c) for c in _columns(profile)[1:]]
-    rows = [(name, c.cell(kernel), c.source, c.meaning) for name, c in pairs]
+def row_html(profile: Profile, row: TableRow) -> str:
+    """Return an HTML table with a line for each figure of one row."""
+    facts = [(_heading(c), c.cell(row), c.source, c.meaning) for c in _figures(profile)]
     columns: list[Column[tuple[str, object, str, str]]] = [
-        Column("figure", lambda row: row[0]),
-        Column("value", lambda row: row[1], kind="number"),
-        Column("source", lambda row: row[2]),
-        Column("meaning", lambda row: row[3], kind="sentence"),
+        Column("figure", lambda fact: fact[0]),
+        Column("value", lambda fact: fact[1], kind="number"),
+        Column("source", lambda fact: fact[2]),
+        Column("meaning", lambda fact: fact[3], kind="sentence"),
     ]
-    caption = f"<code>{markup.words(kernel.name)}</code> <small>{markup.words(source_line)}</small>"
-    return markup.shown(markup.table(columns, rows, caption))
+    known_facts = [fact for fact in facts if fact[1] is not None]
+    caption = f"<code>{markup.words(row.name)}</code> <small>{markup.words(_place(row))}</small>"
+    return markup.shown(markup.table(columns, known_facts, caption))
 
 
-def kernel_text(profile: Profile, kernel: KernelProfile) -> list[str]:
-    """Return one kernel's name, and a line of text for each of its figures."""
-    columns = _columns(profile)[1:]
+def row_text(profile: Profile, row: TableRow) -> list[str]:
+    """Return one row's name, and a line of text for each of its figures."""
+    columns = _figures(profile)
     width = max(len(_heading(column)) for column in columns)
-    lines = [f"  {_heading(c):<{width}}  {c.cell(kernel)} ({c.source})" for c in columns]
-    source_line = f" at {kernel.file}:{kernel.line}" if kernel.file else ""
-    return [f"{kernel.name}{source_line}", *lines]
+    lines = [
+        f"  {_heading(c):<{width}}  {c.cell(row)} ({c.source})"
+        for c in columns
+        if c.cell(row) is not None
+    ]
+    place = _place(row)
+    return [f"{row.name} at {place}" if place else row.name, *lines]
 
 
-def _columns(profile: Profile) -> list[Column[KernelProfile]]:
-    timed = any(kernel.measured.device_ns is not None for kernel in profile.kernels)
-    measured = [_MEASURED[0], _DEVICE, *_MEASURED[1:]] if timed else [*_MEASURED]
-    return [_KERNEL, *measured, *(_DERIVED if profile.replayed else ())]
+def _place(row: TableRow) -> str:
+    kernel = row.kernel
+    return f"{kernel.file}:{kernel.line}" if kernel is not None and kernel.file else row.place
 
 
-def _heading(column: Column[KernelProfile]) -> str:
+def _figures(profile: Profile) -> list[Column[TableRow]]:
+    """Return the columns of figures; those of kernels are empty in rows of other work."""
+    timed = any(row.share is not None for row in table_rows(profile))
+    kernel_columns = [*_MEASURED, *(_DERIVED if profile.replayed else ())]
+    return [_LAUNCHES, *([_DEVICE] if timed else []), *map(_of_row, kernel_columns)]
+
+
+def _of_row(column: Column[KernelProfile]) -> Column[TableRow]:
+    return Column(
+        column.head,
+        lambda row: None if row.kernel is None else column.cell(row.kernel),
+        column.unit,
+        column.source,
+        column.meaning,
+        column.kind,
+    )
+
+
+def _device_ns(row: TableRow) -> int | None:
+    return None if row.share is None else row.taken_ns
+
+
+def _heading(column: Column[TableRow]) -> str:
     return f"{column.head}, {column.unit}" if column.unit else column.head
 
 
