@@ -109,7 +109,7 @@ def _write_coverage(reporter: pytest.TerminalReporter) -> None:
     reporter.section("coverage of the language by the evaluator")
     reporter.line(
         f"{len(ran)} cases ran, {failed} failed; ✓ equal to its definition, u undefined in Triton, "
-        "✗ failed; what is blank is in docs/coverage.md"
+        "✗ failed; what is blank is in docs/internals/coverage.md"
     )
     for line in plain_table(cells_of(sorted(ran))):
         reporter.line(line)

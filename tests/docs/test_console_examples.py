@@ -1,4 +1,4 @@
-"""Every console example of README.md and the tutorials, run in its page's order."""
+"""Every console example of README.md, entry pages and tutorials, run in its page's order."""
 
 import os
 import re
@@ -9,12 +9,15 @@ from pathlib import Path
 import pytest
 
 from kvtrace.cli import command_line, own_commands
-from tests.docs.pages import ROOT, TUTORIALS, Command, Written, steps
+from tests.docs.pages import ENTRY_PAGES, ROOT, TUTORIALS, Command, Written, steps
 from tests.support.warm_python import warm_python
 
-PAGES = [ROOT / "README.md", *TUTORIALS]
+PAGES = [ROOT / "README.md", *ENTRY_PAGES, *TUTORIALS]
 #: What a page may show that is not run, besides commands of kvtrace, whose options are looked at.
 INSTALLING = ("pip install ", "make demo", "make test")
+
+#: Where the reader of a page works, in paths that commands print.
+HOME = "/home/me"
 
 KVTRACE = "import sys; from kvtrace.cli import main; sys.exit(main())"
 #: Packages that are imported once for all commands of all pages.
@@ -69,7 +72,7 @@ def run(command: Command, folder: Path, environment: dict[str, str]) -> str:
         )
     text = printed.read_text(encoding="utf-8")
     assert done.returncode == command.code, f"{command.text}\n{text}"
-    return text
+    return text.replace(str(folder), HOME)
 
 
 #: What differs from run to run and machine to machine, and what stands for it.
@@ -78,6 +81,7 @@ VARYING = (
     (r"\b\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\b", "DATE"),
     (r"(?<![\w.])-?\d[\d,.]* (?:ns|µs|ms|s)\b", "TIME"),
     (r"\b\d[\d.]* MB\b", "SIZE"),
+    (r"\b\d+ cases in\b", "CASES in"),  # of `kvtrace judge`, which tries more on a fast machine
     (r"\s+", " "),
 )
 
@@ -125,7 +129,7 @@ def test_console_examples_of_a_page_print_what_it_shows(page, environment, tmp_p
             printed = run(step, folder, environment)
             assert missing(step.shown, printed) == [], f"{page.name}:{step.line} printed\n{printed}"
             ran += 1
-    assert ran >= 2
+    assert ran >= 1
 
 
 def parsed(words: list[str]) -> None:

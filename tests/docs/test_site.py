@@ -26,7 +26,7 @@ from kvtrace.registry import own_entries
 from kvtrace.schema.tables import TABLES
 from kvtrace.settings import other_variables, setting_names
 from kvtrace.verdicts.rules.table import RULES
-from tests.docs.pages import ROOT
+from tests.docs.pages import ENTRY_PAGES, ROOT
 from tests.support.tiers import needs
 
 
@@ -150,11 +150,21 @@ def is_method(kind: type, name: str) -> bool:
     return not name.startswith("_") and (callable(value) or isinstance(value, property))
 
 
-def test_site_has_every_page_of_docs_and_the_repository(pages):
+def test_site_has_every_page_for_users_and_the_repository(pages):
     written = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
+    written -= {path for path in written if path.parts[0] == "internals"}  # for developers
     names = {str(path.with_suffix(".html")).replace("README", "index") for path in written}
     assert sorted(names - pages.keys()) == []
     assert {"index.html", "project/architecture.html", "project/figures.html"} <= pages.keys()
+    assert [name for name in pages if name.startswith("internals/")] == []
+
+
+def test_site_navigation_begins_with_the_entry_pages(pages):
+    targets = [target for tag, target in pages["cost.html"].targets if tag == "a"]
+    linked = [target for target in dict.fromkeys(targets) if target.endswith(".html")]
+    first = linked[linked.index("find-a-bug.html") :][: len(ENTRY_PAGES)]
+    assert first == [f"{page.stem}.html" for page in ENTRY_PAGES]
+    assert set(linked[: linked.index("find-a-bug.html")]) <= {"index.html"}
 
 
 def test_every_link_and_picture_of_the_site_exists_locally(site, pages):

@@ -1,6 +1,6 @@
 """Tables of what the evaluator is tested on, and the document made of them.
 
-python -m tests.kernels.coverage        # rewrites docs/coverage.md, which a test compares
+python -m tests.kernels.coverage        # rewrites docs/internals/coverage.md, which a test compares
 """
 
 import inspect
@@ -29,7 +29,7 @@ from tests.kernels.coverage_table import (
 )
 from tests.kernels.launching import launch, to_tensor
 
-DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "coverage.md"
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "internals" / "coverage.md"
 
 #: Functions of `triton.language` that name no row of the table: where they are tested instead.
 ELSEWHERE: dict[str, str] = {
