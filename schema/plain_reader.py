@@ -83,21 +83,15 @@ def read_table(
     """
     schema = schemas()[name]
     names = [*(columns or schema.names)]
-    key_columns = [_KEYS[name]] if name in _KEYS and _KEYS[name] not in names else []
-    read_schema = pa.schema(
-        [schema.field(column).with_nullable(True) for column in names + key_columns]
-    )
+    keys = [_KEYS[name]] if name in _KEYS and _KEYS[name] not in names else []
+    read_schema = pa.schema([schema.field(column).with_nullable(True) for column in names + keys])
     pieces = []
     for run_id in [run] if run is not None else _run_ids(Path(out)):
-        rows = [
-            _with_schema(piece, read_schema) for piece in _stored_pieces(Path(out), name, run_id)
-        ]
-        run_rows = _first_rows(name, pa.concat_tables([read_schema.empty_table(), *rows])).select(
-            names
-        )
-        pieces.append(
-            run_rows.append_column("run", pa.array([run_id] * run_rows.num_rows, pa.string()))
-        )
+        stored = _stored_pieces(Path(out), name, run_id)
+        rows = [read_schema.empty_table(), *(_with_schema(piece, read_schema) for piece in stored)]
+        run_rows = _first_rows(name, pa.concat_tables(rows)).select(names)
+        run_ids = pa.array([run_id] * run_rows.num_rows, pa.string())
+        pieces.append(run_rows.append_column("run", run_ids))
     if not pieces:
         return read_schema.empty_table().append_column("run", pa.array([], pa.string()))
     return pa.concat_tables(pieces).unify_dictionaries()
@@ -110,9 +104,7 @@ def read_artifact(out: str | Path, sha256: str) -> bytes | None:
             hashes = piece["sha256"].to_pylist()
             if sha256 in hashes:
                 compressed = piece["bytes"][hashes.index(sha256)].as_buffer()
-                with pa.input_stream(compressed, compression="zstd") as stream:
-                    content: bytes = stream.read()
-                return content
+                return bytes(pa.input_stream(compressed, compression="zstd").read())
     return None
 
 
@@ -150,17 +142,15 @@ def _segment_tables(path: Path) -> Iterator[pa.Table]:
                     yield pa.Table.from_batches([stream.read_next_batch()])
                 except (StopIteration, pa.ArrowException, OSError):
                     return
-    byte_offset, schema = 0, b""
-    while byte_offset + _HEAD.size <= len(content):
-        magic, batch_number, _, _, size, payload_crc, head_crc = _HEAD.unpack_from(
-            content, byte_offset
-        )
-        payload = content[byte_offset + _HEAD.size : byte_offset + _HEAD.size + size]
-        is_head_whole = zlib.crc32(content[byte_offset : byte_offset + _HEAD.size - 4]) == head_crc
+    offset, schema = 0, b""
+    while offset + _HEAD.size <= len(content):
+        magic, number, _, _, size, payload_crc, head_crc = _HEAD.unpack_from(content, offset)
+        payload = content[offset + _HEAD.size : offset + _HEAD.size + size]
+        is_head_whole = zlib.crc32(content[offset : offset + _HEAD.size - 4]) == head_crc
         if magic != _MAGIC or not is_head_whole or zlib.crc32(payload) != payload_crc:
             return
-        byte_offset += _HEAD.size + size
-        if batch_number == 0:
+        offset += _HEAD.size + size
+        if number == 0:
             schema = payload
             continue
         table = pa.ipc.open_stream(schema + payload).read_all()
@@ -189,15 +179,13 @@ def _with_schema(rows: pa.Table, wanted: pa.Schema) -> pa.Table:
 def _first_rows(name: str, rows: pa.Table) -> pa.Table:
     if name not in _KEYS:
         return rows
-    first_indices = {
-        key: index for index, key in reversed(list(enumerate(rows[_KEYS[name]].to_pylist())))
-    }
+    keys = rows[_KEYS[name]].to_pylist()
+    first_indices = {key: index for index, key in reversed(list(enumerate(keys)))}
     return rows.take(pa.array(sorted(first_indices.values()), pa.int64()))
 
 
 def _time_as_int64(kind: pa.DataType) -> pa.DataType:
-    """Return int64 for timestamps (Python's times have no nanoseconds), else the type itself."""
-    return pa.int64() if pa.types.is_timestamp(kind) else kind
+    return pa.int64() if pa.types.is_timestamp(kind) else kind  # Python's times have no ns
 
 
 def _arrow_type(text: str) -> pa.DataType:
@@ -207,7 +195,5 @@ def _arrow_type(text: str) -> pa.DataType:
     outer, _, inner = text.partition("<")
     if outer == "list":
         return pa.list_(_arrow_type(inner[:-1]))
-    field_types = re.split(r", (?=\w+: )", inner[:-1])
-    return pa.struct(
-        [(name, _arrow_type(kind)) for name, _, kind in (f.partition(": ") for f in field_types)]
-    )
+    field_types = (field.partition(": ") for field in re.split(r", (?=\w+: )", inner[:-1]))
+    return pa.struct([(name, _arrow_type(kind)) for name, _, kind in field_types])

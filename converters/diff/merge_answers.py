@@ -59,7 +59,7 @@ def _results_answer(difference: Difference) -> Answer:
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
         return Answer(
             question, "not known", f"{meaning_subject(unknown[0])}: {unknown[0].evidence}{more}",
-            "record both with KVTRACE_CHECK=kernel:GLOB, or judge the kernel with kvtrace judge",
+            "record both with KVTRACE_CHECK=kernel:GLOB, or use kvtrace judge",
         )  # fmt: skip
     one_sided = [kernel.name for kernel in difference.kernels if kernel.status != "changed"]
     if one_sided:
@@ -133,7 +133,7 @@ def _speed_answer(difference: Difference) -> Answer:
             for comparison in t.compared
             if comparison.reason
         ]
-        text = f"GPU times are not compared: {reasons[0]}" if reasons else "no GPU time on a side"
+        text = f"GPU times not compared: {reasons[0]}" if reasons else "no GPU time on a side"
         return Answer(question, "not known", text, "record both sides on one GPU")
     claimed = [pair for pair in compared if pair[1].claimed]
     launches = sum(time.after.launches for time, _ in compared)

@@ -32,7 +32,7 @@ THRESHOLD: Final = 0.05
 _HOST_THRESHOLD: Final = 0.25
 #: Least launches per side: fewer may all be slower than the other side's by chance.
 _LEAST: Final = 5
-NO_DEVICE: Final = "there was no device, so that launches are evaluations"
+NO_DEVICE: Final = "launches were evaluated, without a device"
 _DRAWS: Final = 2_000
 _SEED: Final = 20_260_102
 #: Share of the bootstrap's draws outside the interval, at each end.

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.info.info import KernelOverview, Message, Overview, RunOverview
 from kvtrace.converters.info.overhead import overhead_text
-from kvtrace.converters.profile.device_text import device_text
-from kvtrace.converters.profile.gaps_text import busy_sentence
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.text import (
@@ -61,6 +59,10 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
         lines += ["", *wrapped(overview.window.sentence, width)]
     time = overview.device_time
     if time is not None:
+        # With NumPy, without which the recorder's own installation shows the rest.
+        from kvtrace.converters.profile.device_text import device_text
+        from kvtrace.converters.profile.gaps_text import busy_sentence
+
         most_rows = None if full else _SHOWN_ON_DEVICE
         lines += ["", *device_text(time, most_rows, "--all", width)]
         lines += wrapped(busy_sentence(time.busy, None, time.devices), width)

@@ -284,7 +284,7 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
     if text is None and kernel["origin"] == GLUON:
         raise CannotReplay(not_evaluated(kernel["name"] or "?"))
     if text is None:
-        raise CannotReplay("the kernel's generic TTIR was not recorded")
+        raise CannotReplay("its generic TTIR was not recorded")
     return module_defined_in(text, kernel["file"], kernel["target"] or "")
 
 

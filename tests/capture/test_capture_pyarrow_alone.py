@@ -102,7 +102,7 @@ def test_counts_of_info_are_equal_with_and_without_duckdb(both, tmp_path):
     assert small["messages"] == whole["messages"]
     assert (small["kernels"], bool(whole["kernels"])) == ([], True)
     text = ran(*command, folder=tmp_path, environment=environment).stdout
-    assert "are left out: that needs numpy" in " ".join(text.split())
+    assert "are missing: reading them needs numpy" in " ".join(text.split())
 
 
 def _object(trace):

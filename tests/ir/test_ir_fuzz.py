@@ -173,10 +173,10 @@ UNEVEN = LOOP.replace(
 @pytest.mark.parametrize(
     ("body", "grid", "sentence"),
     [
-        (AFTER_DATA, (2**31 - 1, 1, 1), "takes more than the 4,194,304 steps"),
-        (AFTER_DATA, (2**31 - 1, 65535, 65535), "takes more than the 4,194,304 steps"),
-        (LOOP, (1, 1, 1), "takes more than the 4,194,304 steps"),
-        (UNEVEN, (3, 1, 1), "takes more than the 4,194,304 steps"),
+        (AFTER_DATA, (2**31 - 1, 1, 1), "needs more than 4,194,304 steps"),
+        (AFTER_DATA, (2**31 - 1, 65535, 65535), "needs more than 4,194,304 steps"),
+        (LOOP, (1, 1, 1), "needs more than 4,194,304 steps"),
+        (UNEVEN, (3, 1, 1), "needs more than 4,194,304 steps"),
         ('%t = "tt.splat"(%p) : (!tt.ptr<i32>) -> tensor<1099511627776x!tt.ptr<i32>>', (1, 1, 1),
          "makes a tensor of 1,099,511,627,776 elements"),
         ('%t = "tt.make_range"() <{start = 0 : i32, end = 2147483647 : i32}> : () -> tensor<4xi32>',

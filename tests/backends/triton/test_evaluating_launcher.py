@@ -69,7 +69,9 @@ for _ in range(2):
 
 def test_a_failed_launch_is_recorded_with_the_reason(tmp_path: Path) -> None:
     ended = run(tmp_path, REFUSED)
-    assert "'shfl.sync.bfly.b32' has no meaning here" in ended.seen["error"], ended.errors
+    assert (
+        "kvtrace does not implement the instruction 'shfl.sync.bfly.b32'" in ended.seen["error"]
+    ), ended.errors
     trace = open_trace(tmp_path / "out")
     (kernel,) = plain_rows(trace.table("kernels"))
     (call,) = plain_rows(trace.table("calls"))

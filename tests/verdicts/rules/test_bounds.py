@@ -71,7 +71,7 @@ def test_past_the_end_of_a_storage_of_unknown_size_is_unknown(size, method):
         found = seen.verdicts(run(one, (seen,), contents="none"))
     assert {v.verdict for v in found} == {"proven" if size == 100 else "unknown"}
     if size > 100:
-        assert "4 bytes past the end of source, and how large" in found[0].reason
+        assert "4 bytes past the end of source, and the size of the storage" in found[0].reason
 
 
 def test_before_the_start_of_a_storage_of_unknown_size_is_out_of_bounds():
