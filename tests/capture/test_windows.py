@@ -16,6 +16,7 @@ from kvtrace.capture.session import Session
 from kvtrace.capture.windows import Window
 from kvtrace.cli import main
 from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.settings import RecordedPart, settings_from_arguments
@@ -42,16 +43,16 @@ for i in range(30):
     way = sys.argv[1]
     if way == "ranges":
         with kvtrace.mark("step"):
-            launch(100 + i)
+            launch(101 + 2 * i)
     elif way == "instants":
         kvtrace.mark("step")
-        launch(100 + i)
+        launch(101 + 2 * i)
     elif way == "signals":
         if i in (10, 21):
             os.kill(os.getpid(), signal.SIGUSR2)
-        launch(100 + i)
+        launch(101 + 2 * i)
     else:
-        launch(100 + i)
+        launch(101 + 2 * i)
 """
 
 
@@ -87,7 +88,7 @@ def sizes(out):
     trace = open_trace(out)
     of_call = {
         row["call_id"]: int(next(a["scalar"] for a in row["args"] if a["name"] == "n"))
-        for row in trace.table("calls").to_pylist()
+        for row in plain_rows(trace.table("calls"))
     }
     return [of_call[call] for call in trace.table("launches")["call_id"].to_pylist()]
 
@@ -107,10 +108,13 @@ def test_exactly_the_launches_of_the_window_are_recorded_with_their_ir(
     pytest.importorskip("triton")
     out, said = recorded(way, window)
     assert said == ""
-    assert sizes(out) == list(range(110, 121))
+    assert sizes(out) == list(range(121, 142, 2))
     trace = open_trace(out)
-    (variant,) = trace.table("kernels").to_pylist()  # compiled in step 0, before the window
-    assert variant["ttir_sha256"] is not None
+    (variant,) = plain_rows(trace.table("kernels"))  # compiled in step 0, before the window
+    stages = {stage["stage"]: stage["artifact"] for stage in variant["stages"]}
+    assert b"tt.store" in trace.artifact(stages["ttir"])
+    (frame, *_) = plain_rows(trace.table("stacks"))[0]["frames"]
+    assert frame["function"] == "launch"
     assert validate(out) == []
     assert trace.runs[0].settings["window"] == window
     assert main(["info", str(out)]) == 0
@@ -218,6 +222,7 @@ def test_a_mark_is_the_window_while_it_is_open(tmp_path, monkeypatch):
     assert trace.runs[0].settings["window"] == "mark:steady"
 
 
+@pytest.mark.process
 def test_a_fork_continues_the_window_of_its_parent(tmp_path, monkeypatch):
     program = Program(tmp_path / "out", window="mark:steady")
     monkeypatch.setattr(api, "_current", program.session)
@@ -226,7 +231,7 @@ def test_a_fork_continues_the_window_of_its_parent(tmp_path, monkeypatch):
         if not child:
             try:
                 assert program.session.records_launches
-                program.__dict__["call"] = program.session.add_call(
+                program.call = program.session.add_call(
                     program.session.add_kernel(kernel(0)), (1, 1, 1), arguments(0), ()
                 )
                 program.launch(3)
