@@ -77,12 +77,14 @@ class Session:
         self._process = os.getpid()
         part = self.settings.recorded_part
         #: The part of the program in which launches are recorded; None: all of it.
-        self.window = part and Window(self.settings.window, part, self._switch)
+        self.window: Window | None = None
+        if part is not None:
+            self.window = Window(self.settings.window, part, self._switch)
         self._clear()
         for text in package_messages:
             self.message("warning", "missing-package", text)
-        unwatched = self.window and self.window.watch_signal()
-        if unwatched:
+        unwatched = None if self.window is None else self.window.watch_signal()
+        if unwatched is not None:
             self.message("warning", "window-empty", unwatched)
         _sessions.add(self)
 

@@ -126,8 +126,10 @@ class Window:
                         return
                 self._changed()
 
-        # Without it, as in an interpreter that is ending, nothing changes any more.
-        threading.Thread(target=work, name="kvtrace-window", daemon=True).start()
+        try:
+            threading.Thread(target=work, name="kvtrace-window", daemon=True).start()
+        except RuntimeError:
+            return  # the interpreter is ending and starts no threads
 
     # -- signals ----------------------------------------------------------------------------
 
@@ -151,7 +153,9 @@ class Window:
         return None
 
     def _unwatched(self, reason: str) -> str:
-        return f"KVTRACE_WINDOW={self._text} records nothing: {reason}; {_OTHERS}"
+        return (
+            f"KVTRACE_WINDOW={self._text} records nothing: {reason}; time:60s-90s needs no signal"
+        )
 
     def _toggle(self, _number: int, _frame: Any) -> None:
         self._set(not self._is_open)
@@ -181,7 +185,7 @@ class Window:
         )
 
 
-_OTHERS: Final = "time:60s-90s and the like need no mark and no signal"
+_OTHERS: Final = "time:60s-90s and signal:USR2 need no mark"
 
 
 def _do_nothing() -> None:
