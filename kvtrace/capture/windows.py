@@ -193,7 +193,14 @@ def _do_nothing() -> None:
 
 
 def _is_handled(number: int) -> bool:
-    """Return whether the process handles or ignores a signal, in C too (proc_pid_status(5))."""
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    masks = int(status["SigCgt"], 16) | int(status["SigIgn"], 16)
+    """Return whether the process handles or ignores a signal, in C too (proc_pid_status(5)).
+
+    True if that is not known, as without /proc.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        status = dict(line.split(":", 1) for line in lines)
+        masks = int(status["SigCgt"], 16) | int(status["SigIgn"], 16)
+    except (OSError, ValueError, KeyError):
+        return True
     return bool(masks >> number - 1 & 1)
