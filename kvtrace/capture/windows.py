@@ -42,7 +42,6 @@ class Window:
 
     def renew(self) -> None:
         """Begin again in a forked process: times count from now, and an open window stays open."""
-        self._lock = Lock()
         self._ended = threading.Event()
         self._began, self._began_ns = time.monotonic(), time.time_ns()
         self._begins, self._ends = array("q"), array("q")
@@ -180,8 +179,8 @@ class Window:
                 f"{begin}, since the program never entered kvtrace.mark({part.name!r}); {_OTHERS}"
             )
         return (
-            f"{begin}, since the program set {self._steps:,} marks kvtrace.mark({part.name!r}), "
-            f"of which step {part.begin:.0f} was to be the first; {_OTHERS}"
+            f"{begin}, since the program set kvtrace.mark({part.name!r}) {self._steps:,} times, and "
+            f"step {part.begin:.0f}, counted from 0, was to be the first; {_OTHERS}"
         )
 
 
