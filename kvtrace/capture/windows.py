@@ -179,8 +179,8 @@ class Window:
                 f"{begin}, since the program never entered kvtrace.mark({part.name!r}); {_OTHERS}"
             )
         return (
-            f"{begin}, since the program set kvtrace.mark({part.name!r}) {self._steps:,} times, and "
-            f"step {part.begin:.0f}, counted from 0, was to be the first; {_OTHERS}"
+            f"{begin}, since the program set kvtrace.mark({part.name!r}) {self._steps:,} times, "
+            f"and step {part.begin:.0f}, counted from 0, was to be the first; {_OTHERS}"
         )
 
 
