@@ -3,6 +3,7 @@
 The environment's names are the fields' names in capitals after `KVTRACE_`.
 """
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -35,6 +36,12 @@ _OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
 _SAMPLE: Final = re.compile(r"1/(1000000|[1-9][0-9]{0,5})")
 _AMOUNT: Final = re.compile(
     r"(?P<ring>ring:)?\s*(?P<number>\d{1,15}(\.\d{1,9})?)\s*(?P<unit>[a-z ]+)"
+)
+_WINDOW: Final = re.compile(
+    r"steps:(?:(?P<counted>.+):)?(?P<first>\d{1,15})-(?P<last>\d{1,15})?"
+    r"|time:(?P<from>[^-]+)-(?P<to>[^-]+)?"
+    r"|mark:(?P<mark>.+)"
+    r"|signal:(?:SIG)?(?P<signal>USR[12])"
 )
 #: Units of a limit: the counted quantity, and the number of it.
 _UNITS: Final[dict[str, tuple[str, float]]] = {
@@ -69,6 +76,24 @@ class Limit:
     def any(self) -> bool:
         """Whether a limit is set."""
         return self != Limit()
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedPart:
+    """The parsed setting `window`: the part of the program in which launches are recorded.
+
+    Attributes:
+        kind: how the part is bounded.
+        name: of the mark that is counted or open, or of the signal, as `USR2`.
+        begin: number of the first step, or seconds after the start.
+        end: number of the last step, which is recorded, or seconds after the start.
+
+    """
+
+    kind: Literal["steps", "time", "mark", "signal"]
+    name: str = ""
+    begin: float = 0
+    end: float = math.inf
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +133,10 @@ class Settings:
             the newest of that amount is kept instead ([long runs](longruns.md)). Empty: no limit.
         sample: `1/N` records one launch in N in detail, always including each call's first, and
             counts all ([long runs](longruns.md#sampling)). Empty: all in detail.
+        window: the part of the program in which launches are recorded: `steps:10-20`, steps that
+            the program marks; `time:60s-90s` after the start; `mark:NAME`, while that mark is open;
+            `signal:USR2`, from one such signal to the next ([a part of a run](window.md)). Empty:
+            all of it.
         added: values of `added_settings` that differ from the defaults, by name, in their order.
 
     """
@@ -125,6 +154,7 @@ class Settings:
     strict: bool = False
     limit: str = ""
     sample: str = ""
+    window: str = ""
     added: tuple[tuple[str, str | int], ...] = ()
 
     @property
@@ -136,6 +166,11 @@ class Settings:
     def one_in(self) -> int:
         """N of the setting `sample`: one launch in N is recorded in detail."""
         return _one_in(self.sample)
+
+    @property
+    def recorded_part(self) -> RecordedPart | None:
+        """The parsed setting `window`; None: the whole program."""
+        return _recorded_part(self.window)
 
     def records_kernel(self, name: str) -> bool:
         """Return whether launches of the kernel `name` are recorded (setting `kernels`)."""
@@ -355,10 +390,50 @@ def _one_in(text: str) -> int:
     return int(match[1]) if match else 1
 
 
+def _recorded_part(text: str) -> RecordedPart | None:
+    """Return the parsed setting `window`; None if it is empty."""
+    if not text.strip():
+        return None
+    match = _WINDOW.fullmatch(text.strip())
+    if match is None:
+        raise _bad_window(text)
+    if match["mark"]:
+        return RecordedPart("mark", match["mark"])
+    if match["signal"]:
+        return RecordedPart("signal", match["signal"].upper())
+    if match["first"]:
+        begin, end = float(match["first"]), float(match["last"] or math.inf)
+        part = RecordedPart("steps", match["counted"] or "step", begin, end)
+        is_empty = end < begin
+    else:
+        begin, end = _seconds(match["from"]), _seconds(match["to"]) if match["to"] else math.inf
+        part = RecordedPart("time", "", begin, end)
+        is_empty = not end > begin
+    if is_empty:
+        raise _bad_window(text)
+    return part
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds that a text such as 90s or 1.5h means; NaN if it is no time."""
+    match = _AMOUNT.fullmatch(text.lower().strip())
+    amount, quantity = _amount(match) if match and not match["ring"] else (0.0, "")
+    return amount if quantity == "seconds" else math.nan
+
+
+def _bad_window(text: str) -> BadSetting:
+    return BadSetting(
+        "the setting window is steps:FIRST-LAST, as steps:10-20 (of the mark step; of another, "
+        "steps:NAME:10-20), time:BEGIN-END, as time:60s-90s, mark:NAME, signal:USR1 or "
+        f"signal:USR2, and a part that does not end before it begins, not {text!r}"
+    )
+
+
 #: Settings with a syntax, and their parsers.
 _READ: Final[dict[str, Callable[[str], Any]]] = {
     "limit": _limit,
     "sample": _one_in,
+    "window": _recorded_part,
 }
 
 

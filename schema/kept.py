@@ -45,8 +45,14 @@ def keeps_newest(run: Run) -> bool:
 
 
 def missing_launch_notes(run: Run) -> Iterator[str]:
-    """Yield sentences about launches that the run lacks, by KVTRACE_SAMPLE or KVTRACE_LIMIT."""
+    """Yield sentences about launches that the run lacks, by KVTRACE_WINDOW, _SAMPLE or _LIMIT."""
     sample, limit = run.settings.get("sample"), run.settings.get("limit")
+    window = run.settings.get("window")
+    if window:
+        yield (
+            f"run {run.run_id} records a part of the program (KVTRACE_WINDOW={window}): launches "
+            "outside of it are not recorded"
+        )
     if sample:
         exception = "" if run.ended is not None else ", except for the last ones of the killed run"
         yield (

@@ -39,6 +39,7 @@ def test_the_environment_and_the_arguments_have_the_same_names():
         "strict": True,
         "limit": "2GB, ring:1h",
         "sample": "1/100",
+        "window": "steps:10-20",
     }
     assert tuple(given_names) == OWN
     from_arguments = settings_from_arguments(**given_names)

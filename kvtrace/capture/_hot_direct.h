@@ -34,6 +34,8 @@ static void *owner_of(PyObject *kernel) {
 static PyObject *direct_call(PyObject *object, PyObject *args, PyObject *kwargs) {
   direct_launch *self = (direct_launch *)object;
   recorder *recorder = self->by->recorder;
+  /* A launcher may outlive the window of the recording. */
+  if (!recorder->active) return PyObject_Call(self->launch, args, kwargs);
   renew_thread_facts();
   int64_t new_ns = recorder->new_ns, begin = begin_timing(recorder);
   thread_facts.contents = 0;
@@ -55,7 +57,7 @@ static PyObject *direct_call(PyObject *object, PyObject *args, PyObject *kwargs)
 static PyObject *getter_call(PyObject *object, PyObject *args, PyObject *kwargs) {
   launch_getter *self = (launch_getter *)object;
   PyObject *launch = PyObject_Call(self->function, args, kwargs);
-  if (!launch || !self->recorder->active || Py_SIZE(args) != 2) return launch;
+  if (!launch || Py_SIZE(args) != 2) return launch;
   direct_launch *direct = PyObject_GC_New(direct_launch, direct_type);
   if (!direct) {
     Py_DECREF(launch);

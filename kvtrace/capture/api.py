@@ -116,7 +116,7 @@ class mark:  # noqa: N801 - used like a function, and as a context
     Does next to nothing when not recording.
     """
 
-    __slots__ = ("_attributes", "_begin", "_instant", "_name", "_session")
+    __slots__ = ("_attributes", "_begin", "_instant", "_is_recorded", "_name", "_session")
 
     def __init__(self, name: str, /, **attributes: Any) -> None:
         """Record an instant with the given values; `with` replaces the instant by a range."""
@@ -125,8 +125,12 @@ class mark:  # noqa: N801 - used like a function, and as a context
             return
         self._name = name
         self._attributes = attributes
+        is_recorded = self._session.records_launches  # also the instant that ends the last step
+        if self._session.window is not None:
+            self._session.window.mark(name)
         self._begin = time.time_ns()
-        self._instant = self._add(None)
+        is_recorded = is_recorded or self._session.records_launches
+        self._instant = self._add(None) if is_recorded else []
 
     def _add(self, end: int | None) -> list[dict[str, Any]]:
         assert self._session is not None
@@ -139,12 +143,18 @@ class mark:  # noqa: N801 - used like a function, and as a context
     def __enter__(self) -> "mark":
         if self._session is not None:
             self._instant.clear()
+            if self._session.window is not None:
+                self._session.window.enter(self._name)
+            self._is_recorded = self._session.records_launches
             self._begin = time.time_ns()
         return self
 
     def __exit__(self, *exception: object) -> None:
         if self._session is not None:
-            self._add(time.time_ns())
+            if self._is_recorded:
+                self._add(time.time_ns())
+            if self._session.window is not None:
+                self._session.window.leave(self._name)
 
 
 def current() -> Session | None:

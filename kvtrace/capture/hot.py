@@ -207,10 +207,10 @@ class Recorder:
 
         def __getitem__(self: Any, grid: Any) -> Any:  # noqa: N807 - replaces the method
             launch = function(self, grid)
-            if not recorder.active:
-                return launch
 
             def recorded(*args: Any, **kwargs: Any) -> Any:
+                if not recorder.active:  # the launcher may outlive the window of the recording
+                    return launch(*args, **kwargs)
                 thread = recorder._thread
                 thread.contents = 0
                 outer, thread.launching = thread.launching, owner_of(self)

@@ -22,6 +22,7 @@ from kvtrace.capture.record_rows import argument_row, kernel_row, spooled_call
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.stacks import current_stack, forget_code
+from kvtrace.capture.windows import Window
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.run_ids import new_run_id
@@ -73,9 +74,18 @@ class Session:
         self._ended = False
         self._closed = False
         self._failure: str | None = None
+        self._process = os.getpid()
+        part = self.settings.recorded_part
+        #: The part of the program in which launches are recorded; None: all of it.
+        self.window: Window | None = None
+        if part is not None:
+            self.window = Window(self.settings.window, part, self._switch)
         self._clear()
         for text in package_messages:
             self.message("warning", "missing-package", text)
+        unwatched = None if self.window is None else self.window.watch_signal()
+        if unwatched is not None:
+            self.message("warning", "window-empty", unwatched)
         _sessions.add(self)
 
     def _clear(self) -> None:
@@ -89,13 +99,19 @@ class Session:
         self._early: list[Callable[[Journal], None]] = []
         self._spent_early = 0
         self._timeline_asked = False
+        self._has_calls = False
 
     # -- state ------------------------------------------------------------------------------
 
     @property
     def recording(self) -> bool:
-        """Whether launches are recorded: the session has not ended."""
+        """Whether the session has not ended."""
         return not self._ended
+
+    @property
+    def records_launches(self) -> bool:
+        """Whether launches are recorded now: the session has not ended, and its window is open."""
+        return not self._ended and (self.window is None or self.window.is_open)
 
     @property
     def run_id(self) -> str | None:
@@ -115,9 +131,19 @@ class Session:
         from kvtrace.capture.hot_choice import make_recorder
 
         recorder, reason = make_recorder(self.identities, self.problem, self.settings.max_calls)
-        recorder.active = not self._ended
+        recorder.active = self.records_launches
         self._hot_path = reason
+        if self.window is not None:
+            self.window.watch_clock()
         return recorder
+
+    def _switch(self) -> None:
+        """Switch the hot path on or off, as the window is; may be called by a signal handler."""
+        recorder = self._recorder
+        if recorder is not None:
+            recorder.active = self.records_launches
+            if self._ended:  # in between
+                recorder.active = False
 
     def stop(self, ending: str = "stopped", hurry: bool = False) -> None:
         """End the recording and seal its files, once; with `hurry`, git is not waited for."""
@@ -125,6 +151,8 @@ class Session:
             journal = self._journal
             closing = self._closed
             self._closed = journal is not None
+            if not self._ended:
+                self._report_empty_window()
             self._end()
         if journal is None:
             return
@@ -142,6 +170,13 @@ class Session:
             self._messages.end()
         journal.close(self._failure or ending, hurry)
 
+    def _report_empty_window(self) -> None:
+        """Add a message if this process launched kernels, but none within the window."""
+        window, recorder = self.window, self._recorder
+        is_of_program = recorder is not None and self._process == os.getpid()
+        if window is not None and is_of_program and not self._has_calls:
+            self.message("warning", "window-empty", window.why_empty())
+
     def _finish_derived(self, journal: Journal) -> None:
         """Call the functions in `at_end`, which write tables that were derived during the run."""
         if not self.at_end:
@@ -156,6 +191,8 @@ class Session:
 
     def _end(self) -> None:
         self._ended = True
+        if self.window is not None:
+            self.window.end()
         if self._recorder is not None:
             self._recorder.active = False
         forget_code()
@@ -194,6 +231,7 @@ class Session:
     ) -> int:
         """Record a unique call; return the call's id. `stack` is by default the caller's."""
         call_id = next(self._call_ids)
+        self._has_calls = True
         frames = current_stack() if stack is None else tuple(stack)
         records = tuple(args)
 
@@ -263,7 +301,7 @@ class Session:
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0
     ) -> None:
         """Record one launch of a known call; times are `time.time_ns`."""
-        if not self._ended:  # else no thread drains the rows
+        if self.records_launches:  # once it has ended, no thread drains the rows
             self.recorder.append(call_id, enter, leave, -1 if device is None else device, stream)
 
     def add_mark(
@@ -408,8 +446,13 @@ class Session:
         self._clear()
         for copier in self._copiers.values():
             copier.renew()
+        if self.window is not None:
+            self.window.renew()
         if self._recorder is not None:
             self._recorder.forget()
+            if self.window is not None and not self._ended:
+                self._switch()
+                self.window.watch_clock()
 
 
 def _follow(journal: Journal, timeline: Listener) -> None:

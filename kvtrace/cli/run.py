@@ -93,6 +93,14 @@ def command(
             show_default=False,
         ),
     ] = None,
+    window: Annotated[
+        str | None,
+        Option(
+            metavar="steps:10-20|time:60s-90s|mark:NAME|signal:USR2",
+            help="The part of the program to record",
+            show_default=False,
+        ),
+    ] = None,
     **added: str,
 ) -> None:
     """Record a script while it runs, exactly as python would run it.
@@ -113,7 +121,7 @@ def command(
     options: dict[str, Any] = {"mode": mode, "tensors": tensors, "kernels": kernels}
     options |= {"target": target, "compile": compile_to, "sanitize": sanitize}
     options |= {"device": device, **added}
-    optional = {"source": source, "limit": limit, "sample": sample}
+    optional = {"source": source, "limit": limit, "sample": sample, "window": window}
     options |= {name: value for name, value in optional.items() if value is not None}
     settings = settings_from_arguments(**options).as_environment()
     # The other settings stay as the environment has them.

@@ -120,7 +120,7 @@ class LaunchJudge:
             KernelDefect: The call has a defect, and `sanitize=raise` is set.
 
         """
-        if not self._session.recording:
+        if not self._session.records_launches:
             return
         try:
             self._known_calls.record(self, owner, kernel, grid, args, kwargs, 0, 0)
@@ -138,7 +138,7 @@ class LaunchJudge:
         record, session = self._known_calls.record, self._session
 
         def judged(*arguments: Any) -> Any:
-            if session.recording:
+            if session.records_launches:
                 try:
                     record(self, None, kernel, arguments[:3], arguments[first:], _NO_NAMES, 0, 0)
                 except KernelDefect:

@@ -21,6 +21,7 @@ from kvtrace.schema.table_types import NAME
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
+    from kvtrace.capture.windows import Window
 
 #: Shortest garbage collection that is recorded, in nanoseconds: there may be thousands a second.
 _SHORTEST: Final = 100_000
@@ -30,8 +31,14 @@ _COLLECT: Final = "collect"
 class HostEvents:
     """Recorder of the host's requests to the driver, and of Python's garbage collections."""
 
-    def __init__(self, native: Any, problem: Callable[[Exception], None]) -> None:
-        """Begin to record garbage collections; `native` is the C module `_requests`."""
+    def __init__(
+        self, native: Any, problem: Callable[[Exception], None], window: "Window | None"
+    ) -> None:
+        """Begin to record garbage collections; `native` is the C module `_requests`.
+
+        Events that begin outside of the `window` are not recorded.
+        """
+        self._window = window
         self._requests = Requests(native)
         self._collections = Collections(problem)
         self._next_record = 0
@@ -51,6 +58,7 @@ class HostEvents:
     def take(self) -> None:
         """Read the requests since the last call; called after executions were read from CUPTI."""
         events = self._requests.take()
+        events = events[within(self._window, events["begin"].astype(np.int64))]
         if len(events):
             self._events.append(events)
 
@@ -65,8 +73,26 @@ class HostEvents:
         for batch in events:
             journal.append("host_events", self._columns(batch, journal))
         collected = self._collections.take()
+        begins = np.asarray([begin for begin, *_ in collected], np.int64)
+        collected = [
+            event
+            for event, is_within in zip(collected, within(self._window, begins), strict=True)
+            if is_within
+        ]
         if collected:
             journal.append("host_events", self._collected(collected, journal))
+
+    def in_window(
+        self, correlation: NDArray[np.int64], start: NDArray[np.int64]
+    ) -> NDArray[np.bool_]:
+        """Return a mask of executions that were requested within the window.
+
+        Where the request is not known, the execution's start counts.
+        """
+        if self._window is None:
+            return np.ones(len(start), bool)
+        begin, _ = self._requests.of(correlation)
+        return within(self._window, np.where(begin == 0, start, begin))
 
     def asked(
         self, correlation: NDArray[np.int64], wanted: NDArray[np.bool_], journal: "Journal"
@@ -115,6 +141,18 @@ class HostEvents:
         begin = self._next_record
         self._next_record += count
         return np.arange(begin, begin + count)
+
+
+def within(window: "Window | None", times: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return a mask of the times, in ns since 1970, at which the window was open."""
+    if window is None:
+        return np.ones(len(times), bool)
+    begins, ends = (np.asarray(moments, np.int64) for moments in window.spans())
+    span = np.searchsorted(begins, times, side="right") - 1
+    known = span >= 0
+    result: NDArray[np.bool_] = known.copy()
+    result[known] = times[known] <= ends[span[known]]
+    return result
 
 
 class Collections:

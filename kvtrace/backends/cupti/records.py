@@ -8,6 +8,7 @@ in `CUpti_ActivityKernel10` to `13` (CUDA 13.0 to 13.5), which differ in length;
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any, Final
 
 import numpy as np
@@ -170,6 +171,13 @@ class Transfers(Executions):
     names: list[str]
     fill: NDArray[np.bool_]
     bytes: NDArray[np.int64]
+
+    def chosen(self, rows: NDArray[np.bool_]) -> "Transfers":
+        """Return the executions of the mask."""
+        if rows.all():
+            return self
+        columns = {name: column[rows] for name, column in vars(self).items() if name != "names"}
+        return Transfers(names=list(compress(self.names, rows)), **columns)
 
 
 def read_transfers(content: bytes) -> Transfers:

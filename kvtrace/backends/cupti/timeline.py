@@ -64,7 +64,7 @@ class Timeline:
         self._session = session
         self._buffers = _buffers
         self._cupti = Cupti()
-        self._host = HostEvents(_requests, session.problem)
+        self._host = HostEvents(_requests, session.problem, session.window)
         self._has_host_message = False
         self._reading = Lock()
         self._sharing = CuptiLoan(self._yield, session.problem, self._cupti.path)
@@ -222,7 +222,9 @@ class Timeline:
     def _join_waiting(self) -> None:
         unjoined, self._unjoined = self._unjoined, []
         for kernels in unjoined:
-            self._joiner.add_kernels(kernels)
+            requested = self._host.in_window(kernels.correlation, kernels.start)
+            if requested.any():
+                self._joiner.add_kernels(kernels.chosen(requested))
 
     def _name(self, address: int) -> str:
         if address not in self._names:
@@ -310,7 +312,11 @@ class Timeline:
             # Kernels of a graph are not launched one by one, and cost nothing in the thread.
             journal.overhead.add_executions(int((kernels.graph == 0).sum()))
         transfers, self._transfers = self._transfers, []
-        for batch in transfers:
+        for unfiltered in transfers:
+            requested = self._host.in_window(unfiltered.correlation, unfiltered.start)
+            batch = unfiltered.chosen(requested)
+            if not len(batch):
+                continue
             journal.overhead.add_executions(int((batch.graph == 0).sum()))
             requests = self._host.asked(batch.correlation, np.ones(len(batch), bool), journal)
             journal.append("gpu_kernels", self._transfer_columns(batch) | requests)

@@ -149,7 +149,7 @@ class EvaluatingLauncher:
         """Record a launch that failed, which the hot path does not: it records after returning."""
         session, adapter = state.session, state.adapter
         compiled = None if self.compiled is None else self.compiled()
-        if session is None or adapter is None or compiled is None or not session.recording:
+        if session is None or adapter is None or compiled is None or not session.records_launches:
             return
         try:
             kernel_id = adapter.new_kernel(None, compiled)[0]

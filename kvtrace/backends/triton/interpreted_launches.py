@@ -79,7 +79,7 @@ class InterpreterHooks:
     def _launch(
         self, original: Callable[..., Any], executor: Any, args: tuple[Any, ...], kwargs: Any
     ) -> Any:
-        if not self._session.recording or kwargs.get("warmup"):
+        if not self._session.records_launches or kwargs.get("warmup"):
             return original(executor, *args, **kwargs)
         variant = self._guarded_variant(executor, args, kwargs)
         executor_grid = executor.grid

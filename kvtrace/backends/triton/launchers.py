@@ -37,7 +37,7 @@ _ATTRIBUTE: Final = "_kvtrace_watch"
 
 def _is_launched(session: "Session", kernel: Any) -> bool:
     """Return whether the running thread is in Triton's launch of that kernel."""
-    if not session.recording:
+    if not session.records_launches:
         return False
     try:
         launching = session.recorder.launching
@@ -207,7 +207,7 @@ class WatchedLaunchers:
 
         def launch(*arguments: Any) -> Any:
             copies_number = 0
-            if len(arguments) == _BEFORE_VALUES + count and session.recording:
+            if len(arguments) == _BEFORE_VALUES + count and session.records_launches:
                 try:
                     values = arguments[_BEFORE_VALUES:]
                     copies_number = inspect(watch, arguments[:3], values, arguments[_STREAM])

@@ -75,7 +75,7 @@ class DefectObserver(Observer):
 
         """
         defect = None
-        if adapter is not None and compiled is not None and session.recording:
+        if adapter is not None and compiled is not None and session.records_launches:
             kernel_id = adapter.new_kernel(None, compiled)[0]
             if kernel_id >= 0:
                 from kvtrace.backends.compiled_kernels.judged_launches import record_defects

@@ -47,7 +47,7 @@ class Watch:
         The clients of `watched_by`, and in mode ops `CLIENTS_OF_MODE`; [] for unrecorded kernels.
         """
         settings = self.session.settings
-        if not self.session.recording or not settings.records_kernel(kernel):
+        if not self.session.records_launches or not settings.records_kernel(kernel):
             return []
         if self._everywhere is None:
             is_everywhere = settings.mode == "ops"

@@ -66,7 +66,7 @@ class Launches:
         """Return start time (ns) and contents of tensors; None if the kernel is not recorded."""
         del grid
         session = self._session
-        if not session.recording or not session.settings.records_kernel(kernel.__name__):
+        if not session.records_launches or not session.settings.records_kernel(kernel.__name__):
             return None
         contents = {}
         if session.settings.tensors in ("int", "all"):

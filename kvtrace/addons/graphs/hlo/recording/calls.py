@@ -50,7 +50,7 @@ class GraphCalls:
     def called(self, function: TracedFunction, call: Call) -> None:
         """Record a call as a launch, and its graph if that is new; errors are only counted."""
         session = self._session
-        if not session.recording or not session.settings.records_kernel(function.name):
+        if not session.records_launches or not session.settings.records_kernel(function.name):
             return
         begin = time.time_ns()
         try:
