@@ -159,8 +159,8 @@ def checked_rows(out: Path) -> Any:
     from kvtrace.verdicts.locating import pattern, writers
 
     order: dict[str, set[str]] = defaultdict(set)  # of variants of a name there is one here
-    for each in kvtrace.open(out).sanitize("pipeline-order", proven=True):
-        order[each["kernel"]].add(each["verdict"])
+    for finding in kvtrace.open(out).sanitize("pipeline-order", proven=True):
+        order[finding.kernel].add(finding.verdict)
     trace = open_trace(out)
     for run in trace.runs:
         kernels = {}

@@ -84,13 +84,13 @@ def as_it_should_be(launch: Callable[[int], bool], stages: int) -> bool:
             wrong = sum(launch(stages) for _ in range(LAUNCHES))
         rows = kvtrace.open(folder).check()
         judged = kvtrace.open(folder).sanitize("pipeline-order", proven=True)
-        order = {row["verdict"] for row in judged}
-    differing = {row["seq"]: row for row in rows if row["answer"] == "differs"}
-    by_stage = Counter(row["stage"] for row in differing.values())
+        order = {finding.verdict for finding in judged}
+    differing = {row.seq: row for row in rows if row.answer == "differs"}
+    by_stage = Counter(row.stage for row in differing.values())
     right = len(differing) == wrong == by_stage["ttgir"] and (stages > 1 or not wrong)
     right &= order == {"violation" if wrong else "proven"} or (not wrong and stages > 1)
     head = "ok   " if right else "WRONG"
-    reason = next((row["stage_reason"] for row in differing.values()), "")
+    reason = next((row.stage_reason for row in differing.values()), "")
     print(
         f"{head} {launch.__name__}, {stages} stages: {wrong} of {LAUNCHES} "
         f"launches are wrong; {dict(by_stage)} {reason}; pipeline-order: {', '.join(order)}",

@@ -145,7 +145,7 @@ def recorded(folder, run):
     with kvtrace.capture(folder, compile="ttir"):
         run()
     found = kvtrace.open(folder).sanitize(RULE, proven=True)
-    return [(row["verdict"], row["message"]) for row in found]
+    return [(finding.verdict, finding.message) for finding in found]
 
 
 def test_a_recording_is_judged_for_what_its_kernels_were_compiled_for(tmp_path):

@@ -64,7 +64,7 @@ def kernel_verdicts_of(rule: str, section: str, folder) -> tuple[set[str], str]:
     with kvtrace.capture(folder / "out"):
         program_of(rule, section, folder)()
     trace = kvtrace.open(folder / "out")
-    found = {row["verdict"] for row in trace.sanitize(rule, proven=True)}
+    found = {finding.verdict for finding in trace.sanitize(rule, proven=True)}
     (kernel,) = open_trace(folder / "out").table("kernels", columns=["stages"]).to_pylist()
     (digest,) = [each["artifact"] for each in kernel["stages"] if each["stage"] == "ttgir"]
     return found, open_trace(folder / "out").artifact(digest).decode()
