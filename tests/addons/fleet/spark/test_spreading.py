@@ -77,7 +77,7 @@ class WholeRun(Client):
 
 def test_client_that_needs_all_calls_is_refused(tmp_path):
     selection = select_runs(FIXTURES / "train")
-    with pytest.raises(BadSetting, match="whole needs all calls"):
+    with pytest.raises(BadSetting, match="client whole cannot run on Spark: it needs all calls"):
         replay_on_spark(selection, [WholeRun], MASTER)
 
 
