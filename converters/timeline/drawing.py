@@ -39,6 +39,7 @@ from kvtrace.converters.timeline.timeline import (
     timeline_parts,
 )
 from kvtrace.figures.columns import integers
+from kvtrace.figures.scans import row_count
 from kvtrace.figures.steps import periodic_steps, repeated_mark
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.runs import Run, plain_rows
@@ -49,6 +50,8 @@ from kvtrace.schema.window import TraceWindow
 #: First process id that no system assigns (Linux ends at 2^22), for runs that share one.
 _FIRST_FREE_PID: Final = 1 << 22
 _LARGEST_PID: Final = (1 << 31) - 1
+#: Most launches in which a period is searched: all of them are in memory for it.
+_MOST_SEARCHED: Final = 1 << 18
 #: Rank of processes without launches, such as compile workers, which are drawn last.
 _LAST_RANK: Final = 1 << 20
 
@@ -184,7 +187,8 @@ class _TimelineBuilder:
             name, ranges = marked
             begin, end = np.array(sorted(ranges), np.int64).T
         else:
-            periods = periodic_steps(trace, self._run)
+            is_small = row_count(trace, self._run, "launches") <= _MOST_SEARCHED
+            periods = periodic_steps(trace, self._run) if is_small else None
             if periods is None:
                 return None
             name, begin, end = "step", periods.bounds[:-1], periods.bounds[1:]

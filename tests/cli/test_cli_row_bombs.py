@@ -37,7 +37,7 @@ def test_file_of_one_row_repeated_many_times_is_refused_before_decoding(table, o
     repeat_rows(part, 500_000)
     assert part.stat().st_size < 5 << 20
 
-    with pytest.raises(DamagedFile, match=r"its .* bytes (say that they )?hold"):
+    with pytest.raises(DamagedFile, match=r"its .* bytes (claim to )?hold"):
         open_part(part)
 
 

@@ -330,7 +330,7 @@ def test_an_override_can_define_an_unknown_op():
     [
         ({"ops": ("loads",)}, "'loads' is not a kind of op"),
         ({"ops": ()}, "nothing is not a kind"),
-        ({"ops": ("load",), "when": "during"}, "not 'during'"),
+        ({"ops": ("load",), "when": "during"}, "when='during'"),
     ],
 )
 def test_invalid_hooks_are_an_error_at_their_definition(arguments, text):
