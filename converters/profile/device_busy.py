@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.intervals import union_of
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.window import TraceWindow
 
@@ -117,7 +118,7 @@ class _Spans:
 
     def add(self, start: Integers, end: Integers) -> None:
         """Add intervals, in any order; merges all intervals if more than the limit are stored."""
-        merged_part = _union(start, end)
+        merged_part = union_of(start, end)
         self._parts.append(merged_part)
         self._stored += len(merged_part[0])
         if self._stored > self._limit:
@@ -133,7 +134,7 @@ class _Spans:
             nothing = np.zeros(0, np.int64)
             return nothing, nothing
         start, end = (np.concatenate(list(parts)) for parts in zip(*self._parts, strict=True))
-        starts, ends = _union(start, end)
+        starts, ends = union_of(start, end)
         if len(starts) > _MOST_SPANS // 2:
             gaps = starts[1:] - ends[:-1]
             short = gaps <= np.partition(gaps, len(gaps) // 2)[len(gaps) // 2]
@@ -141,16 +142,3 @@ class _Spans:
             starts, ends = starts[np.append(True, ~short)], ends[np.append(~short, True)]
         self._parts, self._stored = [(starts, ends)], len(starts)
         return starts, ends
-
-
-def _union(start: Integers, end: Integers) -> tuple[Integers, Integers]:
-    if not start.size:
-        return start, end
-    if not (start[1:] >= start[:-1]).all():
-        order = np.argsort(start, kind="stable")
-        start, end = start[order], end[order]
-    latest_end = np.maximum.accumulate(end)
-    begins_span = np.append(True, start[1:] > latest_end[:-1])
-    return start[begins_span], latest_end[
-        np.append(np.flatnonzero(begins_span)[1:] - 1, len(start) - 1)
-    ]

@@ -26,6 +26,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.intervals import time_covered, union_of
 from kvtrace.figures.lines import Place, place_of
 from kvtrace.figures.steps import requests
 from kvtrace.figures.trials import TUNING
@@ -424,12 +425,12 @@ def _causes(
     host_end = np.where(asked >= 0, np.clip(asked, begin, end), end)
     covered = np.zeros_like(begin)
     activities: dict[str, Integers] = {}
-    union = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+    spans = (np.zeros(0, np.int64), np.zeros(0, np.int64))
     for name in _ACTIVITIES:
-        union = _union(
-            *(np.concatenate(pair) for pair in zip(union, events.spans[name], strict=True))
+        spans = union_of(
+            *(np.concatenate(pair) for pair in zip(spans, events.spans[name], strict=True))
         )
-        covered_so_far = _within(*union, begin, host_end)
+        covered_so_far = time_covered(*spans, begin, host_end)
         activities[name] = covered_so_far - covered
         covered = covered_so_far
     # From the request on, the rest is launching.
@@ -502,9 +503,9 @@ class _HostEvents:
         holds_trials = np.searchsorted(trials, leave) > np.searchsorted(trials, enter, "right")
         only_launched = (enter > 0) & (leave - enter < _LONGEST_LAUNCH) & ~holds_trials
         ordered = sorted(kernels)
-        spans = {cause: _union(begins, ends) for cause, (begins, ends, _) in rows.items()}
-        spans["launch"] = _union(enter[only_launched], leave[only_launched])
-        spans["compile"] = _union(
+        spans = {cause: union_of(begins, ends) for cause, (begins, ends, _) in rows.items()}
+        spans["launch"] = union_of(enter[only_launched], leave[only_launched])
+        spans["compile"] = union_of(
             np.array([begin for begin, _, _ in ordered], np.int64),
             np.array([end for _, end, _ in ordered], np.int64),
         )
@@ -574,28 +575,3 @@ def _stacks_of(trace: "Trace", run: "Run", rows: pa.Table) -> Integers:
         )
     ]
     return np.array([-1 if stack is None else stack for stack in stacks], np.int64)
-
-
-def _union(begin: Integers, end: Integers) -> tuple[Integers, Integers]:
-    """Return the begins and ends of the intervals' union, as disjoint intervals in order."""
-    if not begin.size:
-        return begin, end
-    order = np.argsort(begin, kind="stable")
-    begin, latest_end = begin[order], np.maximum.accumulate(end[order])
-    is_first = np.append(True, begin[1:] > latest_end[:-1])
-    last_rows = np.append(np.flatnonzero(is_first)[1:] - 1, begin.size - 1)
-    return begin[is_first], latest_end[last_rows]
-
-
-def _within(first: Integers, last: Integers, begin: Integers, end: Integers) -> Integers:
-    """Return the ns of each range that lie in the disjoint intervals from `first` to `last`."""
-    if not first.size:
-        return np.zeros_like(begin)
-    total_before = np.append(0, np.cumsum(last - first))
-
-    def covered_until(moment: Integers) -> Integers:
-        count = np.searchsorted(first, moment, side="right")
-        inside = np.where(count > 0, np.minimum(moment, last[count - 1]) - first[count - 1], 0)
-        return np.asarray(np.where(count > 0, total_before[np.maximum(count - 1, 0)] + inside, 0))
-
-    return covered_until(np.maximum(begin, end)) - covered_until(begin)
