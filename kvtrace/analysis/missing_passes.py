@@ -1,7 +1,7 @@
 """Passes that a trace lacks, which `kvtrace report` and `diff` run first if that takes seconds."""
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.analysis.progress import Progress, RemainingTime, Shown, unshown
@@ -18,7 +18,7 @@ MOST_SECONDS: Final = 30.0
 #: Seconds that are measured before a pass that must reach all calls is given up.
 _MEASURED: Final = 5.0
 #: Predictions after `_MEASURED` were at most so many times too long (benchmarks/RESULTS.md).
-_OFF: Final = 1.5
+_OFF: Final = 1.6
 #: Seconds that rules of whole kernels get at least, after the calls.
 _LEAST_SECONDS: Final = 5.0
 #: The table whose presence shows that a client has analyzed a run.
@@ -54,7 +54,7 @@ def run_missing_passes(
     if not runs or not trace.table("calls", runs, ["call_id"]).num_rows:
         return
     deadline = None if seconds is None else time.monotonic() + seconds
-    order = _most_device_time_first(trace, runs) if partial and deadline is not None else None
+    order = most_device_time_first(trace, runs) if partial and deadline is not None else None
     for number, run in enumerate(runs):
         clients = missing_clients[run.run_id]
         in_time = None
@@ -67,7 +67,7 @@ def run_missing_passes(
             return
 
 
-def _most_device_time_first(trace: "Trace", runs: "Sequence[Run]") -> dict[str, list[int]]:
+def most_device_time_first(trace: "Trace", runs: "Sequence[Run]") -> dict[str, list[int]]:
     """Return the ids of each run's calls: those with most device time, then most launches, first.
 
     Over the whole run, as the passes do not depend on the part that is shown.
@@ -166,22 +166,24 @@ class TimedProgress:
 
     def __init__(
         self, report: Progress | None, deadline: float | None, doing: str = "analyzing",
-        what: str = "unique calls",
+        what: str = "unique calls", clock: Callable[[], float] = time.monotonic,
     ) -> None:  # fmt: skip
         """Begin to measure.
 
         Args:
             report: A progress function to call, too.
-            deadline: The time (`time.monotonic()`) at which the pass has to end; None: any.
+            deadline: The time, by the clock, at which the pass has to end; None: any.
             doing: A word of the error: what the pass does with its calls.
             what: A word of the error: what the calls are.
+            clock: Returns the time in seconds.
 
         """
         self._report = report
         self._deadline = deadline
         self._words = doing, what
-        self._began = time.monotonic()
-        self._remaining = RemainingTime()
+        self._clock = clock
+        self._began = clock()
+        self._remaining = RemainingTime(clock)
         self.remaining_seconds: float | None = None
 
     def __call__(self, done: int, total: int) -> None:
@@ -192,7 +194,7 @@ class TimedProgress:
         seconds = self.remaining_seconds = self._remaining.seconds(total)
         if self._deadline is None or done >= total:
             return
-        now = time.monotonic()
+        now = self._clock()
         is_late = (
             seconds is not None
             and now - self._began >= _MEASURED

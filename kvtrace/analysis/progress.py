@@ -27,9 +27,10 @@ class RemainingTime:
     predicted to take 10 s.
     """
 
-    def __init__(self) -> None:
-        """Begin to measure."""
-        self._began = self._latest = time.monotonic()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Begin to measure; `clock` returns the time in seconds."""
+        self._clock = clock
+        self._began = self._latest = clock()
         self._done = 0
         self._slowest = (0.0, 0)  # seconds, calls
 
@@ -37,7 +38,7 @@ class RemainingTime:
         """Note that `done` calls are finished."""
         if done <= self._done:
             return
-        now = time.monotonic()
+        now = self._clock()
         self._slowest = max(self._slowest, (now - self._latest, done - self._done))
         self._latest, self._done = now, done
 
