@@ -2,14 +2,7 @@
 
 import { type ComponentChildren, type CSSProperties, Fragment } from "preact";
 import { href, type Query } from "../app/router";
-import {
-  formatCount,
-  formatPlace,
-  plainText,
-  plural,
-  shortText,
-  UNKNOWN,
-} from "../data/format";
+import { formatCount, formatPlace, plainText, plural, shortText, UNKNOWN } from "../data/format";
 import { page } from "../data/page";
 import type { Report } from "../data/types";
 import { kernelHue, kindColor } from "./colors";
