@@ -7,6 +7,7 @@ import pytest
 
 from kvtrace.analysis.judging import sanitizer
 from kvtrace.clients.recorded import InTime, replay
+from kvtrace.converters.findings import read_findings
 from kvtrace.converters.report.data import report_data
 from kvtrace.recorded_calls.recorded import evaluable_calls
 from kvtrace.schema.beside import results_beside
@@ -62,6 +63,16 @@ def test_verdicts_are_whole_where_only_figures_are_of_some_calls(trace, order):
     assert (report.partial.remaining, report.partial.verdicts) == (22, False)
     assert report.totals.evaluated_calls == 1
     assert not any(kernel.unjudged_calls for kernel in report.kernels)
+
+
+def test_findings_of_some_calls_are_compared_with_no_other_run(trace, order):
+    (run,) = trace.runs
+    with results_beside(trace.path):
+        replay(trace, run, None, [sanitizer(["out-of-bounds"])], InTime(order, 0.0))
+        assert read_findings(trace, [run]).tallies
+        assert not read_findings(trace, [run]).analyzed
+    replay(trace, run, None, [sanitizer(["out-of-bounds"])])
+    assert read_findings(trace, [run]).analyzed
 
 
 def test_nothing_is_said_where_all_calls_were_reached(trace, order):
