@@ -1,6 +1,6 @@
 """Parts that a pass derives for a run: replaced together, without touching captured parts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace import __version__
+from kvtrace.schema.beside import folder_beside
 from kvtrace.schema.client_tables import is_client_table
 from kvtrace.schema.columns import conformed, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
@@ -32,6 +33,42 @@ from kvtrace.schema.versions import derived_facts
 _SHARED: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 #: Captured tables that the pass `JOIN` may add to, as the run recorded no such rows.
 _JOINED: Final = ("gpu_kernels", "host_events", "messages")
+
+
+def keep_parts(
+    out: Path,
+    run_id: str,
+    pass_name: str,
+    tables: Mapping[str, pa.Table],
+    settings: Mapping[str, Any],
+    definitions: Sequence[Table],
+    *,
+    whole: bool,
+    note: Callable[[str], None],
+) -> None:
+    """Write a pass's tables to the trace, or to an open folder beside it (`results_beside`).
+
+    That folder gets tables that are not `whole`, and those that cannot be written to the trace, as
+    `note` is told. Other arguments and errors are those of `replace_parts`.
+
+    Raises:
+        SchemaMismatch: also for tables that are not whole while no such folder is open.
+
+    """
+    arguments = (run_id, pass_name, tables, settings, definitions)
+    beside = folder_beside(out)
+    if not whole:
+        if beside is None:
+            raise SchemaMismatch(f"the trace may not have results of {pass_name} for some calls")
+        replace_parts(beside, *arguments)
+        return
+    try:
+        replace_parts(out, *arguments)
+    except TraceWriteError as error:
+        if beside is None:
+            raise
+        note(f"{error}, and this output alone has the results")
+        replace_parts(beside, *arguments)
 
 
 def replace_parts(

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from kvtrace.schema.beside import run_folders_beside
 from kvtrace.schema.errors import DamagedFile, TraceWriteError
 from kvtrace.schema.remote import RemoteFolder, remote_folder
 from kvtrace.schema.spool import spool_folder
@@ -27,6 +28,8 @@ ORDER: Final = "order"
 OF_RUNS: Final = "run-"
 #: The pass that adds another tool's device times to a run without device times.
 JOIN: Final = "join"
+#: The setting of a pass that did not reach all calls: ids of those `remaining`, and its `seconds`.
+PARTIAL: Final = "partial"
 #: The origin of kernels of which another tool recorded only executions: their maker is unknown.
 IMPORTED: Final = "imported"
 #: The origin of kernels that are written in Gluon, which have no TTIR.
@@ -78,13 +81,17 @@ def part_numbers(folder: Path) -> dict[int, Path]:
 
 
 def pass_parts(folder: Path, pass_name: str | None = None) -> tuple[Path, ...]:
-    """Return the paths of a pass's parts in a run's folder, of all passes for None; sorted."""
-    parts = []
-    for path in _entries(folder):
-        match = _PART.fullmatch(path.name)
-        if match and match["pass"] and pass_name in (None, match["pass"]):
-            parts.append(path)
-    return tuple(sorted(parts))
+    """Return the paths of a pass's parts in a run's folder, of all passes for None; sorted by name.
+
+    A part that is kept beside the trace replaces the trace's part of the same name.
+    """
+    parts = {}
+    for run_folder_of_parts in (folder, *run_folders_beside(folder)):
+        for path in _entries(run_folder_of_parts):
+            match = _PART.fullmatch(path.name)
+            if match and match["pass"] and pass_name in (None, match["pass"]):
+                parts[path.name] = path
+    return tuple(parts[name] for name in sorted(parts))
 
 
 def replayed_parts(folder: Path) -> frozenset[Path]:

@@ -16,7 +16,7 @@ from kvtrace.schema.client_tables import is_client_table, merged_definition
 from kvtrace.schema.columns import checked_names, table_named
 from kvtrace.schema.completed import CompletedKernels, LaterStages
 from kvtrace.schema.content import stack_id
-from kvtrace.schema.derived import replace_parts
+from kvtrace.schema.derived import keep_parts
 from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
 from kvtrace.schema.kept import missing_launch_notes
 from kvtrace.schema.layout import (
@@ -284,6 +284,8 @@ class Trace:
         tables: Mapping[str, pa.Table],
         settings: Mapping[str, Any] | None = None,
         definitions: Sequence[Table] = (),
+        *,
+        whole: bool = True,
     ) -> None:
         """Replace the tables that a pass derived for a run by `tables`, which may be empty.
 
@@ -291,6 +293,9 @@ class Trace:
         own tables (`client_table`) need their `definitions`. All new files are on disk before the
         first replaces an old one; parts that the pass no longer writes are removed. Captured parts
         are not touched. Tables have no column "run", which `run_id` replaces.
+
+        While `results_beside` is open, tables that are not `whole`, as of only some calls, or that
+        cannot be written to the trace, are kept outside of it.
 
         Raises:
             SchemaMismatch: a table that passes do not write, or columns that do not fit.
@@ -300,7 +305,8 @@ class Trace:
         """
         if run_id not in self.run_ids:
             raise UnknownRun(f"{self.path} has no run {run_id!r} to add tables to")
-        replace_parts(self.path, run_id, pass_name, tables, dict(settings or {}), definitions)
+        arguments = (run_id, pass_name, tables, dict(settings or {}), definitions)
+        keep_parts(self.path, *arguments, whole=whole, note=self.note)
         self._artifacts.forget(run_id)
 
     def passes(self, run_id: str) -> dict[str, dict[str, Any]]:

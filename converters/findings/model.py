@@ -137,10 +137,11 @@ class Tally:
 class Findings:
     """Findings ordered by severity and location, and counts of all verdicts.
 
-    `listed` has proven accesses only if requested. `analyzed`: the pass `sanitizer` has judged
-    every run; if not, there may be findings from recording. `reasons` counts unknown verdicts by
-    reason. `rules` has the passes' rules by id. `lines` has recorded source lines around the
-    locations of `listed`, by file and line. `named` are rules that the user requested by name.
+    `listed` has proven accesses only if requested. `analyzed`: the pass `sanitizer` has judged all
+    calls of every run; if not, there may be findings of some, or from recording. `reasons` counts
+    unknown verdicts by reason. `rules` has the passes' rules by id. `lines` has recorded source
+    lines around the locations of `listed`, by file and line. `named` are rules that the user
+    requested by name.
     """
 
     listed: tuple[Finding, ...] = ()

@@ -37,7 +37,7 @@ from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.lines import is_plumbing
 from kvtrace.figures.times import host_times
 from kvtrace.schema.columns import without_dictionary
-from kvtrace.schema.layout import pass_parts, run_folder
+from kvtrace.schema.layout import PARTIAL, pass_parts, run_folder
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -100,7 +100,7 @@ def read_findings(
     passes = [trace.passes(run.run_id) for run in runs]
     analyzed = all(
         pass_parts(run_folder(trace.path, "findings", run.run_id), _WRITER) for run in runs
-    )
+    ) and not any(PARTIAL in by_pass.get(_WRITER, {}) for by_pass in passes)
     rule_texts = _rule_texts(settings for by_pass in passes for settings in by_pass.values())
     if rules is not None:
         selected = rules = frozenset(rules)

@@ -32,6 +32,7 @@ from kvtrace.converters.report.model import (
     Totals,
     Variant,
 )
+from kvtrace.converters.report.partial import read_partial
 from kvtrace.converters.report.slices import BIN_COUNTS, NO_CALL, Executions, Integers, Slices
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.requested_part import STEADY, RequestedPart
@@ -98,6 +99,9 @@ def report_data(
             trace.table("findings", runs, _FINDING_OPS),
             judged_runs,
         )
+    partial, unjudged_calls = read_partial(trace, runs, tables.calls)
+    if tables.findings is not None:
+        tables.findings = replace(tables.findings, unjudged_calls=unjudged_calls)
     shown_runs = tuple(_page_run(run, runs) for run in runs)
     limits = chosen_device(None, _device_names(runs), tables.targets())
     profile = read_profile(
@@ -118,6 +122,7 @@ def report_data(
     answer = answer_of(profile, list(tables.kernels.identities), tables.extent()[0] or 0)
     return replace(
         report,
+        partial=partial,
         notes=(*trace.notes, *([] if unevaluated is None else [unevaluated.note])),
         device_time=device_time,
         window=window,
@@ -195,6 +200,7 @@ class _ReportTables:
             lints=() if self.findings is None else self.findings.lints,
             finding_counts=finding_counts(self.findings),
             judged=self.findings is not None and self.findings.any_judged,
+            partial=None,
             messages=tuple(self.messages),
             notes=(),
             marks=tuple(

@@ -40,6 +40,8 @@ class PageFindings:
     judged: Counter[int] = field(default_factory=Counter)
     any_judged: bool = True
     """Whether `kvtrace sanitize` judged a run; verdicts during the run itself do not count."""
+    unjudged_calls: Counter[int] = field(default_factory=Counter)
+    """Calls that were not judged as the time was used up, by kernel index."""
 
     def violations(self) -> int:
         """Return the number of distinct violations that are neither suppressed nor notes."""

@@ -239,6 +239,7 @@ def kernels_of(
                 violations=None if findings is None else findings.of_kernel(kernel, "violation"),
                 unknowns=None if findings is None else findings.of_kernel(kernel, "unknown"),
                 judged=0 if findings is None else findings.judged[kernel],
+                unjudged_calls=0 if findings is None else findings.unjudged_calls[kernel],
                 further={figure.name: figure.shown(sums_of_kernel) for figure in FURTHER},
                 **_variant_sums([variants[index] for index in variants_by_kernel[kernel]]),
             )

@@ -126,6 +126,8 @@ class Kernel:
     unknowns: int | None
     judged: int
     """Number of accesses of the kernel's calls with any verdict."""
+    unjudged_calls: int
+    """Number of calls that were not judged before the time was used up (`Report.partial`)."""
     further: dict[str, float | None]
     """Values of the figures in `Report.further`, by name."""
 
@@ -366,6 +368,17 @@ class FurtherFigure:
 
 
 @dataclass(frozen=True, slots=True)
+class Partial:
+    """Passes that ended before they had analyzed all calls, as their time was used up."""
+
+    remaining: int
+    """Unique calls that they did not reach."""
+    seconds: float
+    verdicts: bool
+    """Whether the verdicts are partial; if not, only bytes, FLOPs and accesses are."""
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """All data of the page, before the selection within the size budget."""
 
@@ -397,6 +410,8 @@ class Report:
     """None if nothing was judged and the trace has no findings."""
     judged: bool
     """Whether `kvtrace sanitize` has run; if not, findings were recorded during the runs."""
+    partial: Partial | None
+    """None if all calls were analyzed, or none."""
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
     """Notes from reading the trace, such as a torn journal."""
@@ -447,7 +462,7 @@ MEASURED: Final[dict[str, dict[str, bool]]] = {
             "kernels",
             "calls launches tuning_launches runs host_ns device_ns device_executions compile_ns "
             "registers spills shared_bytes",
-            "bytes flops best_ns achieved violations unknowns judged",
+            "bytes flops best_ns achieved violations unknowns judged unjudged_calls",
         ),
         (
             "variants",

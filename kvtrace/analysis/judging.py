@@ -89,8 +89,9 @@ def _judge_here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[
 
 
 def judge_by_kernel(
-    trace: Trace, run: Run, rules: Sequence[str], names: Sequence[str] = (), *, again: bool = True
-) -> None:
+    trace: Trace, run: Run, rules: Sequence[str], names: Sequence[str] = (), *, again: bool = True,
+    end: float | None = None,
+) -> None:  # fmt: skip
     """Judge a run by the rules that judge kernels, not calls, and by rules of add-ons.
 
     Args:
@@ -99,10 +100,11 @@ def judge_by_kernel(
         rules: Ids of rules; rules that judge calls are ignored.
         names: The rules as the user named them: add-ons are told whether theirs were named.
         again: Whether to repeat judgments of add-ons that the run already has.
+        end: See `judge_kernels`.
 
     """
     if any(name in KERNEL_RULES for name in rules):
-        judge_kernels(trace, run)
+        judge_kernels(trace, run, end)
     for name, added in added_rules():
         requested = set(added.rules) & set(rules)
         pass_name = f"{OF_RUNS}{name}"

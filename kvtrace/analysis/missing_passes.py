@@ -4,20 +4,23 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.analysis.progress import Shown, unshown
+from kvtrace.analysis.progress import Progress, RemainingTime, Shown, unshown
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import EXCERPT, replayed_parts, run_folder
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
+    from kvtrace.clients.recorded import InTime
     from kvtrace.schema.trace import Run, Selection, Trace
 
-#: Most unique calls that are analyzed by default.
-MOST_CALLS: Final = 2_000
-#: Seconds for a pass that the user did not request; it stops once it is expected to take longer.
-MOST_SECONDS: Final = 10.0
-#: Seconds before a pass's duration is extrapolated.
-_EXTRAPOLATE_AFTER: Final = 1.0
+#: Seconds for passes that the user did not request.
+MOST_SECONDS: Final = 30.0
+#: Seconds that are measured before a pass that must reach all calls is given up.
+_MEASURED: Final = 5.0
+#: Predictions after `_MEASURED` were at most so many times too long (benchmarks/RESULTS.md).
+_OFF: Final = 1.6
+#: Seconds that rules of whole kernels get at least, after the calls.
+_LEAST_SECONDS: Final = 5.0
 #: The table whose presence shows that a client has analyzed a run.
 _TABLES: Final = {"tracer": "accesses", "profiler": "ops", "sanitizer": "findings"}
 
@@ -29,16 +32,16 @@ class _TakesLong(KvtraceError):
 
 
 def run_missing_passes(
-    selection: "Selection", *, asked: bool, shown: Shown = unshown
+    selection: "Selection", *, seconds: float | None, partial: bool = False, shown: Shown = unshown
 ) -> Iterator[str]:
     """Run tracer, profiler and sanitizer on runs that lack their tables; yield one message a run.
 
-    Passes that were not requested run only on up to `MOST_CALLS` unique calls, and stop once they
-    are expected to take longer than `MOST_SECONDS`.
-
     Args:
         selection: The runs; unsealed runs, excerpts and runs without IR are skipped.
-        asked: Whether the user has requested the passes, so that there is no limit.
+        seconds: Seconds for all runs; None: no limit.
+        partial: With a limit, whether to analyze the calls with the most device time (then the most
+            launches) first, until the time is used up, and to keep results of some calls beside the
+            trace (`results_beside`). Otherwise a pass that would take longer has no results.
         shown: The progress display.
 
     """
@@ -48,21 +51,52 @@ def run_missing_passes(
     runs = [
         run for run in selection.runs if missing_clients.get(run.run_id) and _has_ir(trace, run)
     ]
-    calls = trace.table("calls", runs, ["call_id"]).num_rows if runs else 0
-    if not calls:
+    if not runs or not trace.table("calls", runs, ["call_id"]).num_rows:
         return
-    if calls > MOST_CALLS and not asked:
-        advice = _pass_advice(selection)
-        yield f"{calls:,} unique calls are too many to analyze without --replay: {advice}"
-        return
-    deadline = None if asked else time.monotonic() + MOST_SECONDS
-    for run in runs:
+    deadline = None if seconds is None else time.monotonic() + seconds
+    order = most_device_time_first(trace, runs) if partial and deadline is not None else None
+    for number, run in enumerate(runs):
+        clients = missing_clients[run.run_id]
+        in_time = None
+        if order is not None and deadline is not None:
+            in_time = _in_time(order[run.run_id], deadline, len(runs) - number)
         try:
-            hint = "" if asked else ", skip with --no-replay"
-            yield _run_passes(trace, run, missing_clients[run.run_id], deadline, shown) + hint
+            yield _run_passes(trace, run, clients, deadline, in_time, shown)
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: {_pass_advice(selection)}"
             return
+
+
+def most_device_time_first(trace: "Trace", runs: "Sequence[Run]") -> dict[str, list[int]]:
+    """Return the ids of each run's calls: those with most device time, then most launches, first.
+
+    Over the whole run, as the passes do not depend on the part that is shown.
+    """
+    from kvtrace.figures.times import device_times, figures_of_calls, host_times
+
+    host, device = (times(trace, runs, with_medians=False) for times in (host_times, device_times))
+    figures = figures_of_calls(host, device).select(["run", "call_id", "device_ns", "launches"])
+    weights = {
+        (row["run"], row["call_id"]): (row["device_ns"] or 0, row["launches"] or 0)
+        for row in figures.to_pylist()
+    }
+    order: dict[str, list[int]] = {run.run_id: [] for run in runs}
+    calls = trace.table("calls", runs, ["call_id"]).to_pylist()
+    calls.sort(key=lambda row: weights.get((row["run"], row["call_id"]), (0, 0)), reverse=True)
+    for row in calls:
+        order[row["run"]].append(row["call_id"])
+    return order
+
+
+def _in_time(order: Sequence[int], deadline: float, runs: int) -> "InTime":
+    """Return the calls of a run in order, with its share of the time until a deadline.
+
+    `runs` counts the runs that share the time: this one and those after it.
+    """
+    from kvtrace.clients.recorded import InTime
+
+    now = time.monotonic()
+    return InTime(order, now + max(deadline - now, 0.0) / runs)
 
 
 def _missing_clients(trace: "Trace", run: "Run") -> list[str]:
@@ -83,25 +117,35 @@ def _has_ir(trace: "Trace", run: "Run") -> bool:
 
 
 def _run_passes(
-    trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None, shown: Shown
-) -> str:
+    trace: "Trace", run: "Run", clients: Sequence[str], deadline: float | None,
+    in_time: "InTime | None", shown: Shown,
+) -> str:  # fmt: skip
     from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
     from kvtrace.clients.recorded import replay  # not where nothing is missing
 
-    begin, rules = time.monotonic(), _environment_rule_ids() if "sanitizer" in clients else ()
-    with shown(f"replay {run.run_id}") as progress:
+    began, rules = time.monotonic(), _environment_rule_ids() if "sanitizer" in clients else ()
+    with shown(f"replay {run.run_id}") as report:
+        progress = TimedProgress(report, deadline if in_time is None else None)
         passes = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
-        outcome = replay(trace, run, limited_progress(progress, begin, deadline), passes)
-    judge_by_kernel(trace, run, rules, (environment_rules(),), again=False)
+        outcome = replay(trace, run, progress, passes, in_time)
+    kernels_end = None if in_time is None else max(in_time.end, time.monotonic() + _LEAST_SECONDS)
+    judge_by_kernel(trace, run, rules, (environment_rules(),), again=False, end=kernels_end)
     for error in outcome.errors:
         raise error
     succeeded = outcome.calls - len(outcome.failures)
-    if outcome.failures:
-        calls = f"{succeeded:,} of {outcome.calls:,} unique calls"
+    if outcome.failures or outcome.remaining:
+        calls = f"{succeeded:,} of {outcome.calls + outcome.remaining:,} unique calls"
     else:
         calls = plural(succeeded, "unique call")
+    passed = time.monotonic() - began
+    done = f"{run.run_id}: analyzed {calls} in {passed:.1f} s ({', '.join(clients)})"
+    if not outcome.remaining:
+        return done if deadline is None else f"{done}, skip with --no-replay"
+    seconds = progress.remaining_seconds
+    rest = "the rest" if seconds is None else f"the rest takes about {seconds:,.0f} s more"
     return (
-        f"{run.run_id}: analyzed {calls} in {time.monotonic() - begin:.1f} s ({', '.join(clients)})"
+        f"{done}, those with the most device time first; {rest}: "
+        f"kvtrace report {trace.path} --replay"
     )
 
 
@@ -112,35 +156,58 @@ def _environment_rule_ids() -> tuple[str, ...]:
     return rule_ids([environment_rules()])
 
 
-def limited_progress(
-    report: Callable[[int, int], None] | None,
-    began: float,
-    deadline: float | None,
-    doing: str = "analyzing",
-    what: str = "unique calls",
-) -> Callable[[int, int], None]:
-    """Return a progress function that calls `report` and raises if the deadline is not met.
+class TimedProgress:
+    """A progress function that predicts the rest of a pass, and raises if it would take too long.
 
-    `_TakesLong` is raised when the deadline has passed, or when the time since `began`,
-    extrapolated after one second, ends later. `doing` and `what` are words of its message.
+    The error is raised when the deadline has passed, or once `_MEASURED` seconds are measured and
+    the predicted end is so late that the deadline is missed even if the prediction is `_OFF` times
+    too long.
     """
 
-    def progress(done: int, total: int) -> None:
-        if report is not None:
-            report(done, total)
-        now = time.monotonic()
-        elapsed = now - began
-        expected_end = began + elapsed * total / done
-        too_long = deadline is not None and (
-            now > deadline or (elapsed > _EXTRAPOLATE_AFTER and expected_end > deadline)
-        )
-        if too_long and done < total:
-            raise _TakesLong(
-                f"{doing} {total:,} {what} would take about "
-                f"{elapsed * total / done:,.0f} s, so it was skipped"
-            )
+    def __init__(
+        self, report: Progress | None, deadline: float | None, doing: str = "analyzing",
+        what: str = "unique calls", clock: Callable[[], float] = time.monotonic,
+    ) -> None:  # fmt: skip
+        """Begin to measure.
 
-    return progress
+        Args:
+            report: A progress function to call, too.
+            deadline: The time, by the clock, at which the pass has to end; None: any.
+            doing: A word of the error: what the pass does with its calls.
+            what: A word of the error: what the calls are.
+            clock: Returns the time in seconds.
+
+        """
+        self._report = report
+        self._deadline = deadline
+        self._words = doing, what
+        self._clock = clock
+        self._began = clock()
+        self._remaining = RemainingTime(clock)
+        self.remaining_seconds: float | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        """Note that `done` of `total` calls are finished."""
+        if self._report is not None:
+            self._report(done, total)
+        self._remaining.add(done)
+        seconds = self.remaining_seconds = self._remaining.seconds(total)
+        if self._deadline is None or done >= total:
+            return
+        now = self._clock()
+        is_late = (
+            seconds is not None
+            and now - self._began >= _MEASURED
+            and now + seconds / _OFF > self._deadline
+        )
+        if not is_late and now <= self._deadline:
+            return
+        doing, what = self._words
+        if seconds is None:
+            taken = f"takes more than {now - self._began:,.1f} s"
+        else:
+            taken = f"would take about {now - self._began + seconds:,.0f} s"
+        raise _TakesLong(f"{doing} {total:,} {what} {taken}, so it was skipped")
 
 
 def _pass_advice(selection: "Selection") -> str:

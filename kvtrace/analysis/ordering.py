@@ -1,6 +1,7 @@
 """Judgment of each called kernel's TTGIR by the rule `pipeline-order`."""
 
 import hashlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
@@ -30,15 +31,18 @@ from kvtrace.verdicts.rules.table import KERNEL_RULES
 
 #: Most calls of a kernel that are evaluated to find a fault.
 _CALLS: Final = 3
+#: The verdict on a kernel that was not reached in time.
+_NOT_REACHED: Final = undecided("not reached in time; kvtrace sanitize judges all kernels")
 
 Kernel = Mapping[str, Any]
 
 
-def judge_kernels(trace: Trace, run: Run) -> None:
+def judge_kernels(trace: Trace, run: Run, end: float | None = None) -> None:
     """Judge each kernel of a run by `pipeline-order`, and write the verdicts to `findings`.
 
     Kernels without recorded TTGIR or without calls are skipped, and of kernels with equal TTGIR
-    only one is judged.
+    only one is judged. From the time `end` (`time.monotonic()`) on, kernels are *unknown*, and the
+    verdicts are kept beside the trace (`results_beside`).
 
     Raises:
         KvtraceError: The trace cannot be read or written.
@@ -54,7 +58,8 @@ def judge_kernels(trace: Trace, run: Run) -> None:
         if row["kernel_id"] in kernels:
             calls.setdefault(row["kernel_id"], []).append(row["call_id"])
     stacks = StackRows()
-    verdicts = _verdicts(trace, run, [kernels[kernel_id] for kernel_id in calls], calls)
+    called_kernels = [kernels[kernel_id] for kernel_id in calls]
+    verdicts = list(_verdicts(trace, run, called_kernels, calls, end))
     findings = [
         _row(kernel, calls[kernel["kernel_id"]][0], verdict, stacks) for kernel, verdict in verdicts
     ]
@@ -62,15 +67,17 @@ def judge_kernels(trace: Trace, run: Run) -> None:
         "findings": pa.Table.from_pylist(findings, TABLES["findings"].schema),
         "stacks": pa.Table.from_pylist(stacks.rows(), TABLES["stacks"].schema),
     }
-    trace.add_derived(run.run_id, ORDER, tables, {"rules": rule_texts([RULE])})
+    is_whole = all(verdict is not _NOT_REACHED for _, verdict in verdicts)
+    trace.add_derived(run.run_id, ORDER, tables, {"rules": rule_texts([RULE])}, whole=is_whole)
 
 
 def _verdicts(
-    trace: Trace, run: Run, kernels: Sequence[Kernel], calls: Mapping[int, Sequence[int]]
-) -> Iterator[tuple[Kernel, OrderVerdict]]:
+    trace: Trace, run: Run, kernels: Sequence[Kernel], calls: Mapping[int, Sequence[int]],
+    end: float | None,
+) -> Iterator[tuple[Kernel, OrderVerdict]]:  # fmt: skip
     """Yield kernels with their verdicts; of kernels with equal TTGIR only the first.
 
-    `calls` has the call ids of each kernel id.
+    `calls` has the call ids of each kernel id. Kernels are unknown after the time `end`.
     """
     kernels_by_ttgir: dict[str, list[Kernel]] = {}
     for kernel in kernels:
@@ -87,6 +94,9 @@ def _verdicts(
     modules = generic_ttgirs(list(asynchronous.values()))
     for digest, module in zip(asynchronous, modules, strict=True):
         equal_kernels = kernels_by_ttgir[digest]
+        if end is not None and time.monotonic() >= end:
+            yield equal_kernels[0], _NOT_REACHED
+            continue
         call_ids = [call for kernel in equal_kernels for call in calls[kernel["kernel_id"]]]
         yield (
             equal_kernels[0],
@@ -96,7 +106,7 @@ def _verdicts(
 
 def _first_calls(trace: Trace, run: Run, call_ids: Sequence[int]) -> Iterator[Call]:
     """Yield the first three of the calls, without calls that cannot be evaluated."""
-    calls = calls_of(trace, run, frozenset(call_ids[:_CALLS]))
+    calls = calls_of(trace, run, call_ids[:_CALLS])
     return islice((call for call in calls if isinstance(call, Call)), _CALLS)
 
 

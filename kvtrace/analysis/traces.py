@@ -213,14 +213,15 @@ class OpenedTrace:
         return outcomes
 
     def report(
-        self, output: str | os.PathLike[str], *, replay: bool | None = None, source: bool = True,
-        max_mb: float = 20.0,
+        self, output: str | os.PathLike[str], *, replay: bool | None = None,
+        budget: float | None = None, source: bool = True, max_mb: float = 20.0,
     ) -> Conversion:  # fmt: skip
         """Write one self-contained HTML page.
 
         Args:
             output: The file.
-            replay: Replay and judge first what has not been; None: if that takes seconds.
+            replay: Replay and judge first what has not been; None: within the budget.
+            budget: Seconds for that, calls with the most device time first; None: 30.
             source: Include sources, IR and addresses as expressions.
             max_mb: Largest size of the page, in MiB.
 
@@ -236,6 +237,7 @@ class OpenedTrace:
             Path(output),
             messages.append,
             replay=replay,
+            seconds=budget,
             source=source,
             max_mb=max_mb,
         )

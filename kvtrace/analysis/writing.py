@@ -1,7 +1,8 @@
 """Files for other tools and report pages, written once missing passes and stages were run."""
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
@@ -12,6 +13,7 @@ from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.converters.registry import Conversion, load_converter
 from kvtrace.figures.requested_part import STEADY, RequestedPart
+from kvtrace.schema.beside import results_beside
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.trace import Selection
 from kvtrace.schema.window import TraceWindow
@@ -72,7 +74,8 @@ def narrowed_to_seconds(
 
 def write_report(
     selection: Selection, output: Path, tell: Tell, *, replay: bool | None = None,
-    source: bool = True, max_mb: float = 20.0, shown: Shown = unshown, part: RequestedPart = STEADY,
+    seconds: float | None = None, source: bool = True, max_mb: float = 20.0,
+    shown: Shown = unshown, part: RequestedPart = STEADY,
 ) -> Conversion:  # fmt: skip
     """Write the report page, after replaying and judging calls that have not been.
 
@@ -83,6 +86,7 @@ def write_report(
         output: The file.
         tell: Called with each message on replaying and judging.
         replay: See `complete`; with False, stages after TTIR are not compiled, either.
+        seconds: See `complete`. The page has results of the calls that are analyzed in this time.
         source: Include sources, IR and addresses as expressions.
         max_mb: Largest size of the page, in MiB.
         shown: The progress display.
@@ -94,12 +98,25 @@ def write_report(
     """
     from kvtrace.converters.report import CONVERTER  # not needed by other conversions
 
-    if replay is not False:
-        for line in complete((selection,), replay=replay, shown=shown):
-            tell(line)
     settings = {"max-mb": str(max_mb), "source": "yes" if source else "no"}
     settings |= {name: str(value) for name, value in asdict(part).items() if value}
-    return CONVERTER.convert(selection, output, settings)
+    with _completed(selection, tell, replay, seconds, shown):
+        return CONVERTER.convert(selection, output, settings)
+
+
+@contextmanager
+def _completed(
+    selection: Selection, tell: Tell, replay: bool | None, seconds: float | None = None,
+    shown: Shown = unshown,
+) -> Iterator[None]:  # fmt: skip
+    """Complete a trace by `complete`; while the context is open, also results of some calls."""
+    with results_beside(selection.trace.path):
+        if replay is not False:
+            for line in complete(
+                (selection,), replay=replay, seconds=seconds, partial=True, shown=shown
+            ):
+                tell(line)
+        yield
 
 
 def page_html(
@@ -118,18 +135,16 @@ def page_html(
     from kvtrace.converters.report import report_of
     from kvtrace.converters.report import write_report as write
 
-    if replay is not False:
-        for line in complete((selection,), replay=replay):
-            tell(line)
-    report = report_of(selection)
-    if kernel is not None:
-        names = [reported.name for reported in report.kernels]
-        if kernel not in names:
-            raise BadSetting(f"the report has no kernel {kernel!r}{nearest(kernel, names)}.")
-        address = f"kernel/{names.index(kernel)}"
-    with tempfile.TemporaryDirectory(prefix="kvtrace-page-") as scratch:
-        written = write(report, selection, Path(scratch) / "page.html", max_mb, source=source)
-        html = written.path.read_text(encoding="utf-8")
+    with _completed(selection, tell, replay):
+        report = report_of(selection)
+        if kernel is not None:
+            names = [reported.name for reported in report.kernels]
+            if kernel not in names:
+                raise BadSetting(f"the report has no kernel {kernel!r}{nearest(kernel, names)}.")
+            address = f"kernel/{names.index(kernel)}"
+        with tempfile.TemporaryDirectory(prefix="kvtrace-page-") as scratch:
+            written = write(report, selection, Path(scratch) / "page.html", max_mb, source=source)
+            html = written.path.read_text(encoding="utf-8")
     for left_out in written.dropped:
         tell(f"{left_out.text} {left_out.command}")
     return html.replace("<html ", f'<html data-start="/{escape(address)}" ', 1)

@@ -167,7 +167,9 @@ class Parameter:
         except ValueError as error:
             raise BadUsage(f"{called} has to be {_TYPES[self.kind][1]}, not {text!r}.") from error
         minimum, maximum = (getattr(self.declaration, name, None) for name in ("min", "max"))
-        if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
+        if (minimum is not None and not number >= minimum) or (  # nor is nan a number of seconds
+            maximum is not None and not number <= maximum
+        ):
             bounds = [f"at least {minimum:g}"] if minimum is not None else []
             bounds += [f"at most {maximum:g}"] if maximum is not None else []
             raise BadUsage(f"{called} has to be {' and '.join(bounds)}, not {text}.")

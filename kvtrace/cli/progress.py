@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from kvtrace.analysis.progress import RemainingTime
+
 _CELLS: Final = 40
 _BETWEEN: Final = 0.1
 _ERASE: Final = "\r\x1b[K"
@@ -60,18 +62,20 @@ class _Bar:
 
     def __init__(self, title: str) -> None:
         self._title = title
-        self._begin = self._shown = time.monotonic()
+        self._shown = time.monotonic()
+        self._remaining = RemainingTime()
 
     def show(self, done: int, total: int) -> None:
         """Draw the bar for `done` of `total`, unless it was drawn less than 0.1 s ago."""
+        self._remaining.add(done)
         now = time.monotonic()
         if now - self._shown < _BETWEEN:
             return
         self._shown = now
         share = min(1.0, done / total) if total else 0.0
         bar = "━" * round(_CELLS * share)
-        passed = now - self._begin
-        remaining = f", {passed / share - passed:,.0f} s left" if share else ""
+        seconds = self._remaining.seconds(total)
+        remaining = "" if seconds is None else f", {seconds:,.0f} s left"
         line = f"{self._title} {bar:<{_CELLS}} {share:4.0%}{remaining}"
         width = shutil.get_terminal_size().columns
         print(_ERASE + line[: width - 1], end="", file=sys.stderr, flush=True)

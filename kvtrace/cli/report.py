@@ -33,7 +33,18 @@ ReplayOption = Annotated[
     bool | None,
     Option(
         "--replay/--no-replay",
-        help="Replay and sanitize the trace first if needed  [default: if that takes seconds]",
+        help="Replay and sanitize the trace first if needed  [default: for --budget seconds]",
+        show_default=False,
+    ),
+]
+BudgetOption = Annotated[
+    float | None,
+    Option(
+        "--budget",
+        metavar="SECONDS",
+        min=0.0,
+        help="Seconds for replaying and judging calls, those with the most device time first  "
+        "[default: 30]",
         show_default=False,
     ),
 ]
@@ -53,16 +64,18 @@ def command(
     whole: WholeOption = False,
     max_mb: MaxOption = 20.0,
     replay: ReplayOption = None,
+    budget: BudgetOption = None,
     no_source: SourceOption = False,
 ) -> None:
     """Write one self-contained HTML page: timeline, kernels, launches, source beside IR, findings.
 
     The page needs no network and opens from a file. Bytes, FLOPs, accesses and findings come from
-    replay and sanitize. If the trace lacks them, both run first, if that is quick: at most 2,000
-    unique calls and about 10 seconds.
+    replay and sanitize. If the trace lacks them, both run first, for about 30 seconds: the page
+    says which calls were not reached.
 
     Example:
         kvtrace report out/ -o report.html
+        kvtrace report out/ --budget 120
         kvtrace report out/ --no-source --max-mb 5
 
     """
@@ -73,8 +86,8 @@ def command(
     selection = select(trace, run)
     with written_to(output, "report.html") as (target, tell):
         written = write_report(
-            selection, target, tell, replay=replay, source=not no_source, max_mb=max_mb,
-            shown=calls_progress, part=part,
+            selection, target, tell, replay=replay, seconds=budget, source=not no_source,
+            max_mb=max_mb, shown=calls_progress, part=part,
         )  # fmt: skip
         size = written.size_bytes
     tell(f"wrote {output} ({size / 1e6:,.1f} MB)")

@@ -1,15 +1,18 @@
 """Evaluation of the unique calls of a recorded run for clients, whose tables are written."""
 
-from collections.abc import Callable, Container, Iterator, Sequence
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass, Member
-from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of, without_ir
+from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of, evaluable_calls, without_ir
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.layout import PARTIAL
 from kvtrace.schema.trace import Run, Trace
 
 #: Called after each call with the number of evaluated calls and the number of all calls.
@@ -22,9 +25,10 @@ DEFAULT: Final = ("tracer", "profiler")
 class Outcome:
     """The result of a pass of clients over one run.
 
-    `failures` has sentences on calls that were not evaluated completely, `notes` on clients whose
-    results are of a sample. `errors` has errors of failed clients, whose rows were not written.
-    `left_out` is the reason why no call was evaluated and nothing was written, or None.
+    `calls` counts the evaluated calls. `failures` has sentences on calls that were not evaluated
+    completely, `notes` on clients whose results are of a sample. `errors` has errors of failed
+    clients, whose rows were not written. `left_out` is the reason why no call was evaluated and
+    nothing was written, or None. `remaining` counts the calls that were not reached in time.
     """
 
     run: str
@@ -33,6 +37,21 @@ class Outcome:
     notes: tuple[str, ...] = ()
     errors: tuple[KvtraceError, ...] = ()
     left_out: str | None = None
+    remaining: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class InTime:
+    """The calls of a pass that ends at a time, whether or not all of them were evaluated.
+
+    Attributes:
+        order: Ids of all calls, those to evaluate first in front.
+        end: The time (`time.monotonic()`) from which on no further call is begun.
+
+    """
+
+    order: Sequence[int]
+    end: float
 
 
 def replay(
@@ -40,6 +59,7 @@ def replay(
     run: Run,
     progress: Progress | None = None,
     clients: Sequence[str | Client] = DEFAULT,
+    in_time: InTime | None = None,
 ) -> Outcome:
     """Evaluate every unique call of `run` for clients, and write the clients' rows.
 
@@ -47,11 +67,15 @@ def replay(
     clients keep their rows up to the failure, and the outcome has a sentence in `failures`. Rows
     replace earlier rows of clients of the same name.
 
+    With `in_time`, some calls may not be reached. Then rows are not written to the trace, only
+    beside it (`results_beside`), with the setting `PARTIAL`.
+
     Args:
         trace: The trace, to whose directory the rows are written.
         run: The run.
         progress: Called after each call with the number of evaluated calls and that of all calls.
         clients: Clients by name, or objects.
+        in_time: Order of the calls, and the time at which the pass ends; None: all calls.
 
     Raises:
         BadSetting: no client has a name.
@@ -62,25 +86,34 @@ def replay(
     left_out = without_ir(trace, run)
     if left_out is not None:
         return Outcome(run.run_id, 0, (), left_out=left_out)
-    total = trace.table("calls", (run,), columns=["call_id"]).num_rows
-    steps = examine(trace, run, client_pass)
+    began, remaining = time.monotonic(), evaluable_calls(trace, run)
+    total = len(remaining)
+    steps = examine(trace, run, client_pass, None if in_time is None else in_time.order)
     failures: list[str] = []
-    for calls_done, (_, failure) in enumerate(steps, start=1):
+    for calls_done, (call_id, failure) in enumerate(steps, start=1):
+        remaining.discard(call_id)
         if failure is not None:
             failures.append(failure)
         if progress is not None:
             progress(calls_done, total)
+        if in_time is not None and time.monotonic() >= in_time.end:
+            break
+    partial: dict[str, Any] = {}
+    if remaining:
+        seconds = round(time.monotonic() - began, 1)
+        partial[PARTIAL] = {"remaining": sorted(remaining), "seconds": seconds}
     for member in client_pass.members:
-        write(trace, run.run_id, member)
+        write(trace, run.run_id, member, partial)
     notes = tuple(note for member in client_pass.members for note in sample_note(member))
     errors = tuple(m.error for m in client_pass.members if m.error is not None)
-    return Outcome(run.run_id, total, tuple(failures), notes, errors)
+    calls = total - len(remaining)
+    return Outcome(run.run_id, calls, tuple(failures), notes, errors, remaining=len(remaining))
 
 
 def examine(
-    trace: Trace, run: Run, together: ClientPass, only: Container[int] | None = None
+    trace: Trace, run: Run, together: ClientPass, only: Iterable[int] | None = None
 ) -> Iterator[tuple[int, str | None]]:
-    """Evaluate the calls of a run for clients; with `only`, only calls with these ids.
+    """Evaluate the calls of a run for clients; with `only`, calls with these ids in its order.
 
     Yield after each call its id and, if it was not evaluated completely, a sentence, else None.
     """
@@ -94,15 +127,20 @@ def examine(
         yield call.call_id, sentence
 
 
-def write(trace: Trace, run_id: str, member: Member) -> None:
-    """Write a client's tables to the run unless it failed; a failure is stored in the member."""
+def write(
+    trace: Trace, run_id: str, member: Member, partial: Mapping[str, Any] = MappingProxyType({})
+) -> None:
+    """Write a client's tables to the run unless it failed; a failure is stored in the member.
+
+    `partial` are settings of results that are not of all calls; {} if they are.
+    """
     tables = member.tables()
-    facts = member.facts()
+    facts = {**member.facts(), **partial}
     if member.error is not None:
         return
     try:
         declared = declared_tables(member.client)
-        trace.add_derived(run_id, member.client.name, tables, facts, declared)
+        trace.add_derived(run_id, member.client.name, tables, facts, declared, whole=not partial)
     except KvtraceError as error:
         member.fail(error)
 

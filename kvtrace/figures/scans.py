@@ -243,6 +243,8 @@ def _scannable(out: Path, table: "Table", run: "Run") -> list[_Part] | None:
     names = frozenset(column.name for column in table.columns)
     parts = []
     for path in (*part_numbers(folder).values(), *pass_parts(folder)):
+        if path.parent != folder:
+            return None  # kept beside the trace
         with open_part(path) as file:
             part_facts(file, path, table.name)  # refuses a file of another format or table
             columns = frozenset(file.schema_arrow.names)

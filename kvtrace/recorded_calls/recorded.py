@@ -6,7 +6,7 @@ recorded contents; other contents are unknown. `Call.launches` has the data of o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 #: A function that returns the content of an artifact, None if it was not recorded.
 ContentOf = Callable[[str], bytes | None]
 
+#: Rows of `calls` that are converted to Python objects at a time.
+_ROWS_AT_ONCE: Final = 1_000
 #: Limit of characters of a value in a message.
 _MAX_CHARACTERS: Final = 40
 
@@ -141,21 +143,30 @@ def not_evaluated(kernel: str) -> str:
     return f"kernel {kernel} is written in Gluon, which has no TTIR and is not evaluated"
 
 
+def evaluable_calls(trace: Trace, run: Run) -> set[int]:
+    """Return the ids of the calls that `calls_of` yields.
+
+    Calls that were observed while the program ran are left out.
+    """
+    rows = trace.table("kernels", (run,), ["kernel_id", "origin"]).to_pylist()
+    observed = {row["kernel_id"] for row in rows if row["origin"] not in _COMPILED}
+    calls = trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
+    return {row["call_id"] for row in calls if row["kernel_id"] not in observed}
+
+
 def calls_of(
-    trace: Trace, run: Run, only: Container[int] | None = None
+    trace: Trace, run: Run, only: Iterable[int] | None = None
 ) -> Iterator[Call | UnreadyCall]:
     """Yield each unique call of `run` in order of its id; calls of a kernel share parsed IR.
 
-    Calls that were observed while the program ran are left out, and also calls that are not in
-    `only` (None: all are yielded).
+    Calls that were observed while the program ran are left out. With `only`, calls with these ids
+    are yielded, in its order.
     """
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
     modules: dict[int, tuple[Module, CompiledFacts | None]] = {}
     contents = contents_of(trace, run)
-    for row in trace.table("calls", (run,)).to_pylist():
-        if only is not None and row["call_id"] not in only:
-            continue
+    for row in _call_rows(trace, run, only):
         kernel = kernels.get(row["kernel_id"])
         if kernel is None:
             reason = f"the trace has no record of the kernel with kernel_id {row['kernel_id']}"
@@ -171,6 +182,16 @@ def calls_of(
             yield UnreadyCall(row["call_id"], name, str(error))
         except UNFIT as error:  # a row may hold anything; reported for the call
             yield UnreadyCall(row["call_id"], name, str(UnfitRecord(error)))
+
+
+def _call_rows(trace: Trace, run: Run, only: Iterable[int] | None) -> Iterator[dict[str, Any]]:
+    """Yield rows of `calls`; with `only`, those with these ids, in its order."""
+    table = trace.table("calls", (run,))
+    if only is not None:
+        places = {call_id: place for place, call_id in enumerate(table["call_id"].to_pylist())}
+        table = table.take([places[call_id] for call_id in only if call_id in places])
+    for begin in range(0, table.num_rows, _ROWS_AT_ONCE):
+        yield from table.slice(begin, _ROWS_AT_ONCE).to_pylist()
 
 
 def _call(

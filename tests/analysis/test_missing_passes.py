@@ -6,8 +6,11 @@ from pathlib import Path
 import pytest
 
 from kvtrace.analysis import missing_passes
+from kvtrace.analysis.missing_passes import TimedProgress
 from kvtrace.cli import main
-from kvtrace.schema.trace import open_trace
+from kvtrace.figures.times import device_times, figures_of_calls, host_times
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.trace import open_trace, select_runs
 from tests.analysis.reported import passes, report
 
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "device"
@@ -62,28 +65,100 @@ def test_missing_passes_are_not_run_with_no_replay(unanalyzed_trace, capsys):
     assert "analyzed" not in capsys.readouterr().out
 
 
-def test_many_unique_calls_are_analyzed_only_on_request(unanalyzed_trace, capsys, monkeypatch):
-    monkeypatch.setattr(missing_passes, "MOST_CALLS", 5)
+def test_calls_with_the_most_device_time_are_analyzed_first_within_the_budget(
+    unanalyzed_trace, capsys
+):
+    before = passes(unanalyzed_trace)
+
+    report(unanalyzed_trace, "--budget", "0")
+
+    stdout = capsys.readouterr().out
+    assert "analyzed 1 of 13 unique calls in " in stdout
+    assert "those with the most device time first; the rest" in stdout
+    assert f"kvtrace report {unanalyzed_trace} --replay" in stdout
+    assert before == set()
+    assert passes(unanalyzed_trace) <= {"order"}  # nothing in the trace stands for all calls
+
+
+def test_the_budget_is_no_limit_with_replay(unanalyzed_trace, capsys):
+    report(unanalyzed_trace, "--budget", "0", "--replay")
+
+    assert "analyzed 13 unique calls in " in capsys.readouterr().out
+    assert passes(unanalyzed_trace) == {"tracer", "profiler", "sanitizer", "order"}
+
+
+def test_results_of_sanitize_are_used(unanalyzed_trace, capsys):
+    assert main(["sanitize", str(unanalyzed_trace)]) == 0
+    capsys.readouterr()
+
+    report(unanalyzed_trace, "--budget", "0")
+
+    assert " s (tracer, profiler), those with" in capsys.readouterr().out
+    assert passes(unanalyzed_trace) == {"sanitizer", "order"}
+
+
+def test_a_trace_that_cannot_be_written_has_the_results_on_its_page(unanalyzed_trace, capsys):
+    elsewhere = unanalyzed_trace.parent / "elsewhere"
+    elsewhere.mkdir()
+    (unanalyzed_trace / "findings").symlink_to(elsewhere)
 
     report(unanalyzed_trace)
 
     stdout = capsys.readouterr().out
-    assert "13 unique calls are too many to analyze without --replay" in stdout
-    assert f"kvtrace replay {unanalyzed_trace}" in stdout
+    assert "analyzed 13 unique calls in " in stdout
+    assert "this output alone has the results" in stdout
     assert passes(unanalyzed_trace) == set()
-
-    report(unanalyzed_trace, "--replay")
-
-    assert passes(unanalyzed_trace) == {"tracer", "profiler", "sanitizer", "order"}
+    assert list(elsewhere.iterdir()) == []
 
 
-def test_a_slow_pass_is_stopped_and_writes_nothing(unanalyzed_trace, capsys, monkeypatch):
+def test_calls_are_ordered_by_device_time(unanalyzed_trace):
+    selection = select_runs(unanalyzed_trace)
+    (run,) = selection.runs
+    figures = figures_of_calls(
+        *(times(selection.trace, [run]) for times in (host_times, device_times))
+    )
+    device_ns = {row["call_id"]: row["device_ns"] or 0 for row in figures.to_pylist()}
+
+    order = missing_passes.most_device_time_first(selection.trace, [run])[run.run_id]
+
+    times_in_order = [device_ns.get(call_id, 0) for call_id in order]
+    assert sorted(order) == sorted(selection.trace.table("calls", [run])["call_id"].to_pylist())
+    assert times_in_order == sorted(times_in_order, reverse=True)
+    assert times_in_order[0] > times_in_order[-1]
+
+
+def test_a_slow_pass_of_a_diff_is_stopped_and_writes_nothing(unanalyzed_trace, capsys, monkeypatch):
     monkeypatch.setattr(missing_passes, "MOST_SECONDS", 0.0)
+    side = str(unanalyzed_trace)
 
-    report(unanalyzed_trace)
+    assert main(["diff", side, side]) == 0
 
-    assert "analyzing 13 unique calls would take about" in capsys.readouterr().out
+    assert "analyzing 13 unique calls takes more than" in capsys.readouterr().err
     assert passes(unanalyzed_trace) == set()
+
+
+def finish_calls(durations, deadline):
+    """Report calls of these durations in seconds to a progress with a deadline; return it."""
+    now = [0.0]
+    progress = TimedProgress(None, deadline, clock=lambda: now[0])
+    for done, seconds in enumerate(durations, start=1):
+        now[0] += seconds
+        progress(done, len(durations))
+    return progress
+
+
+def test_a_pass_is_given_up_once_its_own_calls_predict_that_it_is_late():
+    with pytest.raises(KvtraceError, match="100 unique calls would take about 100 s"):
+        finish_calls([1.0] * 100, deadline=50.0)
+
+
+def test_a_pass_is_not_given_up_before_five_seconds_of_it_are_measured():
+    finish_calls([1.0] * 4 + [0.01] * 96, deadline=50.0)
+
+
+def test_a_pass_that_may_end_in_time_is_not_given_up():
+    progress = finish_calls([4.0] * 10 + [1.0] * 10, deadline=66.0)  # 80 s, by the first ten
+    assert progress.remaining_seconds == 0.0
 
 
 def test_a_trace_without_ir_is_skipped(tmp_path, capsys):

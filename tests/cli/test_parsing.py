@@ -82,6 +82,7 @@ def test_words_are_parsed_into_the_functions_arguments(words, wanted):
         ("a --format cvs", "--format has to be one of table, csv, not 'cvs' (did you mean 'csv'?)"),
         ("a --seconds x", "--seconds has to be a number, not 'x'"),
         ("a --seconds 0", "--seconds has to be at least 0.5 and at most 60, not 0"),
+        ("a --seconds nan", "--seconds has to be at least 0.5 and at most 60, not nan"),
         ("a --secret 1.5", "--secret has to be a whole number, not '1.5'"),
     ],
 )

@@ -195,7 +195,7 @@ def test_the_tiles_of_the_page_are_the_figures_of_the_profile(
     name, report_browser, tmp_path, capsys
 ):
     profile = printed(capsys, "profile", str(FIXTURES / name))
-    path = written_page(FIXTURES / name, tmp_path / "page.html")
+    path = written_page(FIXTURES / name, tmp_path / "page.html", "--no-replay")
     with opened_page(report_browser, path) as opened:
         tiles = dict(
             opened.page.locator("#figures .figure").evaluate_all(

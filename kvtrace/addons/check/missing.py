@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kvtrace.addons.check.checked_runs import recorded_ttgir
 from kvtrace.addons.check.checking import check_run
-from kvtrace.analysis.missing_passes import MOST_SECONDS, limited_progress
+from kvtrace.analysis.missing_passes import TimedProgress
 from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import CHECK, EXCERPT, pass_parts, run_folder
@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 
 def run_missing_checks(
-    selection: "Selection", *, asked: bool, shown: Shown = unshown
+    selection: "Selection", *, seconds: float | None, shown: Shown = unshown
 ) -> Iterator[str]:
     """Check the recorded launches of runs that were not checked yet, and yield notes for the user.
 
-    There is a time limit unless `asked` is true, which means that the user asked for the checks. If
-    it is reached, or a check fails, a note names the command that does the checks.
+    If they take longer than `seconds` (None: no limit), or a check fails, a note names the command
+    that does the checks.
     """
     trace = selection.trace
+    deadline = None if seconds is None else time.monotonic() + seconds
     for run in selection.runs:
         folder = run_folder(trace.path, "checks", run.run_id)
         if not run.sealed or EXCERPT in run.settings or pass_parts(folder, CHECK):
@@ -33,10 +34,9 @@ def run_missing_checks(
         if not count:
             continue
         began = time.monotonic()
-        deadline = None if asked else began + MOST_SECONDS
         try:
             with shown(f"check {run.run_id}") as progress:
-                limited = limited_progress(progress, began, deadline, "checking", "launches")
+                limited = TimedProgress(progress, deadline, "checking", "launches")
                 check_run(trace, run, limited, recorded_ttgir(trace, run))
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: run kvtrace check {trace.path} to check all launches"

@@ -348,7 +348,7 @@ def test_page_of_a_gpu_program_begins_with_device_time(report_browser, tmp_path,
     trace = open_trace(shutil.copytree(FIXTURES / "h200" / name, tmp_path / name))
     part, _ = windowed(trace, trace.runs)  # the steady part, as on the page
     time = read_device_time(part, trace.runs)
-    page = written_page(trace.path, tmp_path / "page.html")
+    page = written_page(trace.path, tmp_path / "page.html", "--no-replay")
     with opened_page(report_browser, page) as opened:
         shown = rows_of(opened, "#top-kernels")
         shares = rows_of(opened, "#top-kernels", 2)

@@ -142,7 +142,7 @@ def test_a_click_on_the_slowest_step_shows_it_on_the_timeline(report_browser, tm
     trace = open_trace(FIXTURES / "llama_steady")
     (steps,) = read_profile(trace, trace.runs).gaps.steps
     slowest = max(range(len(steps.duration_ns)), key=lambda number: steps.duration_ns[number])
-    page = written_page(copied("llama_steady", tmp_path), tmp_path / "page.html")
+    page = written_page(copied("llama_steady", tmp_path), tmp_path / "page.html", "--no-replay")
     with opened_page(report_browser, page) as opened:
         bars = opened.page.locator(".step-bar")
         assert bars.count() == len(steps.duration_ns)
@@ -158,7 +158,7 @@ def test_a_click_on_the_slowest_step_shows_it_on_the_timeline(report_browser, tm
 @pytest.fixture(scope="module")
 def steady_page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("steady")
-    return written_page(copied("llama_steady", folder), folder / "page.html")
+    return written_page(copied("llama_steady", folder), folder / "page.html", "--no-replay")
 
 
 def test_the_timeline_opens_on_three_steady_steps(report_browser, steady_page):

@@ -19,6 +19,7 @@ from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.recorded import Outcome, examine
 from kvtrace.clients.running import ClientFailed, ClientPass, Member, Sample
+from kvtrace.recorded_calls.recorded import evaluable_calls
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.trace import Run, Selection, Trace, open_trace
@@ -120,7 +121,7 @@ def _evaluate_batches(
     for task in (row for batch in batches for row in batch.to_pylist()):
         (run,) = trace.select(task["run"])
         client_pass = ClientPass([recipe() for recipe in recipes])
-        steps = examine(trace, run, client_pass, frozenset(task["calls"]))
+        steps = examine(trace, run, client_pass, task["calls"])
         failures = [failure for _, failure in steps if failure is not None]
         content = pickle.dumps(
             _TaskResult([_client_result(member) for member in client_pass.members], failures)
@@ -147,7 +148,7 @@ def _write_results(
             _write_client_tables(trace, run, client, results)
         except KvtraceError as error:
             errors.append(error)
-    calls = trace.table("calls", (run,), columns=["call_id"]).num_rows
+    calls = len(evaluable_calls(trace, run))
     failures = tuple(failure for task_result in task_results for failure in task_result.failures)
     return Outcome(run.run_id, calls, failures, errors=tuple(errors))
 

@@ -31,6 +31,8 @@ export interface Report {
   readonly finding_counts: readonly FindingCount[] | null;
   /** Whether `kvtrace sanitize` has run; if not, findings were recorded during the runs. */
   readonly judged: boolean;
+  /** null if all calls were analyzed, or none. */
+  readonly partial: Partial | null;
   readonly messages: readonly Message[];
   /** Notes from reading the trace, such as a torn journal. */
   readonly notes: readonly string[];
@@ -218,6 +220,8 @@ export interface Kernel {
   readonly unknowns: number | null;
   /** Number of accesses of the kernel's calls with any verdict. */
   readonly judged: number;
+  /** Number of calls that were not judged before the time was used up (`Report.partial`). */
+  readonly unjudged_calls: number;
   /** Values of the figures in `Report.further`, by name. */
   readonly further: Readonly<Record<string, number | null>>;
 }
@@ -331,6 +335,15 @@ export interface FindingCount {
   readonly verdict: string | null;
   readonly severity: string | null;
   readonly count: number;
+}
+
+/** Passes that ended before they had analyzed all calls, as their time was used up. */
+export interface Partial {
+  /** Unique calls that they did not reach. */
+  readonly remaining: number;
+  readonly seconds: number;
+  /** Whether the verdicts are partial; if not, only bytes, FLOPs and accesses are. */
+  readonly verdicts: boolean;
 }
 
 /** A message that kvtrace recorded in a run, and how often it occurred. */

@@ -2,7 +2,7 @@
 
 import { type ComponentChildren, type CSSProperties, Fragment } from "preact";
 import { href, type Query } from "../app/router";
-import { formatCount, formatPlace, plainText, shortText, UNKNOWN } from "../data/format";
+import { formatCount, formatPlace, plainText, plural, shortText, UNKNOWN } from "../data/format";
 import { page } from "../data/page";
 import type { Report } from "../data/types";
 import { kernelHue, kindColor } from "./colors";
@@ -86,6 +86,34 @@ export function NotJudged({ report, what = "this trace" }: { report: Report; wha
       command={`kvtrace sanitize ${report.trace}`}
     />
   );
+}
+
+/** Says which calls were not reached before the time was used up; nothing if all were. */
+export function NotReached({ report }: { report: Report }) {
+  const { partial, totals, trace } = report;
+  if (!partial) return null;
+  const [done, commands] = partial.verdicts
+    ? ["judged", [`kvtrace sanitize ${trace}`, `kvtrace replay ${trace}`]]
+    : ["replayed", [`kvtrace replay ${trace}`]];
+  const calls = `${formatCount(totals.calls - partial.remaining)} of ${plural(totals.calls, "unique call")}`;
+  return (
+    <Note kind="warning">
+      {`${calls} ${done} in ${formatCount(Math.round(partial.seconds))} s, those with the most device time first. For the rest: `}
+      {commands.map((command) => (
+        <span key={command}>
+          <Command>{command}</Command>{" "}
+        </span>
+      ))}
+    </Note>
+  );
+}
+
+/** "no violation", in green only if all calls were judged. */
+export function NoViolation({ report, words }: { report: Report; words: string }) {
+  const remaining = report.partial?.verdicts ? report.partial.remaining : 0;
+  if (!remaining) return <Pill kind="fine">{words}</Pill>;
+  const judged = formatCount(report.totals.calls - remaining);
+  return <Pill kind="plain">{`${words} in ${judged} judged calls`}</Pill>;
 }
 
 /** The color of a severity or a message's level. */

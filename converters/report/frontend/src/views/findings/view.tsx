@@ -5,7 +5,7 @@ import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import { Split } from "../../parts/beside";
-import { DroppedNotes, NotJudged, Note, Pill } from "../../parts/text";
+import { DroppedNotes, NotJudged, NotReached, Note, NoViolation } from "../../parts/text";
 import { KernelVerdicts, VerdictFigures } from "./counts";
 import { Detail, Steps } from "./detail";
 import { filtered, chosenFilter, listedFindings, sentence, wordsMatch } from "./filter";
@@ -47,10 +47,11 @@ function Overview() {
       <h1>Findings</h1>
       <DroppedNotes />
       {report.judged ? null : <NotJudged report={report} />}
+      <NotReached report={report} />
       {judged ? <VerdictFigures /> : null}
       {report.judged && !all.length ? (
         <p id="no-finding">
-          <Pill kind="fine">no finding</Pill> Everything that was judged is proven.
+          <NoViolation report={report} words="no finding" /> Everything that was judged is proven.
         </p>
       ) : null}
       {all.length ? (

@@ -1,7 +1,7 @@
 // The findings of a kernel and their lines.
 
 import { href } from "../../app/router";
-import { formatCount, formatPlace, shortText } from "../../data/format";
+import { formatCount, formatPlace, plural, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import type { PlacedFinding } from "../../data/types";
 import { figure } from "../../parts/columns";
@@ -34,8 +34,12 @@ export function FindingTable(props: FindingTableProps) {
   if (!findings.length) {
     return (
       <p>
-        <Pill kind="fine">none</Pill> All {formatCount(kernel?.judged)} judged accesses of its calls
-        are fine.
+        <Pill kind={kernel?.unjudged_calls ? "plain" : "fine"}>none</Pill> All{" "}
+        {formatCount(kernel?.judged)} judged accesses of its calls are fine
+        {kernel?.unjudged_calls
+          ? `; ${plural(kernel.unjudged_calls, "call")} of ${formatCount(kernel.calls)} not judged`
+          : ""}
+        .
       </p>
     );
   }

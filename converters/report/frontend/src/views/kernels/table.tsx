@@ -130,8 +130,9 @@ export function KernelTable(props: KernelTableProps) {
 }
 
 export function KernelFindings(props: { kernel: Kernel }) {
-  const { violations, unknowns, judged } = props.kernel;
-  if (violations === null || (!judged && !violations)) {
+  const { violations, unknowns, judged, unjudged_calls: unjudged, calls } = props.kernel;
+  const notJudged = !judged || (calls > 0 && unjudged >= calls);
+  if (violations === null || (notJudged && !violations)) {
     const title =
       violations === null ? "Run kvtrace sanitize" : "kvtrace sanitize has judged no access of it";
     return (
@@ -142,5 +143,8 @@ export function KernelFindings(props: { kernel: Kernel }) {
   }
   if (violations) return <Pill kind="error">{plural(violations, "violation")}</Pill>;
   if (unknowns) return <Pill kind="warning">{formatCount(unknowns)} unknown</Pill>;
+  if (unjudged) {
+    return <span class="muted">{`none in ${calls - unjudged} of ${plural(calls, "call")}`}</span>;
+  }
   return <Pill kind="fine">none</Pill>;
 }

@@ -7,7 +7,7 @@ import { page } from "../../data/page";
 import type { FindingCount, PlacedFinding } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { NotJudged, Pill, severityKind } from "../../parts/text";
+import { NotJudged, NotReached, NoViolation, Pill, severityKind } from "../../parts/text";
 
 /** What is counted of a rule. */
 interface RuleRow {
@@ -36,6 +36,7 @@ export function FindingsSummary() {
   return (
     <>
       {judged ? null : <NotJudged report={page.report} />}
+      <NotReached report={page.report} />
       <p id="finding-counts">
         {SEVERITIES.map((severity) => {
           const count = findings.filter((each) => isViolation(each, severity)).length;
@@ -46,7 +47,7 @@ export function FindingsSummary() {
           ) : null;
         })}
         {!judged || findings.some((each) => isViolation(each)) ? null : (
-          <Pill kind="fine">no violation</Pill>
+          <NoViolation report={page.report} words="no violation" />
         )}{" "}
         <a href={href("findings")}>All findings</a>
       </p>
@@ -55,7 +56,8 @@ export function FindingsSummary() {
       ) : null}
       {clean.length ? (
         <p class="muted small">
-          Proven safe, without exception: {clean.map(({ rule }) => rule).join(", ")}.
+          Proven safe, {page.report.partial?.verdicts ? "where judged" : "without exception"}:{" "}
+          {clean.map(({ rule }) => rule).join(", ")}.
         </p>
       ) : null}
     </>

@@ -1,0 +1,83 @@
+"""A pass that ends at a time: its calls in order, and no trace of the rest in the trace."""
+
+import shutil
+from types import SimpleNamespace
+
+import pytest
+
+from kvtrace.clients import Client, recorded
+from kvtrace.clients.recorded import InTime, replay
+from kvtrace.recorded_calls.recorded import evaluable_calls
+from kvtrace.schema.beside import results_beside
+from kvtrace.schema.layout import PARTIAL
+from kvtrace.schema.trace import select_runs
+from tests.support.tree import ROOT
+
+LATE, NOW = float("inf"), 0.0
+
+
+class Noting(Client):
+    """A client that notes which calls it is shown."""
+
+    name = "noting"
+
+    def __init__(self):
+        self.seen = []
+
+    def pre_run(self, call):
+        self.seen.append(call.call_id)
+
+    def programs(self, extents):
+        return ()
+
+
+@pytest.fixture
+def selection(tmp_path):
+    """A trace of 13 unique calls that no pass has analyzed."""
+    fixture = ROOT / "tests" / "fixtures" / "h200" / "device"
+    derived = shutil.ignore_patterns("part-[a-z]*")
+    return select_runs(shutil.copytree(fixture, tmp_path / "out", ignore=derived))
+
+
+@pytest.fixture
+def order(selection):
+    """All calls, the last one first."""
+    return sorted(evaluable_calls(selection.trace, selection.runs[0]), reverse=True)
+
+
+def test_calls_are_evaluated_in_the_order_that_is_given(selection, order):
+    noting = Noting()
+    outcome = replay(selection.trace, selection.runs[0], None, [noting], InTime(order, LATE))
+    assert noting.seen == order
+    assert (outcome.calls, outcome.remaining) == (13, 0)
+
+
+def test_rows_do_not_depend_on_the_order(selection, order):
+    trace, (run,) = selection.trace, selection.runs
+    replay(trace, run)
+    rows = [trace.table(name).to_pylist() for name in ("ops", "loops", "accesses")]
+    replay(trace, run, in_time=InTime(order, LATE))
+    assert [trace.table(name).to_pylist() for name in ("ops", "loops", "accesses")] == rows
+
+
+def test_a_pass_ends_after_the_call_during_which_its_time_is_used_up(selection, order):
+    trace, (run,) = selection.trace, selection.runs
+    with results_beside(trace.path):
+        outcome = replay(trace, run, None, ["profiler"], InTime(order, NOW))
+        assert set(trace.table("ops")["call_id"].to_pylist()) == {order[0]}
+        facts = trace.passes(run.run_id)["profiler"][PARTIAL]
+    assert (outcome.calls, outcome.remaining) == (1, 12)
+    assert facts["remaining"] == sorted(order[1:])
+    assert trace.passes(run.run_id) == {}
+
+
+def test_time_that_is_used_up_by_the_last_call_leaves_no_rest(selection, order, monkeypatch):
+    trace, (run,) = selection.trace, selection.runs
+    clock = SimpleNamespace(monotonic=lambda: float(len(finished)))
+    finished: list[int] = []
+    monkeypatch.setattr(recorded, "time", clock)
+    outcome = replay(
+        trace, run, lambda done, _: finished.append(done), ["profiler"], InTime(order, 13.0)
+    )
+    assert (outcome.calls, outcome.remaining) == (13, 0)
+    assert PARTIAL not in trace.passes(run.run_id)["profiler"]
