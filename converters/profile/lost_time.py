@@ -26,6 +26,10 @@ _NAMED: Final = 4
 #: Longest name in a sentence, in characters.
 _NAME: Final = 48
 
+#: What to try if most of these pauses are between marked steps, not inside them.
+_BETWEEN_STEPS: Final = (
+    "they come between steps: prepare the data earlier, as by a data loader's workers"
+)
 #: Advice on gaps, by cause: the rule, what happened, and what to try.
 _ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
     "compile": (
@@ -52,7 +56,7 @@ _ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
         "host-bound",
         f"the devices waited {PAUSE // 1_000_000} ms and longer for Python and other code of the "
         "host",
-        "do that work earlier, or in another process such as a data loader's workers",
+        "do that work earlier, less often, or in another process",
     ),
     "device": (
         "waiting-devices",
@@ -74,13 +78,13 @@ def lost_time(
     """
     span = time.busy.span_ns
     if gaps is not None:
-        yield from _gap_advice(gaps, span)
+        yield from _gap_advice(time, gaps, span)
         yield from _launching_advice(time, gaps, span)
     yield from _copy_advice(time, span)
     yield from _roofline_advice(kernels, span, advised)
 
 
-def _gap_advice(gaps: Gaps, span: int) -> Iterator[Advice]:
+def _gap_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
     """Yield one piece of advice per cause of gaps that cost enough of `span`, in ns.
 
     Of the cause `host` only pauses count: `_launching_advice` reports the other gaps.
@@ -96,6 +100,10 @@ def _gap_advice(gaps: Gaps, span: int) -> Iterator[Advice]:
         if cause == "host":
             groups = [group for group in groups if group.longest_ns >= PAUSE]
             number = gaps.pauses
+            # Where steps are found by a period, they may begin anywhere, also inside a layer.
+            has_marked_steps = time.steps is not None and time.steps.name is not None
+            if has_marked_steps and 2 * gaps.paused_between_steps_ns > idle_ns:
+                remedy = _BETWEEN_STEPS
         location = _group_location(groups[0]) if groups else None
         yield Advice(
             rule, None, location.file if location else None, location.line if location else None,

@@ -6,7 +6,7 @@ from typing import Final
 from kvtrace.converters.profile.advice_model import advice_lines
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_text import device_text
-from kvtrace.converters.profile.gaps_text import busy_sentence, gaps_text, slow_steps_sentence
+from kvtrace.converters.profile.gaps_text import busy_sentence, gaps_text, step_sentences
 from kvtrace.converters.profile.one_table import table_text
 from kvtrace.converters.profile.profile import (
     Derived,
@@ -87,8 +87,7 @@ def _summary_text(profile: Profile, full: bool, width: int) -> list[str]:
         lines += wrapped(profile.window.sentence, width)
     if time is not None:
         lines += wrapped(busy_sentence(time.busy, profile.gaps, time.devices), width)
-        slow_steps = slow_steps_sentence(profile.gaps)
-        lines += [] if slow_steps is None else wrapped(slow_steps, width)
+        lines += [line for text in step_sentences(profile.gaps) for line in wrapped(text, width)]
     advice = profile.advice if full else profile.advice[:_SHOWN_ADVICE]
     if advice:
         lines += ["what to try"]

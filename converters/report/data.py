@@ -10,6 +10,7 @@ from kvtrace.converters.findings import read_findings
 from kvtrace.converters.info.overhead import overhead_percent, overhead_text
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.recompiles import Recompile, recompiles_sentence, variants_of
 from kvtrace.converters.report.answer import answer_of
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.findings import (
@@ -131,6 +132,7 @@ class _ReportTables:
     """Rows of all runs as they are read; references are indexes of the report."""
 
     kernels: KernelRows = field(default_factory=KernelRows)
+    recompiles: list[Recompile] = field(default_factory=list)
     calls: CallRows = field(default_factory=CallRows)
     timeline: Timeline = field(default_factory=Timeline)
     findings: PageFindings | None = None
@@ -187,6 +189,7 @@ class _ReportTables:
             further=tuple(FurtherFigure(f.name, f.unit, f.label) for f in FURTHER),
             kernels=kernels,
             variants=variants,
+            recompiles=recompiles_sentence(self.recompiles),
             arguments=tuple(self.calls.arguments),
             calls=calls,
             stacks=tuple(self.stacks),
@@ -292,7 +295,9 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables
         zip(artifacts["sha256"].to_pylist(), artifacts["size_bytes"].to_pylist(), strict=True)
     )
     first_variant = len(tables.kernels.variants)
-    tables.kernels.add(kernel_rows, index, sizes)
+    recompiles = variants_of(kernel_rows, trace, runs)
+    tables.kernels.add(kernel_rows, index, sizes, recompiles)
+    tables.recompiles += recompiles
     _read_compiles(kernel_rows, index, first_variant, tables)
     _read_stacks(plain_rows(trace.table("stacks", runs)), tables)
     calls = trace.table("calls", runs)

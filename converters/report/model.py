@@ -165,6 +165,8 @@ class Recompiled:
     nearest: int
     """Index into `Report.variants`."""
     changes: tuple[Change, ...]
+    again: bool
+    """Whether the run compiled the variant itself; else it was loaded from a cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +192,8 @@ class Variant:
     compile_ns: int | None
     recompiled: Recompiled | None
     """None for the first variant of a kernel in its run."""
+    reason: str
+    """Why there is the variant: what differs from the most similar earlier one."""
     occupancy: Occupancy | None
     signature: tuple[Parameter, ...]
     stages: tuple[Stage, ...]
@@ -384,6 +388,8 @@ class Report:
     further: tuple[FurtherFigure, ...]
     kernels: tuple[Kernel, ...]
     variants: tuple[Variant, ...]
+    recompiles: str
+    """How many kernels were compiled again, as a sentence."""
     arguments: tuple[Argument, ...]
     calls: tuple[Call, ...]
     stacks: tuple[tuple[tuple[str | None, int | None, str | None], ...], ...]

@@ -4,7 +4,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
 
 #: Files between the program and its kernels: torch, Triton, Python's library, Inductor's modules.
 _PLUMBING: Final = re.compile(
@@ -42,3 +45,9 @@ def place_of(frames: Sequence[Mapping[str, Any]]) -> Place | None:
     """Return the innermost line outside torch, Triton and the like (`is_plumbing`), or None."""
     frame = next((frame for frame in frames if not is_plumbing(frame["file"])), None)
     return None if frame is None else Place(frame["file"], frame["line"], frame["function"])
+
+
+def places_by_stack(trace: "Trace", runs: Sequence["Run"]) -> dict[int, Place | None]:
+    """Return the program's line of each recorded stack by its id; errors as `Trace.table`."""
+    rows = trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
+    return {row["stack_id"]: place_of(row["frames"] or ()) for row in rows}
