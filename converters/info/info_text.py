@@ -68,6 +68,7 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
         lines += wrapped(busy_sentence(time.busy, None, time.devices), width)
     if overview.missing is None:
         lines += ["", *_kernels_text(overview.kernels, full, width)]
+        lines += [line for cost in overview.launch_costs for line in wrapped(cost.sentence, width)]
     else:
         text = f"times of kernels and devices are missing: reading them {overview.missing}"
         lines += ["", *wrapped(text, width)]

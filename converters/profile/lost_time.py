@@ -16,12 +16,14 @@ from kvtrace.text import count, duration, percent, plural, shorten
 if TYPE_CHECKING:
     from kvtrace.converters.profile.profile import KernelProfile
 
+#: The rule on kernels that are far from their rooflines.
+FAR_FROM_ROOFLINE: Final = "far-from-roofline"
 #: Losses of at least this share of the window are reported.
 LEAST: Final = 0.02
 #: This share for gaps by launching, since every program has some.
 _LAUNCHING: Final = 0.05
 #: Share of the roofline from which a kernel counts as near to it.
-_NEAR: Final = 0.6
+NEAR: Final = 0.6
 _NAMED: Final = 4
 #: Longest name in a sentence, in characters.
 _NAME: Final = 48
@@ -212,7 +214,7 @@ def _roofline_advice(
     far_kernels: list[tuple[float, float, KernelProfile]] = []
     for kernel in kernels:
         roof, measured = kernel.roofline, kernel.measured
-        if roof is None or roof.achieved is None or roof.achieved >= _NEAR:
+        if roof is None or roof.achieved is None or roof.achieved >= NEAR:
             continue
         if measured.device_ns is None or (measured.device_median_ns or 0) < SMALL:
             continue
@@ -222,14 +224,14 @@ def _roofline_advice(
     large_losses = [entry for entry in far_kernels if entry[0] >= LEAST * span]
     for lost_ns, achieved, kernel in large_losses:
         yield Advice(
-            "far-from-roofline", kernel.name, kernel.file, kernel.line,
+            FAR_FROM_ROOFLINE, kernel.name, kernel.file, kernel.line,
             f"it reaches {percent(achieved)} of its roofline: look at its lines (--lines), tile "
             "sizes, and warps",
             (
                 Figure("device time", duration(kernel.measured.device_ns), "measured"),
                 Figure("share of roofline", percent(achieved), "derived"),
             ),
-            lost_ns,
+            lost_ns, kernel.module, kernel.source,
         )  # fmt: skip
     small_losses = far_kernels[len(large_losses) :]
     lost_ns = sum(entry[0] for entry in small_losses)
@@ -240,8 +242,8 @@ def _roofline_advice(
         more = f" and {len(small_losses) - _NAMED} more" if len(small_losses) > _NAMED else ""
         first_kernel = small_losses[0][2]
         yield Advice(
-            "far-from-roofline", None, first_kernel.file, first_kernel.line,
-            f"{plural(len(small_losses), 'kernel')} reach less than {percent(_NEAR)} of their "
+            FAR_FROM_ROOFLINE, None, first_kernel.file, first_kernel.line,
+            f"{plural(len(small_losses), 'kernel')} reach less than {percent(NEAR)} of their "
             f"rooflines, and each takes little time: {named}{more}",
             (Figure("lost by all", duration(lost_ns), "derived"),),
             lost_ns,

@@ -9,9 +9,10 @@ from kvtrace.converters.profile.device_text import (
     library_sentence,
     step_sentence,
 )
-from kvtrace.converters.profile.gaps_text import CAUSES, busy_phrase, step_sentences
+from kvtrace.converters.profile.gaps_text import CAUSES, busy_phrase
 from kvtrace.converters.profile.one_table import Rate, TableRow, rate, table_rows
 from kvtrace.converters.profile.profile import Profile
+from kvtrace.converters.profile.profile_text import notable_sentences
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 
@@ -50,8 +51,8 @@ class Answer:
     """The part as "in 10 steps" or "in the chosen part"; "" for whole runs."""
     summary: tuple[str, ...]
     """Sentences on the time of a step and how long devices were busy."""
-    step_notes: tuple[str, ...]
-    """Sentences on steps that are slow or drift."""
+    notable: tuple[str, ...]
+    """Sentences on steps that are slow or drift, and on launches that stand out."""
     work_notes: tuple[str, ...]
     """Sentences on the rows of `ran`: the share of libraries, and what is left out."""
     begin_ns: int | None
@@ -77,7 +78,7 @@ def answer_of(profile: Profile, kernels: Sequence[KernelKey], origin: int) -> An
         causes={str(cause): name for cause, name in CAUSES.items()},
         within="" if window is None else window.within,
         summary=tuple(text for text in summary if text is not None),
-        step_notes=tuple(step_sentences(profile.gaps)),
+        notable=tuple(notable_sentences(profile)),
         work_notes=tuple(text for text in work_notes if text is not None),
         begin_ns=None if window is None else window.begin - origin,
         advice=profile.advice,

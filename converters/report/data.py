@@ -116,10 +116,15 @@ def report_data(
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if device_time is None else device_time.device_ns)
     unevaluated = read_unevaluated(trace, runs)
+    headlines = {kernel.key: kernel.headline for kernel in profile.kernels}
+    keyed_kernels = zip(report.kernels, report.kernel_keys, strict=True)
     answer = answer_of(profile, list(tables.kernels.identities), tables.extent()[0] or 0)
     return replace(
         report,
         notes=(*trace.notes, *([] if unevaluated is None else [unevaluated.note])),
+        kernels=tuple(
+            replace(kernel, headline=headlines.get(key)) for kernel, key in keyed_kernels
+        ),
         device_time=device_time,
         window=window,
         answer=answer,

@@ -128,6 +128,8 @@ class Kernel:
     """Number of accesses of the kernel's calls with any verdict."""
     further: dict[str, float | None]
     """Values of the figures in `Report.further`, by name."""
+    headline: str | None = None
+    """A sentence on its share, what bounds it, and what to try; None if nothing is known."""
 
 
 class Parameter(TypedDict):

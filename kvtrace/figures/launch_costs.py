@@ -41,18 +41,11 @@ _LAUNCHERS: Final = {
     "autotune": "kernel[grid] through an autotuner",
     "inductor": "Inductor's generated code",
 }
-_KERNELS: Final = 4
-_MOST: Final = 3
-#: Where Python launches kernels in the program itself, by origin; Inductor's code is generated.
-_LAUNCHED_BY: Final = {
-    "jit": "kernel[grid]",
-    "gluon": "kernel[grid]",
-    "autotune": "kernel[grid] through an autotuner",
-}
 _KERNELS: Final = f"""
     SELECT m.module, m.name, m.source, any_value(k.origin) AS origin,
-        max(k.arguments) AS arguments, sum(t.launches)::BIGINT AS launches,
-        arg_max(c.stack_id, t.launches) AS stack_id, any_value(m.{HOST_MEDIAN.name}) AS median_ns
+        max(k.arguments) AS arguments, sum(t.timed_launches)::BIGINT AS launches,
+        arg_max(c.stack_id, t.timed_launches) AS stack_id,
+        any_value(m.{HOST_MEDIAN.name}) AS median_ns
     FROM times t JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
     JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
     JOIN medians m ON m.module = coalesce(k.module, '') AND m.name = coalesce(k.name, '')
@@ -71,7 +64,9 @@ class LaunchCost:
     what is recorded of how it is launched and sets it apart from most kernels.
     """
 
-    key: KernelKey
+    name: str
+    module: str | None
+    source: str | None
     median_ns: float
     usual_ns: float
     kernels: int
@@ -82,6 +77,16 @@ class LaunchCost:
     place: Place | None
 
     @property
+    def key(self) -> KernelKey:
+        """The kernel's module, name and source."""
+        return KernelKey(self.module or "", self.name, self.source or "")
+
+    @property
+    def times_usual(self) -> float:
+        """How many times as long as usual a launch takes."""
+        return self.median_ns / self.usual_ns
+
+    @property
     def sentence(self) -> str:
         """The kernel, its time and its price, and what sets it apart."""
         at_line = f" at {self.place.short}" if self.place else ""
@@ -89,8 +94,8 @@ class LaunchCost:
         of_what = "a step" if self.per_step else "of the window"
         facts = ", ".join(self.facts) or "why is not recorded"
         return (
-            f"a launch of {printable(self.key.name)}{at_line} takes {duration(self.median_ns)} on "
-            f"the host, {self.median_ns / self.usual_ns:.1f} times the usual "
+            f"a launch of {printable(self.name)}{at_line} takes {duration(self.median_ns)} on "
+            f"the host, {self.times_usual:.1f} times the usual "
             f"{duration(self.usual_ns)} (medians, of {self.kernels} kernels): {launches} launches "
             f"{of_what} take {duration(self.more_ns)} more than usual; {facts}"
         )
@@ -121,11 +126,13 @@ def read_launch_costs(
         ),
         key=lambda row: row["launches"] * (usual_ns - row["median_ns"]),
     )[:_MOST]
-    places = places_by_stack(trace, runs) if costly_rows else {}
+    places = places_by_stack(trace, runs, {row["stack_id"] for row in costly_rows})
     steps = window.steps or 1
     return tuple(
         LaunchCost(
-            key=KernelKey(row["module"], row["name"], row["source"]),
+            name=row["name"],
+            module=row["module"] or None,
+            source=row["source"] or None,
             median_ns=row["median_ns"],
             usual_ns=usual_ns,
             kernels=len(rows),

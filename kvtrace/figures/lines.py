@@ -1,10 +1,13 @@
 """Lines of the program in a Python stack."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -47,7 +50,17 @@ def place_of(frames: Sequence[Mapping[str, Any]]) -> Place | None:
     return None if frame is None else Place(frame["file"], frame["line"], frame["function"])
 
 
-def places_by_stack(trace: "Trace", runs: Sequence["Run"]) -> dict[int, Place | None]:
-    """Return the program's line of each recorded stack by its id; errors as `Trace.table`."""
-    rows = trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
-    return {row["stack_id"]: place_of(row["frames"] or ()) for row in rows}
+def places_by_stack(
+    trace: "Trace", runs: Sequence["Run"], stack_ids: Collection[int] | None = None
+) -> dict[int, Place | None]:
+    """Return the program's line of recorded stacks by id, of all or of `stack_ids`.
+
+    Errors as `Trace.table`.
+    """
+    if stack_ids is not None and not stack_ids:
+        return {}
+    rows = trace.table("stacks", runs, ["stack_id", "frames"])
+    if stack_ids is not None:
+        ids = pa.array(stack_ids, rows.schema.field("stack_id").type)
+        rows = rows.filter(pc.is_in(rows["stack_id"], ids))
+    return {row["stack_id"]: place_of(row["frames"] or ()) for row in rows.to_pylist()}
