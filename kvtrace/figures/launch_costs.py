@@ -43,7 +43,8 @@ _LAUNCHERS: Final = {
 }
 _KERNELS: Final = f"""
     SELECT m.module, m.name, m.source, any_value(k.origin) AS origin,
-        max(k.arguments) AS arguments, sum(t.timed_launches)::BIGINT AS launches,
+        min({{'run': k.run, 'kernel_id': k.kernel_id}}) AS variant,
+        sum(t.timed_launches)::BIGINT AS launches,
         arg_max(c.stack_id, t.timed_launches) AS stack_id,
         any_value(m.{HOST_MEDIAN.name}) AS median_ns
     FROM times t JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
@@ -115,6 +116,8 @@ def read_launch_costs(
     if len(rows) < _LEAST_KERNELS:
         return ()
     usual_ns = median(row["median_ns"] for row in rows)
+    if usual_ns <= 0:  # clocks were set back
+        return ()
     least_ns = _LEAST * (window.end - window.begin) * window.runs
     costly_rows = sorted(
         (
@@ -126,6 +129,9 @@ def read_launch_costs(
         ),
         key=lambda row: row["launches"] * (usual_ns - row["median_ns"]),
     )[:_MOST]
+    if not costly_rows:
+        return ()
+    _add_arguments(trace, runs, rows)
     places = places_by_stack(trace, runs, {row["stack_id"] for row in costly_rows})
     steps = window.steps or 1
     return tuple(
@@ -147,10 +153,8 @@ def read_launch_costs(
 
 
 def _kernel_rows(trace: "Trace", runs: Sequence["Run"], times: Times) -> list[dict[str, Any]]:
-    columns = ("kernel_id", "module", "name", "source", "origin", "signature")
+    columns = ("kernel_id", "module", "name", "source", "origin")
     kernels = known_rows(trace, runs, "kernels", columns)
-    arguments = pc.list_value_length(kernels["signature"])
-    kernels = kernels.drop_columns(["signature"]).append_column("arguments", arguments)
     with scratch() as database:
         database.register("kernels", kernels)
         database.register(
@@ -162,12 +166,24 @@ def _kernel_rows(trace: "Trace", runs: Sequence["Run"], times: Times) -> list[di
     return rows
 
 
+def _add_arguments(trace: "Trace", runs: Sequence["Run"], rows: Sequence[dict[str, Any]]) -> None:
+    """Set `arguments` of each row to the number of the kernel's parameters, or None."""
+    kernels = trace.table("kernels", runs, ["kernel_id", "signature"])
+    lengths = pc.list_value_length(kernels["signature"]).to_pylist()
+    ids = zip(kernels["run"].to_pylist(), kernels["kernel_id"].to_pylist(), strict=True)
+    arguments = dict(zip(ids, lengths, strict=True))
+    for row in rows:
+        row["arguments"] = arguments.get((row["variant"]["run"], row["variant"]["kernel_id"]))
+
+
 def _facts(row: dict[str, Any], others: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Yield what is recorded of a kernel's launches that differs from most of the others."""
     launcher = _LAUNCHERS.get(row["origin"])
-    usual_launcher = _LAUNCHERS.get(mode(other["origin"] for other in others))
+    launchers = [_LAUNCHERS.get(other["origin"]) for other in others]
+    usual_launcher = mode(launchers)
+    has_usual = usual_launcher is not None and 2 * launchers.count(usual_launcher) > len(launchers)
     arguments = row["arguments"] or 0
-    if launcher and usual_launcher and launcher != usual_launcher:
+    if launcher and has_usual and launcher != usual_launcher:
         yield f"it is launched by {launcher} with {count(arguments)} arguments"
         yield f"most kernels by {usual_launcher}"
         return
