@@ -68,6 +68,7 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
         lines += wrapped(busy_sentence(time.busy, None, time.devices), width)
     if overview.missing is None:
         lines += ["", *_kernels_text(overview.kernels, full, width)]
+        lines += [line for cost in overview.launch_costs for line in wrapped(cost.sentence, width)]
     else:
         text = f"times of kernels and devices are missing: reading them {overview.missing}"
         lines += ["", *wrapped(text, width)]
@@ -215,23 +216,16 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
 
 
 def _recompiles_text(recompiles: "Sequence[Recompile]", width: int) -> list[str]:
+    from kvtrace.converters.profile.recompiles import recompiles_sentence
+
     by_kernel: dict[tuple[str, str | None, str], list[Recompile]] = {}
     for variant in recompiles:
         by_kernel.setdefault((variant.run, variant.file, variant.kernel), []).append(variant)
-    recompile_counts = [
-        sum(variant.recompiled for variant in group) for group in by_kernel.values()
-    ]
-    loaded_variants = [variant for variant in recompiles if _is_same_loaded(variant)]
-    kernels = plural(sum(map(bool, recompile_counts)), "kernel")
-    lines = (
-        [f"recompiles: {kernels}, {plural(sum(recompile_counts), 'time')}"]
-        if any(recompile_counts)
-        else []
-    )
-    lines = lines or ["no kernel was compiled more than once"]
+    loaded_variants = [variant for variant in recompiles if variant.is_same_loaded]
+    lines = wrapped(recompiles_sentence(recompiles), width)
     for (_, _, kernel), group in by_kernel.items():
         listed_variants = [
-            variant for variant in group if not variant.first and not _is_same_loaded(variant)
+            variant for variant in group if not variant.first and not variant.is_same_loaded
         ]
         lines += (
             wrapped(f"{kernel}, {plural(len(group), 'variant')}", width, 2)
@@ -240,19 +234,9 @@ def _recompiles_text(recompiles: "Sequence[Recompile]", width: int) -> list[str]
         )
         lines += [line for variant in listed_variants for line in _recompile_lines(variant, width)]
     if loaded_variants:
-        text = f"{plural(len(loaded_variants), 'variant')} more: {_SAME_LOADED}"
+        text = f"{plural(len(loaded_variants), 'variant')} more: {loaded_variants[0].reason()}"
         lines += wrapped(text, width)
     return lines
-
-
-_SAME_LOADED: Final = "same IR, loaded from the cache (not a recompile)"
-
-
-def _is_same_loaded(variant: "Recompile") -> bool:
-    """Return whether a variant has the code of an earlier one and was loaded from the cache."""
-    return variant.same_code and not (
-        variant.first or variant.changes or variant.distinguished_by or variant.recompiled
-    )
 
 
 def _recompile_lines(variant: "Recompile", width: int) -> list[str]:
@@ -260,24 +244,9 @@ def _recompile_lines(variant: "Recompile", width: int) -> list[str]:
     if variant.load_ns is not None:
         cost += f", {duration(variant.load_ns)} to load"
     lines = textwrap.wrap(
-        printable(f"{_reason(variant)} ({cost})"), width - 4, subsequent_indent="  "
+        printable(f"{variant.reason()} ({cost})"), width - 4, subsequent_indent="  "
     )
     return [f"    {line}" for line in lines]
-
-
-def _reason(variant: "Recompile") -> str:
-    if variant.first:
-        return "its first variant"
-    if variant.changes:
-        return "; ".join(map(str, variant.changes))
-    if _is_same_loaded(variant):
-        return _SAME_LOADED
-    scalars = " or ".join(map(str, variant.distinguished_by))
-    if scalars:
-        text = f"the compiler's key distinguishes {scalars}"
-        return f"{text}, and the TTIR is the same" if variant.same_code else text
-    code_text = "same IR" if variant.same_code else "same options, other IR"
-    return f"{code_text}, {'compiled again' if variant.recompiled else 'loaded from the cache'}"
 
 
 def _delayed_text(delayed: "Sequence[DelayedLaunch]", overview: Overview, width: int) -> list[str]:
@@ -296,7 +265,7 @@ def _delayed_text(delayed: "Sequence[DelayedLaunch]", overview: Overview, width:
         text = (
             f"{after}launch {launch.seq} (call {launch.call_id}), {duration(launch.waited_ns)}: "
             f"{launch.variant.kernel}{', a trial' if launch.trial else ''}, "
-            f"{_reason(launch.variant)}"
+            f"{launch.variant.reason()}"
         )
         wrapped_text = textwrap.wrap(printable(text), width - 2, subsequent_indent="  ")
         lines += [f"  {line}" for line in wrapped_text]

@@ -11,6 +11,7 @@ from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, LAUNCHED
+from kvtrace.figures.launch_costs import read_launch_costs
 from kvtrace.figures.makers import OWN
 from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.figures.tables import known_rows
@@ -72,9 +73,14 @@ def with_kernels(
     host_times(trace, runs, with_medians=False)  # cached for the calls below
     windowed_trace, window = windowed(trace, runs, part)
     time = read_device_time(windowed_trace, runs, window)
-    times = host_times(windowed_trace, runs, with_medians=False)
-    kernels = _kernels(trace, runs, times, time)
-    return replace(overview, kernels=kernels, device_time=time, window=window)
+    times = host_times(windowed_trace, runs)
+    return replace(
+        overview,
+        kernels=_kernels(trace, runs, times, time),
+        device_time=time,
+        window=window,
+        launch_costs=read_launch_costs(windowed_trace, runs, times, window),
+    )
 
 
 def _kernels(

@@ -7,6 +7,7 @@ Each rule has a threshold, below which the loss is too small to report; kernels 
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -80,26 +81,27 @@ def read_advice(
     keys = {k.key for k in (*important_kernels, *(k for k in kernels if k.tuning_launches))}
     variants = _variants(trace, runs, keys) if keys else {}
     advice: list[Advice] = []
-    advised: set[KernelKey] = set()
     caches = device is None or device.limits.has_caches
     for kernel in important_kernels:
         kernel_advice = [
             *_access_advice(kernel, accesses.get(kernel.key, ()), caches),
             *_variant_advice(kernel, variants.get(kernel.key, ()), device),
         ]
-        advised |= {kernel.key} if kernel_advice else set()
-        advice += kernel_advice
-    program_advice: list[Advice] = []
+        advice += [
+            replace(piece, module=kernel.module, source=kernel.source) for piece in kernel_advice
+        ]
     if _has_recompiles(trace, runs):
-        program_advice += _recompile_advice(read_recompiles(trace, runs))
+        advice += _recompile_advice(read_recompiles(trace, runs))
     if has_trials:
-        program_advice += _tuning_advice(
-            read_tunings(trace, runs), _steady_medians(kernels, variants)
-        )
-    advice += program_advice
+        sources = {
+            (row["run"], row["kernel_id"]): key.source
+            for key, rows in variants.items()
+            for row in rows
+        }
+        steady_medians = _steady_medians(kernels, variants)
+        advice += _tuning_advice(read_tunings(trace, runs), steady_medians, sources)
     if time is not None and time.busy.span_ns:
-        advised_names = {piece.kernel for piece in program_advice}
-        advised |= {kernel.key for kernel in kernels if kernel.name in advised_names}
+        advised = {piece.key for piece in advice if piece.key is not None}
         advice += lost_time(kernels, time, gaps, advised)
         least_ns = _LITTLE * time.busy.span_ns
         advice = [piece for piece in advice if piece.cost_ns is None or piece.cost_ns >= least_ns]
@@ -407,7 +409,7 @@ def _recompile_advice(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
     by_kernel: dict[KernelKey, list[Recompile]] = {}
     for recompile in recompiles:
         by_kernel.setdefault(recompile.key, []).append(recompile)
-    for group in by_kernel.values():
+    for key, group in by_kernel.items():
         kernel, file = group[0].kernel, group[0].file
         if all(recompile.compile_begin is None and recompile.compile_ns for recompile in group):
             continue  # compiled outside of the window
@@ -433,7 +435,7 @@ def _recompile_advice(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
                     Figure("variants", f"{len(group)}", "measured"),
                     Figure("time to compile them", duration(compile_ns), "measured"),
                 ),
-                float(compile_ns),
+                float(compile_ns), key.module, key.source,
             )  # fmt: skip
 
 
@@ -459,8 +461,11 @@ def _steady_medians(
 
 
 def _tuning_advice(
-    tunings: Sequence[Tuning], steady: Mapping[tuple[str, int], float]
+    tunings: Sequence[Tuning],
+    steady: Mapping[tuple[str, int], float],
+    sources: Mapping[tuple[str, int], str],
 ) -> Iterator[Advice]:
+    """Yield advice on configurations; `steady` and `sources` are by run and kernel id."""
     for tuning in tunings:
         timed_trials = [t for t in tuning.trials if t.median_ns and t.launches >= _LEAST_TRIALS]
         chosen = next((t for t in timed_trials if t.kept), None)
@@ -480,6 +485,7 @@ def _tuning_advice(
                 "the autotuner's key",
                 (Figure("kept", duration(chosen_ns), "measured"),
                  Figure("fastest", duration(fastest_ns), "measured")),
+                module=tuning.module, source=sources.get((tuning.run, chosen.kernel_id)),
             )  # fmt: skip
         elif slowest_ns < fastest_ns * (1 + _NOISE):
             yield Advice(
@@ -488,4 +494,5 @@ def _tuning_advice(
                 f"{percent(slowest_ns / fastest_ns - 1)}: keep one, and skip the trials",
                 (Figure("fastest", duration(fastest_ns), "measured"),
                  Figure("slowest", duration(slowest_ns), "measured")),
+                module=tuning.module, source=sources.get((tuning.run, chosen.kernel_id)),
             )  # fmt: skip

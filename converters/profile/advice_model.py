@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Literal
 
+from kvtrace.figures.identity import KernelKey
 from kvtrace.text import duration, percent
 
 How = Literal["measured", "derived", "assumed"]
@@ -24,7 +25,8 @@ class Advice:
     """A piece of advice: a loss of performance, its location, and what to try.
 
     `rule` is a slug; `kernel` is None for advice on the whole program. `cost_ns` is the largest
-    possible saving, over the window of all runs; None if unknown.
+    possible saving, over the window of all runs; None if unknown. `module` and `source` are the
+    kernel's, as in its key.
     """
 
     rule: str
@@ -34,6 +36,15 @@ class Advice:
     text: str
     figures: tuple[Figure, ...]
     cost_ns: float | None = None
+    module: str | None = None
+    source: str | None = None
+
+    @property
+    def key(self) -> KernelKey | None:
+        """The kernel's key; None for advice on the whole program."""
+        if self.kernel is None:
+            return None
+        return KernelKey(self.module or "", self.kernel, self.source or "")
 
     @property
     def where(self) -> str | None:

@@ -1,14 +1,17 @@
-"""Text of a `DeviceTime`: a table and sentences for a terminal."""
+"""Text of a `DeviceTime`: a table for a terminal, and sentences that the page shows, too."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.figures.identity import names_apart
+from kvtrace.figures.makers import OWN
 from kvtrace.figures.window import steps_text
 from kvtrace.text import columns, count, duration, percent, plural, printable, wrapped
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.device_time import DeviceTime
+
+#: Kinds of rows that are no kernels.
+MEMORY_KINDS: Final = frozenset({"copy", "fill"})
 
 
 def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -> list[str]:
@@ -40,22 +43,42 @@ def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -
         lines.append(
             f"… {plural(len(hidden_rows), 'more row')}, {hidden_time} ({option} shows them)"
         )
-    for sentence in _device_sentences(time):
-        lines += wrapped(sentence, width)
+    for sentence in (excluded_sentence(time), step_sentence(time)):
+        lines += [] if sentence is None else wrapped(sentence, width)
     return lines
 
 
-def _device_sentences(time: "DeviceTime") -> Iterator[str]:
-    if time.tuning_executions:
-        yield (
-            f"excluded: {plural(time.tuning_executions, 'execution')} of autotuners and "
-            f"warm-ups, {duration(time.tuning_ns)}"
-        )
-    if time.steps is not None:
-        steps = time.steps
-        step_time = duration(steps.span_ns / steps.number)
-        mark = f" marked {printable(steps.name)}" if steps.name else ""
-        yield (
-            f"a step (mean of {steps_text(steps.number, steps.runs)}{mark}) takes {step_time}, "
-            f"{duration(time.step_ns)} of it device time"
-        )
+def excluded_sentence(time: "DeviceTime") -> str | None:
+    """Return which executions device times exclude; None if none."""
+    if not time.tuning_executions:
+        return None
+    return (
+        f"excluded: {plural(time.tuning_executions, 'execution')} of autotuners and "
+        f"warm-ups, {duration(time.tuning_ns)}"
+    )
+
+
+def step_sentence(time: "DeviceTime") -> str | None:
+    """Return how long a step takes, and its device time; None without steps."""
+    steps = time.steps
+    if steps is None:
+        return None
+    mark = f" marked {printable(steps.name)}" if steps.name else ""
+    return (
+        f"a step (mean of {steps_text(steps.number, steps.runs)}{mark}) takes "
+        f"{duration(steps.span_ns / steps.number)}, {duration(time.step_ns)} of it device time"
+    )
+
+
+def library_sentence(time: "DeviceTime") -> str | None:
+    """Return the share of libraries' kernels in the device time; None if none ran."""
+    ns_by_library: dict[str, int] = {}
+    for row in time.rows:
+        if row.kind not in (*OWN, *MEMORY_KINDS):
+            ns_by_library[row.kind] = ns_by_library.get(row.kind, 0) + row.device_ns
+    if not ns_by_library:
+        return None
+    names = ", ".join(sorted(ns_by_library, key=lambda kind: -ns_by_library[kind]))
+    total_ns = sum(ns_by_library.values())
+    share = total_ns / time.device_ns if time.device_ns else 0.0
+    return f"library kernels ({names}): {percent(share)} of GPU time, {duration(total_ns)}"

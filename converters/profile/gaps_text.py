@@ -1,11 +1,13 @@
 """Text of device idle time: sentences and a table by cause, for a terminal."""
 
+from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final
 
 from kvtrace.converters.profile.device_busy import Busy
-from kvtrace.figures.gaps import SHORT, Cause, Ends, Gaps
+from kvtrace.figures.gaps import SHORT, Cause, Ends, Gaps, StepTimes
 from kvtrace.figures.lines import Place
+from kvtrace.figures.step_drift import drift_of
 from kvtrace.text import columns, count, duration, percent, plural, shorten, wrapped
 
 #: The label of each cause.
@@ -35,6 +37,18 @@ def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
 
     Without `gaps` the sentence refers to the command that shows the causes.
     """
+    text = busy_phrase(busy, devices)
+    if gaps is None and busy.span_ns:
+        return f"{text}; idle {duration(busy.idle_ns)} (kvtrace profile has the causes)"
+    if gaps is None or not gaps.idle_ns:
+        return text
+    causes = list(gaps.by_cause.items())
+    cause_texts = [f"{CAUSES[cause]} {duration(ns)}" for cause, ns in causes[:_NAMED] if ns]
+    return f"{text}; idle {duration(gaps.idle_ns)}: {', '.join(cause_texts)}"
+
+
+def busy_phrase(busy: Busy, devices: int) -> str:
+    """Return how long devices were busy, of which time, and how long with two kernels at once."""
     if not busy.span_ns:
         return "when the GPU was busy is not known: the times are sums"
     subject = "GPU busy" if devices == 1 else f"{devices} GPUs busy"
@@ -42,39 +56,73 @@ def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
     text = f"{subject} {duration(busy.busy_ns)} of {duration(busy.span_ns)} ({share})"
     if busy.overlapped_ns:
         text += f", {duration(busy.overlapped_ns)} with two kernels at once"
-    if gaps is None:
-        return f"{text}; idle {duration(busy.idle_ns)} (kvtrace profile has the causes)"
-    if not gaps.idle_ns:
-        return text
-    causes = list(gaps.by_cause.items())
-    cause_texts = [f"{CAUSES[cause]} {duration(ns)}" for cause, ns in causes[:_NAMED] if ns]
-    return f"{text}; idle {duration(gaps.idle_ns)}: {', '.join(cause_texts)}"
+    return text
 
 
-def slow_steps_sentence(gaps: Gaps | None) -> str | None:
-    """Return a sentence on slow steps, and what the slowest has more of; None without such steps.
+def step_sentences(gaps: Gaps | None) -> list[str]:
+    """Return sentences on steps that are slow and on steps that drift; [] without such steps."""
+    all_steps = () if gaps is None else gaps.steps
+    slow_steps = _slow_steps_sentence(all_steps)
+    drifts = (_drift_sentence(steps, len(all_steps)) for steps in all_steps)
+    return [text for text in (slow_steps, *drifts) if text is not None]
+
+
+def _slow_steps_sentence(all_steps: Sequence[StepTimes]) -> str | None:
+    """Return how many steps are slow, and what the slowest has more of; None without such steps.
 
     A step is slow from `_SLOW_STEP` times the median of its run on.
     """
     slow = [
         (ns - median(steps.duration_ns), steps, number)
-        for steps in (() if gaps is None else gaps.steps)
+        for steps in all_steps
         for number, ns in enumerate(steps.duration_ns)
         if ns > _SLOW_STEP * median(steps.duration_ns) and len(steps.duration_ns) >= _LEAST_STEPS
     ]
     if not slow:
         return None
     longer_ns, steps, number = max(slow, key=lambda entry: (entry[0], entry[2]))
-    more = {CAUSES[cause]: ns[number] - median(ns) for cause, ns in steps.idle_ns.items()}
-    more["executions on the device"] = longer_ns - sum(more.values())
-    reason = max(more, key=lambda name: more[name])
-    all_steps = sum(len(steps.duration_ns) for steps in gaps.steps) if gaps is not None else 0
+    more = {name: ns[number] - median(ns) for name, ns in _parts(steps).items()}
+    total_steps = sum(len(steps.duration_ns) for steps in all_steps)
     shown = steps.first + number
+    slow_count = f"{count(len(slow))} of {plural(total_steps, 'step')}"
     return (
-        f"{count(len(slow))} of {plural(all_steps, 'step')} took more than {_SLOW_STEP} times the "
+        f"{slow_count} took more than {_SLOW_STEP} times the "
         f"median: step {shown} took {duration(steps.duration_ns[number])}, {duration(longer_ns)} "
-        f"more than the median, by {duration(more[reason])} more of: {reason} (--steps {shown})"
+        f"more than the median, by {_largest_change(more)} (--steps {shown})"
     )
+
+
+def _drift_sentence(steps: StepTimes, runs: int) -> str | None:
+    """Return how step times changed over a run, one of `runs`, and in what; None without drift."""
+    drift = drift_of(steps.duration_ns)
+    if drift is None:
+        return None
+    sign = 1 if drift.end_ns > drift.start_ns else -1
+    changes = {
+        name: sign * (median(ns[-drift.steps :]) - median(ns[: drift.steps]))
+        for name, ns in _parts(steps).items()
+    }
+    run = f" of run {steps.run}" if runs > 1 else ""
+    return (
+        f"steps{run} became {'longer' if sign > 0 else 'shorter'}: from "
+        f"{duration(drift.start_ns)} to {duration(drift.end_ns)} (medians of the first and the "
+        f"last {drift.steps}), by {_largest_change(changes, 'more' if sign > 0 else 'less')}"
+    )
+
+
+def _parts(steps: StepTimes) -> dict[str, Sequence[int]]:
+    """Return the nanoseconds of each step by what they went to: idle time by cause, executions."""
+    parts: dict[str, Sequence[int]] = {CAUSES[cause]: ns for cause, ns in steps.idle_ns.items()}
+    idle_ns = [sum(ns) for ns in zip(*steps.idle_ns.values(), strict=True)]
+    busy = zip(steps.duration_ns, idle_ns or [0] * len(steps.duration_ns), strict=True)
+    parts["executions on the device"] = [ns - idle for ns, idle in busy]
+    return parts
+
+
+def _largest_change(changes_ns: Mapping[str, float], direction: str = "more") -> str:
+    """Return the largest of the changes by part, as "7 ms more of: garbage collection"."""
+    name = max(changes_ns, key=lambda name: changes_ns[name])
+    return f"{duration(changes_ns[name])} {direction} of: {name}"
 
 
 def gaps_text(gaps: Gaps, most: int | None, width: int) -> list[str]:

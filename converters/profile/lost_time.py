@@ -16,16 +16,22 @@ from kvtrace.text import count, duration, percent, plural, shorten
 if TYPE_CHECKING:
     from kvtrace.converters.profile.profile import KernelProfile
 
+#: The rule on kernels that are far from their rooflines.
+FAR_FROM_ROOFLINE: Final = "far-from-roofline"
 #: Losses of at least this share of the window are reported.
 LEAST: Final = 0.02
 #: This share for gaps by launching, since every program has some.
 _LAUNCHING: Final = 0.05
 #: Share of the roofline from which a kernel counts as near to it.
-_NEAR: Final = 0.6
+NEAR: Final = 0.6
 _NAMED: Final = 4
 #: Longest name in a sentence, in characters.
 _NAME: Final = 48
 
+#: What to try if most of these pauses are between marked steps, not inside them.
+_BETWEEN_STEPS: Final = (
+    "they come between steps: prepare the data earlier, as by a data loader's workers"
+)
 #: Advice on gaps, by cause: the rule, what happened, and what to try.
 _ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
     "compile": (
@@ -52,7 +58,7 @@ _ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
         "host-bound",
         f"the devices waited {PAUSE // 1_000_000} ms and longer for Python and other code of the "
         "host",
-        "do that work earlier, or in another process such as a data loader's workers",
+        "do that work earlier, less often, or in another process",
     ),
     "device": (
         "waiting-devices",
@@ -74,13 +80,13 @@ def lost_time(
     """
     span = time.busy.span_ns
     if gaps is not None:
-        yield from _gap_advice(gaps, span)
+        yield from _gap_advice(time, gaps, span)
         yield from _launching_advice(time, gaps, span)
     yield from _copy_advice(time, span)
     yield from _roofline_advice(kernels, span, advised)
 
 
-def _gap_advice(gaps: Gaps, span: int) -> Iterator[Advice]:
+def _gap_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
     """Yield one piece of advice per cause of gaps that cost enough of `span`, in ns.
 
     Of the cause `host` only pauses count: `_launching_advice` reports the other gaps.
@@ -96,6 +102,10 @@ def _gap_advice(gaps: Gaps, span: int) -> Iterator[Advice]:
         if cause == "host":
             groups = [group for group in groups if group.longest_ns >= PAUSE]
             number = gaps.pauses
+            # Where steps are found by a period, they may begin anywhere, also inside a layer.
+            has_marked_steps = time.steps is not None and time.steps.name is not None
+            if has_marked_steps and 2 * gaps.paused_between_steps_ns > idle_ns:
+                remedy = _BETWEEN_STEPS
         location = _group_location(groups[0]) if groups else None
         yield Advice(
             rule, None, location.file if location else None, location.line if location else None,
@@ -204,7 +214,7 @@ def _roofline_advice(
     far_kernels: list[tuple[float, float, KernelProfile]] = []
     for kernel in kernels:
         roof, measured = kernel.roofline, kernel.measured
-        if roof is None or roof.achieved is None or roof.achieved >= _NEAR:
+        if roof is None or roof.achieved is None or roof.achieved >= NEAR:
             continue
         if measured.device_ns is None or (measured.device_median_ns or 0) < SMALL:
             continue
@@ -214,14 +224,14 @@ def _roofline_advice(
     large_losses = [entry for entry in far_kernels if entry[0] >= LEAST * span]
     for lost_ns, achieved, kernel in large_losses:
         yield Advice(
-            "far-from-roofline", kernel.name, kernel.file, kernel.line,
+            FAR_FROM_ROOFLINE, kernel.name, kernel.file, kernel.line,
             f"it reaches {percent(achieved)} of its roofline: look at its lines (--lines), tile "
             "sizes, and warps",
             (
                 Figure("device time", duration(kernel.measured.device_ns), "measured"),
                 Figure("share of roofline", percent(achieved), "derived"),
             ),
-            lost_ns,
+            lost_ns, kernel.module, kernel.source,
         )  # fmt: skip
     small_losses = far_kernels[len(large_losses) :]
     lost_ns = sum(entry[0] for entry in small_losses)
@@ -232,8 +242,8 @@ def _roofline_advice(
         more = f" and {len(small_losses) - _NAMED} more" if len(small_losses) > _NAMED else ""
         first_kernel = small_losses[0][2]
         yield Advice(
-            "far-from-roofline", None, first_kernel.file, first_kernel.line,
-            f"{plural(len(small_losses), 'kernel')} reach less than {percent(_NEAR)} of their "
+            FAR_FROM_ROOFLINE, None, first_kernel.file, first_kernel.line,
+            f"{plural(len(small_losses), 'kernel')} reach less than {percent(NEAR)} of their "
             f"rooflines, and each takes little time: {named}{more}",
             (Figure("lost by all", duration(lost_ns), "derived"),),
             lost_ns,

@@ -7,6 +7,7 @@ from itertools import count as count_from
 from pathlib import PurePath
 from typing import Final, Literal
 
+from kvtrace.converters.profile.device_text import MEMORY_KINDS, library_sentence
 from kvtrace.converters.profile.device_time import DeviceRow
 from kvtrace.converters.profile.profile import KernelProfile, Profile
 from kvtrace.figures.identity import names_apart
@@ -14,7 +15,6 @@ from kvtrace.figures.lines import GENERATED, HASH_SHOWN
 from kvtrace.figures.makers import OWN, TRITON
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
 
-_MEMORY_KINDS: Final = frozenset({"copy", "fill"})
 #: A file that Inductor generated, and the line.
 _GENERATED: Final = re.compile(rf"({GENERATED})(\.py(?::\d+)?)")
 
@@ -65,7 +65,7 @@ def _executed_row(row: DeviceRow, name: str, kernel: KernelProfile | None) -> Ta
     location = _location_text(row.file, row.line)
     if row.kind not in OWN:
         kernel = None
-    if row.kind not in (TRITON, *_MEMORY_KINDS):
+    if row.kind not in (TRITON, *MEMORY_KINDS):
         location = location or row.kind
     return TableRow(
         name, location, row.executions, row.device_ns, row.share, row.kind, kernel, row.bytes
@@ -136,7 +136,8 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
         lines.append(
             f"… {plural(len(hidden_rows), 'more row')}, {duration(hidden_ns)} (--full shows them)"
         )
-    return lines + _library_text(profile, width)
+    library = None if profile.device_time is None else library_sentence(profile.device_time)
+    return lines if library is None else lines + wrapped(library, width)
 
 
 def short_places(places: Sequence[str]) -> dict[str, str]:
@@ -203,20 +204,3 @@ def _roofline_cell(row: TableRow) -> str:
     if row.kernel is None or row.kernel.roofline is None:
         return "-"
     return percent(row.kernel.roofline.achieved)
-
-
-def _library_text(profile: Profile, width: int) -> list[str]:
-    """Return a wrapped sentence on the time in libraries' kernels; [] if none ran."""
-    time = profile.device_time
-    if time is None:
-        return []
-    library_rows = [row for row in time.rows if row.kind not in (*OWN, *_MEMORY_KINDS)]
-    if not library_rows:
-        return []
-    share = sum(row.device_ns for row in library_rows) / time.device_ns if time.device_ns else 0.0
-    ns_by_library: dict[str, int] = {}
-    for row in library_rows:
-        ns_by_library[row.kind] = ns_by_library.get(row.kind, 0) + row.device_ns
-    names = ", ".join(sorted(ns_by_library, key=lambda kind: -ns_by_library[kind]))
-    total = duration(sum(ns_by_library.values()))
-    return wrapped(f"library kernels ({names}): {percent(share)} of GPU time, {total}", width)

@@ -15,6 +15,7 @@ from kvtrace.converters.profile.advice import IMPORTANT, read_advice
 from kvtrace.converters.profile.advice_model import Advice
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
+from kvtrace.converters.profile.kernel_headline import kernel_headlines
 from kvtrace.converters.profile.profile_sections import profile_sections
 from kvtrace.converters.profile.profile_tables import ProfileTables, Row
 from kvtrace.converters.profile.roofline import Position, Work, joined, position
@@ -22,6 +23,7 @@ from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.gaps import Gaps, read_gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
+from kvtrace.figures.launch_costs import LaunchCost, read_launch_costs
 from kvtrace.figures.makers import CUSTOM, OWN
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.times import Times, device_times, host_times
@@ -106,7 +108,7 @@ class KernelProfile:
     """A kernel (`kvtrace/figures/identity.py`) over all chosen runs of the program.
 
     `runs` counts its launches; a launch that was captured into a graph counts once per replay of
-    the graph.
+    the graph. `headline` is a sentence on its share, what bounds it, and what to try first.
     """
 
     name: str
@@ -123,6 +125,7 @@ class KernelProfile:
     roofline: Position | None
     calls: tuple[CallProfile, ...] = ()
     source: str | None = None
+    headline: str | None = None
 
     @property
     def key(self) -> KernelKey:
@@ -160,6 +163,7 @@ class Profile:
         not_evaluated: A sentence: which kernels cannot be evaluated, and why.
         device_time: All that devices did; None without a device timeline.
         gaps: Causes of the devices' idle time; None without a device timeline.
+        launch_costs: Kernels whose launches take the host much longer than usual.
         advice: What to try, the largest possible saving first.
         left_out: Replay's notes on figures that were skipped for their cost.
         sectors: Memory ops counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
@@ -177,6 +181,7 @@ class Profile:
     window: Window | None = None
     device_time: DeviceTime | None = None
     gaps: Gaps | None = None
+    launch_costs: tuple[LaunchCost, ...] = ()
     advice: tuple[Advice, ...] = ()
     left_out: tuple[str, ...] = ()
     sectors: Mapping[str, int] = field(default_factory=dict)
@@ -262,6 +267,9 @@ def read_profile(
         accesses_by_key.setdefault(keys_by_number[access["kernel"]], []).append(access)
     gaps = None if device_time is None else read_gaps(trace, runs)
     advice = read_advice(trace, runs, profiles, accesses_by_key, chosen_limits, device_time, gaps)
+    launch_costs = read_launch_costs(trace, runs, times[0], window)
+    headlines = kernel_headlines(profiles, device_time, advice, launch_costs, chosen_limits)
+    profiles = [replace(kernel, headline=headlines[kernel.key]) for kernel in profiles]
     if not calls:
         profiles = [replace(kernel, calls=()) for kernel in profiles]
     source_lines = SourceLines(trace, runs) if lines else None
@@ -280,6 +288,7 @@ def read_profile(
         window=window,
         device_time=device_time,
         gaps=gaps,
+        launch_costs=launch_costs,
         advice=advice,
         left_out=left_out,
         sectors=sectors,

@@ -6,7 +6,7 @@ from typing import Final
 from kvtrace.converters.profile.advice_model import advice_lines
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_text import device_text
-from kvtrace.converters.profile.gaps_text import busy_sentence, gaps_text, slow_steps_sentence
+from kvtrace.converters.profile.gaps_text import busy_sentence, gaps_text, step_sentences
 from kvtrace.converters.profile.one_table import table_text
 from kvtrace.converters.profile.profile import (
     Derived,
@@ -87,8 +87,8 @@ def _summary_text(profile: Profile, full: bool, width: int) -> list[str]:
         lines += wrapped(profile.window.sentence, width)
     if time is not None:
         lines += wrapped(busy_sentence(time.busy, profile.gaps, time.devices), width)
-        slow_steps = slow_steps_sentence(profile.gaps)
-        lines += [] if slow_steps is None else wrapped(slow_steps, width)
+    for sentence in notable_sentences(profile):
+        lines += wrapped(sentence, width)
     advice = profile.advice if full else profile.advice[:_SHOWN_ADVICE]
     if advice:
         lines += ["what to try"]
@@ -98,6 +98,12 @@ def _summary_text(profile: Profile, full: bool, width: int) -> list[str]:
         if hidden_count:
             lines.append(f"… {hidden_count} more (--full shows them)")
     return [*lines, ""] if lines else []
+
+
+def notable_sentences(profile: Profile) -> list[str]:
+    """Return sentences on slow steps, steps that drift, and launches that stand out."""
+    costs = [cost.sentence for cost in profile.launch_costs]
+    return [*step_sentences(profile.gaps), *costs]
 
 
 def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
@@ -359,6 +365,7 @@ def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
     shown_calls = kernel.calls if full else kernel.calls[:_MOST_SHOWN]
     header = ("grid", "launches", "host", "device", "bytes/launch", "FLOP/launch", "lanes on")
     lines = [f"unique calls of {shorten(printable(kernel.name), width - 20)}"]
+    lines += [] if kernel.headline is None else wrapped(kernel.headline, width)
     rows = []
     for call in shown_calls:
         work = _work_cells(call.derived)

@@ -1,4 +1,4 @@
-"""Compiled variants, the reason for each compilation, and launches that waited for a kernel."""
+"""Compiled variants, the reason for each, recompiles, and launches that waited for a kernel."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,16 @@ from kvtrace.figures.times import compiling_launches
 from kvtrace.figures.trials import TUNING
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
+from kvtrace.text import count, plural, shorten
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 _NANOSECONDS: Final = 1_000_000_000
+#: A variant is compared with this many variants before it.
+_MOST_COMPARED: Final = 64
+#: Longest name and value of a change in a text that is cut, in characters.
+_LONGEST: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +34,8 @@ class Recompile:
     kernel's `first` variant, and for a later one with the same facts. For the latter,
     `distinguished_by` has the scalar arguments that may be the reason: their values in the calls of
     the two variants are of different kinds (Triton's key has three: 1, multiples of 16, others).
-    `same_code` is true if the TTIR equals that of the most similar earlier variant.
+    `same_code` is true if the TTIR equals that of the most similar earlier variant, whose
+    `kernel_id` is `nearest`.
     """
 
     kernel: str
@@ -45,11 +51,58 @@ class Recompile:
     load_ns: int | None = None
     distinguished_by: tuple[Change, ...] = ()
     same_code: bool = False
+    nearest: int | None = None
 
     @property
     def recompiled(self) -> bool:
         """Whether the compiler ran for a further variant; a load from a cache does not count."""
         return not self.first and compiled_here(self.cache_hit, self.compile_ns)
+
+    @property
+    def is_same_loaded(self) -> bool:
+        """Whether the variant has the code of an earlier one and was loaded from the cache."""
+        return self.same_code and not (
+            self.first or self.changes or self.distinguished_by or self.recompiled
+        )
+
+    def reason(self, most: int | None = None) -> str:
+        """Return why there is a further variant: what differs, if known, from the nearest one.
+
+        At most `most` changes are listed, with long values cut; None: all of them, whole.
+        """
+        if self.first:
+            return "its first variant"
+        if self.changes:
+            return _changes_text(self.changes, most)
+        if self.is_same_loaded:
+            return "same IR, loaded from the cache (not a recompile)"
+        if self.distinguished_by:
+            scalars = " or ".join(map(str, self.distinguished_by))
+            text = f"the compiler's key distinguishes {scalars}"
+            return f"{text}, and the TTIR is the same" if self.same_code else text
+        code_text = "same IR" if self.same_code else "same options, other IR"
+        return f"{code_text}, {'compiled again' if self.recompiled else 'loaded from the cache'}"
+
+
+def _changes_text(changed: Sequence[Change], most: int | None) -> str:
+    if most is None:
+        return "; ".join(map(str, changed))
+    texts = [shorten(str(change), _LONGEST) for change in changed[:most]]
+    hidden_count = len(changed) - len(texts)
+    return "; ".join([*texts, f"{count(hidden_count)} more"] if hidden_count > 0 else texts)
+
+
+def recompiles_sentence(variants: Sequence[Recompile]) -> str:
+    """Return how many kernels were compiled again, and how many variants were only loaded."""
+    recompiled = [variant for variant in variants if variant.recompiled]
+    loaded_count = sum(not (variant.first or variant.recompiled) for variant in variants)
+    text = "no kernel was compiled more than once"
+    if recompiled:
+        kernels = {(variant.run, variant.key, variant.file) for variant in recompiled}
+        text = f"{plural(len(kernels), 'kernel')} compiled again, {plural(len(recompiled), 'time')}"
+    if loaded_count:
+        text += f"; {plural(loaded_count, 'further variant')} loaded from the cache"
+    return text
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +128,25 @@ def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, .
 
     Errors as `Trace.table`.
     """
+    return variants_of(plain_rows(trace.table("kernels", runs)), trace, runs)
+
+
+def variants_of(
+    rows: Iterable[Mapping[str, Any]], trace: "Trace", runs: Sequence["Run"]
+) -> tuple[Recompile, ...]:
+    """Return `read_recompiles` from all rows of `kernels` of the runs, in their order."""
     variants_by_kernel: dict[
-        tuple[str, KernelKey, str | None], list[tuple[dict[str, str], dict[str, Any]]]
+        tuple[str, KernelKey, str | None], list[tuple[dict[str, str], Mapping[str, Any]]]
     ] = {}
     scalars = _ScalarArguments(trace, runs)
     variants = []
-    for row in plain_rows(trace.table("kernels", runs)):
+    for row in rows:
         key = row["run"], key_of(row), row["file"]
         variants_before = variants_by_kernel.setdefault(key, [])
         facts = specialization(row)
         comparisons = (
-            (changes(facts_before, facts), other) for facts_before, other in variants_before
+            (changes(facts_before, facts), other)
+            for facts_before, other in variants_before[-_MOST_COMPARED:]
         )
         fewest_changes, most_similar = min(
             comparisons, key=lambda pair: len(pair[0]), default=((), None)
@@ -109,6 +170,7 @@ def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, .
                 else (),
                 same_code=most_similar is not None
                 and _first_stage(most_similar) == _first_stage(row),
+                nearest=None if most_similar is None else most_similar["kernel_id"],
             )
         )
         variants_before.append((facts, row))

@@ -4,9 +4,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kvtrace.converters.profile.advice_model import Advice
-from kvtrace.converters.profile.gaps_text import CAUSES, slow_steps_sentence
+from kvtrace.converters.profile.device_text import (
+    excluded_sentence,
+    library_sentence,
+    step_sentence,
+)
+from kvtrace.converters.profile.gaps_text import CAUSES, busy_phrase
 from kvtrace.converters.profile.one_table import Rate, TableRow, rate, table_rows
 from kvtrace.converters.profile.profile import Profile
+from kvtrace.converters.profile.profile_text import notable_sentences
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 
@@ -41,8 +47,14 @@ class Answer:
     gaps: Gaps | None
     causes: dict[str, str]
     """Label of each cause of a gap."""
-    slow_steps: str | None
-    """A sentence on slow steps, and what the slowest has more of; None without such steps."""
+    within: str
+    """The part as "in 10 steps" or "in the chosen part"; "" for whole runs."""
+    summary: tuple[str, ...]
+    """Sentences on the time of a step and how long devices were busy."""
+    notable: tuple[str, ...]
+    """Sentences on steps that are slow or drift, and on launches that stand out."""
+    work_notes: tuple[str, ...]
+    """Sentences on the rows of `ran`: the share of libraries, and what is left out."""
     begin_ns: int | None
     """Begin of the part after the page's origin; None without a window."""
     advice: tuple[Advice, ...]
@@ -56,13 +68,19 @@ def answer_of(profile: Profile, kernels: Sequence[KernelKey], origin: int) -> An
     1970.
     """
     kernel_indexes = {key: index for index, key in enumerate(kernels)}
-    has_device_times = profile.device_time is not None
+    time, window = profile.device_time, profile.window
+    has_device_times = time is not None
+    summary = [] if time is None else [step_sentence(time), busy_phrase(time.busy, time.devices)]
+    work_notes = [] if time is None else [library_sentence(time), excluded_sentence(time)]
     return Answer(
-        part=profile.window.sentence if profile.window is not None and has_device_times else None,
+        part=window.sentence if window is not None and has_device_times else None,
         gaps=profile.gaps,
         causes={str(cause): name for cause, name in CAUSES.items()},
-        slow_steps=slow_steps_sentence(profile.gaps),
-        begin_ns=None if profile.window is None else profile.window.begin - origin,
+        within="" if window is None else window.within,
+        summary=tuple(text for text in summary if text is not None),
+        notable=tuple(notable_sentences(profile)),
+        work_notes=tuple(text for text in work_notes if text is not None),
+        begin_ns=None if window is None else window.begin - origin,
         advice=profile.advice,
         ran=tuple(_work_row(row, kernel_indexes) for row in table_rows(profile))
         if has_device_times

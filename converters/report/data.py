@@ -10,6 +10,7 @@ from kvtrace.converters.findings import read_findings
 from kvtrace.converters.info.overhead import overhead_percent, overhead_text
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.recompiles import Recompile, recompiles_sentence, variants_of
 from kvtrace.converters.report.answer import answer_of
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.findings import (
@@ -119,11 +120,16 @@ def report_data(
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if device_time is None else device_time.device_ns)
     unevaluated = read_unevaluated(trace, runs)
+    headlines = {kernel.key: kernel.headline for kernel in profile.kernels}
+    keyed_kernels = zip(report.kernels, report.kernel_keys, strict=True)
     answer = answer_of(profile, list(tables.kernels.identities), tables.extent()[0] or 0)
     return replace(
         report,
         partial=partial,
         notes=(*trace.notes, *([] if unevaluated is None else [unevaluated.note])),
+        kernels=tuple(
+            replace(kernel, headline=headlines.get(key)) for kernel, key in keyed_kernels
+        ),
         device_time=device_time,
         window=window,
         answer=answer,
@@ -136,6 +142,7 @@ class _ReportTables:
     """Rows of all runs as they are read; references are indexes of the report."""
 
     kernels: KernelRows = field(default_factory=KernelRows)
+    recompiles: list[Recompile] = field(default_factory=list)
     calls: CallRows = field(default_factory=CallRows)
     timeline: Timeline = field(default_factory=Timeline)
     findings: PageFindings | None = None
@@ -192,6 +199,7 @@ class _ReportTables:
             further=tuple(FurtherFigure(f.name, f.unit, f.label) for f in FURTHER),
             kernels=kernels,
             variants=variants,
+            recompiles=recompiles_sentence(self.recompiles),
             arguments=tuple(self.calls.arguments),
             calls=calls,
             stacks=tuple(self.stacks),
@@ -298,7 +306,9 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables
         zip(artifacts["sha256"].to_pylist(), artifacts["size_bytes"].to_pylist(), strict=True)
     )
     first_variant = len(tables.kernels.variants)
-    tables.kernels.add(kernel_rows, index, sizes)
+    recompiles = variants_of(kernel_rows, trace, runs)
+    tables.kernels.add(kernel_rows, index, sizes, recompiles)
+    tables.recompiles += recompiles
     _read_compiles(kernel_rows, index, first_variant, tables)
     _read_stacks(plain_rows(trace.table("stacks", runs)), tables)
     calls = trace.table("calls", runs)

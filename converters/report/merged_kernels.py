@@ -8,7 +8,7 @@ import numpy as np
 
 from kvtrace.converters.disassembly import disassembler
 from kvtrace.converters.profile.occupancy import occupancy_of
-from kvtrace.converters.profile.specialization import changes, specialization
+from kvtrace.converters.profile.recompiles import Recompile
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import (
     Kernel,
@@ -44,21 +44,33 @@ class KernelRows:
     """For each variant: stage → sha256, of texts in the trace."""
     disassembles: bool = field(default_factory=lambda: disassembler() is not None)
 
-    def add(self, rows: Sequence[Mapping[str, Any]], run: int, sizes: Mapping[str, int]) -> None:
-        """Add the rows of `kernels` of the next run, whose index is `run`.
+    def add(
+        self,
+        rows: Sequence[Mapping[str, Any]],
+        run: int,
+        sizes: Mapping[str, int],
+        recompiles: Sequence[Recompile],
+    ) -> None:
+        """Add the rows of `kernels` of the next run, whose index is `run`, with their recompiles.
 
         `sizes` has the size in bytes of each artifact in the trace, by sha256.
         """
-        earlier_by_kernel: dict[tuple[int, str | None], list[tuple[int, dict[str, str]]]] = {}
         ids = np.array([row["kernel_id"] for row in rows], np.int64)
-        self.indices.append(Lookup(ids, len(self.variants) + np.arange(len(rows))))
-        for row in rows:
-            index, kernel = len(self.variants), self._kernel_index(row)
-            earlier_variants = earlier_by_kernel.setdefault((kernel, row["file"]), [])
-            facts = specialization(row)
-            recompiled = _recompilation(earlier_variants, facts)
-            self.variants.append(self._variant(row, kernel, run, sizes, recompiled))
-            earlier_variants.append((index, facts))
+        first_index = len(self.variants)
+        self.indices.append(Lookup(ids, first_index + np.arange(len(rows))))
+        index_by_id = {kernel_id: first_index + place for place, kernel_id in enumerate(ids)}
+        for row, recompile in zip(rows, recompiles, strict=True):
+            kernel = self._kernel_index(row)
+            recompiled = (
+                None
+                if recompile.nearest is None
+                else Recompiled(
+                    index_by_id[recompile.nearest], recompile.changes, recompile.recompiled
+                )
+            )
+            variant = self._variant(row, kernel, run, sizes)
+            reason = recompile.reason(_MOST_CHANGES)
+            self.variants.append({**variant, "recompiled": recompiled, "reason": reason})
             self.stage_artifacts.append(
                 {
                     stage["stage"]: stage["artifact"]
@@ -79,7 +91,6 @@ class KernelRows:
         kernel: int,
         run: int,
         sizes: Mapping[str, int],
-        recompiled: Recompiled | None,
     ) -> dict[str, Any]:
         return {
             "kernel": kernel,
@@ -97,7 +108,6 @@ class KernelRows:
             "cache_hit": row["cache_hit"],
             "cache_key": row["cache_key"],
             "compile_begin": row["compile_begin"],
-            "recompiled": recompiled,
             "occupancy": occupancy_of(row),
             "compile_ns": row["compile_ns"],
             "signature": tuple(row["signature"] or ()),
@@ -177,22 +187,8 @@ class KernelRows:
 #: Name of the stage that is disassembled from the cubin when a page is written.
 SASS: Final = "sass"
 _BINARY_STAGES: Final = frozenset({"cubin", "hsaco"})
-#: A new variant is compared with this many earlier variants.
-_MOST_COMPARED: Final = 64
-
-
-def _recompilation(
-    earlier: Sequence[tuple[int, dict[str, str]]], facts: Mapping[str, str]
-) -> Recompiled | None:
-    """Return the changes from the most similar earlier variant; None for a first variant.
-
-    `earlier` has index and facts of each earlier variant.
-    """
-    candidates = [
-        Recompiled(index, changes(earlier_facts, facts))
-        for index, earlier_facts in earlier[-_MOST_COMPARED:]
-    ]
-    return min(candidates, key=lambda candidate: len(candidate.changes), default=None)
+#: Most changes in the reason of a variant.
+_MOST_CHANGES: Final = 4
 
 
 def kernels_of(

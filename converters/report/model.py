@@ -130,6 +130,8 @@ class Kernel:
     """Number of calls that were not judged before the time was used up (`Report.partial`)."""
     further: dict[str, float | None]
     """Values of the figures in `Report.further`, by name."""
+    headline: str | None = None
+    """A sentence on its share, what bounds it, and what to try; None if nothing is known."""
 
 
 class Parameter(TypedDict):
@@ -167,6 +169,8 @@ class Recompiled:
     nearest: int
     """Index into `Report.variants`."""
     changes: tuple[Change, ...]
+    again: bool
+    """Whether the run compiled the variant itself; else it was loaded from a cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +196,8 @@ class Variant:
     compile_ns: int | None
     recompiled: Recompiled | None
     """None for the first variant of a kernel in its run."""
+    reason: str
+    """Why there is the variant: what differs from the most similar earlier one."""
     occupancy: Occupancy | None
     signature: tuple[Parameter, ...]
     stages: tuple[Stage, ...]
@@ -397,6 +403,8 @@ class Report:
     further: tuple[FurtherFigure, ...]
     kernels: tuple[Kernel, ...]
     variants: tuple[Variant, ...]
+    recompiles: str
+    """How many kernels were compiled again, as a sentence."""
     arguments: tuple[Argument, ...]
     calls: tuple[Call, ...]
     stacks: tuple[tuple[tuple[str | None, int | None, str | None], ...], ...]

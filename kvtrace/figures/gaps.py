@@ -27,7 +27,7 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.intervals import time_covered, union_of
-from kvtrace.figures.lines import Place, place_of
+from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.steps import requests
 from kvtrace.figures.trials import TUNING
 from kvtrace.schema.symbols import titled
@@ -133,7 +133,8 @@ class Gaps:
     two kernels shorter than `SMALL` in which the host only launched and ran Python.
     `short_executions` has the kernels with executions shorter than `SMALL`, the most frequent
     first. `paused_ns` is the part of the cause `host` in `pauses`, gaps of at least `PAUSE`, which
-    the pace of launching does not explain. `steps` has the times of each run with at most
+    the pace of launching does not explain; `paused_between_steps_ns` is the part of it in pauses
+    that last until the first execution of a step. `steps` has the times of each run with at most
     `MOST_STEPS` steps.
     """
 
@@ -144,6 +145,7 @@ class Gaps:
     short_executions: tuple[ShortExecutions, ...] = ()
     paused_ns: int = 0
     pauses: int = 0
+    paused_between_steps_ns: int = 0
     steps: tuple[StepTimes, ...] = ()
 
     @property
@@ -168,7 +170,8 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     """Return the devices' idle time by cause, at most 50 groups; None without timed executions."""
     whole = trace.whole if isinstance(trace, TraceWindow) else trace
     stacks: dict[int, Place | None] | None = None
-    total, paused, pauses, sums, small = 0, 0, 0, dict[Cause, int](), dict[Cause, int]()
+    total, paused, pauses, between_steps = 0, 0, 0, 0
+    sums, small = dict[Cause, int](), dict[Cause, int]()
     groups: list[GapGroup] = []
     short: dict[str, ShortExecutions] = {}
     steps: list[StepTimes] = []
@@ -179,11 +182,14 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
         if gaps is None:
             continue
         if stacks is None:
-            stacks = _places(whole, runs)
+            stacks = places_by_stack(whole, runs)
         total += int(gaps.duration.sum())
         is_pause = (gaps.cause == "host") & (gaps.duration >= PAUSE)
         paused += int(gaps.duration[is_pause].sum())
         pauses += int(is_pause.sum())
+        if isinstance(trace, TraceWindow):
+            is_between = is_pause & np.isin(gaps.end, trace.window_of(run.run_id).device_steps)
+            between_steps += int(gaps.duration[is_between].sum())
         for cause in sorted(set(gaps.cause.tolist())):  # not by hash: equal runs, equal output
             of_cause = gaps.cause == cause
             sums[cause] = sums.get(cause, 0) + int(gaps.duration[of_cause].sum())
@@ -209,13 +215,9 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
         tuple(frequent),
         paused,
         pauses,
+        between_steps,
         tuple(steps),
     )
-
-
-def _places(trace: "Trace", runs: Sequence["Run"]) -> dict[int, Place | None]:
-    rows = trace.table("stacks", runs, ["stack_id", "frames"]).to_pylist()
-    return {row["stack_id"]: place_of(row["frames"] or ()) for row in rows}
 
 
 def _merged(groups: Sequence[GapGroup]) -> list[GapGroup]:

@@ -1,10 +1,16 @@
 """Lines of the program in a Python stack."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
 
 #: Files between the program and its kernels: torch, Triton, Python's library, Inductor's modules.
 _PLUMBING: Final = re.compile(
@@ -42,3 +48,19 @@ def place_of(frames: Sequence[Mapping[str, Any]]) -> Place | None:
     """Return the innermost line outside torch, Triton and the like (`is_plumbing`), or None."""
     frame = next((frame for frame in frames if not is_plumbing(frame["file"])), None)
     return None if frame is None else Place(frame["file"], frame["line"], frame["function"])
+
+
+def places_by_stack(
+    trace: "Trace", runs: Sequence["Run"], stack_ids: Collection[int] | None = None
+) -> dict[int, Place | None]:
+    """Return the program's line of recorded stacks by id, of all or of `stack_ids`.
+
+    Errors as `Trace.table`.
+    """
+    if stack_ids is not None and not stack_ids:
+        return {}
+    rows = trace.table("stacks", runs, ["stack_id", "frames"])
+    if stack_ids is not None:
+        ids = pa.array(stack_ids, rows.schema.field("stack_id").type)
+        rows = rows.filter(pc.is_in(rows["stack_id"], ids))
+    return {row["stack_id"]: place_of(row["frames"] or ()) for row in rows.to_pylist()}

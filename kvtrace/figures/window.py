@@ -84,6 +84,13 @@ class Window:
             phrases.append(f"after it: {duration(self.after_ns)}")
         return "; ".join(phrases)
 
+    @property
+    def within(self) -> str:
+        """The part as "in 10 steps" or "in the chosen part"; "" for whole runs."""
+        if self.how == "whole":
+            return ""
+        return "in the chosen part" if not self.steps else f"in {steps_text(self.steps, self.runs)}"
+
     def _part(self) -> str:
         length = duration(self.end - self.begin)
         if self.how == "whole":

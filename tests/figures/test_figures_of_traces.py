@@ -7,12 +7,12 @@ import pytest
 from kvtrace.converters.diff.snapshot import take_snapshot
 from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.recompiles import recompiles_sentence
 from kvtrace.converters.query.query import connect, query
 from kvtrace.converters.report import report_data
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.makers import TRITON
-from kvtrace.figures.recompiled import compiled_here
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.trace import Selection, open_trace
 from tests.support.tiers import some
@@ -57,10 +57,11 @@ def test_figures_of_recorded_traces_are_the_same_in_all_outputs(runs):
 
     # recompiles
     again = [one for one in overview.recompiles if one.recompiled]
-    shown = [
-        v for v in report.variants if v.recompiled and compiled_here(v.cache_hit, v.compile_ns)
-    ]
-    assert len(again) == len(shown)
+    assert len(again) == sum(
+        v.recompiled is not None and v.recompiled.again for v in report.variants
+    )
+    assert report.recompiles == recompiles_sentence(overview.recompiles)
+    assert [v.reason for v in report.variants] == [one.reason(4) for one in overview.recompiles]
     assert all(one.compile_ns is not None for one in again)
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.converters.profile.gaps_text import slow_steps_sentence
+from kvtrace.converters.profile.gaps_text import step_sentences
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.figures.gaps import Gaps, StepTimes
 from kvtrace.figures.requested_part import RequestedPart
@@ -41,17 +41,30 @@ def gaps_of(durations, idle):
 
 def test_the_slowest_step_is_named_with_what_it_has_more_of():
     gaps = gaps_of((1000, 1000, 1000, 9000, 1000), {"collect": (0, 0, 0, 7000, 0)})
-    sentence = slow_steps_sentence(gaps)
+    (sentence,) = step_sentences(gaps)
     assert sentence.startswith("1 of 5 steps took more than 1.5 times the median: step 7 took 9 µs")
     assert "by 7 µs more of: garbage collection" in sentence
 
 
 def test_a_slow_step_without_idle_time_has_more_executions():
-    sentence = slow_steps_sentence(gaps_of((1000,) * 5 + (2000,), {}))
+    (sentence,) = step_sentences(gaps_of((1000,) * 5 + (2000,), {}))
     assert "by 1 µs more of: executions on the device" in sentence
 
 
 def test_even_steps_and_few_steps_have_no_sentence():
-    assert slow_steps_sentence(gaps_of((1000, 1100, 1200, 1000, 1400), {})) is None
-    assert slow_steps_sentence(gaps_of((1000, 9000), {})) is None
-    assert slow_steps_sentence(None) is None
+    assert step_sentences(gaps_of((1000, 1100, 1200, 1000, 1400), {})) == []
+    assert step_sentences(gaps_of((1000, 9000), {})) == []
+    assert step_sentences(None) == []
+
+
+def test_steps_that_drift_are_named_with_what_changed_most():
+    durations = tuple(38_000_000 - 400_000 * step for step in range(30))
+    launching = tuple(20_000_000 - 300_000 * step for step in range(30))
+    (sentence,) = step_sentences(gaps_of(durations, {"launch": launching, "host": (5,) * 30}))
+    assert sentence == (
+        "steps became shorter: from 37.0 ms to 27.4 ms (medians of the first and the last 6), by "
+        "7.20 ms less of: launching"
+    )
+    (sentence,) = step_sentences(gaps_of(durations[::-1], {}))
+    assert sentence.startswith("steps became longer: from 27.4 ms to 37.0 ms")
+    assert sentence.endswith("by 9.60 ms more of: executions on the device")

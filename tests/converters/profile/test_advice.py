@@ -87,7 +87,14 @@ def kernel(name, device_ns, achieved, median_ns=50_000.0):
     measured = Measured(None, None, 0, None, device_ns, median_ns, 10)
     roof = Position(0.0, None, 0.0, 0.0, "memory", achieved)
     return SimpleNamespace(
-        name=name, file=None, line=None, measured=measured, roofline=roof, key=KernelKey("m", name)
+        name=name,
+        file=None,
+        line=None,
+        measured=measured,
+        roofline=roof,
+        module="m",
+        source=None,
+        key=KernelKey("m", name),
     )
 
 
@@ -117,14 +124,14 @@ def tuning(*medians, kept):
 
 
 def test_advice_names_a_configuration_faster_than_the_chosen_one():
-    (advice,) = _tuning_advice([tuning(10_000, 14_000, kept=1)], {})
+    (advice,) = _tuning_advice([tuning(10_000, 14_000, kept=1)], {}, {})
     assert (advice.rule, advice.kernel) == ("autotune-choice", "scale")
     # The kept one is as fast as the best where it is not tried out, but used.
-    assert list(_tuning_advice([tuning(10_000, 14_000, kept=1)], {("run", 1): 10_100.0})) == []
+    assert list(_tuning_advice([tuning(10_000, 14_000, kept=1)], {("run", 1): 10_100.0}, {})) == []
 
 
 def test_advice_names_equally_fast_configurations():
-    (advice,) = _tuning_advice([tuning(10_000, 10_100, 10_050, kept=0)], {})
+    (advice,) = _tuning_advice([tuning(10_000, 10_100, 10_050, kept=0)], {}, {})
     assert advice.rule == "autotune-noise"
-    assert list(_tuning_advice([tuning(10_000, 11_000, kept=0)], {})) == []
-    assert list(_tuning_advice([tuning(10_000, None, kept=0)], {})) == []
+    assert list(_tuning_advice([tuning(10_000, 11_000, kept=0)], {}, {})) == []
+    assert list(_tuning_advice([tuning(10_000, None, kept=0)], {}, {})) == []

@@ -4,11 +4,13 @@ What wastes most is named first among what to try, at its line; of a good progra
 """
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from kvtrace.clients.recorded import replay
+from kvtrace.converters.profile.lost_time import _gap_advice
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.schema.trace import open_trace
@@ -58,6 +60,33 @@ def test_planted_cause_of_lost_time_is_the_first_advice(name, tmp_path):
     place = next(number for number, line in enumerate(lines) if f" {rule}: " in line)
     assert place < 10
     assert all(display_width(line) <= 80 for line in lines)
+
+
+def host_bound(profile, **steps):
+    """Return the text of the advice on pauses, with other steps of the profile's."""
+    time = replace(profile.device_time, steps=replace(profile.device_time.steps, **steps))
+    texts = [one.text for one in _gap_advice(time, profile.gaps, time.busy.span_ns)]
+    return next(text for text in texts if "Python and other code" in text)
+
+
+def test_a_data_loader_is_named_only_for_pauses_between_marked_steps(tmp_path):
+    profile = profile_of("loader", tmp_path)
+    gaps = profile.gaps
+    assert gaps.paused_between_steps_ns == gaps.paused_ns > 0
+    assert "between steps" in host_bound(profile)
+    assert "data loader" in host_bound(profile)
+    # A period of launches begins anywhere, and pauses inside steps are not waits for data.
+    assert "data loader" not in host_bound(profile, name=None)
+    inside = replace(profile, gaps=replace(gaps, paused_between_steps_ns=gaps.paused_ns // 3))
+    assert "data loader" not in host_bound(inside)
+
+
+def test_pauses_inside_layers_are_not_blamed_on_a_data_loader():
+    trace = open_trace(FIXTURES.parent / "llama_liger")
+    advice = read_profile(trace, trace.runs).advice
+    texts = [one.text for one in advice if one.rule == "host-bound"]
+    assert len(texts) == 1
+    assert "data loader" not in texts[0]
 
 
 @pytest.mark.parametrize("name", [name for name in CAUSES if name not in OF_BYTES])

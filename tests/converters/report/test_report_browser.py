@@ -356,7 +356,7 @@ def test_page_of_a_gpu_program_begins_with_device_time(report_browser, tmp_path,
             assert text.startswith(row.name[:40])
             assert float(share.split()[0]) == pytest.approx(100 * row.share, rel=0.01)
         told = opened.text("#step-time")
-        assert ("2 GPUs, busy" if "ranks" in name else "GPU busy") in told
-        assert "per step" in told
+        assert ("2 GPUs busy" if "ranks" in name else "GPU busy") in told
+        assert "a step (mean of" in told
         assert "_ZN" not in opened.text("main")
         assert accessibility_problems(opened) == []

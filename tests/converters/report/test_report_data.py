@@ -313,6 +313,9 @@ def test_variant_lists_the_changes_that_recompiled_it(report):
     assert first.recompiled is None
     assert second.recompiled.nearest == 0
     assert [str(change) for change in second.recompiled.changes] == ["constexpr BLOCK 256 → 512"]
+    assert (first.reason, second.reason) == ("its first variant", "constexpr BLOCK 256 → 512")
+    assert second.recompiled.again
+    assert report.recompiles == "1 kernel compiled again, 1 time"
     assert other.recompiled is None
     assert second.compile_begin - first.compile_begin == 40_000_000
 

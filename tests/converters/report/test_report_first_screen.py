@@ -5,8 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from kvtrace.converters.profile.device_text import library_sentence, step_sentence
+from kvtrace.converters.profile.gaps_text import busy_phrase
 from kvtrace.converters.profile.one_table import table_rows
 from kvtrace.converters.profile.profile import read_profile
+from kvtrace.converters.profile.profile_text import notable_sentences
 from kvtrace.converters.report.data import report_data
 from kvtrace.schema.trace import open_trace
 from tests.converters.report_page import opened_page, written_page
@@ -152,13 +155,38 @@ def test_a_click_on_the_slowest_step_shows_it_on_the_timeline(report_browser, tm
         query = dict(part.split("=") for part in opened.page.url.partition("?")[2].split("&"))
         shown = int(query["to"]) - int(query["from"])
         assert shown == pytest.approx(steps.duration_ns[slowest], abs=2)
-        assert f"step {steps.first + slowest} took 361 ms" in opened.text("#slow-steps")
+        assert f"step {steps.first + slowest} took 361 ms" in opened.text("#step-time")
 
 
 @pytest.fixture(scope="module")
 def steady_page(tmp_path_factory):
     folder = tmp_path_factory.mktemp("steady")
     return written_page(copied("llama_steady", folder), folder / "page.html", "--no-replay")
+
+
+def test_the_page_says_what_the_terminal_says(report_browser, steady_page):
+    trace = open_trace(FIXTURES / "llama_steady")
+    profile = read_profile(trace, trace.runs)
+    time = profile.device_time
+    with opened_page(report_browser, steady_page) as opened:
+        first = opened.text("#step-time")
+        for sentence in (
+            step_sentence(time), busy_phrase(time.busy, 1), profile.window.sentence,
+            *notable_sentences(profile),
+        ):  # fmt: skip
+            assert sentence in first
+        assert library_sentence(time) in opened.text("#top-kernels")
+        assert profile.window.within == "in 34 steps"
+        assert opened.text('[data-figure="host time"]').endswith("in 34 steps")
+        report = report_data(trace, trace.runs, "title", "trace/")
+        kernel, headline = next(
+            (index, kernel.headline)
+            for index, kernel in enumerate(report.kernels)
+            if kernel.name == "_triton_rope"
+        )
+        opened.go(f"#/kernel/{kernel}")
+        assert opened.text("#kernel-headline") == f"{headline}."
+        assert opened.text("h1") == "_triton_rope"
 
 
 def test_the_timeline_opens_on_three_steady_steps(report_browser, steady_page):

@@ -311,8 +311,9 @@ def test_variants_say_what_recompiled_them(opened_device, device):
     assert rows.count() == len(variants)
     for row, index in zip(rows.all_inner_texts(), variants, strict=True):
         recompiled = device.report["variants"][index]["recompiled"]
+        assert device.report["variants"][index]["reason"] in row
         for change in recompiled["changes"] if recompiled else ():
-            assert f"{change['what']}: {change['before'] or 'none'} → " in row
+            assert f"{change['what']} {change['before'] or '(none)'} → " in row
     rows.nth(4).locator("td").nth(2).click()
     opened.page.wait_for_function("() => location.hash.includes('/variant/')")
     assert hash_of(opened).startswith(f"#/kernel/{kernel}/variant/{variants[4]}")

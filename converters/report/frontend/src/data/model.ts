@@ -18,6 +18,8 @@ export interface Report {
   readonly further: readonly FurtherFigure[];
   readonly kernels: readonly Kernel[];
   readonly variants: readonly Variant[];
+  /** How many kernels were compiled again, as a sentence. */
+  readonly recompiles: string;
   readonly arguments: readonly Argument[];
   readonly calls: readonly Call[];
   /** Frames innermost first: file, line, function. */
@@ -224,6 +226,8 @@ export interface Kernel {
   readonly unjudged_calls: number;
   /** Values of the figures in `Report.further`, by name. */
   readonly further: Readonly<Record<string, number | null>>;
+  /** A sentence on its share, what bounds it, and what to try; null if nothing is known. */
+  readonly headline: string | null;
 }
 
 /** A compiled variant of a kernel. */
@@ -247,6 +251,8 @@ export interface Variant {
   readonly compile_ns: number | null;
   /** null for the first variant of a kernel in its run. */
   readonly recompiled: Recompiled | null;
+  /** Why there is the variant: what differs from the most similar earlier one. */
+  readonly reason: string;
   readonly occupancy: Occupancy | null;
   readonly signature: readonly Parameter[];
   readonly stages: readonly Stage[];
@@ -380,8 +386,14 @@ export interface Answer {
   readonly gaps: Gaps | null;
   /** Label of each cause of a gap. */
   readonly causes: Readonly<Record<string, string>>;
-  /** A sentence on slow steps, and what the slowest has more of; null without such steps. */
-  readonly slow_steps: string | null;
+  /** The part as "in 10 steps" or "in the chosen part"; "" for whole runs. */
+  readonly within: string;
+  /** Sentences on the time of a step and how long devices were busy. */
+  readonly summary: readonly string[];
+  /** Sentences on steps that are slow or drift, and on launches that stand out. */
+  readonly notable: readonly string[];
+  /** Sentences on the rows of `ran`: the share of libraries, and what is left out. */
+  readonly work_notes: readonly string[];
   /** Begin of the part after the page's origin; null without a window. */
   readonly begin_ns: number | null;
   readonly advice: readonly Advice[];
@@ -591,6 +603,8 @@ export interface Recompiled {
   /** Index into `Report.variants`. */
   readonly nearest: number;
   readonly changes: readonly Change[];
+  /** Whether the run compiled the variant itself; else it was loaded from a cache. */
+  readonly again: boolean;
 }
 
 /**
@@ -706,7 +720,8 @@ export interface Finding {
  * kernels shorter than `SMALL` in which the host only launched and ran Python. `short_executions`
  * has the kernels with executions shorter than `SMALL`, the most frequent first. `paused_ns` is the
  * part of the cause `host` in `pauses`, gaps of at least `PAUSE`, which the pace of launching does
- * not explain. `steps` has the times of each run with at most `MOST_STEPS` steps.
+ * not explain; `paused_between_steps_ns` is the part of it in pauses that last until the first
+ * execution of a step. `steps` has the times of each run with at most `MOST_STEPS` steps.
  */
 export interface Gaps {
   readonly idle_ns: number;
@@ -716,6 +731,7 @@ export interface Gaps {
   readonly short_executions: readonly ShortExecutions[];
   readonly paused_ns: number;
   readonly pauses: number;
+  readonly paused_between_steps_ns: number;
   readonly steps: readonly StepTimes[];
 }
 
@@ -723,7 +739,8 @@ export interface Gaps {
  * A piece of advice: a loss of performance, its location, and what to try.
  *
  * `rule` is a slug; `kernel` is null for advice on the whole program. `cost_ns` is the largest
- * possible saving, over the window of all runs; null if unknown.
+ * possible saving, over the window of all runs; null if unknown. `module` and `source` are the
+ * kernel's, as in its key.
  */
 export interface Advice {
   readonly rule: string;
@@ -733,6 +750,8 @@ export interface Advice {
   readonly text: string;
   readonly figures: readonly Figure[];
   readonly cost_ns: number | null;
+  readonly module: string | null;
+  readonly source: string | null;
 }
 
 /** A row of the table of device work: a Triton kernel, a library's kernel, a copy or a fill. */

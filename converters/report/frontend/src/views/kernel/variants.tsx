@@ -1,14 +1,12 @@
 // The variants that a kernel was compiled to, and what made the compiler run again for each.
 
 import { address, go, href } from "../../app/router";
-import { formatCount, formatNanoseconds, shortText } from "../../data/format";
+import { formatNanoseconds, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import type { Change, Variant } from "../../data/types";
 import { code, fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { Note, Pill } from "../../parts/text";
-
-const MOST_CHANGES = 4;
+import { Name, Note } from "../../parts/text";
 
 export function VariantTable({ kernel, chosen }: { kernel: number; chosen: number }) {
   const { report } = page;
@@ -22,11 +20,11 @@ export function VariantTable({ kernel, chosen }: { kernel: number; chosen: numbe
       cell: (index) => <a href={chosenHref(kernel, index)}>{variantName(index)}</a>,
     },
     {
-      label: "Compiled because",
+      label: "Reason",
       prose: true,
       title: "Differences from the most similar variant that the run compiled before",
       cell: (index) => <Reason variant={of(index)} />,
-      text: (index) => reasonText(of(index)),
+      text: (index) => of(index).reason,
     },
     sharedFigure(
       "compile",
@@ -87,29 +85,17 @@ export function occupied(variant: Variant | undefined): number | null {
   return variant?.occupancy ? variant.occupancy.warps / variant.occupancy.of : null;
 }
 
-function Reason({ variant }: { variant: Variant }) {
-  if (!variant.recompiled) return <span class="muted">first of its run</span>;
+function Reason({ variant: { reason, recompiled } }: { variant: Variant }) {
+  if (!recompiled) return <span class="muted">{reason}</span>;
   return (
     <>
-      {reasonText(variant)}{" "}
-      <span class="muted">(nearest: {variantName(variant.recompiled.nearest)})</span>
+      <Name of={reason} />{" "}
+      <span class="muted">
+        ({recompiled.again ? "compiled again" : "from the cache"}; nearest:{" "}
+        {variantName(recompiled.nearest)})
+      </span>
     </>
   );
-}
-
-function reasonText({ recompiled, cache_hit, compile_ns }: Variant): string {
-  if (!recompiled) return "first of its run";
-  const { changes } = recompiled;
-  const loaded = cache_hit === true || compile_ns === null;
-  if (!changes.length && loaded) return "loaded from the cache (not a recompile)";
-  if (!changes.length) return "no difference was recorded";
-  const shown = changes.slice(0, MOST_CHANGES).map(changeText).join("; ");
-  const rest = changes.length - MOST_CHANGES;
-  return rest > 0 ? `${shown}; ${formatCount(rest)} more` : shown;
-}
-
-function changeText({ what, before, after }: Change): string {
-  return `${shortText(what, 80)}: ${shortText(before ?? "none", 40)} → ${shortText(after ?? "none", 40)}`;
 }
 
 /** All that differs from the nearest earlier variant, and how long this one took to compile or load. */
@@ -120,16 +106,17 @@ export function Recompile({ variant }: { variant: Variant }) {
       <Note>The first variant of this kernel in its run: nothing was compiled before it.</Note>
     );
   }
-  const took = formatNanoseconds(variant.compile_ns);
   return (
     <>
       <p id="recompile">
-        Compiled again for {took}, because of what differs from{" "}
+        {recompiled.again
+          ? `Compiled again for ${formatNanoseconds(variant.compile_ns)}`
+          : "Loaded from the cache"}
+        . Its differences from{" "}
         <a href={chosenHref(variant.kernel, recompiled.nearest)}>
           variant {variantName(recompiled.nearest)}
         </a>
-        , the nearest that the run had by then.{" "}
-        {variant.cache_hit ? <Pill kind="fine">from the disk cache</Pill> : null}
+        , the most similar one that the run had by then:
       </p>
       <ChangeTable changes={recompiled.changes} />
     </>

@@ -180,6 +180,7 @@ function KernelHead({ index }: { index: number }) {
   const best = `at best ${formatNanoseconds(kernel.best_ns)}`;
   return (
     <>
+      {kernel.headline ? <p id="kernel-headline">{kernel.headline}.</p> : null}
       <Facts
         entries={[
           [

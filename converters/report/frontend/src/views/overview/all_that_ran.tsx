@@ -67,7 +67,9 @@ export function AllThatRan() {
             time={time}
             empty={words ? "No kernel matches." : "Only autotuners ran."}
           />
-          <p class="muted small">{notes(time).join(" ")}</p>
+          {answer.work_notes.length ? (
+            <p class="muted small">{answer.work_notes.join("; ")}.</p>
+          ) : null}
         </>
       ) : (
         <KernelTable kernels={all} caption="Top kernels" height={SHOWN} brief />
@@ -146,26 +148,4 @@ function columnsOf(time: DeviceTime, rows: readonly WorkRow[]): (Column<WorkRow>
 function Where({ of: { place, kind } }: { of: WorkRow }) {
   if (!place) return kind === "Triton" ? "–" : kind;
   return <ShortPlace of={place} />;
-}
-
-/** What is not in the rows, and what share libraries have. */
-function notes(time: DeviceTime): string[] {
-  const libraries = new Map<string, number>();
-  for (const { kind, device_ns: ns } of time.rows)
-    if (!["Triton", "custom", "copy", "fill"].includes(kind))
-      libraries.set(kind, (libraries.get(kind) ?? 0) + ns);
-  const names = [...libraries].sort((a, b) => b[1] - a[1]).map(([kind]) => kind);
-  const taken = [...libraries.values()].reduce((sum, ns) => sum + ns, 0);
-  const said: string[] = [];
-  if (names.length) {
-    const share = formatPart(taken / time.device_ns);
-    said.push(`Library kernels (${names.join(", ")}): ${share} of GPU time.`);
-  }
-  if (time.tuning_executions) {
-    const tried = plural(time.tuning_executions, "execution");
-    said.push(
-      `Excluded: ${tried} of autotuners and warm-ups, ${formatNanoseconds(time.tuning_ns)}.`,
-    );
-  }
-  return said;
 }

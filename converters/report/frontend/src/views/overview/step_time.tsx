@@ -6,7 +6,6 @@ import type { Busy, GapGroup, Gaps, Place } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Folded, Name, Note, Section } from "../../parts/text";
-import { stepsText } from "../../parts/window";
 import { StepStrip } from "./step_strip";
 
 /** Smaller shares are not written out. */
@@ -26,25 +25,15 @@ export function StepTime() {
       <Note>No execution was timed, so the use of GPU time is not known.</Note>
     );
   }
-  const { busy, steps, devices } = time;
+  const { busy, steps } = time;
   const parts = partsOf(busy, answer.gaps, answer.causes);
   const number = steps?.number ?? 1;
   const whole = parts.reduce((sum, { ns }) => sum + ns, 0);
-  const gpus = devices === 1 ? "GPU" : `${plural(devices, "GPU")},`;
   return (
     <Section title={steps ? "Where a step's time goes" : "Where the time goes"} id="step-time">
       <p>
-        <strong>
-          {steps
-            ? `${formatNanoseconds(busy.span_ns / number)} per step, `
-            : `${formatNanoseconds(busy.span_ns)}, `}
-          {gpus} busy {formatShare(busy.busy_ns, busy.span_ns)}
-        </strong>
-        {steps ? ` (mean of ${stepsText(number, steps.runs)}${median()})` : ""}
-        {busy.overlapped_ns
-          ? `, ${formatNanoseconds(busy.overlapped_ns / number)} with two kernels at once`
-          : ""}
-        . <span class="muted">Figures are of this part: {answer.part}.</span>
+        <strong>{answer.summary.join("; ")}</strong>.{" "}
+        <span class="muted">Figures are of this part: {answer.part}.</span>
       </p>
       <div class="time-bar" aria-hidden="true">
         {parts.map(({ cause, name, ns }) => (
@@ -70,7 +59,11 @@ export function StepTime() {
       {(answer.gaps?.steps ?? []).map((of, _, { length }) => (
         <StepStrip key={of.run} steps={of} label={length > 1 ? ` of ${runLabel(of.run)}` : ""} />
       ))}
-      {answer.slow_steps ? <p id="slow-steps">{answer.slow_steps}</p> : null}
+      {answer.notable.map((sentence) => (
+        <p key={sentence} class="notable">
+          {sentence}
+        </p>
+      ))}
       {answer.gaps?.groups.length ? <GapTable gaps={answer.gaps} causes={answer.causes} /> : null}
     </Section>
   );
@@ -78,11 +71,6 @@ export function StepTime() {
 
 function runLabel(id: string): string {
   return page.report.runs.find(({ run_id }) => run_id === id)?.label ?? id;
-}
-
-function median(): string {
-  const each = page.report.window?.step_ns;
-  return each ? `, median ${formatNanoseconds(each)}` : "";
 }
 
 function partsOf(busy: Busy, gaps: Gaps | null, causes: Readonly<Record<string, string>>): Part[] {

@@ -3,11 +3,11 @@
 import { formatCount, plural, sumKnown } from "../../data/format";
 import { page } from "../../data/page";
 import { Figures, measured } from "../../parts/figure";
-import { inWindow } from "../../parts/window";
 import { workFigures } from "../../parts/work_figures";
 
 export function TotalFigures() {
-  const { totals, runs, device_time: time } = page.report;
+  const { totals, runs, device_time: time, answer } = page.report;
+  const within = answer?.within ?? "";
   const dropped = sumKnown(runs.map((run) => run.dropped_rows));
   const overhead = sumKnown(runs.map((run) => run.self_overhead_ns));
   const phases = Object.entries(totals.phases)
@@ -26,8 +26,8 @@ export function TotalFigures() {
         measured("kernels", totals.kernels, "count", "", variants),
         measured("unique calls", totals.calls, "count", "Same kernel, shapes, scalars, and grid"),
         workFigures(totals, totals.device_ns !== null, {
-          host: inWindow(),
-          device: `${plural(time?.executions ?? totals.gpu_kernels ?? 0, "execution")} ${inWindow()}`,
+          host: within,
+          device: `${plural(time?.executions ?? totals.gpu_kernels ?? 0, "execution")} ${within}`,
           replayed: evaluated,
         }),
         measured(
