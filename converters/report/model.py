@@ -88,7 +88,7 @@ class Totals:
     flops: int | None = None
     evaluated_calls: int | None = None
     violations: int | None = None
-    """Distinct findings with the verdict "violation"."""
+    """Distinct errors and warnings with the verdict "violation", without suppressed ones."""
     phases: dict[str, int] = field(default_factory=dict)
     stages: dict[str, int] = field(default_factory=dict)
     """Compile time in ns by stage, over all variants."""

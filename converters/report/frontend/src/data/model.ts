@@ -174,7 +174,7 @@ export interface Totals {
   readonly bytes: number | null;
   readonly flops: number | null;
   readonly evaluated_calls: number | null;
-  /** Distinct findings with the verdict "violation". */
+  /** Distinct errors and warnings with the verdict "violation", without suppressed ones. */
   readonly violations: number | null;
   readonly phases: Readonly<Record<string, number>>;
   /** Compile time in ns by stage, over all variants. */
