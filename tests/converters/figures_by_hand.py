@@ -7,7 +7,7 @@ steady part, `inside` the executions in them, `launched` the launches, without a
 from pathlib import Path
 from typing import Any
 
-import duckdb
+from tests.support.hand_tables import tables_of
 
 _STEPS_BY_MARK = """
 CREATE TEMP TABLE host_step AS
@@ -169,10 +169,7 @@ class HandSql:
     """A trace's tables and the tables above, in a database of their own."""
 
     def __init__(self, folder: Path) -> None:
-        self._database = duckdb.connect()
-        for table in sorted(folder.glob("[a-z]*/")):
-            files = f"'{table}/**/*.parquet', union_by_name = true, hive_partitioning = true"
-            self._database.execute(f"CREATE VIEW {table.name} AS FROM read_parquet({files})")
+        self._database = tables_of(folder)
         columns = {name for (name, *_) in self.rows("DESCRIBE gpu_kernels")}
         by_mark = self.value("SELECT count(*) FROM marks WHERE name = 'step'") > 0
         self._database.execute(_STEPS_BY_MARK if by_mark else _STEPS_BY_PERIOD)
