@@ -152,15 +152,15 @@ WITH upto AS (
             max(ns) FILTER (upto = 5) AS c5
         FROM activity GROUP BY gap) USING (gap)),
 caused AS (
-    SELECT ns, CASE WHEN ahead THEN 'device' WHEN generated THEN 'compile'
+    SELECT run, low, ns, CASE WHEN ahead THEN 'device' WHEN generated THEN 'compile'
         WHEN waiting AND 2 * (compile + collect + allocate) < ns THEN 'synchronize'
         ELSE CASE greatest(compile, collect, allocate, waited, launching, host)
             WHEN compile THEN 'compile' WHEN collect THEN 'collect' WHEN allocate THEN 'allocate'
             WHEN waited THEN 'synchronize' WHEN launching THEN 'launch'
             ELSE CASE WHEN asked IS NULL THEN 'unknown' ELSE 'host' END END END AS cause
     FROM upto)
-SELECT ns, CASE WHEN ns < 20000 AND cause IN ('device', 'unknown') THEN 'short' ELSE cause END
-    AS cause
+SELECT run, low, ns,
+    CASE WHEN ns < 20000 AND cause IN ('device', 'unknown') THEN 'short' ELSE cause END AS cause
 FROM caused
 """
 

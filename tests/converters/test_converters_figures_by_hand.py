@@ -247,6 +247,17 @@ def test_idle_time_by_cause(traced):
         "SELECT coalesce(sum(ns), 0), count(*) FROM cause WHERE cause = 'host' AND ns >= 1000000"
     )[0]
     assert (paused, pauses) == (of.profile["gaps"]["paused_ns"], of.profile["gaps"]["pauses"])
+    by_step = hand.rows(
+        "SELECT n, cause, sum(cause.ns)::BIGINT FROM cause JOIN step USING (run) "
+        "WHERE low >= device_begin AND low < device_end GROUP BY n, cause"
+    )
+    (strip,) = of.profile["gaps"]["steps"]
+    assert {(step, cause): ns for step, cause, ns in by_step} == {
+        (strip["first"] + place, cause): ns
+        for cause, idle_ns in strip["idle_ns"].items()
+        for place, ns in enumerate(idle_ns)
+        if ns
+    }
 
 
 def test_lines_of_the_program_with_most_gpu_time(traced):
