@@ -15,7 +15,7 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.profile.specialization import Change
-from kvtrace.text import plural, printable, shorten
+from kvtrace.text import count, plural, printable, shorten
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
 _ORDER: Final = ("no", "not known", "yes")
@@ -31,9 +31,11 @@ HEADLINE_COLUMNS: Final = (
 def side_line(side: Side) -> str:
     """Return a side in one line: label, commit, and numbers of runs, kernels and launches."""
     commit = f" @{side.commit[:12]}" if side.commit else ""
+    trials = side.totals.tuning_launches
+    without = f", without {count(trials)} of autotuners and warm-ups" if trials else ""
     return (
         f"{printable(side.label)}{printable(commit)}: {plural(len(side.runs), 'run')}, "
-        f"{plural(side.kernels, 'kernel')}, {plural(side.totals.launches, 'launch')}"
+        f"{plural(side.kernels, 'kernel')}, {plural(side.totals.launches, 'launch')}{without}"
     )
 
 

@@ -134,7 +134,7 @@ def _module_steps(
     ]
     if module_steps:
         return tuple(reversed(module_steps))
-    functions = sorted({_RESUMED.sub(r"\1", name) for name in _origin_values(kernel, "function")})
+    functions = _functions(kernel)
     if functions:  # traced outside of any module
         return (Step(_joined_start([f"{name}()" for name in functions], " + ")),)
     if kernel["origin"] == "inductor":
@@ -192,7 +192,7 @@ def _line_steps(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int]]) -> 
     lines_of_files = [
         f"{_file_name(file)}:{_ranges(line for of, line in lines if of == file)}" for file in files
     ]
-    functions = sorted(_origin_values(kernel, "function"))
+    functions = _functions(kernel)
     label = f"{_joined_start(lines_of_files, ' + ')} {_joined_start(functions, ', ')}".rstrip()
     code_by_line = {
         (origin["file"], origin["line"]): origin["code"] for origin in kernel["origins"]
@@ -236,6 +236,11 @@ _STEPS_BY_GROUPING: Final[
     "source": _source_steps,
     "op": _operator_steps,
 }
+
+
+def _functions(kernel: Mapping[str, Any]) -> list[str]:
+    """Return the functions that a kernel was generated from, without Dynamo's names of parts."""
+    return sorted({_RESUMED.sub(r"\1", name) for name in _origin_values(kernel, "function")})
 
 
 def _origin_values(kernel: Mapping[str, Any], field: str) -> set[str]:

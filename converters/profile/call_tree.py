@@ -19,7 +19,7 @@ from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, kernel_rows
 from kvtrace.figures.libraries import library_times
 from kvtrace.figures.requested_part import STEADY, RequestedPart
-from kvtrace.figures.times import device_times, figures_of_calls, host_times
+from kvtrace.figures.times import Times, device_times, figures_of_calls, host_times
 from kvtrace.figures.window import Window, windowed
 
 if TYPE_CHECKING:
@@ -113,6 +113,30 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = 
     trace, window = windowed(trace, runs, part)
     executed = device_times(trace, runs, with_medians=False)
     host = host_times(trace, runs, with_medians=False)
+    device_time = read_device_time(trace, runs, window, executed)
+    return call_sums(trace, runs, window, (host, executed), on_device=device_time is not None)
+
+
+def call_sums(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    window: Window | None,
+    times: tuple[Times, Times],
+    *,
+    on_device: bool,
+) -> CallSums:
+    """Return the calls and library kernels of some runs with their figures.
+
+    Args:
+        trace: The trace, limited to `window` if one is passed.
+        runs: The runs.
+        window: The part of the runs that `trace` covers.
+        times: `host_times` and `device_times` of the trace and runs.
+        on_device: Whether the trace has device times (`read_device_time`).
+
+    Errors as `Trace.table`.
+    """
+    host, executed = times
     work, _ = work_of_calls(trace, runs)
     kernels = kernel_rows(trace, runs, _COLUMNS)
     stacks = {
@@ -141,8 +165,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = 
             origins = stack_origins
         leaf = TreeLeaf(kernel | {"origins": origins}, frames)
         rows.append((leaf, CallFigures(*map(int, figures))))
-    device_time = read_device_time(trace, runs, window, executed)
-    for library_time in () if device_time is None else library_times(trace, runs):
+    for library_time in library_times(trace, runs) if on_device else ():
         library = library_time.kind, library_time.name
         leaf = TreeLeaf(None, library_time.frames, library=library, origins=library_time.origins)
         rows.append(
@@ -152,7 +175,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = 
     origins_of_generated = [
         _without_none(origins) for origins in kernels["origins"].filter(is_generated).to_pylist()
     ]
-    unknown_figures = {"device_ns"} if device_time is None else set()
+    unknown_figures = set() if on_device else {"device_ns"}
     unknown_figures |= set() if work else {"bytes"}
     return CallSums(
         known=tuple(name for name in FIGURES if name not in unknown_figures),

@@ -39,6 +39,7 @@ REPORT_FIELDS: Final = tuple(
         "stack_places",
         "stage_artifacts",
         "kernel_keys",
+        "call_sums",
     }
 )
 #: Share of the free bytes that is reserved for launches.
@@ -134,9 +135,11 @@ def _sql_command(report: Report, query: str) -> str:
 
 
 def without_code(report: Report) -> Report:
-    """Return the report with findings that have neither source line nor expression."""
+    """Return the report without source lines, and with findings that have no expression."""
+    lines = report.costly_lines
     return replace(
         report,
+        costly_lines=None if lines is None else lines.without_code(),
         findings=tuple(
             replace(finding, found=replace(finding.found, source=None, expression=None))
             for finding in report.findings

@@ -8,11 +8,13 @@ import numpy as np
 
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.info.overhead import overhead_percent, overhead_text
+from kvtrace.converters.profile.call_tree import CallSums, call_sums
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.profile.recompiles import Recompile, recompiles_sentence, variants_of
 from kvtrace.converters.report.answer import answer_of
 from kvtrace.converters.report.calls import CallRows
+from kvtrace.converters.report.costly_lines import costly_lines
 from kvtrace.converters.report.findings import (
     MOST_FINDINGS,
     PageFindings,
@@ -109,6 +111,13 @@ def report_data(
         windowed_trace, runs, times=(launch_times, execution_times), window=window
     )
     device_time = profile.device_time
+    sums = call_sums(
+        windowed_trace,
+        runs,
+        window,
+        (launch_times, execution_times),
+        on_device=device_time is not None,
+    )
     report = tables.report(title, shown_as, shown_runs, limits)
     if tables.timeline.every["launches"] > 1:
         tracks = len(report.tracks) * len(report.kernels)
@@ -133,6 +142,8 @@ def report_data(
         device_time=device_time,
         window=window,
         answer=answer,
+        costly_lines=costly_lines(sums),
+        call_sums=sums,
         totals=totals,
     )
 
@@ -224,6 +235,7 @@ class _ReportTables:
             device_names=tuple(timeline.names),
             device_kinds=tuple(timeline.kinds),
             answer=None,
+            costly_lines=None,
             device_time=None,
             window=None,
             launches=launches,
@@ -234,6 +246,7 @@ class _ReportTables:
             stack_places=self.stack_places,
             stage_artifacts=tuple(self.kernels.stage_artifacts),
             kernel_keys=tuple(self.kernels.identities),
+            call_sums=CallSums((), ()),
         )
 
     def extent(self) -> tuple[int | None, int]:

@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypedDict
 
 from kvtrace.converters.findings.model import Finding
+from kvtrace.converters.profile.call_tree import CallSums
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.occupancy import Occupancy
 from kvtrace.converters.profile.roofline import Position
 from kvtrace.converters.profile.specialization import Change
 from kvtrace.converters.report.answer import Answer
+from kvtrace.converters.report.costly_lines import CostlyLines
 from kvtrace.converters.report.slices import Bins, Executions, Slices
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.window import Window
@@ -86,7 +88,7 @@ class Totals:
     flops: int | None = None
     evaluated_calls: int | None = None
     violations: int | None = None
-    """Distinct findings with the verdict "violation"."""
+    """Distinct errors and warnings with the verdict "violation", without suppressed ones."""
     phases: dict[str, int] = field(default_factory=dict)
     stages: dict[str, int] = field(default_factory=dict)
     """Compile time in ns by stage, over all variants."""
@@ -434,6 +436,8 @@ class Report:
     """Kind of each device function: Triton, a library's name, copy, fill or other."""
     answer: Answer | None
     """First screen: summary of the time and advice; None without times."""
+    costly_lines: CostlyLines | None
+    """First screen: lines of the program by GPU time; None if no line is known."""
     window: Window | None
     """The part of the runs that times cover; None if nothing was timed."""
     device_time: DeviceTime | None
@@ -454,6 +458,8 @@ class Report:
     """For each variant: stage → sha256."""
     kernel_keys: tuple[KernelKey, ...]
     """Key of each of `kernels`."""
+    call_sums: CallSums
+    """Figures of calls and library kernels in `window`, from which trees of callers are made."""
 
 
 #: True for figures measured while the program ran (or reported by the compiler), false for figures

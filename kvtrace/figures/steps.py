@@ -37,13 +37,11 @@ class Steps:
     Attributes:
         name: The name of the mark; None for steps found by the period of launches.
         bounds: The begin of each step and the end of the last one, in ns since 1970.
-        ranged: Whether the duration of a single step counts in the median duration, too.
 
     """
 
     name: str | None
     bounds: Integers
-    ranged: bool = True
 
     @property
     def number(self) -> int:
@@ -208,8 +206,12 @@ def _longest_run(same: npt.NDArray[np.bool_]) -> tuple[int, int]:
     return int(begins[longest]), int(ends[longest] - begins[longest])
 
 
-def device_begins(trace: "Trace", run: "Run", steps: Steps) -> Integers:
+def device_begins(trace: "Trace", run: "Run", steps: Steps) -> tuple[Integers, bool]:
     """Return when devices began each step and, as last item, ended the last, in ns since 1970.
+
+    The second value says whether an execution is known to be requested in a step. If none is, as in
+    replays of graphs before format 1.9, executions cannot be attributed to steps: then only the
+    begin of the first step and the end of the last one mean anything.
 
     On devices a step begins with the first execution that the host requested in the step. If the
     host requested none, it begins with the first execution after the host's step began, or with the
@@ -233,6 +235,7 @@ def device_begins(trace: "Trace", run: "Run", steps: Steps) -> Integers:
     next_bound = np.append(bounds[1:], np.iinfo(np.int64).max)
     has_none = np.append(request_times, np.iinfo(np.int64).max)[first_request] >= next_bound
     has_none |= begins < 0
+    are_known = not has_none[:-1].all()
     has_none[-1] = begins[-1] < 0
     starts = np.sort(start)
     first_start = np.searchsorted(starts, bounds)
@@ -240,7 +243,7 @@ def device_begins(trace: "Trace", run: "Run", steps: Steps) -> Integers:
     begins = np.where(has_none, np.where(first_start < starts.size, next_start, bounds), begins)
     if first_request[-1] >= request_times.size:
         begins[-1] = _idle_from(start, end, int(bounds[-1]), int(begins[-2]))
-    return np.maximum.accumulate(begins)
+    return np.maximum.accumulate(begins), are_known
 
 
 def _idle_from(start: Integers, end: Integers, bound: int, begin: int) -> int:

@@ -155,7 +155,7 @@ def windowed(
             "and --until."
         )
     windows = {run.run_id: RunWindow(begin, end, begin, end) for run in timed}
-    return _narrowed(trace, timed, extents, windows, None, "asked", None)
+    return _narrowed(trace, timed, extents, windows, (), "asked", None)
 
 
 def _whole(extents: dict[str, RunWindow]) -> Window:
@@ -210,13 +210,13 @@ def _moment(text: str, first: int, last: int) -> int:
         ) from None
 
 
-_PartBySteps = tuple[dict[str, RunWindow], "list[Steps] | None", How, "str | None"]
+_PartBySteps = tuple[dict[str, RunWindow], list[int], How, str | None]
 
 
 def _part_by_steps(
     trace: "Trace", runs: Sequence["Run"], asked: RequestedPart
 ) -> _PartBySteps | None:
-    """Return windows by run id, the steps with device times, `Window.how` and the mark's name.
+    """Return windows by run id, their numbers of steps, `Window.how` and the mark's name.
 
     None if no run has enough steps.
     """
@@ -227,37 +227,38 @@ def _part_by_steps(
             steps = periodic_steps(trace, run)
         if steps is not None and _same_kind(steps, chosen):
             chosen[run.run_id] = steps
-    windows, parts = {}, []
+    windows, numbers = {}, []
     for run in runs:
         steps = chosen.get(run.run_id)
         if steps is None:
             continue
-        devices = device_begins(trace, run, steps)
+        devices, are_known = device_begins(trace, run, steps)
         if asked.steps is not None:
             part = _step_slice(asked.steps, steps.number)
         elif asked.mark is not None:
             part = slice(0, steps.number)
         else:
-            part = slice(_first_steady(trace, run, steps, devices), steps.number)
+            duration = np.diff(devices if are_known else steps.bounds)
+            part = slice(_first_steady(trace, run, steps, duration), steps.number)
             if part.stop - part.start < _LEAST_STEPS:
                 continue
-        host = Steps(steps.name, steps.bounds[part.start : part.stop + 1], steps.ranged)
-        devices = devices[part.start : part.stop + 1]
+        host, devices = (bounds[part.start : part.stop + 1] for bounds in (steps.bounds, devices))
         windows[run.run_id] = RunWindow(
-            int(host.bounds[0]),
-            int(host.bounds[-1]),
+            int(host[0]),
+            int(host[-1]),
             int(devices[0]),
             int(devices[-1]),
-            tuple(devices.tolist()),
+            tuple(devices.tolist()) if are_known else (),
             part.start,
         )
-        parts.append(Steps(steps.name, devices, steps.ranged))
+        numbers.append(part.stop - part.start)
+        name = steps.name
     if not windows:
         return None
-    how: How = "mark" if parts[0].name else "period"
+    how: How = "mark" if name else "period"
     if asked != STEADY:
         how = "asked"
-    return windows, parts, how, parts[0].name
+    return windows, numbers, how, name
 
 
 def _same_kind(steps: Steps, chosen: dict[str, Steps]) -> bool:
@@ -285,11 +286,11 @@ def _step_slice(text: str, number: int) -> slice:
     return slice(begin, end)
 
 
-def _first_steady(trace: "Trace", run: "Run", steps: Steps, devices: Integers) -> int:
+def _first_steady(trace: "Trace", run: "Run", steps: Steps, duration: Integers) -> int:
     """Return how many of the first steps are start-up; 0 if fewer than 2 steps would remain.
 
     A step is start-up if a kernel was compiled, loaded, tuned or captured in it, or if its duration
-    on the devices (`devices`: the steps' bounds there) is more than twice the median.
+    (`duration`: of each step, in ns) is more than twice the median.
     """
     setting_up = np.zeros(steps.number, bool)
     kernels = trace.table("kernels", [run], ["compile_begin", "load_begin"])
@@ -299,7 +300,6 @@ def _first_steady(trace: "Trace", run: "Run", steps: Steps, devices: Integers) -
     begun.append(integers(launches.filter(pc.fill_null(is_setup, False))["enter"].drop_null()))
     step = np.searchsorted(steps.bounds, np.concatenate(begun), side="right") - 1
     setting_up[step[(step >= 0) & (step < steps.number)]] = True
-    duration = np.diff(devices)
     setting_up |= duration > _LONG * np.median(duration)
     first = int(np.argmin(setting_up))
     return 0 if setting_up.all() or steps.number - first < _LEAST_STEPS else first
@@ -310,21 +310,22 @@ def _narrowed(
     runs: Sequence["Run"],
     extents: dict[str, RunWindow],
     windows: dict[str, RunWindow],
-    steps: "list[Steps] | None",
+    numbers: Sequence[int],
     how: How,
     name: str | None,
 ) -> tuple["Trace", Window]:
     """Return the trace narrowed to `windows` (by run id), and the description of the part.
 
     Runs without a window are narrowed to the time from the first begin to the last end of the
-    windows of other runs. `extents` has the whole time of each run.
+    windows of other runs. `extents` has the whole time of each run, `numbers` the numbers of steps
+    of the runs that have some.
     """
     begin = min(w.device_begin for w in windows.values())
     end = max(w.device_end for w in windows.values())
     host = min(e.begin for e in windows.values()), max(e.end for e in windows.values())
     others = RunWindow(*host, begin, end)
     all_windows = {run.run_id: windows.get(run.run_id, others) for run in runs}
-    durations = [np.diff(s.bounds) for s in steps or () if s.ranged or s.number > 1]
+    durations = [np.diff(w.device_steps) for w in windows.values() if w.device_steps]
     before = {run: w.device_begin - extents[run].device_begin for run, w in windows.items()}
     after = [extents[run].device_end - w.device_end for run, w in windows.items()]
     slowest = max(runs, key=lambda run: before.get(run.run_id, -1))
@@ -333,12 +334,12 @@ def _narrowed(
         end=end,
         how=how,
         name=name,
-        steps=sum(s.number for s in steps) if steps else None,
+        steps=sum(numbers) or None,
         step_ns=float(np.median(np.concatenate(durations))) if durations else None,
         before_ns=max(0, *before.values()),
         before_compiling_ns=_compiled_before(trace, slowest, all_windows[slowest.run_id].begin),
         after_ns=max(0, *after),
-        runs=len(steps) if steps else 1,
+        runs=len(numbers) or 1,
     )
     return TraceWindow(trace, *host, all_windows), description
 

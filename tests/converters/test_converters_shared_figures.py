@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
@@ -9,8 +10,11 @@ import duckdb
 import pytest
 
 from kvtrace.cli import main
+from kvtrace.converters.profile.call_tree import call_tree
 from kvtrace.converters.report.data import report_data
+from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.schema.trace import resolve
+from kvtrace.text import duration
 from tests.converters.report_page import opened_page, written_page
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
@@ -27,15 +31,19 @@ class Tables:
         self._trace = trace
 
     def value(self, query, **parameters):
-        """Return the first value; `{launches}` in the query is the table `launches`."""
+        """Return the first value of `rows`."""
+        rows = self.rows(query, **parameters)
+        return rows[0][0] if rows else None
+
+    def rows(self, query, **parameters):
+        """Return the rows; `{launches}` in the query is the table `launches`."""
         files = {
             path.name: f"read_parquet('{path}/**/*.parquet', union_by_name=true)"
             for path in self._trace.iterdir()
             if path.is_dir()
         }
         with duckdb.connect() as connection:
-            row = connection.execute(query.format(**files), parameters or None).fetchone()
-        return row[0] if row is not None else None
+            return connection.execute(query.format(**files), parameters or None).fetchall()
 
     def has(self, table):
         return any(self._trace.glob(f"{table}/**/*.parquet"))
@@ -188,6 +196,46 @@ def test_findings_are_counted_alike_by_rule_in_sanitize_sql_and_page(capsys):
             rule=rule,
         )
         assert line.count == rows
+    by_severity = tables.rows(  # a lint of code that Inductor generated is a note
+        "SELECT CASE WHEN origin = 'inductor' AND rule = 'mask-always-false' THEN 'note' "
+        "ELSE severity END AS shown, count(DISTINCT finding_id) FROM {findings} "
+        "JOIN {calls} USING (call_id) JOIN {kernels} USING (kernel_id) "
+        "WHERE verdict = 'violation' GROUP BY shown"
+    )
+    violations = [p.found for p in report.findings if p.found.verdict == "violation"]
+    assert dict(by_severity) == Counter(finding.severity for finding in violations)
+    defects = [number for severity, number in by_severity if severity != "note"]
+    assert report.totals.violations == sum(defects)
+
+
+def test_bytes_and_flops_of_a_launch_are_the_sums_of_its_ops():
+    folder = FIXTURES / "llama_liger_cached"
+    side = resolve(str(folder))
+    report = report_data(side.trace, side.runs, "title", "trace/")
+    by_call = Tables(folder).rows(
+        "SELECT call_id, sum(bytes)::BIGINT, sum(flops)::BIGINT FROM {ops} GROUP BY call_id"
+    )
+
+    assert len(by_call) == report.totals.evaluated_calls == 97
+    assert {call_id: (b, f) for call_id, b, f in by_call} == {
+        call.call_id: (call.bytes, call.flops) for call in report.calls
+    }
+    launches = {call.call_id: call.runs for call in report.calls}
+    assert report.totals.bytes == sum(b * launches[call_id] for call_id, b, _ in by_call)
+    assert report.totals.flops == sum(f * launches[call_id] for call_id, _, f in by_call)
+
+
+def test_called_from_covers_the_part_that_was_asked_for():
+    side = resolve(str(FIXTURES / "planted" / "item"))
+    steady, whole = (
+        report_data(side.trace, side.runs, "title", "trace/", RequestedPart(whole=is_whole))
+        for is_whole in (False, True)
+    )
+
+    for report in (steady, whole):
+        tree = call_tree(report.call_sums, "stack")
+        assert tree.figures.device_ns == report.totals.device_ns == report.costly_lines.device_ns
+    assert whole.totals.device_ns > steady.totals.device_ns
 
 
 @pytest.mark.parametrize("name", ["llama_steady", "llama_ranks"])
@@ -197,12 +245,36 @@ def test_the_tiles_of_the_page_are_the_figures_of_the_profile(
     profile = printed(capsys, "profile", str(FIXTURES / name))
     path = written_page(FIXTURES / name, tmp_path / "page.html", "--no-replay")
     with opened_page(report_browser, path) as opened:
+        page = opened.page
         tiles = dict(
-            opened.page.locator("#figures .figure").evaluate_all(
+            page.locator("#figures .figure").evaluate_all(
                 "all => all.map(e => [e.dataset.figure, e.innerText])"
             )
         )
-    executions = profile["device_time"]["executions"]
-    assert re.search(
-        rf"\b{executions:,} executions in \d+ steps", " ".join(tiles["GPU time"].split())
-    )
+        causes = dict(
+            page.locator(".time-legend li").evaluate_all(
+                "all => all.map(e => [e.dataset.cause, Number(e.dataset.value)])"
+            )
+        )
+        lines = page.locator("#costly-lines li").evaluate_all(
+            "all => all.map(e => Number(e.dataset.value))"
+        )
+        advice = page.locator("#what-to-try li").evaluate_all(
+            "all => all.map(e => Number(e.dataset.value))"
+        )
+    capsys.readouterr()
+    time, measured = profile["device_time"], [k["measured"] for k in profile["kernels"]]
+    shown = {figure: " ".join(text.split()) for figure, text in tiles.items()}
+    assert re.search(rf"\b{time['executions']:,} executions in \d+ steps", shown["GPU time"])
+    assert duration(time["device_ns"]) in shown["GPU time"]
+    assert duration(sum(of["host_ns"] or 0 for of in measured)) in shown["host time"]
+    compiled = sum(kernel["compile_ns"] or 0 for kernel in profile["kernels"])
+    assert float(shown["compile time"].split()[0]) == float(duration(compiled).split()[0])
+    assert f"{len(profile['kernels'])}" in shown["kernels"]
+    assert causes.pop("busy") == time["busy"]["busy_ns"]
+    assert causes == profile["gaps"]["by_cause"]
+    assert advice == [advised["cost_ns"] for advised in profile["advice"]]
+    tree = printed(capsys, "profile", str(FIXTURES / name), "--by", "source")["by"]["tree"]
+    by_line = [line for file in tree["branches"] for line in file["branches"] if line["line"]]
+    costs = sorted((line["device_ns"] for line in by_line if not line["kernel"]), reverse=True)
+    assert lines == [ns for ns in costs[:3] if ns]

@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from kvtrace.converters.info.info import read_overview
+from kvtrace.converters.profile.gaps_text import slow_steps_sentence
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.report import report_data
 from kvtrace.figures.identity import KernelKey
@@ -67,6 +68,17 @@ def test_steady_step_time_equals_that_of_torch_profiler(name):
         assert profile.gaps.explained > 0.9
         both = [one for one in profile.gaps.groups if one.ends.before and one.ends.after]
         assert len(both) == len(profile.gaps.groups)
+
+
+def test_steps_have_no_times_where_no_request_of_an_execution_is_known():
+    # replays of graphs before format 1.9: the devices lag behind by steps that nothing tells apart
+    runs, trace, window = part_of("llama_graphs")
+    profile = read_profile(trace, runs)
+
+    assert (window.steps, window.step_ns) == (9, None)
+    assert "9 steps marked step; start-up" in window.sentence
+    assert profile.gaps.steps == ()
+    assert slow_steps_sentence(profile.gaps) is None
 
 
 SHOWN = ("launches", "device_ns", "device_executions", "host_ns")

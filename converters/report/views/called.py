@@ -3,8 +3,8 @@
 Runs and times are measured, bytes derived; see `converters/profile/call_tree.py`.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache, partial
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Final, TypedDict
 
 from kvtrace.converters.profile.call_paths import GROUPINGS, Grouping
@@ -14,7 +14,6 @@ from kvtrace.converters.profile.call_tree import (
     CallSums,
     call_notes,
     call_tree,
-    read_call_sums,
 )
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
@@ -55,22 +54,20 @@ def _blocks(context: Context) -> Iterable[Block]:
     if not report.calls and not report.device_names:
         return
     kernels = {key: index for index, key in enumerate(report.kernel_keys)}
-    sums = cache(partial(read_call_sums, context.trace, context.runs))
     for grouping in GROUPINGS:
         yield Block(
             f"called/{grouping}",
-            partial(_called_block, sums, grouping, kernels, source=context.source),
+            partial(_called_block, report.call_sums, grouping, kernels, source=context.source),
         )
 
 
 def _called_block(
-    read_sums: Callable[[], CallSums],
+    call_sums: CallSums,
     grouping: Grouping,
     kernels: Mapping[KernelKey, int],
     *,
     source: bool,
 ) -> str:
-    call_sums = read_sums()
     steps = list(_steps(call_tree(call_sums, grouping), -1, [0]))
     branches = [branch for _, branch in steps]
     figures = {

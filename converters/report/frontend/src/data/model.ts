@@ -49,6 +49,8 @@ export interface Report {
   readonly device_kinds: readonly string[];
   /** First screen: summary of the time and advice; null without times. */
   readonly answer: Answer | null;
+  /** First screen: lines of the program by GPU time; null if no line is known. */
+  readonly costly_lines: CostlyLines | null;
   /** The part of the runs that times cover; null if nothing was timed. */
   readonly window: Window | null;
   /** All device work, of Triton and other libraries; null without a device timeline. */
@@ -176,7 +178,7 @@ export interface Totals {
   readonly bytes: number | null;
   readonly flops: number | null;
   readonly evaluated_calls: number | null;
-  /** Distinct findings with the verdict "violation". */
+  /** Distinct errors and warnings with the verdict "violation", without suppressed ones. */
   readonly violations: number | null;
   readonly phases: Readonly<Record<string, number>>;
   /** Compile time in ns by stage, over all variants. */
@@ -398,6 +400,17 @@ export interface Answer {
   readonly begin_ns: number | null;
   readonly advice: readonly Advice[];
   readonly ran: readonly WorkRow[];
+}
+
+/**
+ * The lines with most GPU time, of the `known_ns` whose line is known, of `device_ns` in all.
+ *
+ * `device_ns` is the measured GPU time of the report's window.
+ */
+export interface CostlyLines {
+  readonly lines: readonly CostlyLine[];
+  readonly known_ns: number;
+  readonly device_ns: number;
 }
 
 /**
@@ -769,6 +782,15 @@ export interface WorkRow {
   readonly rate: Rate | null;
   /** Roofline time divided by the measured time. */
   readonly achieved: number | null;
+}
+
+/** A line of the program, or several whose work was fused, with the GPU time of its kernels. */
+export interface CostlyLine {
+  /** Files, lines and functions, as in `profile --by source`. */
+  readonly label: string;
+  /** The lines' text, each after its number; null if not recorded. */
+  readonly code: string | null;
+  readonly device_ns: number;
 }
 
 /**

@@ -5,6 +5,7 @@ import { page } from "../../data/page";
 import { DroppedNotes, Note, Section } from "../../parts/text";
 import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
 import { AllThatRan } from "./all_that_ran";
+import { CostlyLines } from "./costly_lines";
 import { FindingsSummary } from "./findings_summary";
 import { Messages } from "./messages";
 import "./overview.css";
@@ -23,9 +24,12 @@ function Overview() {
       <StepTime />
       <div class="overview-top">
         <WhatToTry />
-        <Section title="Findings" id="overview-findings">
-          <FindingsSummary />
-        </Section>
+        <div class="overview-side">
+          <Section title="Findings" id="overview-findings">
+            <FindingsSummary />
+          </Section>
+          <CostlyLines />
+        </div>
       </div>
       <AllThatRan />
       <SinceLastRun />
