@@ -7,7 +7,7 @@ and so imports only Python's library.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final
 
 #: The callers of a module's `forward`, of modules without and with hooks. They distinguish it from
 #: an autograd function's `forward`.
@@ -19,61 +19,30 @@ _FUNCTION: Final = "BackwardCFunction.apply"
 _MAKES_NODE: Final = "Function.apply"
 
 
-class _Frame(Protocol):
-    @property
-    def file(self) -> Any: ...
-    @property
-    def function(self) -> Any: ...
-
-
-FrameType = TypeVar("FrameType", bound=_Frame)
-
-
 def module_rows(functions: Sequence[str]) -> list[int]:
     """Return the indices of modules' frames in a stack, given its functions, innermost first."""
     return [
         row
-        for row, (function, caller) in enumerate(pairwise(functions[: _engine_row(functions)]))
+        for row, (function, caller) in enumerate(pairwise(functions[: engine_row(functions)]))
         if function.endswith(".forward") and caller in _CALL_FORWARD
     ]
 
 
-def function_frames(frames: Sequence[FrameType]) -> Sequence[FrameType]:
-    """Return the frames inside of the innermost backward of a stack, innermost first."""
-    return frames[: _engine_row([frame.function for frame in frames])]
+def engine_row(functions: Sequence[str]) -> int:
+    """Return how many frames are inside of the innermost backward of a stack, all if none runs."""
+    return functions.index(_ENGINE) if _ENGINE in functions else len(functions)
 
 
-def node_frames(frames: Sequence[FrameType]) -> Sequence[FrameType]:
-    """Return the frames that made a node, of the stack of its first launch, innermost first.
+def node_row(functions: Sequence[str]) -> int:
+    """Return the index of the innermost frame that made a node, in the stack of its first launch.
 
     An autograd function's node is made before its forward, in which modules may launch kernels.
     """
-    functions = [frame.function for frame in frames]
-    rows = [
-        row for row, name in enumerate(functions[: _engine_row(functions)]) if name == _MAKES_NODE
-    ]
-    return frames[rows[-1] + 1 :] if rows else frames
-
-
-def _engine_row(functions: Sequence[str]) -> int:
-    return functions.index(_ENGINE) if _ENGINE in functions else len(functions)
+    inside = functions[: engine_row(functions)]
+    rows = [row for row, function in enumerate(inside) if function == _MAKES_NODE]
+    return rows[-1] + 1 if rows else 0
 
 
 def runs_backward(functions: Sequence[str]) -> bool:
     """Return whether a stack, given its functions, is inside a backward that autograd runs."""
     return _ENGINE in functions or _FUNCTION in functions
-
-
-def common_frames(first: Sequence[FrameType], second: Sequence[FrameType]) -> tuple[FrameType, ...]:
-    """Return the frames that two stacks share, innermost first.
-
-    The innermost may be at two lines of its function: then it has the line of the first.
-    """
-    common: list[FrameType] = []
-    for a, b in zip(reversed(first), reversed(second), strict=False):
-        if (a.file, a.function) != (b.file, b.function):
-            break
-        common.append(a)
-        if a != b:
-            break
-    return tuple(reversed(common))

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.capture.records import Frame
-from kvtrace.figures.modules import common_frames, function_frames, module_rows, node_frames
+from kvtrace.figures.modules import engine_row, module_rows, node_row
 
 #: The number of the running node where no node runs, or one that accumulates gradients.
 NO_NODE: Final = 2**64 - 1
@@ -49,8 +49,8 @@ class NodeStacks:
         is_common, first, second = self._made_of[-1 - number]
         frames, others = self.frames(first), self.frames(second)
         if is_common:
-            return common_frames(frames, others)
-        return (*function_frames(frames), *node_frames(others))
+            return _common_frames(frames, others)
+        return (*frames[: engine_row(_functions(frames))], *others[node_row(_functions(others)) :])
 
     def add(self, launches: NDArray[Any]) -> NDArray[np.int64]:
         """Add launches in order of time; return the stack at which each one's node was made.
@@ -72,7 +72,7 @@ class NodeStacks:
         return np.where(missing, self._stacks(launches, missing), result)
 
     def _is_forward(self, stack: int) -> bool:
-        return bool(module_rows([frame.function for frame in self._frames(stack)]))
+        return bool(module_rows(_functions(self._frames(stack))))
 
     def _enter(self, launches: NDArray[Any], stacks: NDArray[np.int64]) -> None:
         newest = launches["next"].astype(np.int64) - 1
@@ -126,3 +126,19 @@ class NodeStacks:
             self._made_of.append(key)
             self._numbers[key] = -len(self._made_of)
         return self._numbers[key]
+
+
+def _functions(frames: tuple[Frame, ...]) -> list[str]:
+    return [frame.function for frame in frames]
+
+
+def _common_frames(first: tuple[Frame, ...], second: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Return the frames that two stacks share; the innermost may be at two lines."""
+    common: list[Frame] = []
+    for a, b in zip(reversed(first), reversed(second), strict=False):
+        if (a.file, a.function) != (b.file, b.function):
+            break
+        common.append(a)
+        if a != b:
+            break
+    return tuple(reversed(common))

@@ -15,7 +15,7 @@ from kvtrace.backends.cupti import _requests, autograd_nodes
 from kvtrace.backends.cupti.node_stacks import NO_NODE, NodeStacks
 from kvtrace.backends.cupti.requests import Requests
 from kvtrace.capture.records import Frame
-from kvtrace.figures.modules import module_rows, node_frames
+from kvtrace.figures.modules import module_rows, node_row
 from tests.backends.cupti.driver_requests import LAUNCH, ask
 from tests.support.attention_model import WIDTH, Attention, Block
 
@@ -108,7 +108,8 @@ def requests():
 
 
 def classes(requests, stack):
-    functions = [frame.function for frame in node_frames(requests.frames(stack))]
+    functions = [frame.function for frame in requests.frames(stack)]
+    functions = functions[node_row(functions) :]
     rows = reversed(module_rows(functions))
     return tuple(functions[row].removesuffix(".forward") for row in rows)
 
