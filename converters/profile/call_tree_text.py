@@ -94,12 +94,11 @@ def _fitting_label(steps: Sequence[str], room: int) -> str:
 
 def _header(sums: CallSums, grouping: Grouping, width: int) -> list[str]:
     """Return the headers of the figures: of modules, both passes before their sum."""
-    if sums.cost != "device_ns":
-        return ["host", "share", "runs", "compile"]
-    passes = ["forward", "backward", "sum", "share"]
     further = ["runs", *(["bytes"] if "bytes" in sums.known else []), "compile"]
-    if grouping != "module":
-        return ["device", "share", *further]
+    on_device = sums.cost == "device_ns"
+    if not on_device or grouping != "module":
+        return ["device" if on_device else "host", "share", *further]
+    passes = ["forward", "backward", "sum", "share"]
     return [*passes, *further] if width >= _WIDE else passes
 
 
