@@ -30,31 +30,20 @@ def with_forward_frames(leaves: Sequence[TreeLeaf]) -> list[TreeLeaf]:
             modules = class_steps(leaf.frames, ())
             for place in _places(leaf):
                 by_place.setdefault(place, {}).setdefault(modules, leaf.frames)
-    by_file: dict[str, _Stacks | None] = {}
+    by_file: dict[str, _Stacks] = {}
     for leaf in leaves:
-        file = _generated_file(leaf)
-        for place in _places(leaf) if file is not None and _lacks_forward(leaf) else ():
-            stacks = by_place.get(place)
-            if file is None or stacks is None:
-                continue
-            earlier = by_file.get(file)
-            by_file[file] = (
-                stacks
-                if earlier is None
-                else {modules: earlier[modules] for modules in earlier if modules in stacks}
-            )
-    return [_with_frames(leaf, by_file) for leaf in leaves]
+        file = _backward_file(leaf)
+        for stacks in (by_place.get(place) for place in _places(leaf)) if file else ():
+            if file and stacks:
+                earlier = by_file.get(file, stacks)
+                by_file[file] = {key: earlier[key] for key in earlier if key in stacks}
+    return [_with_frames(leaf, by_file.get(_backward_file(leaf) or "", {})) for leaf in leaves]
 
 
-def _with_frames(leaf: TreeLeaf, by_file: Mapping[str, _Stacks | None]) -> TreeLeaf:
-    stacks = by_file.get(_generated_file(leaf) or "") if _lacks_forward(leaf) else None
-    if not stacks or len(stacks) > 1:
+def _with_frames(leaf: TreeLeaf, stacks: _Stacks) -> TreeLeaf:
+    if len(stacks) != 1:
         return leaf
     return replace(leaf, forward_frames=next(iter(stacks.values())))
-
-
-def _lacks_forward(leaf: TreeLeaf) -> bool:
-    return leaf.in_backward and leaf.forward_frames is None
 
 
 def _places(leaf: TreeLeaf) -> Iterable[_Place]:
@@ -62,7 +51,9 @@ def _places(leaf: TreeLeaf) -> Iterable[_Place]:
     return {(o["file"], o["line"], o["function"], o["module"]) for o in origins if o["line"]}
 
 
-def _generated_file(leaf: TreeLeaf) -> str | None:
-    """Return the innermost generated file of a leaf's stack, or None."""
+def _backward_file(leaf: TreeLeaf) -> str | None:
+    """Return the generated file of a leaf of a backward whose forward is not known, else None."""
+    if not leaf.in_backward or leaf.forward_frames is not None:
+        return None
     files = (str(frame["file"]) for frame in leaf.frames or ())
     return next((file for file in files if _GENERATED.search(file)), None)
