@@ -69,6 +69,12 @@ class Launches(TorchDispatchMode):
                 part.register_forward_pre_hook(self.enter)
                 part.register_forward_hook(self.leave, always_call=True)
 
+    def run(self, out):
+        """Run the backward in this thread, which has not made the nodes."""
+        (torch.ones(1, requires_grad=True) * 2).sin()  # so that its numbers are others
+        with self:
+            out.backward()
+
     def enter(self, module, _inputs):
         self.note_nodes()
         self.inside.append(type(module).__name__)
@@ -114,8 +120,10 @@ def classes(requests, stack):
     return tuple(functions[row].removesuffix(".forward") for row in rows)
 
 
-@pytest.mark.parametrize("reentrant", [False, True])
-def test_each_backward_launch_has_the_module_in_which_autograd_made_its_node(requests, reentrant):
+@pytest.mark.parametrize(("reentrant", "in_thread"), [(False, False), (True, False), (False, True)])
+def test_each_backward_launch_has_the_module_in_which_autograd_made_its_node(
+    requests, reentrant, in_thread
+):
     # given a training step with attention, a module called twice, a checkpoint and a functional op
     model = Model()
     x = torch.ones(2, 8, WIDTH, requires_grad=True)
@@ -123,7 +131,12 @@ def test_each_backward_launch_has_the_module_in_which_autograd_made_its_node(req
     with Launches(model) as launches:
         out = F.gelu(model(x * 2, reentrant)).square().mean()
         launches.note_nodes()
-        out.backward()
+        if not in_thread:
+            out.backward()
+    if in_thread:  # as autograd's threads of devices do; each thread numbers its own nodes
+        thread = threading.Thread(target=launches.run, args=(out,))
+        thread.start()
+        thread.join()
     requests.take()
     assert requests.nodeless is None
     count = len(launches.backward)
