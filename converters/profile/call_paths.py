@@ -175,10 +175,8 @@ def _module_steps(
     forward_frames: Sequence[Mapping[str, Any]],
 ) -> tuple[Step, ...]:
     outer_modules = class_steps(frames, forward_frames)
-    modules = {
-        origin["module"] for origin in kernel["origins"]
-        if origin["module"] and origin["op"] not in _VIEWS
-    }  # fmt: skip
+    computing = [origin for origin in kernel["origins"] if origin["op"] not in _VIEWS]
+    modules = {origin["module"] for origin in computing or kernel["origins"] if origin["module"]}
     if modules:
         return (*outer_modules, *_common_module_steps(sorted(modules)))
     if outer_modules:

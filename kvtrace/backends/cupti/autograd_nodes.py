@@ -73,10 +73,10 @@ def find_autograd(native: ModuleType) -> bool:
 
 
 def _in_own_thread(torch: Any, thread_number: Any) -> bool | None:
-    """Return the layout that `_layout` finds in a new thread, whose numbers are the program's not.
+    """Return the layout that `_layout` finds in a new thread, which numbers nodes on its own.
 
     Raises:
-        NodesUnknown: the thread failed.
+        NodesUnknown: the thread could not be started, or failed.
 
     """
     results: list[bool | Exception | None] = []
@@ -88,7 +88,10 @@ def _in_own_thread(torch: Any, thread_number: Any) -> bool | None:
             results.append(error)
 
     thread = threading.Thread(target=run, name="kvtrace-autograd", daemon=True)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError as error:  # the interpreter is ending and starts no threads
+        raise NodesUnknown(f"autograd's nodes could not be made ({error})") from error
     thread.join()
     result = results[0]
     if isinstance(result, Exception):

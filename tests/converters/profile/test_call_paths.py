@@ -128,6 +128,8 @@ def test_views_of_a_kernel_s_inputs_are_in_no_module_of_its_own():
         origin(op="aten.permute", module="mlp.up"),
     ]  # fmt: skip
     assert labels(TreeLeaf(kernel("k", "inductor", origins)), "module") == ["mlp", "act"]
+    # but a kernel that only copies a view is of the view's module
+    assert labels(TreeLeaf(kernel("k", "inductor", origins[1:2])), "module") == ["mlp", "down"]
 
 
 def test_call_of_a_library_has_the_module_of_its_own_operator_alone():
