@@ -375,6 +375,14 @@ CAPTURED: Final = (
                 since="1.10",
             ),
             _C(
+                "forward_stack_id",
+                I64,
+                "Python stack of the forward, where autograd made the node of which it is the "
+                "backward: the frames that are certain; null where no node ran, or it is not known",
+                since="1.11",
+                private=STACK,
+            ),
+            _C(
                 "grade",
                 NAME,
                 "how certain its launch or call is, where another tool took its time and "

@@ -34,7 +34,7 @@ _CAPTURED: Final[dict[str, tuple[str, ...]]] = {
     "kernels": ("thread", "load_thread"),
     "calls": (),
     "launches": ("stream",),
-    "gpu_kernels": ("stream", "correlation_id", "requested", "stack_id"),
+    "gpu_kernels": ("stream", "correlation_id", "requested", "stack_id", "forward_stack_id"),
     "graph_ops": ("stack_id",),
     "marks": (),
 }

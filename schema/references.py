@@ -71,6 +71,7 @@ REFERENCES: Final = (
         for table in TABLES.values()
         if table.name != "stacks" and "stack_id" in table.schema.names
     ),
+    Reference("gpu_kernels", "forward_stack_id", "stacks", "stack_id", unchanged),
     Reference("kernels", "source_artifact", "artifacts", "sha256", unchanged),
     Reference("kernels", "files", "artifacts", "sha256", _entry_field("artifact")),
     Reference("kernels", "stages", "artifacts", "sha256", _entry_field("artifact")),

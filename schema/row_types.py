@@ -231,6 +231,7 @@ class GpuKernelsRow(TypedDict):
     block_y: int | None
     block_z: int | None
     request_thread: int | None
+    forward_stack_id: int | None
     grade: str | None
     run: str
 

@@ -46,7 +46,9 @@ ALLOWED = {
     "kvtrace.text": set(),
     "kvtrace.figures": {"kvtrace.schema", "kvtrace.text"},
     "kvtrace.figures.causes": set(),  # what recorded programs need of it
-    "kvtrace.converters": _LANGUAGE | {"kvtrace.figures", "kvtrace.figures.causes", "kvtrace.text"},
+    "kvtrace.figures.modules": set(),  # so is this
+    "kvtrace.converters": _LANGUAGE
+    | {"kvtrace.figures", "kvtrace.figures.causes", "kvtrace.figures.modules", "kvtrace.text"},
     "kvtrace.evaluate": _LANGUAGE,
     "kvtrace.recorded_calls": _ENGINE,
     "kvtrace.metrics": _CALLS,
@@ -58,7 +60,7 @@ ALLOWED = {
     "kvtrace.capture": {"kvtrace.schema", "kvtrace.settings", "kvtrace._boot"},
     "kvtrace.traced": _RECORDING | {"kvtrace.clients", "kvtrace.backends.triton"},  # for its types
     "kvtrace.backends": _RECORDING,
-    "kvtrace.backends.cupti": _RECORDING | {"kvtrace.figures.causes"},
+    "kvtrace.backends.cupti": _RECORDING | {"kvtrace.figures.causes", "kvtrace.figures.modules"},
     "kvtrace.backends.compiled_kernels": _RECORDING
     | _VERDICTS
     | {"kvtrace.converters"},  # defects are printed at once
@@ -211,8 +213,8 @@ def test_schema_needs_only_its_three_libraries() -> None:
 def what_records() -> tuple[str, ...]:
     """How the names of modules begin that run in programs that are recorded."""
     recording = {entry.place.partition(":")[0] for entry in own_entries("backends")}
-    core = ("kvtrace.capture", "kvtrace.backends", "kvtrace._boot", "kvtrace.figures.causes")
-    return *core, *recording
+    figures = ("kvtrace.figures.causes", "kvtrace.figures.modules")
+    return "kvtrace.capture", "kvtrace.backends", "kvtrace._boot", *figures, *recording
 
 
 def test_capture_and_its_backends_import_nothing_heavy() -> None:

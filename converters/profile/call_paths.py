@@ -8,11 +8,11 @@ has one path: the common part of their modules (or lines), then one step that li
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 from kvtrace.figures.lines import is_plumbing
+from kvtrace.figures.modules import module_rows, node_row, runs_backward
 
 if TYPE_CHECKING:
     from kvtrace.figures.identity import KernelKey
@@ -23,13 +23,24 @@ GROUPINGS: Final[tuple[Grouping, ...]] = get_args(Grouping)
 #: Steps of library kernels whose caller is not recorded, and of those that autograd's C++ calls.
 LIBRARIES: Final = "library kernels (cuBLAS, cuDNN, torch)"
 AUTOGRAD: Final = "autograd backward (no Python stack)"
+#: Steps of kernels outside of modules, and of those of which no module is recorded.
+IN_BACKWARD: Final = "in no module (backward, by autograd)"
+NOT_RECORDED: Final = "module not recorded"
 #: Files of torch's optimizers, and the function that a program calls.
 _OPTIMIZERS: Final = re.compile(r"[/\\]torch[/\\]optim[/\\]")
 _STEP: Final = re.compile(r"(\w+)\.step$")
 #: Dynamo's name for the continuation of a function after a graph break.
 _RESUMED: Final = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
-#: The caller of a module's `forward`, which distinguishes it from an autograd function's.
-_CALLS_FORWARD: Final = "Module._call_impl"
+#: Operators that compute nothing: a kernel that reads a view does no work of the view's module.
+_VIEWS: Final = frozenset(
+    f"aten.{name}"
+    for name in (
+        "alias", "as_strided", "chunk", "detach", "diagonal", "expand", "flatten", "movedim",
+        "narrow", "permute", "reshape", "select", "slice", "split", "split_with_sizes", "squeeze",
+        "swapaxes", "t", "transpose", "unbind", "unflatten", "unfold", "unsqueeze", "view",
+        "_reshape_alias", "_unsafe_view",
+    )
+) | {"getitem"}  # fmt: skip
 #: Name of an Inductor kernel that lists its operators.
 _FUSED: Final = re.compile(r"triton_[a-z]{3}_fused_(?!\d+$)(.+?)(?:_\d+)?$")
 #: Most modules, lines or operators that the label of one step lists.
@@ -59,6 +70,8 @@ class TreeLeaf:
             list of origins (the graph nodes behind it); None for a library's kernel.
         frames: Frames of the call's stack, innermost first, each with file, line and function;
             None for a kernel that was never launched, and for a library's without known caller.
+        forward_frames: Frames of the stack at which autograd made the node whose backward this is;
+            None if it is not of a backward, or that is not known.
         library: Library and name of a library's kernel; None for a call of `kernel`.
         origins: Graph nodes that the call of a library's kernel was generated from.
     """
@@ -67,6 +80,22 @@ class TreeLeaf:
     frames: Sequence[Mapping[str, Any]] | None = None
     library: tuple[str, str] | None = None
     origins: Sequence[Mapping[str, Any]] = ()
+    forward_frames: Sequence[Mapping[str, Any]] | None = None
+
+    @property
+    def in_backward(self) -> bool:
+        """Autograd asked for it in a backward: from C++, without frames, or by a function."""
+        by_autograd = self.library is not None and self.frames is not None and not self.frames
+        return (
+            self.forward_frames is not None or by_autograd or runs_backward(_functions(self.frames))
+        )
+
+
+def pass_of(leaf: TreeLeaf) -> Literal["forward", "backward"] | None:
+    """Return the pass in which the program asked for a leaf; None for optimizers, or if unknown."""
+    if leaf.in_backward:
+        return "backward"
+    return "forward" if leaf.frames and _optimizer_step(leaf.frames) is None else None
 
 
 def path_of(placed: TreeLeaf, grouping: Grouping) -> tuple[Step, ...]:
@@ -79,8 +108,10 @@ def path_of(placed: TreeLeaf, grouping: Grouping) -> tuple[Step, ...]:
     assert placed.kernel is not None
     if placed.frames is None and grouping in ("stack", "frames"):
         return (Step("compiled, never launched"), _kernel_step(placed.kernel))
+    steps = _STEPS_BY_GROUPING[grouping]
+    forward_frames = placed.forward_frames or ()
     return (
-        *_STEPS_BY_GROUPING[grouping](placed.kernel, placed.frames or ()),
+        *steps(placed.kernel, placed.frames or (), forward_frames),
         _kernel_step(placed.kernel),
     )
 
@@ -91,13 +122,26 @@ def _steps_to_library(placed: TreeLeaf, grouping: Grouping) -> tuple[Step, ...]:
     maker, name = placed.library
     if placed.frames is None and not placed.origins:
         return (Step(LIBRARIES), Step(maker))
-    if not placed.frames and not placed.origins:
+    forward_frames = placed.forward_frames or ()
+    has_forward = bool(forward_frames) and grouping in ("module", "source")
+    if not placed.frames and not placed.origins and not has_forward:
         return (Step(AUTOGRAD), Step(maker))
     origin = "inductor" if placed.origins else None
-    kernel = {"name": name, "origin": origin, "origins": placed.origins}
+    kernel = {"name": name, "origin": origin, "origins": origins_of_call(placed.origins)}
     if grouping == "op" and not placed.origins:
         return (Step("not generated by Inductor"), Step(maker))
-    return _STEPS_BY_GROUPING[grouping](kernel, placed.frames or ())
+    return _STEPS_BY_GROUPING[grouping](kernel, placed.frames or (), forward_frames)
+
+
+def origins_of_call(origins: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Return the origins of the operator that a call runs, the first, without its inputs' views.
+
+    Older traces unite calls of several graphs in which this operator's node has one name.
+    """
+    own = origins[0] if origins else {"op": None, "node": None}
+    if not own["op"] or not own["node"]:  # read from a comment, which does not tell them apart
+        return origins
+    return [o for o in origins if (o["op"], o["node"]) == (own["op"], own["node"])]
 
 
 def _kernel_step(kernel: Mapping[str, Any]) -> Step:
@@ -109,52 +153,92 @@ def _kernel_step(kernel: Mapping[str, Any]) -> Step:
 
 
 def _stack_steps(
-    kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]
+    kernel: Mapping[str, Any],
+    frames: Sequence[Mapping[str, Any]],
+    _forward_frames: Sequence[Mapping[str, Any]],
 ) -> tuple[Step, ...]:
     program_frames = [frame for frame in frames if not is_plumbing(frame["file"])]
-    return _frame_steps(kernel, program_frames) or (_step_without_frame(frames),)
+    return _frame_steps(kernel, program_frames, ()) or (_step_without_frame(frames),)
 
 
 def _frame_steps(
-    _kernel_step: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]
+    _kernel: Mapping[str, Any],
+    frames: Sequence[Mapping[str, Any]],
+    _forward_frames: Sequence[Mapping[str, Any]],
 ) -> tuple[Step, ...]:
     return tuple(_frame_step(frame) for frame in reversed(frames))
 
 
 def _module_steps(
-    kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]
+    kernel: Mapping[str, Any],
+    frames: Sequence[Mapping[str, Any]],
+    forward_frames: Sequence[Mapping[str, Any]],
 ) -> tuple[Step, ...]:
-    modules = _origin_values(kernel, "module")
+    outer_modules = class_steps(frames, forward_frames)
+    computing = [origin for origin in kernel["origins"] if origin["op"] not in _VIEWS]
+    modules = {origin["module"] for origin in computing or kernel["origins"] if origin["module"]}
     if modules:
-        return _common_module_steps(sorted(modules))
-    module_steps = [
-        Step(_function_name(frame["function"]).removesuffix(".forward"), frame["file"], None)
-        for frame, outer in pairwise(frames)
-        if str(frame["function"]).endswith(".forward") and outer["function"] == _CALLS_FORWARD
-    ]
-    if module_steps:
-        return tuple(reversed(module_steps))
-    functions = _functions(kernel)
+        return (*outer_modules, *_common_module_steps(sorted(modules)))
+    if outer_modules:
+        return outer_modules
+    functions = _traced_functions(kernel)
     if functions:  # traced outside of any module
         return (Step(_joined_start([f"{name}()" for name in functions], " + ")),)
     if kernel["origin"] == "inductor":
-        return (Step("module not recorded"),)
-    return (_step_outside_modules(frames),)
+        return (Step(NOT_RECORDED),)
+    return (_step_outside_modules(_of_node(forward_frames) or frames),)
+
+
+def class_steps(
+    frames: Sequence[Mapping[str, Any]], forward_frames: Sequence[Mapping[str, Any]]
+) -> tuple[Step, ...]:
+    """Return a step per module in a stack, by class, the outermost first.
+
+    In a backward these are the modules of the forward. A forward that a checkpoint computes again
+    has the innermost in its own stack.
+    """
+    own, of_node = _classes(frames), _classes(_of_node(forward_frames))
+    if own and own[0] in of_node:
+        of_node = of_node[: of_node.index(own[0])]
+    return (*of_node, *own)
+
+
+def _classes(frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+    rows = [frames[row] for row in reversed(module_rows(_functions(frames)))]
+    return tuple(
+        Step(_function_name(frame["function"]).removesuffix(".forward"), frame["file"])
+        for frame in rows
+    )
+
+
+def _of_node(forward_frames: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    return forward_frames[node_row(_functions(forward_frames)) :]
+
+
+def _functions(frames: Sequence[Mapping[str, Any]] | None) -> list[str]:
+    return [str(frame["function"]) for frame in frames or ()]
 
 
 def _step_outside_modules(frames: Sequence[Mapping[str, Any]]) -> Step:
     """Return a step for a call outside modules: the optimizer, or the program's innermost function.
 
-    If no frame belongs to either, its label is "in no module".
+    If no frame belongs to either, its label says so.
     """
+    optimizer = _optimizer_step(frames)
+    if optimizer is not None:
+        return optimizer
+    for frame in frames:
+        if not is_plumbing(frame["file"]):
+            return Step(f"{_function_name(frame['function'])}()")
+    return Step(IN_BACKWARD if _backward_suffix(frames) else "in no module")
+
+
+def _optimizer_step(frames: Sequence[Mapping[str, Any]]) -> Step | None:
     for frame in frames:
         step = _STEP.search(str(frame["function"]))
         if step and _OPTIMIZERS.search(str(frame["file"]).replace("\\", "/")):
             return Step(f"optimizer {step[1]}")
-    for frame in frames:
-        if not is_plumbing(frame["file"]):
-            return Step(f"{_function_name(frame['function'])}()")
-    return Step(f"in no module{_backward_suffix(frames)}")
+    return None
 
 
 def _common_module_steps(modules: Sequence[str]) -> tuple[Step, ...]:
@@ -175,13 +259,15 @@ def _common_module_steps(modules: Sequence[str]) -> tuple[Step, ...]:
 
 
 def _source_steps(
-    kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]
+    kernel: Mapping[str, Any],
+    frames: Sequence[Mapping[str, Any]],
+    forward_frames: Sequence[Mapping[str, Any]],
 ) -> tuple[Step, ...]:
     with_lines = (origin for origin in kernel["origins"] if origin["file"] and origin["line"])
     lines = sorted({(origin["file"], origin["line"]) for origin in with_lines})
     if lines:
         return _line_steps(kernel, lines)
-    for frame in frames:
+    for frame in (*frames, *_of_node(forward_frames)):
         if not is_plumbing(frame["file"]):
             return (Step(_file_name(frame["file"]), frame["file"]), _frame_step(frame))
     return (_step_without_frame(frames),)
@@ -192,7 +278,7 @@ def _line_steps(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int]]) -> 
     lines_of_files = [
         f"{_file_name(file)}:{_ranges(line for of, line in lines if of == file)}" for file in files
     ]
-    functions = _functions(kernel)
+    functions = _traced_functions(kernel)
     label = f"{_joined_start(lines_of_files, ' + ')} {_joined_start(functions, ', ')}".rstrip()
     code_by_line = {
         (origin["file"], origin["line"]): origin["code"] for origin in kernel["origins"]
@@ -210,7 +296,9 @@ def _line_steps(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int]]) -> 
 
 
 def _operator_steps(
-    kernel: Mapping[str, Any], _frames: Sequence[Mapping[str, Any]]
+    kernel: Mapping[str, Any],
+    _frames: Sequence[Mapping[str, Any]],
+    _forward_frames: Sequence[Mapping[str, Any]],
 ) -> tuple[Step, ...]:
     ops = sorted(op.removeprefix("aten.") for op in _origin_values(kernel, "op"))
     if ops:
@@ -227,7 +315,10 @@ def _operator_steps(
 _STEPS_BY_GROUPING: Final[
     dict[
         Grouping,
-        Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], tuple[Step, ...]],
+        Callable[
+            [Mapping[str, Any], Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]],
+            tuple[Step, ...],
+        ],
     ]
 ] = {
     "stack": _stack_steps,
@@ -238,7 +329,7 @@ _STEPS_BY_GROUPING: Final[
 }
 
 
-def _functions(kernel: Mapping[str, Any]) -> list[str]:
+def _traced_functions(kernel: Mapping[str, Any]) -> list[str]:
     """Return the functions that a kernel was generated from, without Dynamo's names of parts."""
     return sorted({_RESUMED.sub(r"\1", name) for name in _origin_values(kernel, "function")})
 

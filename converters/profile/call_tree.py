@@ -5,22 +5,35 @@ launch, the only one that is recorded, and a kernel's compile time at its first 
 each tree add up to all device time (autotuners and warm-ups left out) and to all compile time.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.profile.call_paths import Grouping, Step, TreeLeaf, path_of
+from kvtrace.converters.profile.call_paths import (
+    AUTOGRAD,
+    IN_BACKWARD,
+    LIBRARIES,
+    NOT_RECORDED,
+    Grouping,
+    Step,
+    TreeLeaf,
+    origins_of_call,
+    pass_of,
+    path_of,
+)
 from kvtrace.converters.profile.device_time import read_device_time
+from kvtrace.converters.profile.forward_stacks import with_forward_frames
 from kvtrace.converters.profile.profile_tables import Row, work_of_calls
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, kernel_rows
-from kvtrace.figures.libraries import library_times
+from kvtrace.figures.libraries import library_times, node_times
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.times import Times, device_times, figures_of_calls, host_times
 from kvtrace.figures.window import Window, windowed
+from kvtrace.text import duration, percent
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -30,8 +43,31 @@ _PATH_COLUMNS: Final = ("module", "name", "source", "origin", "origins")
 _LEAF_COLUMNS: Final = (*_PATH_COLUMNS, "file", "line")
 _COLUMNS: Final = ("kernel_id", "compile_ns", *_LEAF_COLUMNS)
 _PATH_SQL: Final = ", ".join(f"k.{name}" for name in _PATH_COLUMNS)
-#: A row per stack and kernel (kernels with equal paths are one), and per kernel without launches.
-#: Executions of calls whose kernel is not known are not in it, but among the library kernels.
+#: The executions of a call by the forward of which they are the backward, and the remaining ones.
+#: What is known of the whole call alone stands at the part that took the longest.
+_PARTS: Final = """
+    CREATE TEMP TABLE parts AS
+    SELECT run, call_id, forward_stack_id, runs, device_ns,
+        CASE WHEN row_number() OVER by_time = 1 THEN host_ns ELSE 0 END AS host_ns,
+        row_number() OVER by_time AS part
+    FROM (
+        SELECT f.run, f.call_id, n.forward_stack_id, n.device_executions AS runs, n.device_ns,
+            f.host_ns
+        FROM figures f JOIN nodes n ON n.run = f.run AND n.call_id = f.call_id
+        UNION ALL
+        SELECT f.run, f.call_id, NULL, f.runs - coalesce(n.runs, 0),
+            f.device_ns - coalesce(n.device_ns, 0), f.host_ns
+        FROM figures f LEFT JOIN (
+            SELECT run, call_id, sum(device_executions) AS runs, sum(device_ns) AS device_ns
+            FROM nodes GROUP BY run, call_id
+        ) n ON n.run = f.run AND n.call_id = f.call_id
+        WHERE n.runs IS NULL OR f.runs > n.runs OR f.device_ns > n.device_ns
+    ) divided
+    WINDOW by_time AS (
+        PARTITION BY run, call_id ORDER BY device_ns DESC, forward_stack_id NULLS LAST)
+"""
+#: A row per stack, forward's stack and kernel (kernels with equal paths are one), and per kernel
+#: without launches. Executions of calls whose kernel is not known are among the library kernels.
 _SUMS: Final = f"""
     WITH placed AS (
         SELECT min(k.row) OVER (PARTITION BY {_PATH_SQL}) AS kernel,
@@ -40,13 +76,14 @@ _SUMS: Final = f"""
             row_number() OVER (ORDER BY c.run NULLS LAST, coalesce(c.call_id, 0), k.row) AS number
         FROM kernels k LEFT JOIN calls c ON c.run = k.run AND c.kernel_id = k.kernel_id
     )
-    SELECT p.kernel, p.launched, p.stack_id, coalesce(sum(f.runs), 0),
+    SELECT p.kernel, p.launched, p.stack_id, f.forward_stack_id, coalesce(sum(f.runs), 0),
         coalesce(sum(f.device_ns), 0), coalesce(sum(f.host_ns), 0),
         coalesce(sum(m.bytes::HUGEINT * f.runs), 0),
-        coalesce(sum(p.compile_ns) FILTER (p.place = 1), 0)
-    FROM placed p LEFT JOIN figures f ON f.run = p.run AND f.call_id = p.call_id
+        coalesce(sum(p.compile_ns) FILTER (p.place = 1 AND coalesce(f.part, 1) = 1), 0)
+    FROM placed p LEFT JOIN parts f ON f.run = p.run AND f.call_id = p.call_id
     LEFT JOIN moved m ON m.run = p.run AND m.call_id = p.call_id
-    GROUP BY p.kernel, p.launched, p.stack_id ORDER BY min(p.number)
+    GROUP BY p.kernel, p.launched, p.stack_id, f.forward_stack_id
+    ORDER BY min(p.number), max(f.part)
 """  # noqa: S608
 
 
@@ -56,11 +93,15 @@ class CallFigures:
 
     `runs` counts launches (one captured into a graph counts once per replay), and executions
     without a known launch. `host_ns` excludes launches in which the kernel was compiled or loaded.
-    `bytes` are those that programs request.
+    `bytes` are those that programs request. `device_ns` is the sum of `forward_ns`, of
+    `backward_ns` (executions that autograd asked for in a backward) and of executions of which it
+    is not known, or that are of an optimizer.
     """
 
     runs: int = 0
     device_ns: int = 0
+    forward_ns: int = 0
+    backward_ns: int = 0
     host_ns: int = 0
     bytes: int = 0
     compile_ns: int = 0
@@ -89,7 +130,7 @@ class CallSums:
     Calls of one kernel from one stack are one row. `known` names the figures that are recorded.
     `generated` counts the kernels that Inductor generated; `with_operators` and `with_lines` count
     those of them whose operators, and whose lines of the program, are recorded. `window` is the
-    part of the runs that figures cover.
+    part of the runs that figures cover. `nodes_known`: stacks of autograd's nodes are recorded.
     """
 
     known: tuple[str, ...]
@@ -98,6 +139,7 @@ class CallSums:
     with_operators: int = 0
     with_lines: int = 0
     window: Window | None = None
+    nodes_known: bool = False
 
     @property
     def cost(self) -> str:
@@ -149,33 +191,44 @@ def call_sums(
         columns = ["call_id", "kernel_id", "stack_id"]
         connection.register("calls", trace.table("calls", runs, columns))
         connection.register("figures", figures_of_calls(host, executed))
+        connection.register("nodes", node_times(trace, runs))
+        connection.execute(_PARTS)
         connection.register("moved", _bytes_per_launch(work))
         summed = connection.execute(_SUMS).fetchall()
     kernels_of_rows = kernels.select(_LEAF_COLUMNS).take(
         pa.array([kernel for kernel, *_ in summed], pa.int64())
     )
-    rows = []
-    for kernel, (_, launched, stack, *figures) in zip(
+    leaves, figures_of_leaves = [], []
+    for kernel, (_, launched, stack, forward_stack, *figures) in zip(
         kernels_of_rows.to_pylist(), summed, strict=True
     ):
         frames, stack_origins = stacks.get(stack, ((), ())) if launched else (None, ())
         origins = _without_none(kernel["origins"])
         # A user's kernel in generated code: only the line that launches it has recorded origins.
         if stack_origins and not any(origin["file"] for origin in origins):
-            origins = stack_origins
-        leaf = TreeLeaf(kernel | {"origins": origins}, frames)
-        rows.append((leaf, CallFigures(*map(int, figures))))
+            origins = list(origins_of_call(stack_origins))
+        forward_frames, _ = stacks.get(forward_stack, (None, ()))
+        leaf = TreeLeaf(kernel | {"origins": origins}, frames, forward_frames=forward_frames)
+        leaves.append(leaf)
+        figures_of_leaves.append([*map(int, figures)])
     for library_time in library_times(trace, runs) if on_device else ():
         library = library_time.kind, library_time.name
-        leaf = TreeLeaf(None, library_time.frames, library=library, origins=library_time.origins)
-        rows.append(
-            (leaf, CallFigures(runs=library_time.executions, device_ns=library_time.device_ns))
-        )
+        leaf = TreeLeaf(
+            None, library_time.frames, library=library, origins=library_time.origins,
+            forward_frames=library_time.forward_frames,
+        )  # fmt: skip
+        leaves.append(leaf)
+        figures_of_leaves.append([library_time.executions, library_time.device_ns])
+    rows = [
+        (leaf, _figures(leaf, *figures))
+        for leaf, figures in zip(with_forward_frames(leaves), figures_of_leaves, strict=True)
+    ]
     is_generated = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
     origins_of_generated = [
         _without_none(origins) for origins in kernels["origins"].filter(is_generated).to_pylist()
     ]
-    unknown_figures = set() if on_device else {"device_ns"}
+    of_device = {"device_ns", "forward_ns", "backward_ns"}
+    unknown_figures = set() if on_device else of_device
     unknown_figures |= set() if work else {"bytes"}
     return CallSums(
         known=tuple(name for name in FIGURES if name not in unknown_figures),
@@ -188,7 +241,23 @@ def call_sums(
             any(origin["line"] for origin in origins) for origins in origins_of_generated
         ),
         window=window,
+        nodes_known=any(leaf.forward_frames is not None for leaf in leaves),
     )
+
+
+def _figures(
+    leaf: TreeLeaf,
+    runs: int,
+    device_ns: int,
+    host_ns: int = 0,
+    bytes_: int = 0,
+    compile_ns: int = 0,
+) -> CallFigures:
+    direction = pass_of(leaf)
+    return CallFigures(
+        runs, device_ns, device_ns if direction == "forward" else 0,
+        device_ns if direction == "backward" else 0, host_ns, bytes_, compile_ns,
+    )  # fmt: skip
 
 
 def _bytes_per_launch(work: Sequence[Row]) -> pa.Table:
@@ -213,9 +282,11 @@ def call_tree(sums: CallSums, grouping: Grouping) -> Branch:
     return root.branch(Step("all"), sums.cost)
 
 
-def call_notes(sums: CallSums) -> list[str]:
-    """Return sentences on what limits the trees: stacks, and kernels without operators or lines."""
+def call_notes(sums: CallSums, grouping: Grouping) -> list[str]:
+    """Return sentences on what limits a tree: stacks, and kernels without operators or lines."""
     notes = ["Python's stack is recorded at a call's first launch, and used for all of them."]
+    if grouping == "module" and "device_ns" in sums.known:
+        notes = [_INCLUSIVE, *_without_module(sums), *notes]
     if min(sums.with_operators, sums.with_lines) < sums.generated:
         notes.append(
             f"Of {sums.generated} kernels that Inductor generated, {sums.with_operators} are "
@@ -225,12 +296,48 @@ def call_notes(sums: CallSums) -> list[str]:
     return notes
 
 
+#: What figures of modules are of.
+_INCLUSIVE: Final = (
+    "A module's times include the modules inside of it. sum = forward + backward, except for "
+    "optimizers and where the pass is not known; what a checkpoint computes again is backward."
+)
+#: Labels of paths without module, by the reason and what to do.
+_REASONS: Final = {
+    LIBRARIES: "this trace does not say who asked for these kernels (recorded before format 1.9, "
+    "or without Python stacks); record again with this version",
+    NOT_RECORDED: "Inductor took the code from its cache; record with "
+    "TORCHINDUCTOR_FORCE_DISABLE_CACHES=1",
+}
+_NODES: Final = (
+    "autograd asked for them in a backward, and this trace does not say of which forward (recorded "
+    "before format 1.11, or kvtrace messages says why); record again with this version"
+)
+_ACCUMULATED: Final = "autograd asked for them outside of the operators' nodes, to add gradients up"
+
+
+def _without_module(sums: CallSums) -> Iterator[str]:
+    """Yield a sentence for each reason why device time has no module, with its share."""
+    reasons = _REASONS | dict.fromkeys(
+        (AUTOGRAD, IN_BACKWARD), _ACCUMULATED if sums.nodes_known else _NODES
+    )
+    by_reason: dict[str, int] = {}
+    total_ns = 0
+    for leaf, figures in sums.rows:
+        total_ns += figures.device_ns
+        reason = reasons.get(path_of(leaf, "module")[0].label)
+        if reason is not None:
+            by_reason[reason] = by_reason.get(reason, 0) + figures.device_ns
+    for reason, ns in by_reason.items():
+        if ns:
+            yield f"{percent(ns / total_ns)} of the time, {duration(ns)}, has no module: {reason}."
+
+
 def call_tree_object(sums: CallSums, grouping: Grouping) -> dict[str, Any]:
     """Return a tree as plain JSON; unknown figures are null."""
     return {
         "grouping": grouping,
         "window": None if sums.window is None else asdict(sums.window),
-        "notes": call_notes(sums),
+        "notes": call_notes(sums, grouping),
         "tree": _branch_object(call_tree(sums, grouping), sums.known),
     }
 

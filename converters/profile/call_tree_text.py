@@ -1,6 +1,6 @@
 """Text of call trees: a table for a terminal."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from kvtrace.converters.profile.call_paths import Grouping
@@ -26,8 +26,9 @@ _TITLES: Final[dict[Grouping, str]] = {
 }
 #: Branches with a smaller share of the time and of the compile time are hidden without `full`.
 _LEAST: Final = 0.01
-#: Most characters of a line that figures take, without and with bytes.
-_FIGURES_WIDTH: Final = (37, 47)
+#: Characters of a column of figures, and terminals in which there is room for all columns.
+_FIGURE_WIDTH: Final = 10
+_WIDE: Final = 100
 _SEPARATOR: Final = " > "
 
 
@@ -41,41 +42,43 @@ def call_tree_text(
     root = call_tree(sums, grouping)
     if not root.branches:
         return ["no kernel was launched"]
-    on_device, bytes_known = sums.cost == "device_ns", "bytes" in sums.known
-    header = [_TITLES[grouping], "device" if on_device else "host", "share", "runs"]
-    header += ["bytes"] if bytes_known else []
-    label_width = width - _FIGURES_WIDTH[bytes_known]
-    rows = [
-        _row(sums, root, branch, label)
-        for label, branch in _lines(sums, root, root, 0, 0.0 if full else _LEAST, label_width)
-    ]
-    lines = columns([*header, "compile"], rows, width)
+    header = _header(sums, grouping, width)
+    label_width = width - _FIGURE_WIDTH * len(header)
+    rows = []
+    ranked = [sums.cost, *(["compile_ns"] if "compile" in header else [])]
+    least = {name: 0 if full else _LEAST * getattr(root.figures, name) for name in ranked}
+    for label, branch in _lines(root, 0, least, label_width):
+        cells = _cells(sums, root, branch)
+        rows.append([label, *(cells[name] for name in header)])
+    lines = columns([_TITLES[grouping], *header], rows, width)
     if not full:
-        lines.append(f"--full shows branches below {percent(_LEAST)} of time and compile time, too")
+        names = " and compile time" if "compile" in header else ""
+        lines.append(f"--full shows branches below {percent(_LEAST)} of time{names}, too")
     if sums.window is not None and sums.window.how != "whole":
         lines += wrapped(sums.window.sentence, width)
-    for note in call_notes(sums):
+    for note in call_notes(sums, grouping):
         lines += wrapped(note, width)
     return lines
 
 
 def _lines(
-    sums: CallSums, root: Branch, branch: Branch, depth: int, least: float, room: int
+    branch: Branch, depth: int, least: Mapping[str, float], room: int
 ) -> Iterator[tuple[str, Branch]]:
     """Yield label and branch of each line below `branch`, indented by depth.
 
-    A chain of branches with one child each is one line. Branches with at most the share `least` of
-    the root's time and compile time are left out; a label has at most `room` characters.
+    A chain of branches with one child each is one line. Branches of which no figure exceeds the one
+    in `least` are left out, unless all of these are 0; a label has at most `room` characters.
     """
     for child in branch.branches:
-        if not _is_large(sums, root, child, least):
+        figures = child.figures
+        if any(least.values()) and all(getattr(figures, name) <= least[name] for name in least):
             continue
         steps, end_of_chain = [printable(child.step.label)], child
         while len(end_of_chain.branches) == 1 and end_of_chain.branches[0].branches:
             (end_of_chain,) = end_of_chain.branches
             steps.append(printable(end_of_chain.step.label))
         yield "  " * depth + _fitting_label(steps, max(room, 20)), end_of_chain
-        yield from _lines(sums, root, end_of_chain, depth + 1, least, room - 2)
+        yield from _lines(end_of_chain, depth + 1, least, room - 2)
 
 
 def _fitting_label(steps: Sequence[str], room: int) -> str:
@@ -89,24 +92,29 @@ def _fitting_label(steps: Sequence[str], room: int) -> str:
     return shorten(text, room)
 
 
-def _is_large(sums: CallSums, root: Branch, branch: Branch, least: float) -> bool:
-    return (
-        any(
-            getattr(branch.figures, name) > least * getattr(root.figures, name)
-            for name in (sums.cost, "compile_ns")
-        )
-        or not least
-    )
+def _header(sums: CallSums, grouping: Grouping, width: int) -> list[str]:
+    """Return the headers of the figures: of modules, both passes before their sum."""
+    further = ["runs", *(["bytes"] if "bytes" in sums.known else []), "compile"]
+    on_device = sums.cost == "device_ns"
+    if not on_device or grouping != "module":
+        return ["device" if on_device else "host", "share", *further]
+    passes = ["forward", "backward", "sum", "share"]
+    return [*passes, *further] if width >= _WIDE else passes
 
 
-def _row(sums: CallSums, root: Branch, branch: Branch, label: str) -> list[str]:
+def _cells(sums: CallSums, root: Branch, branch: Branch) -> dict[str, str]:
+    """Return all figures of a branch as text, by header."""
     figures = branch.figures
     cost_ns, total_ns = getattr(figures, sums.cost), getattr(root.figures, sums.cost)
-    row = [
-        label,
-        duration(cost_ns),
-        percent(cost_ns / total_ns if total_ns else None),
-        count(figures.runs),
-    ]
-    row += [size(figures.bytes or None)] if "bytes" in sums.known else []
-    return [*row, duration(figures.compile_ns or None)]
+    cost = duration(cost_ns)
+    return {
+        "forward": duration(figures.forward_ns or None),
+        "backward": duration(figures.backward_ns or None),
+        "sum": cost,
+        "device": cost,
+        "host": cost,
+        "share": percent(cost_ns / total_ns if total_ns else None),
+        "runs": count(figures.runs),
+        "bytes": size(figures.bytes or None),
+        "compile": duration(figures.compile_ns or None),
+    }

@@ -11,17 +11,31 @@ from kvtrace.figures.tables import open_times
 from kvtrace.schema.symbols import titled
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from kvtrace.schema.trace import Run, Trace
 
 _UNKNOWN: Final = "(unknown)"
 _QUERY: Final = f"""
-    SELECT name, kind, stack_id, count(requested) > 0 AS asked, {sums(EXECUTED)}
+    SELECT name, kind, stack_id, forward_stack_id, count(requested) > 0 AS asked, {sums(EXECUTED)}
     FROM (
-        SELECT t.*, g.stack_id, g.requested
+        SELECT t.*, g.stack_id, g.forward_stack_id, g.requested
         FROM execution_times t JOIN gpu_kernels g ON g.run = t.run AND g.record = t.record
         WHERE t.call_id IS NULL
     ) executed
-    GROUP BY name, kind, stack_id HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
+    GROUP BY name, kind, stack_id, forward_stack_id
+    HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
+"""  # noqa: S608
+#: Executions of calls in a backward, by the stack at which autograd made their node.
+_OF_NODES: Final = f"""
+    SELECT run::VARCHAR AS run, call_id, forward_stack_id, {sums(EXECUTED)}
+    FROM (
+        SELECT t.*, g.forward_stack_id
+        FROM execution_times t JOIN gpu_kernels g ON g.run = t.run AND g.record = t.record
+        WHERE t.call_id IS NOT NULL AND g.forward_stack_id IS NOT NULL
+    ) executed
+    GROUP BY run, call_id, forward_stack_id
+    HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
 """  # noqa: S608
 
 
@@ -37,6 +51,8 @@ class LibraryTime:
         frames: The Python stack that requested the executions, innermost frame first; None if not
             recorded, empty if no Python was running, as in autograd's backward pass.
         origins: The graph nodes from which Inductor generated the stack's innermost generated line.
+        forward_frames: The stack at which autograd made the node whose backward this is; None if
+            they are not of a backward, or it was not recorded.
 
     """
 
@@ -46,14 +62,15 @@ class LibraryTime:
     device_ns: int
     frames: tuple[Mapping[str, Any], ...] | None
     origins: tuple[Mapping[str, Any], ...]
+    forward_frames: tuple[Mapping[str, Any], ...] | None = None
 
     @property
     def line(self) -> tuple[str, int | None] | None:
-        """The program's file and line, of the first origin, else of the stack; None if unknown."""
+        """The program's file and line: of an origin, the stack or the forward; None if unknown."""
         for origin in self.origins:
             if origin["file"] and origin["line"]:
                 return origin["file"], origin["line"]
-        place = place_of(self.frames or ())
+        place = place_of(self.frames or ()) or place_of(self.forward_frames or ())
         return None if place is None else (place.file, place.line)
 
 
@@ -61,7 +78,7 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
     """Return executions without a Triton launch by name and stack; errors as `Trace.table`."""
     with open_times(trace, runs, "execution_times") as database:
         rows = database.sql(_QUERY).to_arrow_table().to_pylist()
-    stack_ids = {row["stack_id"] for row in rows} - {None}
+    stack_ids = {row[name] for row in rows for name in ("stack_id", "forward_stack_id")} - {None}
     stacks = {}
     if stack_ids:
         columns = ["stack_id", "frames", "origins"]
@@ -74,6 +91,7 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
         symbol = row["name"] or _UNKNOWN
         unknown = () if row["asked"] else None
         frames, origins = stacks.get(row["stack_id"], (unknown, ()))
+        forward_frames, _ = stacks.get(row["forward_stack_id"], (None, ()))
         times.append(
             LibraryTime(
                 name=titled(symbol),
@@ -82,9 +100,19 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
                 device_ns=int(row["device_ns"] or 0),
                 frames=frames,
                 origins=origins,
+                forward_frames=forward_frames,
             )
         )
     return times
+
+
+def node_times(trace: "Trace", runs: Sequence["Run"]) -> "pa.Table":
+    """Return the executions of calls in a backward whose forward is known; errors as `Trace.table`.
+
+    A row per run, call_id and forward_stack_id, with sums of executions as the view `device_sums`.
+    """
+    with open_times(trace, runs, "execution_times") as database:
+        return database.sql(_OF_NODES).to_arrow_table()
 
 
 def lines_by_time(times: Sequence[LibraryTime]) -> dict[tuple[str, str], tuple[str, int | None]]:

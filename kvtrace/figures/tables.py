@@ -36,7 +36,7 @@ _COLUMNS: Final = {
     "launches": ("seq", "call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
     "gpu_kernels": (
         "record", "launch_seq", "call_id", "start", "end", "device", "stream", "graph_id", "name",
-        "kind", "bytes", "weight", "requested", "stack_id",
+        "kind", "bytes", "weight", "requested", "stack_id", "forward_stack_id",
     ),
 }  # fmt: skip
 #: Columns of these tables that a reader may repair, besides an end before its begin.

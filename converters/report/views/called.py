@@ -27,6 +27,8 @@ class CalledFigures(TypedDict):
 
     runs: list[int] | None
     device_ns: list[int] | None
+    forward_ns: list[int] | None
+    backward_ns: list[int] | None
     host_ns: list[int] | None
     bytes: list[int] | None
     compile_ns: list[int] | None
@@ -78,7 +80,7 @@ def _called_block(
     }
     return json_block(
         {
-            "notes": call_notes(call_sums),
+            "notes": call_notes(call_sums, grouping),
             "parent": [parent for parent, _ in steps],
             "label": [branch.step.label for branch in branches],
             "file": [branch.step.file for branch in branches],

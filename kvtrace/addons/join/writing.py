@@ -40,7 +40,10 @@ def tables(
     )
     for name in ("begin", "end"):
         events = _with_column(events, name, _shifted(events[name], joined.shift_ns))
-    used_stack_ids = pa.chunked_array([*executions["stack_id"].chunks, *events["stack_id"].chunks])
+    stack_columns = (executions["stack_id"], executions["forward_stack_id"], events["stack_id"])
+    used_stack_ids = pa.chunked_array(
+        [chunk for column in stack_columns for chunk in column.chunks]
+    )
     stacks = times.table("stacks", time_run_ids).drop_columns(["run"])
     stacks = stacks.filter(pc.is_in(stacks["stack_id"], pc.unique(used_stack_ids)))
     new_tables = {"gpu_kernels": executions, "host_events": events, "stacks": stacks}

@@ -72,7 +72,22 @@ struct request {
   uint64_t bytes, thread;
   uint32_t correlation, kind;
   uint64_t stack; /* number of the stack from 1; 0: the thread runs no Python */
+  /* Of autograd: the number of the thread's next node, that of the running node, and torch's numbers
+   * of this thread and of the thread that made the running node. */
+  uint64_t next, node;
+  uint32_t here, maker;
 };
+
+/* In place of the number of the running node; nodes that accumulate gradients have it, too. */
+#define NO_NODE UINT64_MAX
+
+/* Functions and offsets of autograd; see autograd_nodes.py. */
+static struct {
+  uint64_t (*next)(void), (*thread)(void);
+  void (*running)(void **owning); /* C++ returns an owning pointer where its caller says */
+  Py_ssize_t number, maker;
+  int shared; /* the owning pointer is a shared pointer, else an intrusive one */
+} autograd;
 
 /* Offsets in bytes; see frames.py. `indirect` is -1, or where the frame's address lies in what the
  * thread's state points to. */
@@ -260,6 +275,29 @@ static uint32_t stack_number(void) {
   return found;
 }
 
+/* Reads autograd's numbers. The engine owns the running node, too, so it outlives our ownership. */
+static void read_autograd(struct request *request) {
+  request->node = NO_NODE;
+#ifdef __GNUC__
+  if (!autograd.running) return;
+  request->next = autograd.next();
+  request->here = (uint32_t)autograd.thread();
+  void *owning[2] = {NULL, NULL};
+  autograd.running(owning);
+  const char *node = owning[0];
+  if (!node) return;
+  uint64_t maker;
+  memcpy(&request->node, node + autograd.number, sizeof request->node);
+  memcpy(&maker, node + autograd.maker, sizeof maker);
+  request->maker = (uint32_t)maker;
+  if (autograd.shared) {
+    __atomic_sub_fetch((int32_t *)owning[1] + sizeof(void *) / sizeof(int32_t), 1, __ATOMIC_ACQ_REL);
+  } else {
+    __atomic_sub_fetch((uint64_t *)owning[0] + 1, 1, __ATOMIC_ACQ_REL);
+  }
+#endif
+}
+
 static void keep(const struct request *request) {
   LOCK();
   if (!requests) requests = malloc(ROOM * sizeof *requests);
@@ -290,6 +328,7 @@ static void callback(void *user, int domain, uint32_t id, const struct asked *as
       .kind = (uint32_t)kind,
       .stack = stack_number(),
   };
+  if (kind == LAUNCH) read_autograd(&request);
   if ((kind == ALLOCATE || kind == ALLOCATE_HOST) && asked->parameters) {
     /* Size of cuMemAlloc_v2, cuMemCreate and cuMemHostAlloc: the second argument. */
     memcpy(&request.bytes, (const char *)asked->parameters + sizeof(void *), sizeof request.bytes);
@@ -313,6 +352,7 @@ static PyObject *forget(PyObject *module, PyObject *nothing) {
   (void)module, (void)nothing;
   LOCK();
   known = 0;
+  autograd.running = NULL;
   waiting = stacks_known = codes_known = 0;
   lost = 0;
   memset(stacks, 0, sizeof stacks);
@@ -331,6 +371,18 @@ static PyObject *lay_out(PyObject *module, PyObject *arguments) {
                         &at.state, &at.ascii, &at.bytes))
     return NULL;
   code_type = (const void *)(uintptr_t)type;
+  Py_RETURN_NONE;
+}
+
+static PyObject *follow_autograd(PyObject *module, PyObject *arguments) {
+  (void)module;
+  unsigned long long next, thread, running;
+  if (!PyArg_ParseTuple(arguments, "KKKnni", &next, &thread, &running, &autograd.number,
+                        &autograd.maker, &autograd.shared))
+    return NULL;
+  autograd.next = (uint64_t(*)(void))(uintptr_t)next;
+  autograd.thread = (uint64_t(*)(void))(uintptr_t)thread;
+  autograd.running = (void (*)(void **))(uintptr_t)running;
   Py_RETURN_NONE;
 }
 
@@ -386,6 +438,9 @@ static PyMethodDef functions[] = {
      "expect(domain, id, kind): what a callback of CUPTI is for; 0: nothing."},
     {"forget", forget, METH_NOARGS, "forget(): begin again, with nothing seen and no layout."},
     {"lay_out", lay_out, METH_VARARGS, "lay_out(type, ...): where fields lie; see frames.py."},
+    {"follow_autograd", follow_autograd, METH_VARARGS,
+     "follow_autograd(next, thread, running, number, maker, shared): torch's functions, and where\n"
+     "fields of a node lie; see autograd_nodes.py."},
     {"frames", frames, METH_NOARGS,
      "frames() -> list[(int, int)]: the caller's frames as they are read: address of the code, and\n"
      "offset of the instruction in bytes; the innermost first."},

@@ -67,6 +67,11 @@ class HostEvents:
         self._collections.end()
         return self._requests.lost
 
+    @property
+    def nodeless(self) -> str | None:
+        """The reason why the running nodes of autograd cannot be read, or None."""
+        return self._requests.nodeless
+
     def write(self, journal: "Journal") -> None:
         """Write the events that were read since the last call to `host_events`."""
         events, self._events = self._events, []
@@ -91,22 +96,24 @@ class HostEvents:
         """
         if self._window is None:
             return np.ones(len(start), bool)
-        begin, _ = self._requests.of(correlation)
+        begin, *_ = self._requests.of(correlation)
         return within(self._window, np.where(begin == 0, start, begin))
 
     def asked(
         self, correlation: NDArray[np.int64], wanted: NDArray[np.bool_], journal: "Journal"
     ) -> dict[str, Any]:
-        """Return the columns `requested` and `stack_id` of executions, by correlation id.
+        """Return columns of executions by correlation id: `requested` and both stacks.
 
-        They are null where `wanted` is False or the request is not known.
+        They are null where the request is not known, the first two also where `wanted` is False.
         """
-        begin, stack = self._requests.of(correlation)
+        begin, stack, node_stack = self._requests.of(correlation)
         stack[~wanted] = 0
         ids, without = self._requests.stack_ids(stack, journal.add_stack)
+        node_ids, without_node = self._requests.stack_ids(node_stack, journal.add_stack)
         return {
             "requested": array_of_numpy(begin, (begin == 0) | ~wanted),
             "stack_id": array_of_numpy(ids, without),
+            "forward_stack_id": array_of_numpy(node_ids, without_node),
         }
 
     def _columns(self, events: NDArray[Any], journal: "Journal") -> Mapping[str, Any]:

@@ -12,7 +12,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from kvtrace.backends.cupti.autograd_nodes import NodesUnknown, find_autograd
 from kvtrace.backends.cupti.frames import ENTRY, FramesUnknown, find_frame_offsets
+from kvtrace.backends.cupti.node_stacks import NodeStacks
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import is_hidden, line_and_column
 from kvtrace.figures.causes import NONE, RequestRows
@@ -43,6 +45,7 @@ _LAYOUT: Final = np.dtype(
     [
         ("begin", "<u8"), ("end", "<u8"), ("bytes", "<u8"), ("thread", "<u8"),
         ("correlation", "<u4"), ("kind", "<u4"), ("stack", "<u8"),
+        ("next", "<u8"), ("node", "<u8"), ("here", "<u4"), ("maker", "<u4"),
     ]
 )  # fmt: skip
 #: Stands for names with non-ASCII letters, which the compiled part leaves out.
@@ -54,7 +57,8 @@ _ROUNDS: Final = 40
 class Requests:
     """Requests of the last rounds, and the stacks of all requests.
 
-    `stackless` is the reason why stacks cannot be read, or None; `lost` counts lost requests.
+    `stackless` is the reason why stacks cannot be read, or None; `nodeless` the reason why running
+    nodes of autograd cannot; `lost` counts lost requests.
     """
 
     def __init__(self, native: ModuleType) -> None:
@@ -70,15 +74,19 @@ class Requests:
             find_frame_offsets(native)
         except FramesUnknown as error:
             self.stackless = str(error)
+        self.nodeless: str | None = None
+        self._follows_autograd = self.stackless is not None
+        self._nodes = NodeStacks(self._read_frames)
         self.lost = 0
         self._codes: list[_Code] = []
         self._stacks: list[tuple[tuple[int, int], ...]] = []
         #: by the number of a stack, from 1: its id in the trace, 0 where no frame is the program's
         self._ids: dict[int, int] = {}
-        self._launches: list[tuple[RequestRows, NDArray[Any]]] = []
+        self._launches: list[tuple[RequestRows, NDArray[Any], NDArray[np.int64]]] = []
 
     def take(self) -> NDArray[Any]:
         """Return the events, other than launches, since the last call; store launches for `of`."""
+        self._follow_autograd()
         content, news, lost = self._native.take()
         self.lost += lost
         self._read_news(news)
@@ -88,22 +96,34 @@ class Requests:
         events: NDArray[Any] = rows[~launches]
         return events
 
+    def _follow_autograd(self) -> None:
+        if self._follows_autograd:
+            return
+        try:
+            self._follows_autograd = find_autograd(self._native)
+        except NodesUnknown as error:
+            self._follows_autograd = True
+            self.nodeless = str(error)
+
     def _add(self, launches: NDArray[Any]) -> None:
-        self._launches.append((RequestRows(launches["correlation"]), launches))
+        node_stacks = self._nodes.add(launches)
+        self._launches.append((RequestRows(launches["correlation"]), launches, node_stacks))
         del self._launches[:-_ROUNDS]
 
-    def of(self, correlation: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the time, in ns since 1970, and the stack's number of each execution's request.
+    def of(self, correlation: NDArray[np.int64]) -> tuple[NDArray[np.int64], ...]:
+        """Return the time, in ns since 1970, and two stacks' numbers, of each execution's request.
 
-        Executions have the request's correlation id. Both are 0 where the request is not known.
+        Executions have the request's correlation id. The stacks are that of the request, and that
+        at which autograd made the node that ran. All are 0 where they are not known.
         """
-        begin, stack = (np.zeros(len(correlation), np.int64) for _ in range(2))
-        for rows, launches in self._launches:
+        begin, stack, node_stack = (np.zeros(len(correlation), np.int64) for _ in range(3))
+        for rows, launches, node_stacks in self._launches:
             row = rows.of(correlation)
             has_request = row != NONE
             begin[has_request] = launches["begin"][row[has_request]]
             stack[has_request] = launches["stack"][row[has_request]]
-        return begin, stack
+            node_stack[has_request] = node_stacks[row[has_request]]
+        return begin, stack, node_stack
 
     def stack_ids(
         self, numbers: NDArray[Any], add: Callable[[Sequence[Frame]], int]
@@ -122,6 +142,9 @@ class Requests:
 
     def frames(self, number: int) -> tuple[Frame, ...]:
         """Return the program's frames of the stack `number`, innermost first; () if unknown."""
+        return self._nodes.frames(number)
+
+    def _read_frames(self, number: int) -> tuple[Frame, ...]:
         if not 0 < number <= len(self._stacks):
             return ()
         instructions = [

@@ -174,6 +174,9 @@ class Timeline:
         if lost:
             text = f"{lost} requests of the host were lost, as they came faster than they were read"
             self._session.message("warning", "host-events-lost", text)
+        if self._host.nodeless is not None:
+            text = f"modules of what autograd launches are not recorded: {self._host.nodeless}"
+            self._session.message("info", "autograd-nodes", text)
         self._join_waiting()
         self._write(journal, self._joiner.take(final=True))
         self._summarize()

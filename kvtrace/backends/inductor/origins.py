@@ -9,12 +9,13 @@ Seen in torch 2.11 and 2.13.
 
 import re
 import sys
+import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from kvtrace.backends.inductor.libraries import GENERATOR
 from kvtrace.backends.replacements import Replacements
@@ -41,19 +42,26 @@ _LAUNCH: Final = re.compile(r"\s*(\w+)\.run\(")
 _CALL: Final = re.compile(r"\s*(?:\w+\.run\(|(?:\w+ = )?(?:extern_kernels|torch\.ops)\.)")
 #: Number of lines above a call in which its comment is searched.
 _ABOVE: Final = 6
-#: The module in which Inductor writes calls of libraries' kernels.
+#: The module in which Inductor writes calls of libraries' kernels, and that of its code's files.
 _LOWERING: Final = "torch._inductor.ir"
+_CODE_CACHE: Final = "torch._inductor.codecache"
+
+#: The origins of calls by the comment above them; equal comments have several calls, in order.
+CallsByComment: TypeAlias = dict[str, list[tuple[Origin, ...]]]
 
 
 class Origins:
     """Origins by the kernel's name and code, recorded when the code was generated.
 
-    Origins of a library's kernel are stored by the comment above the call in generated code.
+    Origins of a library's kernel are stored by the generated file, and there by the comment above
+    the call: graphs name their nodes alike, so other files may have the same comment.
     """
 
     def __init__(self) -> None:
         self._kernels: OrderedDict[tuple[str, str], dict[Origin, None]] = OrderedDict()
-        self._calls: OrderedDict[str, dict[Origin, None]] = OrderedDict()
+        self._calls: OrderedDict[str, CallsByComment] = OrderedDict()
+        #: of each thread that generates code: the calls that are not in a file yet
+        self._pending = threading.local()
 
     def add(self, name: str, code: str, origins: Iterable[Origin]) -> None:
         """Add origins of a kernel to the origins stored for its name and code."""
@@ -67,15 +75,44 @@ class Origins:
         return tuple(origins) if origins else None
 
     def add_call(self, comment: str, origins: Iterable[Origin]) -> None:
-        """Add origins of a call of a library's kernel, by the comment above the call."""
-        self._calls.setdefault(comment.strip(), {}).update(dict.fromkeys(origins))
-        while len(self._calls) > _LIMIT:
-            self._calls.popitem(last=False)
+        """Store the origins of a call of a library's kernel until its file is written."""
+        calls = self._pending_calls()
+        calls.setdefault(comment.strip(), []).append(tuple(dict.fromkeys(origins)))
+        while len(calls) > _LIMIT:
+            del calls[next(iter(calls))]
 
-    def of_call(self, comment: str) -> tuple[Origin, ...] | None:
-        """Return the origins stored for a call with this comment; None without any."""
-        origins = self._calls.get(comment.strip())
-        return tuple(origins) if origins else None
+    def add_file(self, file: str, code: str) -> None:
+        """Store the pending calls whose comments are in a file that this thread has generated."""
+        calls = self._pending_calls()
+        if not calls:
+            return
+        comments = dict.fromkeys(line.strip() for line in code.splitlines())
+        written = {comment: calls.pop(comment) for comment in comments if comment in calls}
+        if written:
+            self._calls[file] = written
+            while len(self._calls) > _LIMIT:
+                self._calls.popitem(last=False)
+
+    def of_call(self, file: str, lines: Sequence[str], index: int) -> tuple[Origin, ...] | None:
+        """Return the origins of the call below the comment `lines[index]` of a generated file.
+
+        Equal comments of a file are told apart by their order; if calls are missing, their origins
+        are united. None if unknown.
+        """
+        comment = lines[index].strip()
+        calls = self._calls.get(file, {}).get(comment)
+        if not calls:
+            return None
+        places = [i for i, line in enumerate(lines) if line.strip() == comment]
+        if len(places) == len(calls):
+            return calls[places.index(index)] or None
+        return tuple(dict.fromkeys(origin for origins in calls for origin in origins)) or None
+
+    def _pending_calls(self) -> CallsByComment:
+        if not hasattr(self._pending, "calls"):
+            self._pending.calls = {}
+        calls: CallsByComment = self._pending.calls
+        return calls
 
 
 #: The origins of the whole process: code is generated long before the kernel is launched.
@@ -104,7 +141,7 @@ def origins_of_line(file: str, line: int | None, *, keep_code: bool) -> tuple[Or
     for above in range(min(line, len(lines)) - 1, max(line - 2 - _ABOVE, -1), -1):
         comment = _COMMENT.match(lines[above])
         if comment:
-            origins = ORIGINS.of_call(lines[above]) or _of_comment(comment)
+            origins = ORIGINS.of_call(file, lines, above) or _of_comment(comment)
             return origins if keep_code else _without_code(origins)
         if above < line - 1 and _CALL.match(lines[above]):
             return None
@@ -149,24 +186,46 @@ def note_origins(replaced: Replacements, problem: Callable[[Exception], None]) -
 
 
 def _note_calls(replaced: Replacements, problem: Callable[[Exception], None]) -> None:
-    """Wrap the function that writes comments above calls of libraries, to store their origins."""
-    lowering = sys.modules.get(_LOWERING)
+    """Wrap the functions that write comments above calls of libraries, and generated files."""
+    lowering, cache = sys.modules.get(_LOWERING), sys.modules.get(_CODE_CACHE)
+    files = getattr(cache, "PyCodeCache", None)
+    write = getattr(files, "write", None)
     owner = getattr(lowering, "ExternKernel", None)
     comment = getattr(owner, "codegen_comment", None)
     describe = getattr(lowering, "get_kernel_metadata", None)
-    if comment is None or describe is None:
+    if comment is None or describe is None or write is None:
         return
 
     def codegen_comment(self: Any, wrapper: Any, *args: Any, **kwargs: Any) -> Any:
         try:
             text = describe(self, wrapper)[0]
-            ORIGINS.add_call(text, _of_nodes(self.origins))
+            ORIGINS.add_call(text, _of_nodes(_own_node_first(self)))
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             problem(error)
         return comment(self, wrapper, *args, **kwargs)
 
     codegen_comment.__wrapped__ = comment  # type: ignore[attr-defined]
     replaced.put(owner, "codegen_comment", codegen_comment)
+
+    def write_file(source_code: str, *args: Any, **kwargs: Any) -> Any:
+        written = write(source_code, *args, **kwargs)
+        try:
+            ORIGINS.add_file(str(written[1]), source_code)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            problem(error)
+        return written
+
+    write_file.__wrapped__ = write  # type: ignore[attr-defined]
+    replaced.put(files, "write", staticmethod(write_file))
+
+
+def _own_node_first(call: Any) -> Iterable[Any]:
+    """Return the graph nodes of a call of a library, the called operator's node first.
+
+    Inductor adds the nodes of which its inputs are views, such as the next module's in a backward.
+    """
+    own = call.get_origin_node() or next(iter(call.origins), None)
+    return dict.fromkeys([] if own is None else [own, *call.origins])
 
 
 def _of_schedule(schedule: Iterable[Any]) -> Iterator[Origin]:

@@ -9,40 +9,16 @@ import pytest
 
 from kvtrace.backends.cupti import _requests
 from kvtrace.backends.cupti.requests import Requests
-
-LAUNCH, STREAM_SYNCHRONIZE, ALLOCATE = (1, 307), (2, 131), (1, 243)
-
-
-class Asked(ctypes.Structure):
-    """CUpti_CallbackData of cupti_callbacks.h."""
-
-    _fields_ = [
-        ("site", ctypes.c_uint32), ("function", ctypes.c_char_p), ("parameters", ctypes.c_void_p),
-        ("result", ctypes.c_void_p), ("symbol", ctypes.c_char_p), ("context", ctypes.c_void_p),
-        ("context_number", ctypes.c_uint32), ("own", ctypes.POINTER(ctypes.c_uint64)),
-        ("correlation", ctypes.c_uint32),
-    ]  # fmt: skip
-
-
-class Allocation(ctypes.Structure):
-    """cuMemAlloc_v2_params of generated_cuda_meta.h."""
-
-    _fields_ = [("address", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
-
-
-CALLBACK = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(Asked)
-)(_requests.CALLBACK)
-
-
-def ask(function, correlation=0, parameters=None):
-    """Enter and leave a function of the driver, as CUPTI reports it, without Python's lock."""
-    own = ctypes.c_uint64()
-    given = None if parameters is None else ctypes.addressof(parameters)
-    asked = Asked(own=ctypes.pointer(own), correlation=correlation, parameters=given)
-    for site in (0, 1):
-        asked.site = site
-        CALLBACK(None, *function, ctypes.byref(asked))
+from tests.backends.cupti import driver_requests
+from tests.backends.cupti.driver_requests import (
+    ALLOCATE,
+    CALLBACK,
+    LAUNCH,
+    STREAM_SYNCHRONIZE,
+    Allocation,
+    Asked,
+    ask,
+)
 
 
 @pytest.fixture
@@ -53,7 +29,7 @@ def requests():
 
 
 def stacks_of(requests, *correlations):
-    _, numbers = requests.of(np.asarray(correlations))
+    _, numbers, _ = requests.of(np.asarray(correlations))
     return [requests.frames(number) for number in numbers.tolist()]
 
 
@@ -64,7 +40,7 @@ def expected_frames(ask_line, depth):
     while frame is not None and len(found) < depth:
         found.append((frame.f_code.co_filename, frame.f_code.co_qualname))
         frame = frame.f_back
-    return [(__file__, "ask"), *found][:depth]
+    return [(driver_requests.__file__, "ask"), *found][:depth]
 
 
 def test_execution_has_the_stack_of_its_request(requests):
@@ -86,7 +62,7 @@ def test_equal_stacks_are_stored_once_and_two_lines_are_two_stacks(requests):
         ask(LAUNCH, correlation)
     ask(LAUNCH, 3)
     requests.take()
-    _, numbers = requests.of(np.asarray([1, 2, 3, 4]))
+    _, numbers, _ = requests.of(np.asarray([1, 2, 3, 4]))
     assert numbers[0] == numbers[1] != numbers[2]
     assert numbers[3] == 0
 

@@ -85,9 +85,8 @@ def known_origins(monkeypatch: pytest.MonkeyPatch) -> origins.Origins:
 
 
 @pytest.fixture
-def modules(tmp_path: Path) -> list[Path]:
+def modules() -> list[Path]:
     """Modules that Inductor wrote for `generated`, which adds them."""
-    (tmp_path / "i3").mkdir()
     return []
 
 
@@ -97,11 +96,11 @@ def generated(
     known_origins: origins.Origins,
     monkeypatch: pytest.MonkeyPatch,
     modules: list[Path],
-    tmp_path: Path,
 ) -> Iterator[dict[str, str]]:
     """Codes of a model's kernels by name: generated for real, and neither compiled nor run."""
     pytest.importorskip(GENERATOR)
     from torch._inductor import config
+    from torch._inductor.codecache import PyCodeCache
     from torch._inductor.graph import GraphLowering
     from torch.utils import _triton
 
@@ -119,9 +118,7 @@ def generated(
         return name
 
     def stop(self: Any) -> Any:
-        file = tmp_path / "i3" / f"ci3v{len(modules)}.py"
-        file.write_text(self.codegen()[0].value)
-        modules.append(file)
+        modules.append(Path(PyCodeCache.write(self.codegen()[0].value)[1]))
         raise InterruptedError
 
     monkeypatch.setattr(owner, "define_kernel", noted)
@@ -177,16 +174,11 @@ def test_a_call_of_a_library_has_the_line_of_its_product(
         for number, line in enumerate(file.read_text().splitlines(), 1)
         if "extern_kernels.mm(" in line
     ]
-    # what is computed for it may be among its origins
-    facts = [
-        {(origin.op, origin.file, origin.code) for origin in call_origins or ()}
-        for call_origins in products
-    ]
-    assert len(facts) == 2
-    assert all(
-        ("aten.mm", __file__, "x = layer(x @ torch.ones(8, 8))") in call_facts
-        for call_facts in facts
-    )
+    # what is computed for it may be among its origins, which begin with the call's own
+    firsts = [call_origins[0] for call_origins in products if call_origins]
+    assert len(products) == len(firsts) == 2
+    product = ("aten.mm", __file__, "x = layer(x @ torch.ones(8, 8))")
+    assert {(origin.op, origin.file, origin.code) for origin in firsts} == {product}
 
 
 def test_a_line_that_was_not_generated_has_no_origin(tmp_path: Path) -> None:

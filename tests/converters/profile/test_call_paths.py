@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.converters.profile.call_paths import GROUPINGS, TreeLeaf, path_of
+from kvtrace.converters.profile.call_paths import GROUPINGS, TreeLeaf, pass_of, path_of
 
 TORCH = "/venv/lib/python3.12/site-packages/torch/"
 
@@ -48,6 +48,13 @@ EAGER = [
     frame("Model.<locals>.Inner.forward", line=40),
     *module_frames(),
     frame("main.<locals>.step", "/src/train.py", 3),
+]
+
+
+#: A launch from the backward of that function, in autograd's thread.
+BACKWARD = [
+    frame("Attend.backward", "/src/ops.py", 25),
+    frame("BackwardCFunction.apply", f"{TORCH}autograd/function.py"),
 ]
 
 
@@ -111,7 +118,67 @@ def test_frames_of_unknown_libraries_count_as_program_frames(file):
 )
 def test_kernel_of_several_modules_has_one_path_that_merges_them(modules, steps):
     origins = [origin(module=module) for module in [*modules, None]]
-    assert labels(TreeLeaf(kernel("k", "inductor", origins), EAGER), "module") == steps
+    outer = ["Model.Inner", "Sequential", "Block"]
+    assert labels(TreeLeaf(kernel("k", "inductor", origins), EAGER), "module") == [*outer, *steps]
+
+
+def test_views_of_a_kernel_s_inputs_are_in_no_module_of_its_own():
+    origins = [
+        origin(op="aten.silu", module="mlp.act"), origin(op="aten.view", module="mlp.down"),
+        origin(op="aten.permute", module="mlp.up"),
+    ]  # fmt: skip
+    assert labels(TreeLeaf(kernel("k", "inductor", origins)), "module") == ["mlp", "act"]
+    # but a kernel that only copies a view is of the view's module
+    assert labels(TreeLeaf(kernel("k", "inductor", origins[1:2])), "module") == ["mlp", "down"]
+
+
+def test_call_of_a_library_has_the_module_of_its_own_operator_alone():
+    # given attention's backward, which reads a view of the gradient of the projection behind it
+    own = origin(op="aten.sdpa_backward", node="sdpa_1", module="self_attn", line=1, file="a.py")
+    view = origin(op="aten.view", node="view_6", module="o_proj", line=2, file="a.py")
+    leaf = TreeLeaf(None, EAGER[:1], ("cuDNN", "gemm"), [own, view])
+    assert labels(leaf, "module") == ["self_attn"]
+    assert labels(leaf, "op") == ["sdpa_backward"]
+    assert labels(leaf, "source") == ["a.py", "a.py:1"]
+
+
+def test_backward_has_the_module_and_the_line_of_its_forward():
+    backward = TreeLeaf(None, (), ("cuBLAS", "gemm"), forward_frames=EAGER)
+    assert labels(backward, "module") == ["Model.Inner", "Sequential", "Block"]
+    assert labels(backward, "source") == ["model.py", "Block.forward model.py:30"]
+    assert labels(backward, "stack") == ["autograd backward (no Python stack)", "cuBLAS"]
+    function = TreeLeaf(kernel(), BACKWARD, forward_frames=EAGER)
+    assert labels(function, "module") == ["Model.Inner", "Sequential", "Block"]
+    assert labels(function, "source") == ["ops.py", "Attend.backward ops.py:25"]
+    # and of an operator outside of modules, the function of the program
+    loss = TreeLeaf(None, (), ("torch", "gemm"), forward_frames=EAGER[-1:])
+    assert labels(loss, "module") == ["main.step()"]
+
+
+def test_forward_that_a_checkpoint_computes_again_is_in_its_own_module():
+    again = [frame("Norm.forward"), *module_frames(), *EAGER[3:6], *BACKWARD[1:]]
+    model = EAGER[8:]
+    for forward_frames in (EAGER, model):
+        leaf = TreeLeaf(kernel(), again, forward_frames=forward_frames)
+        assert labels(leaf, "module")[-2:] == ["Block", "Norm"]
+        assert labels(leaf, "module")[0] == "Model.Inner"
+
+
+@pytest.mark.parametrize(
+    ("leaf", "name"),
+    [
+        (TreeLeaf(kernel(), EAGER), "forward"),
+        (TreeLeaf(None, EAGER, ("cuBLAS", "gemm")), "forward"),
+        (TreeLeaf(None, None, ("cuBLAS", "gemm")), None),
+        (TreeLeaf(None, (), ("cuBLAS", "gemm")), "backward"),
+        (TreeLeaf(kernel(), EAGER, forward_frames=EAGER), "backward"),
+        (TreeLeaf(kernel(), [frame("f", line=2), frame("test_backward")]), "forward"),
+        (TreeLeaf(kernel(), [frame("AdamW.step", f"{TORCH}optim/adamw.py"), *EAGER]), None),
+    ],
+)
+def test_pass_is_that_of_autograd_or_of_no_optimizer(leaf, name):
+    assert pass_of(leaf) == name
+    assert pass_of(TreeLeaf(kernel(), BACKWARD)) == "backward"
 
 
 def test_lines_behind_a_kernel_are_one_step_with_their_code():

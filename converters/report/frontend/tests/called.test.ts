@@ -24,6 +24,8 @@ const BLOCK: CalledBlock = {
   figures: {
     runs: [3, 2, 1, 1, 1, 1],
     device_ns: null,
+    forward_ns: null,
+    backward_ns: null,
     host_ns: [10, 6, 4, 2, 4, 4],
     bytes: null,
     compile_ns: [5, 0, 0, 0, 5, 5],

@@ -596,6 +596,8 @@ export interface Tuning {
 export interface CalledFigures {
   readonly runs: readonly number[] | null;
   readonly device_ns: readonly number[] | null;
+  readonly forward_ns: readonly number[] | null;
+  readonly backward_ns: readonly number[] | null;
   readonly host_ns: readonly number[] | null;
   readonly bytes: readonly number[] | null;
   readonly compile_ns: readonly number[] | null;

@@ -18,7 +18,21 @@ export const MEASURES: readonly Measure[] = [
     title: "device time",
     source: "measured",
     as: "ns",
-    how: "Sum over executions, without autotuners and warm-ups",
+    how: "Sum over executions of both passes, of optimizers, and where the pass is not known; without autotuners and warm-ups",
+  },
+  {
+    name: "forward_ns",
+    title: "forward",
+    source: "measured",
+    as: "ns",
+    how: "Device time that the program asked for outside of backwards and optimizers",
+  },
+  {
+    name: "backward_ns",
+    title: "backward",
+    source: "measured",
+    as: "ns",
+    how: "Device time that autograd asked for, at the module of the forward; what a checkpoint computes again is backward",
   },
   {
     name: "host_ns",

@@ -264,7 +264,7 @@ function Steps({ block, known, measure, at, see }: StepProps & { readonly measur
       caption="Steps, each before the steps that it calls"
       columns={columns}
       rows={rows}
-      leaving={["Place", "compile time", "runs"]}
+      leaving={["Place", "compile time", "runs", "host time", "bytes"]}
       chosen={at}
       onChoose={(step) => setQuery({ at: step })}
       height={20}

@@ -1,0 +1,144 @@
+"""Stacks at which autograd's nodes were made, found by the numbers that autograd gives to nodes.
+
+Each thread numbers the nodes that it makes. A differentiable operator makes its node and then
+launches its kernels, so a launch comes right after the node whose number is one below the thread's
+next number. Example: in one thread
+
+    launch of        next number    stack
+    packed           41             Attention.forward, Linear.forward
+    rotate           44             Attention.forward, rotate
+
+Node 43 is that of `rotate`, and was made at its stack. Nodes 41 and 42, of a split that launched
+nothing, were made somewhere between the two launches: what is certain are the frames that both
+stacks have in common, here Attention.forward.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.capture.records import Frame
+from kvtrace.figures.modules import engine_row, module_rows, node_row
+
+#: The number of the running node where no node runs, or one that accumulates gradients.
+NO_NODE: Final = 2**64 - 1
+#: Most launches of a thread, the newest, whose stacks are kept for nodes to come.
+_LIMIT: Final = 1 << 18
+
+
+class NodeStacks:
+    """The launches after which threads made nodes, by the number of the newest node.
+
+    Stacks are numbers. Negative numbers are of stacks that are made of two others.
+    """
+
+    def __init__(self, frames: Callable[[int], tuple[Frame, ...]]) -> None:
+        """Begin without launches; `frames` returns the frames of a positive number."""
+        self._frames = frames
+        #: by thread: newest nodes, in order, and stacks
+        self._made: dict[int, tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+        self._numbers: dict[tuple[bool, int, int], int] = {}
+        self._made_of: list[tuple[bool, int, int]] = []
+
+    def frames(self, number: int) -> tuple[Frame, ...]:
+        """Return the frames of a stack, innermost first; () if unknown."""
+        if number >= 0:
+            return self._frames(number)
+        is_common, first, second = self._made_of[-1 - number]
+        frames, others = self.frames(first), self.frames(second)
+        if is_common:
+            return _common_frames(frames, others)
+        return (*frames[: engine_row(_functions(frames))], *others[node_row(_functions(others)) :])
+
+    def add(self, launches: NDArray[Any]) -> NDArray[np.int64]:
+        """Add launches in order of time; return the stack at which each one's node was made.
+
+        0: no node ran, or the stack is not known.
+        """
+        stacks = launches["stack"].astype(np.int64)
+        runs_node = launches["node"] != NO_NODE
+        self._enter(launches[~runs_node], stacks[~runs_node])
+        result = self._stacks(launches, runs_node)
+        # A node may make nodes: in a checkpoint's forward, or for derivatives of derivatives.
+        makers = np.where(runs_node, result, 0)
+        for stack in np.unique(stacks[runs_node]).tolist():
+            if self._is_forward(stack):
+                rows = runs_node & (stacks == stack)
+                makers[rows] = self._combined(stacks[rows], result[rows], is_common=False)
+        self._enter(launches, makers)
+        missing = runs_node & (result == 0)
+        return np.where(missing, self._stacks(launches, missing), result)
+
+    def _is_forward(self, stack: int) -> bool:
+        return bool(module_rows(_functions(self._frames(stack))))
+
+    def _enter(self, launches: NDArray[Any], stacks: NDArray[np.int64]) -> None:
+        newest = launches["next"].astype(np.int64) - 1
+        for thread in np.unique(launches["here"]).tolist():
+            rows = np.flatnonzero((launches["here"] == thread) & (newest >= 0) & (stacks != 0))
+            if not len(rows):
+                continue
+            known = self._made.get(thread)
+            numbers, of_numbers = newest[rows], stacks[rows]
+            if known is not None:
+                numbers = np.concatenate((known[0], numbers))
+                of_numbers = np.concatenate((known[1], of_numbers))
+            order = np.argsort(numbers, kind="stable")
+            numbers, of_numbers = numbers[order], of_numbers[order]
+            changed = np.ones(len(numbers), bool)
+            changed[1:] = (np.diff(numbers) != 0) | (np.diff(of_numbers) != 0)
+            kept = np.flatnonzero(changed)[-_LIMIT:]
+            self._made[thread] = numbers[kept], of_numbers[kept]
+
+    def _stacks(self, launches: NDArray[Any], wanted: NDArray[np.bool_]) -> NDArray[np.int64]:
+        result = np.zeros(len(launches), np.int64)
+        for thread in np.unique(launches["maker"][wanted]).tolist():
+            if thread not in self._made:
+                continue
+            numbers, stacks = self._made[thread]
+            rows = np.flatnonzero(wanted & (launches["maker"] == thread))
+            nodes = launches["node"][rows].astype(np.int64)
+            after = np.searchsorted(numbers, nodes)
+            inside = after < len(numbers)
+            rows, nodes, after = rows[inside], nodes[inside], after[inside]
+            exact = numbers[after] == nodes
+            result[rows[exact]] = stacks[after[exact]]
+            between = ~exact & (after > 0)
+            before, behind = stacks[after[between] - 1], stacks[after[between]]
+            result[rows[between]] = self._combined(before, behind, is_common=True)
+        return result
+
+    def _combined(
+        self, first: NDArray[np.int64], second: NDArray[np.int64], *, is_common: bool
+    ) -> NDArray[np.int64]:
+        """Return numbers of two stacks' common frames, or of the first's frames in the second."""
+        pairs, codes = np.unique(np.stack((first, second), 1), axis=0, return_inverse=True)
+        numbers = [self._number(is_common, a, b) for a, b in pairs.tolist()]
+        return np.asarray(numbers, np.int64)[codes.reshape(-1)]
+
+    def _number(self, is_common: bool, first: int, second: int) -> int:
+        if is_common and first == second:
+            return first
+        key = (is_common, first, second)
+        if key not in self._numbers:
+            self._made_of.append(key)
+            self._numbers[key] = -len(self._made_of)
+        return self._numbers[key]
+
+
+def _functions(frames: tuple[Frame, ...]) -> list[str]:
+    return [frame.function for frame in frames]
+
+
+def _common_frames(first: tuple[Frame, ...], second: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Return the frames that two stacks share; the innermost may be at two lines."""
+    common: list[Frame] = []
+    for a, b in zip(reversed(first), reversed(second), strict=False):
+        if (a.file, a.function) != (b.file, b.function):
+            break
+        common.append(a)
+        if a != b:
+            break
+    return tuple(reversed(common))

@@ -1,0 +1,39 @@
+"""Requests to the driver as CUPTI reports them to `_requests.c`, made by ctypes."""
+
+import ctypes
+
+from kvtrace.backends.cupti import _requests
+
+LAUNCH, STREAM_SYNCHRONIZE, ALLOCATE = (1, 307), (2, 131), (1, 243)
+
+
+class Asked(ctypes.Structure):
+    """CUpti_CallbackData of cupti_callbacks.h."""
+
+    _fields_ = [
+        ("site", ctypes.c_uint32), ("function", ctypes.c_char_p), ("parameters", ctypes.c_void_p),
+        ("result", ctypes.c_void_p), ("symbol", ctypes.c_char_p), ("context", ctypes.c_void_p),
+        ("context_number", ctypes.c_uint32), ("own", ctypes.POINTER(ctypes.c_uint64)),
+        ("correlation", ctypes.c_uint32),
+    ]  # fmt: skip
+
+
+class Allocation(ctypes.Structure):
+    """cuMemAlloc_v2_params of generated_cuda_meta.h."""
+
+    _fields_ = [("address", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+
+
+CALLBACK = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, ctypes.c_int, ctypes.c_uint32, ctypes.POINTER(Asked)
+)(_requests.CALLBACK)
+
+
+def ask(function, correlation=0, parameters=None):
+    """Enter and leave a function of the driver, as CUPTI reports it, without Python's lock."""
+    own = ctypes.c_uint64()
+    given = None if parameters is None else ctypes.addressof(parameters)
+    asked = Asked(own=ctypes.pointer(own), correlation=correlation, parameters=given)
+    for site in (0, 1):
+        asked.site = site
+        CALLBACK(None, *function, ctypes.byref(asked))
