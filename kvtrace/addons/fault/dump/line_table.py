@@ -2,8 +2,8 @@
 
 A cubin has two tables in DWARF 2's format: `.debug_line`, lines of source files, and
 `.nv_debug_line_sass`, lines of the PTX that the cubin was made from. Format: "Line Number
-Information" in the DWARF standard (https://dwarfstd.org/dwarf2std.html), section 6.2. `ptxas` writes
-version 2, with further extended opcodes for inlined functions, which are skipped.
+Information" in the DWARF standard (https://dwarfstd.org/dwarf2std.html), section 6.2. `ptxas`
+writes version 2, with further extended opcodes for inlined functions, which are skipped.
 """
 
 import struct

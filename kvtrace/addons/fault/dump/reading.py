@@ -292,9 +292,7 @@ class _Reader:
         """Return the numbers of sections of a kind that belong to a row."""
         return self._below.get((*place, kind), [])
 
-    def _warp(
-        self, block: Row, place: tuple[int, int], row: Row, entry: int, length: int
-    ) -> Warp:
+    def _warp(self, block: Row, place: tuple[int, int], row: Row, entry: int, length: int) -> Warp:
         threads = []
         for table in self._tables(place, Kind.THREADS):
             for number, thread in enumerate(rows_of(self._sections[table])):
