@@ -124,7 +124,7 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
         warp=warp,
         thread=thread,
         place=place,
-        effect=None if access is None else access.effect,
+        effect=None if access is None or not grid.exception else access.effect,
         address=address,
         run_id=None if run is None else run.run_id,
         match=found,
@@ -155,7 +155,8 @@ def _address(
     """
     if warp is None or not warp.threads:
         return None, None
-    first = next((one for one in warp.threads if one.exception), warp.threads[0])
+    active = [one for one in warp.threads if warp.active >> one.lane & 1]
+    first = next((one for one in active if one.exception), (active or warp.threads)[0])
     if access is None or warp.error_pc is None or not grid.exception:
         return first, None
     known = []

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow.compute as pc
 
 from kvtrace.addons.fault.parameters import fits, read_parameters
-from kvtrace.backends.compiled_kernels.elf import section_rows
+from kvtrace.backends.compiled_kernels.elf import SectionTable
 from kvtrace.recorded_calls.recorded import stage_artifact
 
 if TYPE_CHECKING:
@@ -63,7 +63,8 @@ def matches(trace: Trace, run: Run, grid: Grid) -> list[Match]:
     found = []
     for call in trace.table("calls", (run,)).to_pylist():
         kernel = kernels.get(call["kernel_id"])
-        if kernel is None or (call["grid_x"], call["grid_y"], call["grid_z"]) != grid.size:
+        size = (call["grid_x"], call["grid_y"], call["grid_z"])
+        if kernel is None or (any(grid.size) and size != grid.size):
             continue
         parameters, args = values[call["kernel_id"]], call["args"] or []
         if len(parameters) == len(args) and fits(parameters, args):
@@ -84,7 +85,7 @@ def _is_same_code(trace: Trace, kernel: Mapping[str, Any], code: bytes) -> bool 
         return None
     return any(
         section.name.startswith(".text.") and bytes(section.content) == code
-        for section in section_rows(cubin)
+        for section in SectionTable(cubin)
     )
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.fault.dump.line_table import LineTable
-from kvtrace.backends.compiled_kernels.elf import section_rows
+from kvtrace.backends.compiled_kernels.elf import SectionTable
 from kvtrace.ir import source_stack
 from kvtrace.ir.ops import KINDS, MEMORY
 from kvtrace.ir.ptx_places import without_inner_places
@@ -46,7 +46,7 @@ def place_of(image: bytes, address: int, ptx: str | None) -> Place | None:
     None if the module has no line table, or one that cannot be read.
     """
     try:
-        sections = {one.name: bytes(one.content) for one in section_rows(image)}
+        sections = {one.name: bytes(one.content) for one in SectionTable(image)}
         source = LineTable(sections.get(".debug_line", b"")).at(address)
         of_ptx = LineTable(sections.get(".nv_debug_line_sass", b"")).at(address)
     except (ValueError, IndexError, struct.error):

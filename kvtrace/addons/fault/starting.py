@@ -1,8 +1,8 @@
 """What a process that records with `KVTRACE_FAULTS=on` does at its start and at its end.
 
 CUDA's driver writes a core dump of the GPU when a kernel fails, if variables asked for it before
-the driver started. So they are set when Python starts, for this process and for its children; what the
-user has set stays. A dump has registers and parameters, and no tensors. Variables:
+the driver started. So they are set when Python starts, for this process and for its children; what
+the user has set stays. A dump has registers and parameters, and no tensors. Variables:
 https://docs.nvidia.com/cuda/cuda-gdb/#gpu-core-dump-support
 
 `skip_abort` is not among the flags: with it, driver 580 continues after an illegal access as if

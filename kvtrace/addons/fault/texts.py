@@ -48,7 +48,9 @@ def _short(file: str) -> str:
 
 def _facts(dump: Dump, fault: Fault) -> Iterator[tuple[str, str]]:
     grid, warp, thread = fault.grid, fault.warp, fault.thread
-    if warp is not None:
+    if not any(grid.size):
+        yield "program", "not known: its warps had ended when the dump was written"
+    elif warp is not None:
         threads = "" if thread is None else f", thread {thread.index[0]}"
         count = len({one.block for one in grid.failed})
         more = f" (and {plural(count - 1, 'program')} more)" if count > 1 else ""

@@ -4,6 +4,7 @@ Layout: the System V ABI's "Object Files" chapter (https://refspecs.linuxfoundat
 """
 
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -58,39 +59,62 @@ def sections(elf: bytes) -> dict[str, bytes]:
         ValueError: The bytes are not a 64-bit little-endian ELF file.
         struct.error: The file is cut off.
     """
-    return {section.name: bytes(section.content) for section in section_rows(elf)}
+    return {section.name: bytes(section.content) for section in SectionTable(elf)}
 
 
-def section_rows(elf: bytes | memoryview) -> list[Section]:
-    """Return the sections of an ELF file in their order; nothing of their contents is copied.
+class SectionTable:
+    """The sections of an ELF file in their order; one is made of its row when it is asked for.
 
-    Raises:
-        ValueError: The bytes are not a 64-bit little-endian ELF file, or a name does not end.
-        struct.error: The file is cut off.
+    `rows` has the rows as they are in the file: name's offset, kind, flags, address, offset, size,
+    link, info, alignment, bytes of a row.
     """
-    header = _HEADER.unpack_from(elf)
-    identification, table, size, count, names = (
-        header[0],
-        header[6],
-        header[11],
-        header[12],
-        header[13],
-    )
-    if not identification.startswith(b"\x7fELF\x02\x01"):
-        raise ValueError("this is not a 64-bit little-endian ELF file")
-    if count == 0 and table:  # 65,280 sections or more: the first row has the numbers
-        first = _SECTION.unpack_from(elf, table)
-        count, names = first[5], first[6] if names == _IN_FIRST_ROW else names
-    if count * max(size, _SECTION.size) > len(elf):
-        raise struct.error(f"a table of {count} sections is larger than the file")
-    whole = memoryview(elf)
-    rows = [_SECTION.unpack_from(elf, table + i * size) for i in range(count)]
-    texts = bytes(_content(whole, rows[names])) if rows else b""
-    return [
-        Section(text_at(texts, name), kind, address, link, info, row_bytes, _content(whole, row))
-        for row in rows
-        for name, kind, _, address, _, _, link, info, _, row_bytes in (row,)
-    ]
+
+    def __init__(self, elf: bytes | memoryview) -> None:
+        """Read the table; nothing of the sections' contents is copied.
+
+        Raises:
+            ValueError: The bytes are not a 64-bit little-endian ELF file.
+            struct.error: The file is cut off.
+        """
+        header = _HEADER.unpack_from(elf)
+        identification, table, size, count, names = (
+            header[0],
+            header[6],
+            header[11],
+            header[12],
+            header[13],
+        )
+        if not identification.startswith(b"\x7fELF\x02\x01"):
+            raise ValueError("this is not a 64-bit little-endian ELF file")
+        if table and size != _SECTION.size:
+            raise ValueError(f"its table of sections has rows of {size} bytes")
+        if count == 0 and table:  # 65,280 sections or more: the first row has the numbers
+            first = _SECTION.unpack_from(elf, table)
+            count, names = first[5], first[6] if names == _IN_FIRST_ROW else names
+        self._elf = memoryview(elf)
+        end = table + count * size
+        if end > len(elf):
+            raise struct.error(f"its table of {count} sections does not end")
+        self.rows = list(_SECTION.iter_unpack(self._elf[table:end])) if count else []
+        self._texts = bytes(self.content(names)) if self.rows else b""
+
+    def content(self, index: int) -> memoryview:
+        """Return the content of a section."""
+        kind, offset, size = self.rows[index][1], self.rows[index][4], self.rows[index][5]
+        return self._elf[:0] if kind == _NO_BITS else self._elf[offset : offset + size]
+
+    def __getitem__(self, index: int) -> Section:
+        """Return a section.
+
+        Raises:
+            ValueError: its name does not end, or is not UTF-8.
+        """
+        name, kind, _, address, _, _, link, info, _, row_bytes = self.rows[index]
+        content = self.content(index)
+        return Section(text_at(self._texts, name), kind, address, link, info, row_bytes, content)
+
+    def __iter__(self) -> Iterator[Section]:
+        return (self[index] for index in range(len(self.rows)))
 
 
 def text_at(texts: bytes, offset: int) -> str:
@@ -100,8 +124,3 @@ def text_at(texts: bytes, offset: int) -> str:
         ValueError: The string has no terminating zero, or is not UTF-8.
     """
     return texts[offset : texts.index(b"\0", offset)].decode()
-
-
-def _content(elf: memoryview, section: tuple[int, ...]) -> memoryview:
-    kind, offset, size = section[1], section[4], section[5]
-    return elf[:0] if kind == _NO_BITS else elf[offset : offset + size]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import mmap
 import struct
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
 
 from kvtrace.addons.fault.dump.tables import Kind, Row, rows_of
-from kvtrace.backends.compiled_kernels.elf import Section, section_rows, text_at
+from kvtrace.backends.compiled_kernels.elf import SectionTable, text_at
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError
 
 #: Exceptions by number, as `cudadebugger.h` names them, in words.
@@ -43,6 +44,10 @@ _MACHINE_CUDA: Final = 190  # EM_CUDA
 _CORE: Final = 4  # ET_CORE
 _TYPES: Final = struct.Struct("<HH")
 _WORD: Final = 4
+_TEXT: Final = ".text."
+_TEXTS: Final = 3  # SHT_STRTAB
+#: Kinds of sections that are read: a large dump has a million of others.
+_READ: Final = frozenset(Kind) - {Kind.CALL_STACK, Kind.PREDICATES, Kind.UNIFORM_REGISTERS}
 
 
 class UnreadableDump(KvtraceError):
@@ -76,7 +81,7 @@ class Thread:
         return self.registers[register] | self.registers[register + 1] << 32
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Warp:
     """A warp on the device.
 
@@ -86,21 +91,19 @@ class Warp:
         error_pc: bytes from the start of the kernel to the instruction that failed; None if none
             did, or another function did.
         active: a bit for each lane that was to execute the next instruction.
-        threads: its threads, by lane.
-        uniform_registers: the warp's 32-bit registers from UR0 on.
+        read: reads its threads: a large dump has many thousand.
     """
 
     block: tuple[int, int, int]
     number: int
     error_pc: int | None
     active: int
-    threads: tuple[Thread, ...]
-    uniform_registers: Sequence[int] = ()
+    read: Callable[[], tuple[Thread, ...]] = field(repr=False, compare=False)
 
-    @property
-    def exception(self) -> int:
-        """The exception of its first thread that had one; 0: none."""
-        return next((thread.exception for thread in self.threads if thread.exception), 0)
+    @cached_property
+    def threads(self) -> tuple[Thread, ...]:
+        """Its threads, by lane."""
+        return self.read()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ class Grid:
         number: the driver's number of the launch.
         name: the kernel's name in its module; empty if the module is not in the dump.
         device: the device's number in the dump.
-        size: blocks: x, y, z.
+        size: blocks: x, y, z; zeros where only the failed instruction is known.
         block_size: threads of a block: x, y, z.
         parameters: the bytes of the launch's parameters; empty if the dump has none.
         image: the module as it was loaded, a cubin; empty if the dump has none.
@@ -135,9 +138,8 @@ class Grid:
 
     @property
     def failed(self) -> tuple[Warp, ...]:
-        """Warps with an exception, those first of which the instruction is known."""
-        failed = [warp for warp in self.warps if warp.exception or warp.error_pc is not None]
-        return tuple(sorted(failed, key=lambda warp: warp.error_pc is None))
+        """Warps of which the instruction is known that failed."""
+        return tuple(warp for warp in self.warps if warp.error_pc is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,28 +186,35 @@ def _read(data: bytes) -> Dump:
         raise ValueError("it is not an ELF file")
     if _TYPES.unpack_from(data, 16) != (_CORE, _MACHINE_CUDA):
         raise ValueError("it is not a core dump of a GPU")
-    sections = section_rows(data)
-    return _Reader(sections).dump()
+    return _Reader(SectionTable(data)).dump()
 
 
 class _Reader:
     """Sections of one dump, found by the row that they belong to."""
 
-    def __init__(self, sections: list[Section]) -> None:
+    def __init__(self, sections: SectionTable) -> None:
         self._of_kind: dict[int, list[int]] = defaultdict(list)
         self._below: dict[tuple[int, int, int], list[int]] = defaultdict(list)
         self._sections = sections
-        for index, section in enumerate(sections):
-            self._of_kind[section.kind].append(index)
-            self._below[section.link, section.info, section.kind].append(index)
-        texts = [bytes(one.content) for one in sections if one.name == ".strtab"]
-        self._texts = texts[0] if texts else b""
+        texts = []
+        for index, row in enumerate(sections.rows):
+            kind, link, info = row[1], row[6], row[7]
+            if kind in _READ:
+                self._of_kind[kind].append(index)
+                self._below[link, info, kind].append(index)
+            elif kind == _TEXTS:
+                texts.append(index)
+        found = [one for one in map(sections.__getitem__, texts) if one.name == ".strtab"]
+        self._texts = bytes(found[0].content) if found else b""
 
     def dump(self) -> Dump:
         """Return what the sections say."""
         runs = [row for _, row in self._rows(Kind.RUN)]
         run = runs[0] if runs else None
-        grids = sorted(self._grids(), key=lambda grid: not grid.exception)
+        images = self._images()
+        found = list(self._grids(images))
+        found += self._left(images, found)
+        grids = sorted(found, key=lambda grid: not grid.exception)
         return Dump(
             time=run["time"] if run else 0,
             driver=f"{run['driver']}.{run['driver_minor']}" if run else "",
@@ -225,10 +234,9 @@ class _Reader:
     def _content(self, place: tuple[int, int], kind: Kind) -> bytes:
         """Return the bytes of the first section of a kind that belongs to a row; empty: none."""
         found = self._tables(place, kind)
-        return bytes(self._sections[found[0]].content) if found else b""
+        return bytes(self._sections.content(found[0])) if found else b""
 
-    def _grids(self) -> Iterator[Grid]:
-        images = self._images()
+    def _grids(self, images: dict[int, bytes]) -> Iterator[Grid]:
         warps, exceptions = self._warps()
         devices = {
             self._sections[index].info: number
@@ -237,24 +245,28 @@ class _Reader:
         for place, row in self._rows(Kind.GRIDS):
             device = self._sections[place[0]].info
             image = images.get(row["module"], b"")
-            name, code = _function(image, row["entry"])
-            entry, length = row["entry"], len(code)
+            function = _function_around(image, row["entry"]) or _Function("", b"", row["entry"])
+            entry, length = row["entry"], len(function.code)
             found = tuple(
                 self._warp(block, warp_place, warp, entry, length)
                 for block, warp_place, warp in warps[device, row["grid"]]
             )
-            exception = next((warp.exception for warp in found if warp.exception), 0)
+            exception = exceptions.get((device, row["grid"]), 0)
+            if not exception:
+                failed = [warp for warp in found if warp.error_pc is not None]
+                threads = [thread for warp in failed for thread in warp.threads]
+                exception = next((one.exception for one in threads if one.exception), 0)
             yield Grid(
                 number=row["grid"],
-                name=name,
+                name=function.name,
                 device=devices[device],
                 size=(row["grid_x"], row["grid_y"], row["grid_z"]),
                 block_size=(row["block_x"], row["block_y"], row["block_z"]),
                 parameters=self._content(place, Kind.PARAMETERS),
                 image=image,
-                code=code,
+                code=function.code,
                 entry=entry,
-                exception=exception or exceptions.get((device, row["grid"]), 0),
+                exception=exception,
                 warps=found,
             )
 
@@ -293,19 +305,6 @@ class _Reader:
         return self._below.get((*place, kind), [])
 
     def _warp(self, block: Row, place: tuple[int, int], row: Row, entry: int, length: int) -> Warp:
-        threads = []
-        for table in self._tables(place, Kind.THREADS):
-            for number, thread in enumerate(rows_of(self._sections[table])):
-                registers = self._content((table, number), Kind.REGISTERS)
-                threads.append(
-                    Thread(
-                        lane=thread["lane"],
-                        index=(thread["x"], thread["y"], thread["z"]),
-                        pc=thread["pc"],
-                        exception=thread["exception"],
-                        registers=_words(registers),
-                    )
-                )
         error_pc = row["error_pc"] - entry if row["has_error_pc"] else None
         is_within = error_pc is not None and 0 <= error_pc < max(length, 1)
         return Warp(
@@ -313,20 +312,75 @@ class _Reader:
             number=row["warp"],
             error_pc=error_pc if is_within else None,
             active=row["active"],
-            threads=tuple(sorted(threads, key=lambda thread: thread.lane)),
-            uniform_registers=_words(self._content(place, Kind.UNIFORM_REGISTERS)),
+            read=lambda: self._threads(place),
         )
+
+    def _threads(self, place: tuple[int, int]) -> tuple[Thread, ...]:
+        threads = [
+            Thread(
+                lane=row["lane"],
+                index=(row["x"], row["y"], row["z"]),
+                pc=row["pc"],
+                exception=row["exception"],
+                registers=_words(self._content((table, number), Kind.REGISTERS)),
+            )
+            for table in self._tables(place, Kind.THREADS)
+            for number, row in enumerate(rows_of(self._sections[table]))
+        ]
+        return tuple(sorted(threads, key=lambda thread: thread.lane))
+
+    def _left(self, images: dict[int, bytes], known: Sequence[Grid]) -> Iterator[Grid]:
+        """Yield a kernel for each error whose warps had ended when the dump was written.
+
+        Nothing but the instruction is known of such a kernel; a store or an update of memory
+        without a result fails after its warp went on.
+        """
+        seen = set()
+        for _, row in self._rows(Kind.PROCESSORS):
+            address = row["error_pc"]
+            is_known = any(
+                grid.exception and grid.entry <= address < grid.entry + len(grid.code)
+                for grid in known
+            )
+            if not row["exception"] or not row["has_error_pc"] or is_known:
+                continue
+            for image in images.values():
+                function = _function_around(image, address)
+                if function is None or function.entry in seen:
+                    continue
+                seen.add(function.entry)
+                yield Grid(
+                    number=0,
+                    name=function.name,
+                    device=0,
+                    size=(0, 0, 0),
+                    block_size=(0, 0, 0),
+                    parameters=b"",
+                    image=image,
+                    code=function.code,
+                    entry=function.entry,
+                    exception=row["exception"],
+                    warps=(Warp((0, 0, 0), 0, address - function.entry, 0, tuple),),
+                )
+                break
 
 
 def _words(content: bytes) -> Sequence[int]:
     return memoryview(content[: len(content) // _WORD * _WORD]).cast("I")
 
 
-def _function(image: bytes, entry: int) -> tuple[str, bytes]:
-    """Return the name and the instructions of the function at an address of a loaded module."""
-    if not image:
-        return "", b""
-    for section in section_rows(image):
-        if section.name.startswith(".text.") and section.address == entry:
-            return section.name.removeprefix(".text."), bytes(section.content)
-    return "", b""
+@dataclass(frozen=True, slots=True)
+class _Function:
+    name: str
+    code: bytes
+    entry: int
+
+
+def _function_around(image: bytes, address: int) -> _Function | None:
+    """Return the function of a loaded module that has an instruction at an address."""
+    for section in SectionTable(image) if image else ():
+        length = len(section.content)
+        if section.name.startswith(_TEXT) and 0 <= address - section.address < length:
+            name, code = section.name.removeprefix(_TEXT), bytes(section.content)
+            return _Function(name, code, section.address)
+    return None

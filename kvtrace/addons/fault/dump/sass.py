@@ -18,8 +18,27 @@ _LOADS: Final = frozenset({0x381, 0x981})  # LDG
 _STORES: Final = frozenset({0x386, 0x986})  # STG
 _ATOMICS: Final = frozenset({0x3A8, 0x9A8, 0x3A9, 0x9A9, 0x98E, 0x9A6})  # ATOMG, RED, REDG
 _COPIES: Final = frozenset({0x3AE, 0xFAE})  # LDGSTS, from global to shared memory
-#: Operations that write no register of those that follow `_result`.
-_WITHOUT_RESULT: Final = _STORES | _COPIES | {0x98E, 0x9A6}
+#: Bits of the operation without those for the kind of its operands.
+_BASE: Final = 0x1FF
+#: Operations that jump: BRA, BRX, JMP, CALL, RET.
+_JUMPS: Final = frozenset({0x147, 0x149, 0x14A, 0x143, 0x144, 0x150})
+#: Operations that write no register: stores, comparisons, barriers; and 0x80 to 0xBF, which write
+#: uniform registers.
+_WITHOUT_RESULT: Final = frozenset(
+    {0x04, 0x0B, 0x0C, 0x1C, 0x44, 0xCA, 0x118, 0x11A, 0x11B, 0x11D, 0x141, 0x145, 0x148, 0x14D}
+    | {0x186, 0x187, 0x188, 0x18E, 0x18F, 0x192, 0x1A6, 0x1AB, 0x1AC, 0x1AE, 0x1AF, 0x1C2, 0x1C3}
+    | set(range(0x80, 0xC0))
+)
+#: Operations that write one register, as IADD3, and two, as IMAD.WIDE.
+_OF_ONE: Final = frozenset(
+    {0x02, 0x03, 0x07, 0x08, 0x09, 0x10, 0x11, 0x12, 0x13, 0x16, 0x19, 0x1A, 0x20, 0x21, 0x23, 0x24}
+    | {0x27, 0x31, 0x35, 0x36, 0x3E, 0x45, 0x108, 0x119, 0x189}
+)
+_OF_TWO: Final = frozenset({0x05, 0x25, 0x182})
+#: Loads, of global, shared and local memory; bits 73 to 75 say how much.
+_SIZED: Final = frozenset({0x181, 0x183, 0x184})
+_REGISTERS_BY_SIZE: Final = {5: 2, 6: 4}
+_MOST_REGISTERS: Final = 4
 
 Effect = Literal["load", "store", "atomic"]
 
@@ -59,8 +78,7 @@ def access_at(code: bytes, offset: int) -> GlobalAccess | None:
         effect = "atomic"
     else:
         return None
-    result = _result(word)
-    overwrites = any(register <= number <= register + 1 for number in result)
+    overwrites = any(register <= number <= register + 1 for number in written(word))
     return GlobalAccess(effect, register, _signed(word >> 40 & 0xFFFFFF, 24), overwrites)
 
 
@@ -74,26 +92,26 @@ def holds_address(code: bytes, access: GlobalAccess, start: int, end: int) -> bo
         return False
     for offset in range(start + INSTRUCTION_BYTES, end, INSTRUCTION_BYTES):
         word = _word(code, offset)
-        if word is None or word & 0xFFF in _JUMPS:
+        if word is None or word & _BASE in _JUMPS:
             return False
-        if any(access.register <= number <= access.register + 1 for number in _result(word)):
+        if any(access.register <= number <= access.register + 1 for number in written(word)):
             return False
     return True
 
 
-#: BRA, BRX, JMP, CALL, RET, EXIT, BSYNC, WARPSYNC and their forms.
-_JUMPS: Final = frozenset(
-    {0x947, 0x949, 0x94A, 0x94C, 0x943, 0x944, 0x950, 0x94D, 0x941, 0x348, 0x547, 0x5AA}
-)
-
-
-def _result(word: int) -> Sequence[int]:
-    """Return the registers that an instruction may write: for what is not known, four."""
-    operation = word & 0xFFF
-    if operation in _WITHOUT_RESULT:
+def written(word: int) -> Sequence[int]:
+    """Return the registers that an instruction may write: of one that is not known, four."""
+    operation, first = word & _BASE, word >> 16 & 0xFF
+    if operation in _WITHOUT_RESULT or first == ZERO:
         return ()
-    first = word >> 16 & 0xFF
-    return () if first == ZERO else range(first, first + 4)
+    count = _MOST_REGISTERS
+    if operation in _SIZED:
+        count = _REGISTERS_BY_SIZE.get(word >> 73 & 7, 1)
+    elif operation in _OF_ONE:
+        count = 1
+    elif operation in _OF_TWO:
+        count = 2
+    return range(first, first + count)
 
 
 def _word(code: bytes, offset: int) -> int | None:
