@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
     from kvtrace.verdicts.verdict import Verdict
 
-_RULES: Final = ("out-of-bounds", "overflow", "alignment")
+_RULES: Final = ("out-of-bounds", "overflow", "null-pointer", "misaligned", "device-assert")
 _MISALIGNED: Final = frozenset({6, 11})
 
 

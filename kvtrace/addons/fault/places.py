@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module, Op
 
 _DIRECTIVE: Final = re.compile(r"^\s*\.loc\s+\d+\s+(\d+)\s+(\d+)(.*)$")
+_ASSERT: Final = "tt.assert"
 #: A place in a comment of LLVM's: `file.py:15:23 @[ file.py:20:21 ]`.
 _PLACE: Final = re.compile(r":(\d+):(\d+)")
 
@@ -70,11 +71,13 @@ def place_of(image: bytes, address: int, ptx: str | None) -> Place | None:
 def ops_at(module: Module, place: Place, effect: Effect | None) -> list[Op]:
     """Return the memory ops at a place that have the effect; those that fit best.
 
-    An op fits best if its column and all its callers' lines are those of the place.
+    Without an effect, memory ops and assertions. An op fits best if its column and all its callers' lines are those of the place.
     """
     scored = []
     for op in module.ops:
-        if op.name not in MEMORY or (effect is not None and KINDS[op.name].effect != effect):
+        if op.name not in MEMORY and (op.name != _ASSERT or effect is not None):
+            continue
+        if effect is not None and KINDS[op.name].effect != effect:
             continue
         stack = source_stack(op)
         if not stack or stack[0].line != place.line:
