@@ -363,19 +363,19 @@ PLANTED = {
     "freed": (freed, Expected("doubled", "tl.load(x + lanes", "x", "freed")),
     "misaligned": (misaligned, Expected("shifted", "tl.load(moved + lanes", "x", "multiple")),
     "misaligned_descriptor": (
-        misaligned_descriptor, Expected("described", "tl.make_tensor_descriptor", "x", "multiple")
+        misaligned_descriptor, Expected("described", "block.load", "x", "multiple")
     ),
     "assertion": (assertion, Expected("asserting", "tl.device_assert", None, "assert")),
-    "trap": (trap, Expected("trapping", "tl.inline_asm_elementwise", None, "")),
+    "trap": (trap, Expected("trapping", "trap; mov", None, "")),
     "no_memory": (no_memory, Expected("doubled", "tl.load(x + lanes", "x", "x")),
     "paged_index": (lambda: paging("index"), Expected("paged", "tl.load(cache", "cache", "table")),
     "paged_length": (
-        lambda: paging("length"), Expected("paged", "tl.load(block_table", "block_table", "lengths")
+        lambda: paging("length"), Expected("paged", "tl.load(cache", "cache", "lengths")
     ),
     "paged_stride": (lambda: paging("stride"), Expected("paged", "tl.load(cache", "cache", "")),
     "liger_embedding": (
         liger_embedding,
-        Expected("embedding_forward", "embeddings = tl.load", "embeddings_ptr", "indices_ptr"),
+        Expected("embedding_forward", "embeddings_ptr + embedding_offsets", "embeddings_ptr", "indices_ptr"),
     ),
     "liger_cross_entropy": (
         liger_cross_entropy,
@@ -392,7 +392,7 @@ PLANTED = {
         lambda: compiled("assert"), Expected("triton_poi", "tl.device_assert", None, "assert")
     ),
     "compiled_scatter": (
-        lambda: compiled("scatter"), Expected("triton_poi", "tl.atomic_add(out", "out", "in_ptr")
+        lambda: compiled("scatter"), Expected("triton_poi", "tl.atomic_add(out", "out_ptr0", "in_ptr")
     ),
     "compiled_freed": (
         lambda: compiled("freed"), Expected("triton_poi", "tl.load(in_ptr0", "in_ptr0", "freed")

@@ -13,11 +13,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.fault.dump.reading import EXCEPTIONS, Dump, Grid, Thread, Warp
-from kvtrace.addons.fault.dump.sass import Effect, GlobalAccess, access_at, holds_address
+from kvtrace.addons.fault.dump.sass import (
+    INSTRUCTION_BYTES,
+    Effect,
+    GlobalAccess,
+    access_at,
+    holds_address,
+    stops,
+    traps,
+)
 from kvtrace.addons.fault.matching import Match, matches
 from kvtrace.addons.fault.places import Place, ops_at, place_of
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
+from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.feeding import loads_behind
 from kvtrace.verdicts.judge import Judgment
 
@@ -28,6 +37,9 @@ if TYPE_CHECKING:
 
 _RULES: Final = ("out-of-bounds", "overflow", "null-pointer", "misaligned", "device-assert")
 _MISALIGNED: Final = frozenset({6, 11})
+_ASSERTION: Final = 12
+#: Lanes of an evaluation that decides what formulas leave open: a dying program waits for it.
+_LANES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +122,13 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
         newer = found is None or (listed and (listed[0].enter or 0) > (found.enter or 0))
         if listed and newer:
             found, run, fitting = listed[0], candidate, len(listed)
-    offset = _offset(warp)
+    offset = _offset(grid, warp)
     ptx = _text(trace, found, "ptx") if trace is not None and found is not None else None
     place = None if offset is None else place_of(grid.image, grid.entry + offset, ptx)
     access = None if offset is None else access_at(grid.code, offset)
     thread, address = _address(grid, warp, access)
     fault = Fault(
-        exception=EXCEPTIONS.get(grid.exception, f"exception {grid.exception}")
-        if grid.exception
-        else "",
+        exception=_exception(grid, offset),
         kernel=grid.name,
         grid=grid,
         warp=warp,
@@ -135,15 +145,29 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
     return _with_cause(fault, trace, run, found)
 
 
-def _offset(warp: Warp | None) -> int | None:
-    """Return where the instruction lies that failed, else the next one of the warp's threads."""
+def _exception(grid: Grid, offset: int | None) -> str:
+    """Return what failed, in words; a trap is no exception to the driver."""
+    if grid.exception:
+        return EXCEPTIONS.get(grid.exception, f"exception {grid.exception}")
+    return "trap" if offset is not None and traps(grid.code, offset) else ""
+
+
+def _offset(grid: Grid, warp: Warp | None) -> int | None:
+    """Return where the instruction lies that failed, else the next one of the warp's threads.
+
+    A failed assertion has been called, and a trap been taken: threads are behind these.
+    """
     if warp is None:
         return None
-    if warp.error_pc is not None:
-        return warp.error_pc
-    active = [thread for thread in warp.threads if warp.active >> thread.lane & 1]
-    threads = active or warp.threads
-    return threads[0].pc if threads else None
+    offset = warp.error_pc
+    if offset is None:
+        failed = [thread for thread in warp.threads if thread.exception]
+        active = [thread for thread in warp.threads if warp.active >> thread.lane & 1]
+        threads = failed or active or warp.threads
+        offset = threads[0].pc if threads else None
+    if offset is not None and stops(grid.code, offset - INSTRUCTION_BYTES):
+        return offset - INSTRUCTION_BYTES
+    return offset
 
 
 def _address(
@@ -188,13 +212,13 @@ def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
         reasons = tuple(one.reason for one in calls if not isinstance(one, Call))
         return replace(fault, argument=_nearest(fault.address, match), causes=reasons)
     ops = [] if fault.place is None else ops_at(call.module, fault.place, fault.effect)
-    judgment = Judgment(call, _RULES)
+    judgment = Judgment(call, _RULES, Budget(lanes=_LANES))
     verdicts = [one for one in judgment.verdicts() if any(one.op is op for op in ops)]
     violations = [one for one in verdicts if one.verdict == "violation"]
     name = next((one.arg for one in (*violations, *verdicts) if one.arg), None)
     argument = _argument(fault.address, match, name) or _nearest(fault.address, match)
     indices = _index_arguments(call, ops, judgment)
-    causes = _causes(fault, argument, violations, verdicts, indices)
+    causes = () if not fault.exception else _causes(fault, argument, violations, verdicts, indices)
     return replace(fault, argument=argument, causes=causes, index_arguments=indices)
 
 
@@ -256,16 +280,21 @@ def _causes(
     indices: Sequence[str],
 ) -> tuple[str, ...]:
     found = [f"{one.message} (kvtrace sanitize: {one.rule})" for one in violations]
-    if fault.grid.exception in _MISALIGNED and fault.address is not None:
-        found.append(f"the address {fault.address:#x} is not a multiple of what is accessed there")
-    elif argument is not None and argument.is_inside:
+    bounds = [one for one in verdicts if one.rule == "out-of-bounds"]
+    is_proven = bool(bounds) and all(one.verdict == "proven" for one in bounds)
+    held = f"what {', '.join(indices)} held" if indices else ""
+    if fault.grid.exception == _ASSERTION:
+        found.append("the condition of the assertion did not hold" + (held and f", by {held}"))
+    elif fault.grid.exception in _MISALIGNED:
+        subject = "an address" if fault.address is None else f"the address {fault.address:#x}"
+        found.append(f"{subject} is not a multiple of what is accessed there")
+    elif indices and not violations and not (argument is not None and argument.is_inside):
+        found.append(f"the address is computed from {held}, which no mask limits")
+    elif argument is not None and (argument.is_inside or (is_proven and fault.address is None)):
         found.append(
-            f"the address lies inside the storage that {argument.name} had when it was recorded: "
+            f"the access lies inside the storage that {argument.name} had when it was recorded: "
             "that memory was freed before the kernel ran, or is not on this device"
         )
-    elif indices and not violations:
-        listed = ", ".join(indices)
-        found.append(f"the address is computed from what {listed} held, which no mask limits")
     if not found:
         found += [one.reason for one in verdicts if one.verdict == "unknown" and one.reason]
     return tuple(dict.fromkeys(found))

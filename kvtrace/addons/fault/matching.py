@@ -34,6 +34,8 @@ class Match:
         enter: when that launch was made, in nanoseconds since 1970.
         phase: the phase of that launch, as `graph_capture`.
         is_same_code: the recorded code is the code in the dump; None: one is missing.
+        fits: the parameters are its own; False: they fit no call, so it is the kernel's last one
+            with this grid.
     """
 
     kernel: Mapping[str, Any]
@@ -43,13 +45,15 @@ class Match:
     enter: int | None
     phase: str | None
     is_same_code: bool | None
+    fits: bool = True
 
 
 def matches(trace: Trace, run: Run, grid: Grid) -> list[Match]:
     """Return the calls that fit a kernel in a dump, the one with the last launch first.
 
     A call fits if its kernel's function has the name and, where both are known, the code, and if
-    the grid and all parameters are those of the dump.
+    the grid and all parameters are those of the dump. If none fits, these are the calls of the
+    kernel with this grid: a store that runs away can overwrite the parameters of a replayed graph.
     """
     rows = trace.table("kernels", (run,), columns=_KERNELS).to_pylist()
     named = [row for row in rows if grid.name and row["function"] == grid.name]
@@ -60,18 +64,23 @@ def matches(trace: Trace, run: Run, grid: Grid) -> list[Match]:
     values = {
         row["kernel_id"]: read_parameters(grid.parameters, row["signature"] or []) for row in named
     }
-    found = []
+    found, unfit = [], []
     for call in trace.table("calls", (run,)).to_pylist():
         kernel = kernels.get(call["kernel_id"])
         size = (call["grid_x"], call["grid_y"], call["grid_z"])
         if kernel is None or (any(grid.size) and size != grid.size):
             continue
         parameters, args = values[call["kernel_id"]], call["args"] or []
-        if len(parameters) == len(args) and fits(parameters, args):
+        is_fit = len(parameters) == len(args) and fits(parameters, args)
+        if is_fit:
             found.append((kernel, call, parameters))
+        else:
+            unfit.append((kernel, call, (None,) * len(args)))
+    are_fit = bool(found)
+    found = found or unfit
     launches = _last_launches(trace, run, [call["call_id"] for _, call, _ in found])
     listed = [
-        Match(kernel, call, parameters, seq, enter, phase, same[kernel["kernel_id"]])
+        Match(kernel, call, parameters, seq, enter, phase, same[kernel["kernel_id"]], are_fit)
         for kernel, call, parameters in found
         for seq, enter, phase in (launches.get(call["call_id"], (None, None, None)),)
     ]

@@ -71,7 +71,8 @@ def place_of(image: bytes, address: int, ptx: str | None) -> Place | None:
 def ops_at(module: Module, place: Place, effect: Effect | None) -> list[Op]:
     """Return the memory ops at a place that have the effect; those that fit best.
 
-    Without an effect, memory ops and assertions. An op fits best if its column and all its callers' lines are those of the place.
+    Without an effect, memory ops and assertions. An op fits best if its column and all its callers'
+    lines are those of the place.
     """
     scored = []
     for op in module.ops:

@@ -80,6 +80,11 @@ def _launch_text(fault: Fault) -> str:
     if match is None:
         return "no recorded call has this kernel, grid and parameters"
     call = f"call {match.call['call_id']} of run {fault.run_id}"
+    if not match.fits:
+        return (
+            f"probably {call}, the last of this kernel with this grid: the parameters in the dump "
+            "fit no recorded call, or were overwritten"
+        )
     if match.seq is None or match.enter is None:
         return f"{call}, whose launch was not recorded"
     when = time.strftime("%H:%M:%S", time.gmtime(match.enter / _NS))
@@ -141,6 +146,7 @@ def fault_object(dump: Dump, fault: Fault) -> dict[str, Any]:
         "call_id": None if match is None else match.call["call_id"],
         "launch_seq": None if match is None else match.seq,
         "phase": None if match is None else match.phase,
+        "parameters_fit": None if match is None else match.fits,
         "argument": None if argument is None else argument.name,
         "element": None if argument is None else argument.element,
         "past_end_bytes": None if argument is None else argument.past_end,

@@ -138,8 +138,13 @@ class Grid:
 
     @property
     def failed(self) -> tuple[Warp, ...]:
-        """Warps of which the instruction is known that failed."""
-        return tuple(warp for warp in self.warps if warp.error_pc is not None)
+        """Warps of which the instruction is known that failed, else those with an exception."""
+        known = tuple(warp for warp in self.warps if warp.error_pc is not None)
+        if known or not self.exception:
+            return known
+        return tuple(
+            warp for warp in self.warps if any(thread.exception for thread in warp.threads)
+        )
 
 
 @dataclass(frozen=True, slots=True)

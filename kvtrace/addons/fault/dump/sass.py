@@ -22,6 +22,8 @@ _COPIES: Final = frozenset({0x3AE, 0xFAE})  # LDGSTS, from global to shared memo
 _BASE: Final = 0x1FF
 #: Operations that jump: BRA, BRX, JMP, CALL, RET.
 _JUMPS: Final = frozenset({0x147, 0x149, 0x14A, 0x143, 0x144, 0x150})
+_CALLS: Final = frozenset({0x143, 0x144})
+_TRAP: Final = 0x15C  # BPT
 #: Operations that write no register: stores, comparisons, barriers; and 0x80 to 0xBF, which write
 #: uniform registers.
 _WITHOUT_RESULT: Final = frozenset(
@@ -97,6 +99,18 @@ def holds_address(code: bytes, access: GlobalAccess, start: int, end: int) -> bo
         if any(access.register <= number <= access.register + 1 for number in written(word)):
             return False
     return True
+
+
+def stops(code: bytes, offset: int) -> bool:
+    """Return whether the instruction at an offset calls a function, or is a trap."""
+    word = _word(code, offset)
+    return word is not None and word & _BASE in (*_CALLS, _TRAP)
+
+
+def traps(code: bytes, offset: int) -> bool:
+    """Return whether the instruction at an offset is a trap."""
+    word = _word(code, offset)
+    return word is not None and word & _BASE == _TRAP
 
 
 def written(word: int) -> Sequence[int]:
