@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
     from types import ModuleType
+    from typing import Any
 
     from kvtrace.registry import Entry
 
@@ -31,6 +32,9 @@ _searched: "set[str]" = set()
 
 _OFF = frozenset({"0", "off", "no", "false"})
 
+#: Called with each recording's `kvtrace.capture.session.Session` when it begins; `at_start` adds.
+when_recording: "list[Callable[[Any], None]]" = []
+
 #: Absolute path from `KVTRACE`; None if the variable did not start kvtrace.
 out: str | None = None
 
@@ -45,11 +49,21 @@ def boot() -> None:
     out = os.environ["KVTRACE"] = os.path.abspath(value)  # noqa: PTH100
     if "KVTRACE_GROUP" not in os.environ:
         os.environ["KVTRACE_GROUP"] = f"{os.getpid():x}-{os.urandom(6).hex()}"
+    for entry in registry.own_entries("at_start"):
+        if os.environ.get(entry.name, "").lower() not in ("", *_OFF):
+            _call(entry, out)
     if os.environ.get("KVTRACE_DEVICE") == "cpu":
         wait_without_gpu()
     # Registered first, so that it runs last: launches of other exit functions are kept.
     atexit.register(_seal)
     watch()
+
+
+def _call(entry: "Entry", folder: str) -> None:
+    try:
+        entry.load()(folder)
+    except Exception as error:  # noqa: BLE001 - no error of kvtrace may reach the user's program
+        print(f"kvtrace: {entry.name}: {type(error).__name__}: {error}", file=sys.stderr)
 
 
 def in_subinterpreter() -> bool:

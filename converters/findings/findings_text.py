@@ -7,7 +7,7 @@ Proofs are counted, not listed.
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kvtrace.converters.findings.causes import by_cause, source_operators
@@ -79,6 +79,34 @@ def findings_lines(findings: Findings, *, base: str | None = None) -> list[str]:
     causes = by_cause(findings)
     listed = [finding for group in causes.groups for finding in group]
     return [*(printer.line(group[0]) for group in grouped(listed)), *causes.lint_lines()]
+
+
+def source_excerpt(
+    text_of: Callable[[int], str | None],
+    line: int,
+    column: int | None,
+    *,
+    width: int = WIDTH,
+    colored: Callable[[str, str], str] = lambda text, _: text,
+) -> Iterator[str]:
+    """Yield a source line with its neighbors, and a caret under the column; nothing without it.
+
+    `text_of` returns the line of a number, None if it was not recorded. `colored` colors a text as
+    a part of that name.
+    """
+    if text_of(line) is None:
+        return
+    number_width = len(str(line + CONTEXT))
+    for number in range(line - CONTEXT, line + CONTEXT + 1):
+        text = text_of(number)
+        if text is None or (number != line and not text.strip()):
+            continue
+        visible_text, caret = _visible_part(text.rstrip(), column, width - number_width - 5)
+        bar = colored(f"  {number:>{number_width}} |", "gutter")
+        yield f"{bar} {visible_text}".rstrip()
+        if number == line and caret is not None:
+            bar = colored(f"  {'':>{number_width}} |", "gutter")
+            yield f"{bar} {' ' * caret}{colored('^', 'caret')}"
 
 
 class Printer:
@@ -173,22 +201,14 @@ class Printer:
 
     def excerpt(self, finding: Finding) -> Iterator[str]:
         """Yield the source line with its neighbors, and a caret under the column, if recorded."""
-        file, line, column = finding.file, finding.line, finding.column
-        if file is None or line is None or (file, line) not in self._lines:
-            return
-        number_width = len(str(line + CONTEXT))
-        for number in range(line - CONTEXT, line + CONTEXT + 1):
-            text = self._lines.get((file, number))
-            if text is None or (number != line and not text.strip()):
-                continue
-            visible_text, caret = _visible_part(
-                text.rstrip(), column, self._width - number_width - 5
+        if finding.file is not None and finding.line is not None:
+            yield from source_excerpt(
+                lambda number: self._lines.get((finding.file or "", number)),
+                finding.line,
+                finding.column,
+                width=self._width,
+                colored=self._colored,
             )
-            bar = self._colored(f"  {number:>{number_width}} |", "gutter")
-            yield f"{bar} {visible_text}".rstrip()
-            if number == line and caret is not None:
-                bar = self._colored(f"  {'':>{number_width}} |", "gutter")
-                yield f"{bar} {' ' * caret}{self._colored('^', 'caret')}"
 
     def labeled_facts(self, group: Sequence[Finding]) -> Iterator[tuple[str, str]]:
         """Yield the facts below heading and source, as pairs of a label and a text."""

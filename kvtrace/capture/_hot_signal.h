@@ -1,6 +1,11 @@
-/* Deferral of SIGTERM until the journal has all records. Included only by _hot.c.
+/* Deferral of SIGTERM and SIGABRT until the journal has all records. Included only by _hot.c.
  *
- * The handler is installed only if the program leaves SIGTERM at the default, and below Python
+ * SIGABRT: CUDA's driver ends a process so once it has written a dump of a GPU fault. The handler
+ * wakes a Python thread and holds the aborting thread until that is done, then lets the handler act
+ * that was there before. A thread that aborts while it holds the interpreter's lock, which the
+ * Python thread needs, is held for BEGIN_SECONDS only.
+ *
+ * SIGTERM: The handler is installed only if the program leaves SIGTERM at the default, and below Python
  * (signal.getsignal returns the same as before), so a handler that the program sets replaces it. The
  * handler runs in any thread, even while Python is in a long call. It wakes a Python thread, which
  * flushes; a thread without Python ends the process by the default action after the flush, or after
@@ -13,6 +18,7 @@
 
 #ifdef __linux__
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <signal.h>
@@ -77,6 +83,63 @@ static int start_thread(void *(*work)(void *), void *given) {
   return failed ? -1 : 0;
 }
 
+enum { BEGIN_SECONDS = 1, ABORT_SECONDS = 40 };
+
+static volatile pid_t watching_abort; /* the process whose thread waits for SIGABRT */
+static volatile sig_atomic_t aborting, abort_began;
+static sem_t abort_to_flush, abort_flushed;
+static struct sigaction before_abort;
+
+static void on_sigabrt(int number) {
+  int before = errno;
+  if (watching_abort == getpid() && !aborting) {
+    aborting = 1;
+    sem_post(&abort_to_flush);
+    for (int i = 0; i < ABORT_SECONDS * STEPS_IN_SECOND && sem_trywait(&abort_flushed); i++) {
+      if (!abort_began && i >= BEGIN_SECONDS * STEPS_IN_SECOND) break;
+      poll(NULL, 0, 1000 / STEPS_IN_SECOND);
+    }
+  }
+  sigaction(SIGABRT, &before_abort, NULL);
+  if (before_abort.sa_flags & SA_SIGINFO || before_abort.sa_handler != SIG_DFL) raise(number);
+  errno = before; /* abort() ends the process by the default action if this returns */
+}
+
+static PyObject *watch_abort(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  struct sigaction ours;
+  if (watching_abort == getpid()) Py_RETURN_FALSE;
+  int is_inherited = watching_abort != 0; /* by a fork: the handler is there already */
+  sem_init(&abort_to_flush, 0, 0);
+  sem_init(&abort_flushed, 0, 0);
+  aborting = abort_began = 0;
+  watching_abort = getpid();
+  memset(&ours, 0, sizeof ours);
+  ours.sa_handler = on_sigabrt;
+  sigemptyset(&ours.sa_mask);
+  if (!is_inherited && sigaction(SIGABRT, &ours, &before_abort)) {
+    watching_abort = 0;
+    Py_RETURN_FALSE;
+  }
+  Py_RETURN_TRUE;
+}
+
+static PyObject *await_abort(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  Py_BEGIN_ALLOW_THREADS;
+  while (sem_wait(&abort_to_flush)) {
+  }
+  Py_END_ALLOW_THREADS;
+  abort_began = 1;
+  Py_RETURN_NONE;
+}
+
+static PyObject *abort_may_end(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  sem_post(&abort_flushed);
+  Py_RETURN_NONE;
+}
+
 static PyObject *watch_sigterm(PyObject *module, PyObject *nothing) {
   (void)module, (void)nothing;
   struct sigaction found, ours;
@@ -114,6 +177,21 @@ static PyObject *sigterm_may_end(PyObject *module, PyObject *nothing) {
   Py_RETURN_NONE;
 }
 #else
+static PyObject *watch_abort(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  Py_RETURN_FALSE;
+}
+
+static PyObject *await_abort(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  Py_RETURN_NONE;
+}
+
+static PyObject *abort_may_end(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  Py_RETURN_NONE;
+}
+
 static PyObject *watch_sigterm(PyObject *module, PyObject *nothing) {
   (void)module, (void)nothing;
   Py_RETURN_FALSE;
@@ -136,6 +214,10 @@ static PyMethodDef signal_functions[] = {
     {"await_sigterm", await_sigterm, METH_NOARGS, "Return when a SIGTERM was received."},
     {"sigterm_may_end", sigterm_may_end, METH_NOARGS,
      "Let SIGTERM end the process, a pending one and later ones: all is flushed."},
+    {"watch_abort", watch_abort, METH_NOARGS,
+     "Make SIGABRT wait until `abort_may_end`; false if it does already."},
+    {"await_abort", await_abort, METH_NOARGS, "Return when a thread of the process aborts."},
+    {"abort_may_end", abort_may_end, METH_NOARGS, "Let the abort end the process."},
     {NULL, NULL, 0, NULL}};
 
 #endif

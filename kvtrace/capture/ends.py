@@ -1,4 +1,4 @@
-"""Hooks for ends of a process that `atexit` misses: `os._exit`, exec, SIGTERM and finalization.
+"""Hooks for ends of a process that `atexit` misses: `os._exit`, exec, signals and finalization.
 
 The program ends as it would without the hooks. Calling a function repeatedly, or again in a forked
 process, has no further effect.
@@ -36,18 +36,37 @@ def before_sigterm(flush: Callable[[], None]) -> None:
     if hot is None or not hot.watch_sigterm():
         return
 
-    def wait() -> None:
+    _in_thread("kvtrace-sigterm", hot.await_sigterm, flush, hot.sigterm_may_end)
+
+
+def before_abort(seal: Callable[[], None]) -> None:
+    """Call `seal` before `abort()` ends the process, as CUDA's driver does after a GPU fault.
+
+    A handler of SIGABRT that was set before acts afterwards. Without the C extension this does
+    nothing.
+    """
+    hot = _native()
+    if hot is not None and hot.watch_abort():
+        _in_thread("kvtrace-sigabrt", hot.await_abort, seal, hot.abort_may_end)
+
+
+def _in_thread(
+    name: str, wait: Callable[[], None], act: Callable[[], None], may_end: Callable[[], None]
+) -> None:
+    """Call in a thread of that name, once `wait` has returned, `act` and then `may_end`."""
+
+    def work() -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
-        hot.await_sigterm()
+        wait()
         try:
-            flush()
+            act()
         finally:
-            hot.sigterm_may_end()
+            may_end()
 
     try:
-        threading.Thread(target=wait, name="kvtrace-sigterm", daemon=True).start()
+        threading.Thread(target=work, name=name, daemon=True).start()
     except RuntimeError:
-        hot.sigterm_may_end()  # the interpreter is ending, and starts no threads
+        may_end()  # the interpreter is ending, and starts no threads
 
 
 def before_finalization(take_back: Callable[[], None]) -> None:

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace import _boot
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
@@ -426,6 +427,8 @@ class Session:
             self._journal = journal
             self.spent(self._spent_early)
             _watch_ends()
+            for begin in _boot.when_recording:
+                begin(self)
             journal.start()
         return journal
 
@@ -496,7 +499,7 @@ def _watch_ends() -> None:
 
     ends.before_exit(_seal_all)
     ends.before_exec(_flush_all)
-    ends.before_sigterm(_terminated)
+    ends.before_sigterm(flush_after_signal)
 
 
 def _seal_all() -> None:
@@ -509,8 +512,8 @@ def _flush_all() -> None:
         session.flush()
 
 
-def _terminated() -> None:
-    """Write all records, with the ending "signal", to the operating system after a SIGTERM."""
+def flush_after_signal() -> None:
+    """Write all records, with the ending "signal", to the operating system as a signal ends it."""
     for session in list(_sessions):
         journal = session._journal
         if journal is None:

@@ -1,0 +1,78 @@
+"""`kvtrace fault`: the launch, line and argument behind a GPU fault."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from kvtrace.cli.options import JsonOption, RunOption, complain_of, print_lines
+from kvtrace.cli.parsing import Argument, Option
+
+if TYPE_CHECKING:
+    from kvtrace.addons.fault.explaining import Fault
+
+
+def command(
+    trace: Annotated[Path, Argument(metavar="TRACE", help="Trace directory, or one dump's file")],
+    run: RunOption = None,
+    dump: Annotated[
+        Path | None,
+        Option(
+            "--dump",
+            metavar="FILE",
+            help="A GPU core dump; without it those in the trace's folder faults",
+            show_default=False,
+        ),
+    ] = None,
+    now: Annotated[
+        bool,
+        Option(
+            "--now",
+            help="First have the driver write dumps of the processes that are recorded into TRACE "
+            "now, which ends their kernels: to see where a hang is",
+        ),
+    ] = False,
+    as_json: JsonOption = False,
+    brief: Annotated[
+        bool, Option("--brief", help="Print at most five lines on the newest dump")
+    ] = False,
+) -> int:
+    """Say which launch, line and argument a GPU fault came from, and why.
+
+    Record the program with KVTRACE_FAULTS=on: then the driver leaves a dump in the trace when a
+    kernel fails. The dump has the kernel, the program, the instruction, the registers and the
+    parameters; the trace has the call that they fit, its tensors and its IR. No GPU is needed.
+    Exit code 1 if a dump has a fault.
+
+    Example:
+        KVTRACE=out/ KVTRACE_FAULTS=on python train.py
+        kvtrace fault out/
+        kvtrace fault core.nvcudmp
+        kvtrace fault out/ --now
+    """
+    from kvtrace.addons.fault.dumps import explained
+
+    if now:
+        from kvtrace.addons.fault.asking import ask_now
+
+        ask_now(trace)
+    found = explained(trace, run, dump, newest=brief)
+    if as_json:
+        from kvtrace.addons.fault.texts import fault_object
+
+        print(
+            json.dumps([fault_object(d, f) for d, faults in found.dumps for f in faults], indent=2)
+        )
+    elif brief:
+        from kvtrace.addons.fault.texts import brief_text
+
+        for _, faults in found.dumps[:1]:
+            print_lines(brief_text(faults) if faults else ())
+    else:
+        print_lines(found.text())
+    if found.trace is not None:
+        complain_of(found.trace)
+    return int(any(_failed(fault) for _, faults in found.dumps for fault in faults))
+
+
+def _failed(fault: "Fault") -> bool:
+    return bool(fault.exception)

@@ -1,0 +1,391 @@
+"""What a GPU core dump says: kernels on the device, and the warps and threads that failed."""
+
+from __future__ import annotations
+
+import mmap
+import struct
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Final
+
+from kvtrace.addons.fault.dump.tables import Kind, Row, rows_of
+from kvtrace.backends.compiled_kernels.elf import SectionTable, text_at
+from kvtrace.schema.cached_property import cached_property
+from kvtrace.schema.errors import KvtraceError
+
+#: Exceptions by number, as `cudadebugger.h` names them, in words.
+EXCEPTIONS: Final = {
+    1: "illegal address",
+    2: "stack overflow",
+    3: "stack overflow",
+    4: "illegal instruction",
+    5: "address out of range",
+    6: "misaligned address",
+    7: "address of the wrong memory",
+    8: "invalid program counter",
+    9: "stack overflow",
+    10: "illegal address",
+    11: "misaligned address",
+    12: "failed assertion",
+    13: "failed system call",
+    14: "illegal address",
+    15: "atomic on memory of the host that cannot move",
+    16: "atomic on memory of the host that has none",
+    17: "address out of range of the cluster",
+    18: "block of the cluster that has ended",
+    19: "overwritten stack",
+    20: "illegal access of tensor memory",
+    21: "tensor memory that was not freed",
+    22: "call that needs a newer driver",
+}
+_MACHINE_CUDA: Final = 190  # EM_CUDA
+_CORE: Final = 4  # ET_CORE
+_TYPES: Final = struct.Struct("<HH")
+_WORD: Final = 4
+_TEXT: Final = ".text."
+_TEXTS: Final = 3  # SHT_STRTAB
+#: Kinds of sections that are read: a large dump has a million of others.
+_READ: Final = frozenset(Kind) - {Kind.CALL_STACK, Kind.PREDICATES, Kind.UNIFORM_REGISTERS}
+
+
+class UnreadableDump(KvtraceError):
+    """Raised for a file that is not a GPU core dump, or a damaged one."""
+
+    slug: ClassVar[str] = "unreadable-dump"
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread of a warp.
+
+    Attributes:
+        lane: the number in the warp.
+        index: the thread's place in the block: x, y, z.
+        pc: bytes from the start of the function to the next instruction.
+        exception: number of the exception that the thread had; 0: none.
+        registers: the 32-bit registers from R0 on; empty if the dump has none.
+    """
+
+    lane: int
+    index: tuple[int, int, int]
+    pc: int
+    exception: int
+    registers: Sequence[int]
+
+    def pair(self, register: int) -> int | None:
+        """Return the 64 bits in a register and the next one; None if they are not in the dump."""
+        if register + 1 >= len(self.registers):
+            return None
+        return self.registers[register] | self.registers[register + 1] << 32
+
+
+@dataclass(frozen=True)
+class Warp:
+    """A warp on the device.
+
+    Attributes:
+        block: the block's place in the grid: x, y, z.
+        number: the warp's number on its multiprocessor.
+        error_pc: bytes from the start of the kernel to the instruction that failed; None if none
+            did, or another function did.
+        active: a bit for each lane that was to execute the next instruction.
+        read: reads its threads: a large dump has many thousand.
+    """
+
+    block: tuple[int, int, int]
+    number: int
+    error_pc: int | None
+    active: int
+    read: Callable[[], tuple[Thread, ...]] = field(repr=False, compare=False)
+
+    @cached_property
+    def threads(self) -> tuple[Thread, ...]:
+        """Its threads, by lane."""
+        return self.read()
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A kernel on the device.
+
+    Attributes:
+        number: the driver's number of the launch.
+        name: the kernel's name in its module; empty if the module is not in the dump.
+        device: the device's number in the dump.
+        size: blocks: x, y, z; zeros where only the failed instruction is known.
+        block_size: threads of a block: x, y, z.
+        parameters: the bytes of the launch's parameters; empty if the dump has none.
+        image: the module as it was loaded, a cubin; empty if the dump has none.
+        code: the kernel's instructions.
+        entry: address of the kernel's first instruction.
+        exception: the number of the exception that a multiprocessor reports for it; 0: none.
+        warps: its warps that were on the device.
+    """
+
+    number: int
+    name: str
+    device: int
+    size: tuple[int, int, int]
+    block_size: tuple[int, int, int]
+    parameters: bytes
+    image: bytes = field(repr=False)
+    code: bytes = field(repr=False)
+    entry: int
+    exception: int
+    warps: tuple[Warp, ...] = field(repr=False)
+
+    @property
+    def failed(self) -> tuple[Warp, ...]:
+        """Warps of which the instruction is known that failed, else those with an exception."""
+        known = tuple(warp for warp in self.warps if warp.error_pc is not None)
+        if known or not self.exception:
+            return known
+        return tuple(
+            warp for warp in self.warps if any(thread.exception for thread in warp.threads)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Dump:
+    """A GPU core dump.
+
+    Attributes:
+        time: when it was written, in seconds since 1970; 0 if the driver does not say.
+        driver: the driver's version.
+        devices: names of the devices.
+        grids: kernels on the devices; those with an exception first.
+    """
+
+    time: int
+    driver: str
+    devices: tuple[str, ...]
+    grids: tuple[Grid, ...]
+
+    @property
+    def failed(self) -> Grid | None:
+        """The kernel with an exception."""
+        return next((grid for grid in self.grids if grid.exception), None)
+
+
+def read_dump(path: Path) -> Dump:
+    """Read a GPU core dump.
+
+    Raises:
+        UnreadableDump: The file is none, is damaged or cannot be read.
+    """
+    try:
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return _read(bytes(data))
+    except (OSError, ValueError, struct.error, IndexError, LookupError) as error:
+        reason = str(error) or type(error).__name__
+        raise UnreadableDump(
+            f"{path} cannot be read as a GPU core dump: {reason}; give a file that CUDA's driver "
+            "wrote, whole."
+        ) from error
+
+
+def _read(data: bytes) -> Dump:
+    if len(data) < 20 or not data.startswith(b"\x7fELF"):
+        raise ValueError("it is not an ELF file")
+    if _TYPES.unpack_from(data, 16) != (_CORE, _MACHINE_CUDA):
+        raise ValueError("it is not a core dump of a GPU")
+    return _Reader(SectionTable(data)).dump()
+
+
+class _Reader:
+    """Sections of one dump, found by the row that they belong to."""
+
+    def __init__(self, sections: SectionTable) -> None:
+        self._of_kind: dict[int, list[int]] = defaultdict(list)
+        self._below: dict[tuple[int, int, int], list[int]] = defaultdict(list)
+        self._sections = sections
+        texts = []
+        for index, row in enumerate(sections.rows):
+            kind, link, info = row[1], row[6], row[7]
+            if kind in _READ:
+                self._of_kind[kind].append(index)
+                self._below[link, info, kind].append(index)
+            elif kind == _TEXTS:
+                texts.append(index)
+        found = [one for one in map(sections.__getitem__, texts) if one.name == ".strtab"]
+        self._texts = bytes(found[0].content) if found else b""
+
+    def dump(self) -> Dump:
+        """Return what the sections say."""
+        runs = [row for _, row in self._rows(Kind.RUN)]
+        run = runs[0] if runs else None
+        images = self._images()
+        found = list(self._grids(images))
+        found += self._left(images, found)
+        grids = sorted(found, key=lambda grid: not grid.exception)
+        return Dump(
+            time=run["time"] if run else 0,
+            driver=f"{run['driver']}.{run['driver_minor']}" if run else "",
+            devices=tuple(self._text(row["name"]) for _, row in self._rows(Kind.DEVICES)),
+            grids=tuple(grids),
+        )
+
+    def _text(self, offset: int) -> str:
+        return text_at(self._texts, offset) if self._texts else ""
+
+    def _rows(self, kind: Kind) -> Iterator[tuple[tuple[int, int], Row]]:
+        """Yield each row of tables of a kind, with the section's number and its own in there."""
+        for index in self._of_kind[kind]:
+            for number, row in enumerate(rows_of(self._sections[index])):
+                yield (index, number), row
+
+    def _content(self, place: tuple[int, int], kind: Kind) -> bytes:
+        """Return the bytes of the first section of a kind that belongs to a row; empty: none."""
+        found = self._tables(place, kind)
+        return bytes(self._sections.content(found[0])) if found else b""
+
+    def _grids(self, images: dict[int, bytes]) -> Iterator[Grid]:
+        warps, exceptions = self._warps()
+        devices = {
+            self._sections[index].info: number
+            for number, index in enumerate(self._of_kind[Kind.GRIDS])
+        }
+        for place, row in self._rows(Kind.GRIDS):
+            device = self._sections[place[0]].info
+            image = images.get(row["module"], b"")
+            function = _function_around(image, row["entry"]) or _Function("", b"", row["entry"])
+            entry, length = row["entry"], len(function.code)
+            found = tuple(
+                self._warp(block, warp_place, warp, entry, length)
+                for block, warp_place, warp in warps[device, row["grid"]]
+            )
+            exception = exceptions.get((device, row["grid"]), 0)
+            if not exception:
+                failed = [warp for warp in found if warp.error_pc is not None]
+                threads = [thread for warp in failed for thread in warp.threads]
+                exception = next((one.exception for one in threads if one.exception), 0)
+            yield Grid(
+                number=row["grid"],
+                name=function.name,
+                device=devices[device],
+                size=(row["grid_x"], row["grid_y"], row["grid_z"]),
+                block_size=(row["block_x"], row["block_y"], row["block_z"]),
+                parameters=self._content(place, Kind.PARAMETERS),
+                image=image,
+                code=function.code,
+                entry=entry,
+                exception=exception,
+                warps=found,
+            )
+
+    def _images(self) -> dict[int, bytes]:
+        images = {}
+        for place, row in self._rows(Kind.MODULES):
+            image = self._content(place, Kind.RELOCATED_IMAGE) or self._content(place, Kind.IMAGE)
+            images[row["module"]] = image
+        return images
+
+    def _warps(
+        self,
+    ) -> tuple[
+        dict[tuple[int, int], list[tuple[Row, tuple[int, int], Row]]], dict[tuple[int, int], int]
+    ]:
+        """Return warps and multiprocessors' exceptions by device and grid.
+
+        A warp is its block's row, its own place and its own row.
+        """
+        warps = defaultdict(list)
+        exceptions: dict[tuple[int, int], int] = {}
+        for place, processor in self._rows(Kind.PROCESSORS):
+            device = self._sections[place[0]].info
+            for block_table in self._tables(place, Kind.BLOCKS):
+                for number, block in enumerate(rows_of(self._sections[block_table])):
+                    if processor["exception"]:
+                        exceptions[device, block["grid"]] = processor["exception"]
+                    for warp_table in self._tables((block_table, number), Kind.WARPS):
+                        for index, warp in enumerate(rows_of(self._sections[warp_table])):
+                            key = (device, block["grid"])
+                            warps[key].append((block, (warp_table, index), warp))
+        return warps, exceptions
+
+    def _tables(self, place: tuple[int, int], kind: Kind) -> list[int]:
+        """Return the numbers of sections of a kind that belong to a row."""
+        return self._below.get((*place, kind), [])
+
+    def _warp(self, block: Row, place: tuple[int, int], row: Row, entry: int, length: int) -> Warp:
+        error_pc = row["error_pc"] - entry if row["has_error_pc"] else None
+        is_within = error_pc is not None and 0 <= error_pc < max(length, 1)
+        return Warp(
+            block=(block["x"], block["y"], block["z"]),
+            number=row["warp"],
+            error_pc=error_pc if is_within else None,
+            active=row["active"],
+            read=lambda: self._threads(place),
+        )
+
+    def _threads(self, place: tuple[int, int]) -> tuple[Thread, ...]:
+        threads = [
+            Thread(
+                lane=row["lane"],
+                index=(row["x"], row["y"], row["z"]),
+                pc=row["pc"],
+                exception=row["exception"],
+                registers=_words(self._content((table, number), Kind.REGISTERS)),
+            )
+            for table in self._tables(place, Kind.THREADS)
+            for number, row in enumerate(rows_of(self._sections[table]))
+        ]
+        return tuple(sorted(threads, key=lambda thread: thread.lane))
+
+    def _left(self, images: dict[int, bytes], known: Sequence[Grid]) -> Iterator[Grid]:
+        """Yield a kernel for each error whose warps had ended when the dump was written.
+
+        Nothing but the instruction is known of such a kernel; a store or an update of memory
+        without a result fails after its warp went on.
+        """
+        seen = set()
+        for _, row in self._rows(Kind.PROCESSORS):
+            address = row["error_pc"]
+            is_known = any(
+                grid.exception and grid.entry <= address < grid.entry + len(grid.code)
+                for grid in known
+            )
+            if not row["exception"] or not row["has_error_pc"] or is_known:
+                continue
+            for image in images.values():
+                function = _function_around(image, address)
+                if function is None or function.entry in seen:
+                    continue
+                seen.add(function.entry)
+                yield Grid(
+                    number=0,
+                    name=function.name,
+                    device=0,
+                    size=(0, 0, 0),
+                    block_size=(0, 0, 0),
+                    parameters=b"",
+                    image=image,
+                    code=function.code,
+                    entry=function.entry,
+                    exception=row["exception"],
+                    warps=(Warp((0, 0, 0), 0, address - function.entry, 0, tuple),),
+                )
+                break
+
+
+def _words(content: bytes) -> Sequence[int]:
+    return memoryview(content[: len(content) // _WORD * _WORD]).cast("I")
+
+
+@dataclass(frozen=True, slots=True)
+class _Function:
+    name: str
+    code: bytes
+    entry: int
+
+
+def _function_around(image: bytes, address: int) -> _Function | None:
+    """Return the function of a loaded module that has an instruction at an address."""
+    for section in SectionTable(image) if image else ():
+        length = len(section.content)
+        if section.name.startswith(_TEXT) and 0 <= address - section.address < length:
+            name, code = section.name.removeprefix(_TEXT), bytes(section.content)
+            return _Function(name, code, section.address)
+    return None

@@ -1,0 +1,300 @@
+"""The cause of a GPU fault: a dump of the device, read with the trace of the program.
+
+Measured, that is in the dump: the exception, the kernel, the program, the instruction, and the
+parameters. The instruction leads to the line and the op; the parameters to the recorded call.
+Derived from these: the address, by the registers or by the meaning of the IR, the argument that it
+is of, and why it lies outside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.addons.fault.dump.reading import EXCEPTIONS, Dump, Grid, Thread, Warp
+from kvtrace.addons.fault.dump.sass import (
+    INSTRUCTION_BYTES,
+    Effect,
+    GlobalAccess,
+    access_at,
+    holds_address,
+    stops,
+    traps,
+)
+from kvtrace.addons.fault.matching import Match, matches
+from kvtrace.addons.fault.places import Place, ops_at, place_of
+from kvtrace.evaluate.types import element_of_short_name
+from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
+from kvtrace.verdicts.binding import Budget
+from kvtrace.verdicts.feeding import loads_behind
+from kvtrace.verdicts.judge import Judgment
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Op
+    from kvtrace.schema.trace import Run, Trace
+    from kvtrace.verdicts.verdict import Verdict
+
+_RULES: Final = ("out-of-bounds", "overflow", "null-pointer", "misaligned", "device-assert")
+_MISALIGNED: Final = frozenset({6, 11})
+_ASSERTION: Final = 12
+#: Lanes of an evaluation that decides what formulas leave open: a dying program waits for it.
+_LANES: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """The argument that an address is of.
+
+    Attributes:
+        name: the kernel's parameter.
+        element: the index of the element at the address, from the data pointer; None: the address
+            is not known.
+        elements: elements from the data pointer to the end of its storage; None: not recorded.
+        past_end: bytes from the end of the storage to the address; negative: it lies before that.
+        before: bytes from the address to the start of the storage, if it lies before that.
+    """
+
+    name: str
+    element: int | None
+    elements: int | None
+    past_end: int | None
+    before: int | None
+
+    @property
+    def is_inside(self) -> bool:
+        """The address lies in the recorded storage."""
+        return self.past_end is not None and self.past_end < 0 and self.before is None
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is known of a kernel that failed, or that was on the device when a dump was written.
+
+    Attributes:
+        exception: what failed, in words; empty: nothing did, as in a hang.
+        kernel: the kernel's name; empty: not in the dump.
+        grid: the dump's record of the kernel.
+        warp: the warp that failed, or the first one on the device.
+        thread: the thread whose address lies farthest outside, else the warp's first.
+        place: the place in the source.
+        effect: load, store or atomic.
+        address: the address of the access; None: the registers do not have it any more.
+        run_id: the run in which the call was found.
+        match: the recorded call; None: there is none.
+        fitting: how many calls fit.
+        argument: the argument that the access is of.
+        causes: sentences on why, the most certain first.
+        index_arguments: arguments of integers that the address is computed from.
+    """
+
+    exception: str
+    kernel: str
+    grid: Grid
+    warp: Warp | None
+    thread: Thread | None
+    place: Place | None
+    effect: Effect | None
+    address: int | None
+    run_id: str | None = None
+    match: Match | None = None
+    fitting: int = 0
+    argument: Argument | None = None
+    causes: tuple[str, ...] = ()
+    index_arguments: tuple[str, ...] = ()
+
+
+def faults_of(dump: Dump, trace: Trace | None, runs: Sequence[Run]) -> list[Fault]:
+    """Return the faults in a dump; without any, what each kernel on the device was at.
+
+    Without a trace, or where no call in it fits, what the dump says alone.
+    """
+    grids = [grid for grid in dump.grids if grid.exception] or list(dump.grids)
+    return [_fault(grid, trace, runs) for grid in grids]
+
+
+def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
+    warp = next(iter(grid.failed), None) or next(iter(grid.warps), None)
+    found, run, fitting = None, None, 0
+    for candidate in runs if trace is not None else ():
+        assert trace is not None
+        listed = matches(trace, candidate, grid)
+        newer = found is None or (listed and (listed[0].enter or 0) > (found.enter or 0))
+        if listed and newer:
+            found, run, fitting = listed[0], candidate, len(listed)
+    offset = _offset(grid, warp)
+    ptx = _text(trace, found, "ptx") if trace is not None and found is not None else None
+    place = None if offset is None else place_of(grid.image, grid.entry + offset, ptx)
+    access = None if offset is None else access_at(grid.code, offset)
+    thread, address = _address(grid, warp, access)
+    fault = Fault(
+        exception=_exception(grid, offset),
+        kernel=grid.name,
+        grid=grid,
+        warp=warp,
+        thread=thread,
+        place=place,
+        effect=None if access is None or not grid.exception else access.effect,
+        address=address,
+        run_id=None if run is None else run.run_id,
+        match=found,
+        fitting=fitting,
+    )
+    if trace is None or run is None or found is None:
+        return fault
+    return _with_cause(fault, trace, run, found)
+
+
+def _exception(grid: Grid, offset: int | None) -> str:
+    """Return what failed, in words; a trap is no exception to the driver."""
+    if grid.exception:
+        return EXCEPTIONS.get(grid.exception, f"exception {grid.exception}")
+    return "trap" if offset is not None and traps(grid.code, offset) else ""
+
+
+def _offset(grid: Grid, warp: Warp | None) -> int | None:
+    """Return where the instruction lies that failed, else the next one of the warp's threads.
+
+    A failed assertion has been called, and a trap been taken: threads are behind these.
+    """
+    if warp is None:
+        return None
+    offset = warp.error_pc
+    if offset is None:
+        failed = [thread for thread in warp.threads if thread.exception]
+        active = [thread for thread in warp.threads if warp.active >> thread.lane & 1]
+        threads = failed or active or warp.threads
+        offset = threads[0].pc if threads else None
+    if offset is not None and stops(grid.code, offset - INSTRUCTION_BYTES):
+        return offset - INSTRUCTION_BYTES
+    return offset
+
+
+def _address(
+    grid: Grid, warp: Warp | None, access: GlobalAccess | None
+) -> tuple[Thread | None, int | None]:
+    """Return the thread whose address lies farthest from the others', and the address.
+
+    The first thread, and None, where registers do not have the addresses.
+    """
+    if warp is None or not warp.threads:
+        return None, None
+    active = [one for one in warp.threads if warp.active >> one.lane & 1]
+    first = next((one for one in active if one.exception), (active or warp.threads)[0])
+    if access is None or warp.error_pc is None or not grid.exception:
+        return first, None
+    known = []
+    for thread in warp.threads:
+        pair = thread.pair(access.register)
+        is_active = warp.active >> thread.lane & 1
+        if (
+            pair is not None
+            and is_active
+            and holds_address(grid.code, access, warp.error_pc, thread.pc)
+        ):
+            known.append((thread, (pair + access.displacement) % (1 << 64)))
+    if not known:
+        return first, None
+    middle = sorted(address for _, address in known)[len(known) // 2]
+    return max(known, key=lambda one: abs(one[1] - middle))
+
+
+def _text(trace: Trace, match: Match, stage: str) -> str | None:
+    digest = stage_artifact(match.kernel, stage)
+    content = trace.artifact(digest) if digest else None
+    return None if content is None else content.decode(errors="replace")
+
+
+def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
+    calls = list(calls_of(trace, run, {match.call["call_id"]}))
+    call = next((one for one in calls if isinstance(one, Call)), None)
+    if call is None:
+        reasons = tuple(one.reason for one in calls if not isinstance(one, Call))
+        return replace(fault, argument=_nearest(fault.address, match), causes=reasons)
+    ops = [] if fault.place is None else ops_at(call.module, fault.place, fault.effect)
+    judgment = Judgment(call, _RULES, Budget(lanes=_LANES))
+    verdicts = [one for one in judgment.verdicts() if any(one.op is op for op in ops)]
+    violations = [one for one in verdicts if one.verdict == "violation"]
+    name = next((one.arg for one in (*violations, *verdicts) if one.arg), None)
+    argument = _argument(fault.address, match, name) or _nearest(fault.address, match)
+    indices = _index_arguments(call, ops, judgment)
+    causes = () if not fault.exception else _causes(fault, argument, violations, verdicts, indices)
+    return replace(fault, argument=argument, causes=causes, index_arguments=indices)
+
+
+def _index_arguments(call: Call, ops: Sequence[Op], judgment: Judgment) -> tuple[str, ...]:
+    """Return the names of arguments that the ops' addresses or masks are loaded from."""
+    names: dict[str, None] = {}
+    loads = {index for op in ops for index in loads_behind(op, call.module)}
+    for access in judgment.bound.summary.accesses:
+        if access.op.index in loads and access.argument is not None:
+            names[call.arguments[access.argument].name] = None
+    return tuple(names)
+
+
+def _argument(address: int | None, match: Match, name: str | None) -> Argument | None:
+    for parameter, arg in zip(match.parameters, match.call["args"], strict=True):
+        if arg["name"] == name:
+            return _place_in(address, parameter, arg)
+    return None
+
+
+def _nearest(address: int | None, match: Match) -> Argument | None:
+    """Return the tensor whose storage is nearest to an address; None: the address is not known."""
+    if address is None:
+        return None
+    tensors = [
+        _place_in(address, parameter, arg)
+        for parameter, arg in zip(match.parameters, match.call["args"], strict=True)
+        if arg["kind"] == "tensor" and parameter is not None
+    ]
+    return min(tensors, key=_distance, default=None)
+
+
+def _distance(argument: Argument) -> int:
+    if argument.before is not None:
+        return argument.before
+    return 1 << 64 if argument.past_end is None else max(argument.past_end, 0)
+
+
+def _place_in(
+    address: int | None, parameter: int | float | None, arg: Mapping[str, Any]
+) -> Argument:
+    storage, offset, dtype = arg["storage_bytes"], arg["offset_bytes"], arg["dtype"]
+    size = element_of_short_name(dtype).bytes if dtype else 1
+    elements = None if storage is None or offset is None else (storage - offset) // size
+    if address is None or parameter is None:
+        return Argument(arg["name"], None, elements, None, None)
+    distance = address - int(parameter)
+    if offset is None or storage is None:
+        return Argument(arg["name"], distance // size, None, None, None)
+    before = -(distance + offset) if distance + offset < 0 else None
+    return Argument(arg["name"], distance // size, elements, distance + offset - storage, before)
+
+
+def _causes(
+    fault: Fault,
+    argument: Argument | None,
+    violations: Sequence[Verdict],
+    verdicts: Sequence[Verdict],
+    indices: Sequence[str],
+) -> tuple[str, ...]:
+    found = [f"{one.message} (kvtrace sanitize: {one.rule})" for one in violations]
+    bounds = [one for one in verdicts if one.rule == "out-of-bounds"]
+    is_proven = bool(bounds) and all(one.verdict == "proven" for one in bounds)
+    held = f"what {', '.join(indices)} held" if indices else ""
+    if fault.grid.exception == _ASSERTION:
+        found.append("the condition of the assertion did not hold" + (held and f", by {held}"))
+    elif fault.grid.exception in _MISALIGNED:
+        subject = "an address" if fault.address is None else f"the address {fault.address:#x}"
+        found.append(f"{subject} is not a multiple of what is accessed there")
+    elif indices and not violations and not (argument is not None and argument.is_inside):
+        found.append(f"the address is computed from {held}, which no mask limits")
+    elif argument is not None and (argument.is_inside or (is_proven and fault.address is None)):
+        found.append(
+            f"the access lies inside the storage that {argument.name} had when it was recorded: "
+            "that memory was freed before the kernel ran, or is not on this device"
+        )
+    if not found:
+        found += [one.reason for one in verdicts if one.verdict == "unknown" and one.reason]
+    return tuple(dict.fromkeys(found))

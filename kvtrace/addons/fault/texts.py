@@ -1,0 +1,158 @@
+"""Faults as lines of text, and as objects for JSON."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.converters.findings.findings_text import source_excerpt
+from kvtrace.text import plural
+
+if TYPE_CHECKING:
+    from kvtrace.addons.fault.dump.reading import Dump
+    from kvtrace.addons.fault.explaining import Argument, Fault
+    from kvtrace.converters.source_lines import SourceLines
+
+_VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
+_NS: Final = 1_000_000_000
+
+
+def fault_text(dump: Dump, fault: Fault, lines: SourceLines | None) -> Iterator[str]:
+    """Yield the lines on one fault: what failed, where, which launch, which argument, and why."""
+    what = fault.exception or "on the device when the dump was written"
+    name = fault.kernel or "a kernel whose module is not in the dump"
+    yield f"{_place_text(fault)}: {what}, in kernel {name}"
+    if fault.place is not None and lines is not None:
+        file, column = fault.place.file, fault.place.column
+        yield from source_excerpt(lambda line: lines.text(file, line), fault.place.line, column)
+    for label, text in _facts(dump, fault):
+        yield f"  {label:<9} {text}"
+
+
+def _place_text(fault: Fault) -> str:
+    place = fault.place
+    if place is None:
+        return "line not known"
+    column = "" if place.column is None else f":{place.column}"
+    return f"{_short(place.file)}:{place.line}{column}"
+
+
+def _short(file: str) -> str:
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except ValueError:
+        return file
+
+
+def _facts(dump: Dump, fault: Fault) -> Iterator[tuple[str, str]]:
+    grid, warp, thread = fault.grid, fault.warp, fault.thread
+    if not any(grid.size):
+        yield "program", "not known: its warps had ended when the dump was written"
+    elif warp is not None:
+        threads = "" if thread is None else f", thread {thread.index[0]}"
+        count = len({one.block for one in grid.failed})
+        more = f" (and {plural(count - 1, 'program')} more)" if count > 1 else ""
+        yield "program", f"{warp.block} of {grid.size}{threads}{more}"
+    for line, column in () if fault.place is None else fault.place.callers:
+        yield "called at", f"line {line}, column {column}"
+    if fault.address is not None:
+        verb = _VERBS.get(fault.effect or "", "accesses")
+        yield "address", f"{verb} {fault.address:#x}, by the registers"
+    elif fault.exception and fault.effect:
+        yield "address", "not known: the instructions since have overwritten its registers"
+    yield "launch", _launch_text(fault)
+    if fault.argument is not None:
+        yield "argument", _argument_text(fault.argument)
+    for cause in fault.causes:
+        yield "why", cause
+    if fault.match is not None:
+        call = fault.match.call["call_id"]
+        yield "try", f"kvtrace repro {fault.run_id} --call {call}, and compute-sanitizer on it"
+    when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(dump.time)) if dump.time else "?"
+    devices = ", ".join(dump.devices)
+    yield "dump", f"{when} UTC, {devices}, driver {dump.driver}"
+
+
+def _launch_text(fault: Fault) -> str:
+    match = fault.match
+    if match is None:
+        return "no recorded call has this kernel, grid and parameters"
+    call = f"call {match.call['call_id']} of run {fault.run_id}"
+    if not match.fits:
+        return (
+            f"probably {call}, the last of this kernel with this grid: the parameters in the dump "
+            "fit no recorded call, or were overwritten"
+        )
+    if match.seq is None or match.enter is None:
+        return f"{call}, whose launch was not recorded"
+    when = time.strftime("%H:%M:%S", time.gmtime(match.enter / _NS))
+    last = f"launch {match.seq}, at {when}.{match.enter % _NS // 1_000_000:03d} UTC"
+    captured = " (captured into a graph, which was replayed)" if _is_captured(fault) else ""
+    others = (
+        f"; {plural(fault.fitting - 1, 'other call')} would fit, launched before"
+        if fault.fitting > 1
+        else ""
+    )
+    return f"{call}, its last {last}{captured}{others}"
+
+
+def _is_captured(fault: Fault) -> bool:
+    return fault.match is not None and fault.match.phase == "graph_capture"
+
+
+def _argument_text(argument: Argument) -> str:
+    name = argument.name
+    if argument.element is None:
+        return name
+    where = f"element {argument.element:,} of {name}"
+    if argument.elements is None:
+        return f"{where}, whose extent was not recorded"
+    has = f"{where}, which has {argument.elements:,} up to the end of its storage"
+    if argument.before is not None:
+        return f"{has}: {argument.before:,} bytes before its start"
+    if argument.past_end is not None and argument.past_end >= 0:
+        return f"{has}: {argument.past_end:,} bytes past its end"
+    return has
+
+
+def brief_text(faults: Sequence[Fault]) -> Iterator[str]:
+    """Yield at most five lines for the end of a program's own output."""
+    fault = faults[0]
+    name = fault.kernel or "a kernel whose module is not in the dump"
+    what = fault.exception or "the process aborted"
+    yield f"kvtrace: {what} in kernel {name}, {_place_text(fault)}"
+    if fault.argument is not None:
+        yield f"kvtrace: {_argument_text(fault.argument)}"
+    yield from (f"kvtrace: {cause}" for cause in fault.causes[:1])
+
+
+def fault_object(dump: Dump, fault: Fault) -> dict[str, Any]:
+    """Return a fault for JSON."""
+    place, argument, match, warp = fault.place, fault.argument, fault.match, fault.warp
+    return {
+        "exception": fault.exception or None,
+        "kernel": fault.kernel or None,
+        "file": None if place is None else place.file,
+        "line": None if place is None else place.line,
+        "column": None if place is None else place.column,
+        "program": None if warp is None else list(warp.block),
+        "thread": None if fault.thread is None else list(fault.thread.index),
+        "grid": list(fault.grid.size),
+        "access": fault.effect,
+        "address": fault.address,
+        "run": fault.run_id,
+        "call_id": None if match is None else match.call["call_id"],
+        "launch_seq": None if match is None else match.seq,
+        "phase": None if match is None else match.phase,
+        "parameters_fit": None if match is None else match.fits,
+        "argument": None if argument is None else argument.name,
+        "element": None if argument is None else argument.element,
+        "past_end_bytes": None if argument is None else argument.past_end,
+        "causes": list(fault.causes),
+        "index_arguments": list(fault.index_arguments),
+        "time": dump.time or None,
+        "devices": list(dump.devices),
+        "driver": dump.driver,
+    }
