@@ -375,7 +375,7 @@ PLANTED = {
     "paged_stride": (lambda: paging("stride"), Expected("paged", "tl.load(cache", "cache", "")),
     "liger_embedding": (
         liger_embedding,
-        Expected("embedding_forward", "embeddings_ptr + embedding_offsets", "embeddings_ptr", "indices_ptr"),
+        Expected("embedding_forward", "embeddings_ptr + emb", "embeddings_ptr", "indices_ptr"),
     ),
     "liger_cross_entropy": (
         liger_cross_entropy,
@@ -392,7 +392,8 @@ PLANTED = {
         lambda: compiled("assert"), Expected("triton_poi", "tl.device_assert", None, "assert")
     ),
     "compiled_scatter": (
-        lambda: compiled("scatter"), Expected("triton_poi", "tl.atomic_add(out", "out_ptr0", "in_ptr")
+        lambda: compiled("scatter"),
+        Expected("triton_poi", "tl.atomic_add(out", "out_ptr0", "in_ptr"),
     ),
     "compiled_freed": (
         lambda: compiled("freed"), Expected("triton_poi", "tl.load(in_ptr0", "in_ptr0", "freed")

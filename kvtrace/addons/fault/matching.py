@@ -22,6 +22,10 @@ _KERNELS: Final = (
 )  # fmt: skip
 
 
+#: A kernel's row, a call's row, and the call's parameters.
+_Found = tuple[Mapping[str, Any], Mapping[str, Any], tuple[int | float | None, ...]]
+
+
 @dataclass(frozen=True, slots=True)
 class Match:
     """A recorded call that a kernel on the device can have been launched by.
@@ -64,7 +68,8 @@ def matches(trace: Trace, run: Run, grid: Grid) -> list[Match]:
     values = {
         row["kernel_id"]: read_parameters(grid.parameters, row["signature"] or []) for row in named
     }
-    found, unfit = [], []
+    found: list[_Found] = []
+    unfit: list[_Found] = []
     for call in trace.table("calls", (run,)).to_pylist():
         kernel = kernels.get(call["kernel_id"])
         size = (call["grid_x"], call["grid_y"], call["grid_z"])

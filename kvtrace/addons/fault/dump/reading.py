@@ -47,7 +47,9 @@ _WORD: Final = 4
 _TEXT: Final = ".text."
 _TEXTS: Final = 3  # SHT_STRTAB
 #: Kinds of sections that are read: a large dump has a million of others.
-_READ: Final = frozenset(Kind) - {Kind.CALL_STACK, Kind.PREDICATES, Kind.UNIFORM_REGISTERS}
+_READ: Final = frozenset(Kind) - {
+    Kind.CALL_STACK, Kind.GLOBAL_MEMORY, Kind.PREDICATES, Kind.UNIFORM_REGISTERS
+}  # fmt: skip
 
 
 class UnreadableDump(KvtraceError):
@@ -192,6 +194,23 @@ def _read(data: bytes) -> Dump:
     if _TYPES.unpack_from(data, 16) != (_CORE, _MACHINE_CUDA):
         raise ValueError("it is not a core dump of a GPU")
     return _Reader(SectionTable(data)).dump()
+
+
+def images_in_use(data: bytes) -> frozenset[int]:
+    """Return the numbers of sections with modules that kernels in a dump are of.
+
+    Raises:
+        ValueError, struct.error, IndexError, LookupError: the bytes are not a dump.
+    """
+    table = SectionTable(data)
+    reader = _Reader(table)
+    kept = {grid.image for grid in reader.dump().grids}
+    kinds = (Kind.IMAGE, Kind.RELOCATED_IMAGE)
+    return frozenset(
+        index
+        for index, row in enumerate(table.rows)
+        if row[1] in kinds and bytes(table.content(index)) in kept
+    )
 
 
 class _Reader:

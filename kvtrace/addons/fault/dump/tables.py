@@ -18,6 +18,7 @@ from kvtrace.backends.compiled_kernels.elf import Section
 class Kind(IntEnum):
     """Kinds of sections: `sh_type` in ELF's terms."""
 
+    GLOBAL_MEMORY = 0x80000002
     IMAGE = 0x80000006
     RELOCATED_IMAGE = 0x80000007
     REGISTERS = 0x80000005
