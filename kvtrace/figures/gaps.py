@@ -25,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.columns import Integers, Positions, coded, combined_codes, integers
 from kvtrace.figures.intervals import time_covered, union_of
 from kvtrace.figures.lines import Place, place_of
 from kvtrace.figures.steps import requests
@@ -329,39 +329,63 @@ class _RunGaps:
         `places` has the program's line of each stack id.
         """
         listed = np.flatnonzero(self.cause != "short")
-        names = [titled(n or "?") for n in self.rows["name"].cast(pa.string()).to_pylist()]
-        by_key: dict[Any, list[int]] = {}
-        for gap in listed.tolist():
-            before, after = int(self.before[gap]), int(self.after[gap])
-            ends = Ends(
-                names[before] if before >= 0 else "the beginning",
-                names[after] if after >= 0 else "the end",
-                places.get(int(self.stack[before])) if before >= 0 else None,
-                places.get(int(self.stack[after])) if after >= 0 else None,
+        if not listed.size:
+            return []
+        causes, cause = np.unique(self.cause[listed], return_inverse=True)
+        titles, title = _title_codes(self.rows["name"])
+        before, after = self.before[listed], self.after[listed]
+        causing_stack = np.full(listed.size, -1)
+        for index in np.flatnonzero(np.isin(self.cause[listed], list(_KINDS))).tolist():
+            gap = listed[index]
+            stack = self.events.stack_at(
+                str(self.cause[gap]), int(self.begin[gap]), int(self.end[gap])
             )
-            cause = str(self.cause[gap])
-            stack = self.events.stack_at(cause, int(self.begin[gap]), int(self.end[gap]))
-            place = None if stack is None else places.get(stack)
-            by_key.setdefault((cause, place, ends), []).append(gap)
+            causing_stack[index] = -1 if stack is None else stack
+        stacks = (
+            causing_stack,
+            np.where(before >= 0, self.stack[before], -1),
+            np.where(after >= 0, self.stack[after], -1),
+        )
+        distinct_stacks, codes = np.unique(np.concatenate(stacks), return_inverse=True)
+        place_of_stack = [places.get(stack) for stack in distinct_stacks.tolist()]
+        # Stacks with the same line are one place.
+        first_place = {place: code for code, place in enumerate(place_of_stack)}
+        place_codes = np.array([first_place[place] for place in place_of_stack])
+        keys = (
+            cause,
+            np.where(before >= 0, title[before], len(titles)),
+            np.where(after >= 0, title[after], len(titles)),
+            *place_codes[codes].reshape(len(stacks), -1),
+        )
+        key, _ = combined_codes([pa.chunked_array([codes]) for codes in keys])
+        order = np.argsort(key, kind="stable")
+        first_rows = np.flatnonzero(np.diff(key[order], prepend=-1))
         groups = []
-        for (cause, place, ends), gaps in by_key.items():
-            indices = np.array(gaps)
-            duration = self.duration[indices]
+        for rows in sorted(np.split(order, first_rows[1:]), key=lambda rows: int(rows[0])):
+            cause_code, title_before, title_after, *place = (int(codes[rows[0]]) for codes in keys)
+            own_place, place_before, place_after = (place_of_stack[code] for code in place)
+            gaps = listed[rows]
+            duration = self.duration[gaps]
             groups.append(
                 GapGroup(
-                    cause=cause,
+                    cause=str(causes[cause_code]),
                     number=len(gaps),
                     total_ns=int(duration.sum()),
                     longest_ns=int(duration.max()),
-                    ends=ends,
-                    place=place,
+                    ends=Ends(
+                        [*titles, "the beginning"][title_before],
+                        [*titles, "the end"][title_after],
+                        place_before,
+                        place_after,
+                    ),
+                    place=own_place,
                     held_ns={
                         name: total
                         for name, nanoseconds in self.activities.items()
-                        if (total := int(nanoseconds[indices].sum()))
+                        if (total := int(nanoseconds[gaps].sum()))
                     },
-                    events=self.events.within(self.begin[indices], self.end[indices]),
-                    kernels=self.events.compiled(self.begin[indices], self.end[indices]),
+                    events=self.events.within(self.begin[gaps], self.end[gaps]),
+                    kernels=self.events.compiled(self.begin[gaps], self.end[gaps]),
                 )
             )
         return groups
@@ -553,25 +577,29 @@ class _HostEvents:
     def compiled(self, begin: Integers, end: Integers) -> tuple[str, ...]:
         """Return the names of kernels whose compile or load began in one of the gaps, in order."""
         moments = np.array([begin for begin, _, _ in self.kernels], np.int64)
+        first, last = np.searchsorted(moments, begin), np.searchsorted(moments, end)
         names: dict[str, None] = {}
-        for low, high in zip(
-            np.searchsorted(moments, begin).tolist(),
-            np.searchsorted(moments, end).tolist(),
-            strict=True,
-        ):
-            names |= dict.fromkeys(name for _, _, name in self.kernels[low:high])
+        for gap in np.flatnonzero(first < last).tolist():
+            names |= dict.fromkeys(name for _, _, name in self.kernels[first[gap] : last[gap]])
         return tuple(names)
+
+
+def _title_codes(names: pa.ChunkedArray) -> tuple[list[str], Integers]:
+    """Return the distinct readable names, and the index of each row's name in that list."""
+    symbols, codes = coded(names)
+    titles = [titled(symbol or "?") for symbol in symbols]
+    distinct = {title: index for index, title in enumerate(dict.fromkeys(titles))}
+    return list(distinct), np.array([distinct[title] for title in titles])[codes]
 
 
 def _stacks_of(trace: "Trace", run: "Run", rows: pa.Table) -> Integers:
     """Return the stack id of each execution: the row's, else its call's, else -1."""
     calls = trace.table("calls", [run], ["call_id", "stack_id"])
-    call_ids, stack_ids = (calls[name].to_pylist() for name in ("call_id", "stack_id"))
-    stack_of_call = dict(zip(call_ids, stack_ids, strict=True))
-    stacks = [
-        stack if stack is not None else stack_of_call.get(call)
-        for stack, call in zip(
-            rows["stack_id"].to_pylist(), rows["call_id"].to_pylist(), strict=True
-        )
-    ]
-    return np.array([-1 if stack is None else stack for stack in stacks], np.int64)
+    calls = calls.sort_by("call_id")
+    stack_of_call = np.append(integers(calls["stack_id"], -1), -1)
+    position = Positions(integers(calls["call_id"])).of(integers(rows["call_id"], -1))
+    return np.where(
+        rows["stack_id"].is_valid().to_numpy(),
+        integers(rows["stack_id"], -1),
+        stack_of_call[position],
+    )
