@@ -2,12 +2,12 @@
 
     python benchmarks/training_trace.py FOLDER [--launches 717000]
 
-The recording is tests/fixtures/h200/llama_steady: 242 compiled variants of 119 kernels, stacks, the
-host's waits, and 34 steps of 370 launches and two thousand executions each, most of them of cuBLAS,
+The recording is tests/fixtures/h200/llama_steady: 242 compiled variants of 119 kernels, stacks,
+the host's waits, and 34 steps of 370 launches and 895 executions each, most of them of cuBLAS,
 cuDNN and PyTorch. Its start is written once; its steps follow until the run has so many launches,
-each in a range of the mark `step`. From one repetition of the 34 steps to the next the grids differ,
-as with lengths of sequences: there are 16 lengths, so unique calls are 16 times those of the
-recording. Durations vary at random by some percent.
+each in a range of the mark `step`. From one repetition of the 34 steps to the next the grids
+differ, as with lengths of sequences: there are 16 lengths, so unique calls are 16 times those of
+the recording. Rows begin later and end earlier at random, by up to 5 % of their durations.
 """
 
 import argparse
@@ -66,7 +66,9 @@ def write_training(folder: Path, launches: int) -> None:
     enter = integers(tables[run]["enter"])
     in_steps = int(((enter >= first) & (enter < last)).sum())
     repetitions = max(-(-(launches - int((enter < first).sum())) // in_steps), 1)
-    launches_apart = int(np.ptp(integers(tables[run]["seq"])[(enter >= first) & (enter < last)])) + 1
+    launches_apart = (
+        int(np.ptp(integers(tables[run]["seq"])[(enter >= first) & (enter < last)])) + 1
+    )
     for name in REPEATED:
         rows = trace.table(name, [run])
         begin = integers(rows[REPEATED[name][1][0]])
@@ -92,9 +94,9 @@ def _repeated(
     random = np.random.default_rng(len(numbers))
     for repetition in range(repetitions):
         changed = {time: _later(rows[time], repetition * period) for time in times}
-        shorter = random.normal(0.97, 0.01, len(begin)).clip(0.9, 1)
-        ended: Integers = begin + ((end - begin) * shorter).astype(np.int64)
-        changed[times[1]] = pa.array(ended + repetition * period)
+        lost = (end - begin)[None] * random.uniform(0, 0.05, (2, len(begin)))
+        changed[times[0]] = pa.array(begin + lost[0].astype(np.int64) + repetition * period)
+        changed[times[1]] = pa.array(end - lost[1].astype(np.int64) + repetition * period)
         changed[key] = pa.array(numbers + repetition * apart)
         if "launch_seq" in columns:
             changed["launch_seq"] = _plus(rows["launch_seq"], repetition * launches_apart)
