@@ -158,7 +158,8 @@ def _within(
     if not len(lows):
         return np.zeros(len(begin), np.bool_)
     last_range = np.searchsorted(lows, np.maximum(begin + duration - 1, begin), "right") - 1
-    return (last_range >= 0) & (highs[last_range] > begin)
+    overlaps: npt.NDArray[np.bool_] = (last_range >= 0) & (highs[last_range] > begin)
+    return overlaps
 
 
 def _first_and_longest(slices: Slices) -> tuple[Integers, Integers]:

@@ -525,7 +525,7 @@ class _HostEvents:
         events = trace.table("host_events", [run], ["kind", "begin", "end", "stack_id"])
         events = events.filter(pc.and_(pc.is_valid(events["begin"]), pc.is_valid(events["end"])))
         kinds = events["kind"].cast(pa.string())
-        rows = {}
+        rows: dict[str, tuple[Integers, Integers, list[int | None]]] = {}
         for cause, cause_kinds in _KINDS.items():
             of_cause = events.filter(pc.is_in(kinds, pa.array(cause_kinds)))
             order = np.argsort(integers(of_cause["begin"]), kind="stable")
@@ -542,7 +542,7 @@ class _HostEvents:
         holds_trials = np.searchsorted(trials, leave) > np.searchsorted(trials, enter, "right")
         only_launched = (enter > 0) & (leave - enter < _LONGEST_LAUNCH) & ~holds_trials
         ordered = sorted(kernels)
-        spans = {cause: union_of(begins, ends) for cause, (begins, ends, _) in rows.items()}
+        spans = {name: union_of(begins, ends) for name, (begins, ends, _) in rows.items()}
         spans["launch"] = union_of(enter[only_launched], leave[only_launched])
         spans["compile"] = union_of(
             np.array([begin for begin, _, _ in ordered], np.int64),
