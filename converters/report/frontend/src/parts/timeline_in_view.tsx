@@ -138,12 +138,14 @@ function OneByOne({ scene, range, onChoose }: InViewProps) {
 
 function sumsInView(scene: TimelineScene, range: Range): Sum[] {
   const sums = new Map<number | string, Sum>();
-  const of = (kernel: number, slice: Slice | null): Sum => {
-    const name = slice && deviceName(slice);
+  const { kernels, device_names: names, device_kinds: kinds } = page.report;
+  const of = (own: number, slice: Slice | null): Sum => {
+    const kernel = own < kernels.length ? own : -1;
+    const name = (slice ? deviceName(slice) : names[own - kernels.length]) ?? null;
     const key = name ?? kernel;
     let sum = sums.get(key);
     if (!sum) {
-      const kind = (slice && deviceKind(slice)) ?? "other";
+      const kind = (slice ? deviceKind(slice) : kinds[own - kernels.length]) ?? "other";
       sum = { kernel, name, kind, count: 0, host: 0, executions: 0, device: 0 };
       sums.set(key, sum);
     }
@@ -167,11 +169,12 @@ function sumsInView(scene: TimelineScene, range: Range): Sum[] {
 function slicesInView(scene: TimelineScene, range: Range): [Slice[], left: number] {
   const found: Slice[] = [];
   let all = 0;
-  for (const row of scene.rows)
+  for (const row of scene.rows) {
+    scene.each(row, range, (_begin, _end, _kernel, count) => (all += count));
     eachInView(row, range, (index) => {
-      all += 1;
       if (found.length < MOST_SLICES) found.push({ row, index });
     });
+  }
   return [found, all - found.length];
 }
 

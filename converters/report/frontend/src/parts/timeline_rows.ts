@@ -2,7 +2,7 @@
 // each stream of a device its executions; slices that overlap in lanes below each other.
 
 import { shortText } from "../data/format";
-import { page } from "../data/page";
+import { page, type Table } from "../data/page";
 import type { Column, Mark, SliceColumns, Track } from "../data/types";
 import { kernelName } from "./text";
 
@@ -25,7 +25,9 @@ export interface Row extends Slices {
   readonly marks: readonly Mark[];
   /** Variants behind the slices of compilations. */
   readonly variants: readonly number[];
-  /** Rows of the page's bins that count this row's launches. */
+  /** The table of launches and executions; null of other rows. */
+  readonly table: Table | null;
+  /** Rows of the table's bins that count this row's slices; empty where all are on the page. */
   readonly bins: Uint32Array;
   readonly lane: Uint8Array;
   /** The latest end up to each slice: sorted, so that a search finds what reaches into a view. */
@@ -83,7 +85,9 @@ export function timelineRows(run: number | null = null): Row[] {
   const count = report.tracks.length;
   const launchRows = rowsByTrack(launches.track, count);
   const deviceRows = rowsByTrack(device.track, count);
-  const binRows = bins ? rowsByTrack(bins.track, count) : [];
+  const binRows = (table: Table): Uint32Array<ArrayBuffer>[] =>
+    rowsByTrack(bins[table]?.track ?? [], count);
+  const [launchBins, deviceBins] = [binRows("launches"), binRows("gpu_kernels")];
   const runs = new Set(report.tracks.map((track) => track.run));
   const order = report.tracks
     .map((_, index) => index)
@@ -95,7 +99,13 @@ export function timelineRows(run: number | null = null): Row[] {
       const track = trackOf(index);
       const prefix = runs.size > 1 ? `${report.runs[track.run]?.label ?? ""} ` : "";
       if (track.kind !== "host") {
-        const rows = columnRows("device", prefix + track.label, device, deviceRows[index]);
+        const rows = columnRows(
+          "device",
+          prefix + track.label,
+          device,
+          deviceRows[index],
+          deviceBins[index],
+        );
         return rows.map((row) => ({ ...row, names: device.name }));
       }
       const marks = report.marks
@@ -106,7 +116,7 @@ export function timelineRows(run: number | null = null): Row[] {
         prefix + track.label,
         launches,
         launchRows[index],
-        binRows[index],
+        launchBins[index],
       );
       if (!marks.length && !ran.length) {
         workers.set(track.run, [...(workers.get(track.run) ?? []), index]);
@@ -159,6 +169,7 @@ function compileRow(label: string, tracks: readonly number[]): Row[] {
 }
 
 const NOTHING = {
+  table: null,
   indices: null,
   columns: null,
   names: null,
@@ -191,7 +202,8 @@ function columnRows(
   bins = new Uint32Array(0),
 ): Row[] {
   const of = (column: Column) => (place: number) => column[indices[place] as number] as number;
-  const more = { indices, columns, bins };
+  const table: Table = kind === "device" ? "gpu_kernels" : "launches";
+  const more = { indices, columns, table, bins };
   return rowOf(kind, label, indices, of(columns.begin), of(columns.duration), more);
 }
 

@@ -96,12 +96,10 @@ export class TimelineScene {
     return this.gutter + (time - range.begin) * this.scale(range);
   }
 
+  /** Bins are drawn where they are narrow, and where not all slices in view are on the page. */
   isBinned(row: Row, range: Range): boolean {
-    return row.bins.length > 0 && this.binWidth * this.scale(range) < BIN_PIXELS;
-  }
-
-  get binWidth(): number {
-    return page.report.bin_ns ?? 1;
+    if (row.bins.length === 0) return false;
+    return binWidth(row) * this.scale(range) < BIN_PIXELS || !isDetailed(row, range);
   }
 
   /** Visit what of a row reaches into a part of the timeline: its slices, or bins in their place. */
@@ -112,12 +110,12 @@ export class TimelineScene {
       );
       return;
     }
-    const { bins } = page;
+    const [bins, width] = [page.bins[row.table ?? "launches"], binWidth(row)];
     for (const bin of bins ? row.bins : []) {
-      const from = (bins?.bin[bin] ?? 0) * this.binWidth;
-      if (from + this.binWidth < range.begin || from > range.end) continue;
-      const [kernel, count, busy] = [bins?.kernel[bin], bins?.count[bin], bins?.busy[bin]];
-      visit(from, from + this.binWidth, kernel ?? -1, count ?? 0, busy ?? 0, -1);
+      const from = (bins?.bin[bin] ?? 0) * width;
+      if (from + width < range.begin || from > range.end) continue;
+      const [key, count, busy] = [bins?.key[bin], bins?.count[bin], bins?.busy[bin]];
+      visit(from, from + width, key ?? -1, count ?? 0, busy ?? 0, -1);
     }
   }
 
@@ -227,8 +225,9 @@ export class TimelineScene {
       kinds.length + kernels.length,
     );
     const keyOf = (kernel: number, index: number): number => {
-      if (kernel >= 0) return kinds.length + kernel;
-      return index < 0 ? -1 : kinds.indexOf(deviceKind({ row, index }) ?? "");
+      const bin = page.report.device_kinds[kernel - kernels.length];
+      if (kernel >= 0 && bin === undefined) return kinds.length + kernel;
+      return kinds.indexOf(bin ?? deviceKind({ row, index }) ?? "");
     };
     let total = 0;
     this.each(row, range, (begin, end, kernel, count, busy, index) => {
@@ -248,7 +247,7 @@ export class TimelineScene {
     });
     context.globalAlpha = 1;
     const how = this.isBinned(row, range)
-      ? `counted in bins of ${formatNanoseconds(this.binWidth)}; zoom in for the single ones on this page`
+      ? `counted in bins of ${formatNanoseconds(binWidth(row))}; ${singleOnes(row)}`
       : "drawn as one column a pixel (height: share of time, split by kernel); zoom in for single ones";
     this.notes.push(`${row.label}: ${plural(total, ...rowNouns(row))} in view, ${how}`);
   }
@@ -270,6 +269,24 @@ export class TimelineScene {
     }
     return best ? { row, index: best.index } : null;
   }
+}
+
+function binWidth({ table }: Row): number {
+  return page.report.bin_ns[table ?? ""] ?? 1;
+}
+
+/** Whether all of a row's slices in view are on the page. */
+function isDetailed({ table }: Row, { begin, end }: Range): boolean {
+  const parts = page.report.detail[table ?? ""] ?? [];
+  return parts.some(([low, high]) => low - 1 <= begin && end <= high + 1);
+}
+
+/** Where single ones of a row with bins are found. */
+function singleOnes({ table }: Row): string {
+  const parts = page.report.detail[table ?? ""]?.length ?? 0;
+  return parts
+    ? `single ones of ${plural(parts, "part")} of it, as of the slowest steps, are on this page: zoom in`
+    : "no part of it has single ones on this page";
 }
 
 /** A kernel's own color, or that of the library that an execution's function is from. */

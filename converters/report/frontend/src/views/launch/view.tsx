@@ -15,6 +15,7 @@ import { derived, Figures, measured } from "../../parts/figure";
 import { useKeys } from "../../parts/keys";
 import { LaunchFacts } from "../../parts/launch_panel";
 import { setTrip, useTrips } from "../../parts/loop_sliders";
+import { WithRows } from "../../parts/rows";
 import { matches } from "../../parts/search";
 import {
   Facts,
@@ -38,7 +39,8 @@ import { hasWarps, touchedBy } from "./scene";
 import { chosenProgram, type Place, programNumber, programQuery } from "./state";
 
 function LaunchOrCall({ params }: ViewProps) {
-  if (params["launch"] !== undefined) return <Launch row={launchRow(params["launch"] ?? null)} />;
+  const launch = params["launch"];
+  if (launch !== undefined) return <WithRows>{() => <Launch row={launchRow(launch)} />}</WithRows>;
   const index = Number(params["call"]);
   const call = page.report.calls[index];
   if (!call) return <NotHere what="call" />;
