@@ -1,51 +1,51 @@
 // Busy time by kernel in columns of one pixel: what is drawn where slices are narrower than that.
 
-/** Most kernels that are distinguished; all others are drawn as unknown. */
-const MOST_KERNELS = 1000;
+/** Kept between drawings, since it is large. */
+let cells = new Float32Array(0);
 
 export class PixelColumns {
-  private readonly cells: Float64Array;
-  private readonly stride: number;
-
-  /** `perPixel` is the time of a column; the kernel -1 is the unknown one. */
+  /** There is one at a time. `perPixel` is the time of a column, and what is summed has a slot. */
   constructor(
-    readonly width: number,
-    readonly perPixel: number,
-    kernels: number,
+    private readonly width: number,
+    private readonly height: number,
+    private readonly perPixel: number,
+    private readonly slots: number,
   ) {
-    this.stride = Math.min(kernels, MOST_KERNELS) + 1;
-    this.cells = new Float64Array(width * this.stride);
+    const size = width * slots;
+    if (cells.length < size) cells = new Float32Array(size);
+    else cells.fill(0, 0, size);
   }
 
   /** Share busy time out over the pixels from `from` to `to`, which need not be whole. */
-  spread(from: number, to: number, kernel: number, busy: number): void {
-    const own = kernel + 1 < this.stride ? kernel + 1 : 0;
+  spread(from: number, to: number, slot: number, busy: number): void {
     const last = Math.min(to, this.width);
+    const density = busy / (to - from || 1);
     for (let pixel = Math.max(Math.floor(from), 0); pixel < last; pixel += 1) {
       const covered = Math.min(to, pixel + 1) - Math.max(from, pixel);
-      const cell = pixel * this.stride + own;
-      this.cells[cell] = (this.cells[cell] as number) + (busy * covered) / (to - from || 1);
+      const cell = pixel * this.slots + slot;
+      cells[cell] = (cells[cell] as number) + density * covered;
     }
   }
 
   /**
-   * Call `visit(pixel, kernel, from, to)` for each part of a column, from the bottom up; the parts
-   * of a column lie between 0 and 1, and are shares of its time.
+   * Call `visit` for each part of a column, from the bottom up: pixels of its height from `from` to
+   * `to`. A column is as high as the share of its time that was busy, and a pixel at least.
    */
-  forEach(visit: (pixel: number, kernel: number, from: number, to: number) => void): void {
-    const sums = new Float64Array(this.width);
-    this.cells.forEach((busy, cell) => {
-      const pixel = Math.floor(cell / this.stride);
-      sums[pixel] = (sums[pixel] as number) + busy;
-    });
-    const filled = new Float64Array(this.width);
-    this.cells.forEach((busy, cell) => {
-      if (busy === 0) return;
-      const pixel = Math.floor(cell / this.stride);
-      const from = filled[pixel] as number;
-      const to = from + busy / Math.max(this.perPixel, sums[pixel] as number);
-      filled[pixel] = to;
-      visit(pixel, (cell % this.stride) - 1, from, to);
-    });
+  forEach(visit: (pixel: number, slot: number, from: number, to: number) => void): void {
+    const { height, perPixel, slots } = this;
+    for (let pixel = 0; pixel < this.width; pixel += 1) {
+      const first = pixel * slots;
+      let sum = 0;
+      for (let slot = 0; slot < slots; slot += 1) sum += cells[first + slot] as number;
+      if (sum <= 0) continue;
+      const tall = Math.max(Math.round((height * sum) / Math.max(perPixel, sum)), 1);
+      let [filled, from] = [0, 0];
+      for (let slot = 0; slot < slots && from < tall; slot += 1) {
+        filled += cells[first + slot] as number;
+        const to = Math.min(Math.round((tall * filled) / sum), tall);
+        if (to > from) visit(pixel, slot, from, to);
+        from = to;
+      }
+    }
   }
 }

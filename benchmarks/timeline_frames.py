@@ -1,0 +1,128 @@
+"""Frame times of the report's timeline with a million launches, zoomed and panned in Chromium.
+
+    python benchmarks/timeline_frames.py FOLDER [--launches 1000000] [--width 1440] [--page FILE]
+
+The trace is that of scale_trace.py, of one rank with as many executions on its device as launches;
+the page holds all of both. Headless Chromium draws without a GPU, so by software. Every frame of
+a movement sends one event, as a mouse or a touchpad does, in the order of "move, wait for the next
+frame"; a frame's time is the interval between two calls of requestAnimationFrame. Each movement
+takes 120 frames: most of the run, a tenth, a hundredth, a thousandth and 50 µs of it are panned, and
+the wheel zooms from all of the run to single launches and back. One line a movement: frames, the
+median, the 95th percentile and the longest, in ms, and the frames a second of the median. The
+browser draws at most 60 a second. Exit code 1 if a 95th percentile is above --limit.
+"""
+
+import argparse
+import os
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from scale_trace import write_trace
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from kvtrace.cli import main as kvtrace
+from tests.support.browser import OpenPage, browser
+
+FRAMES: Final = 120
+#: Parts of the run that are panned.
+SHARES: Final = (0.8, 0.1, 0.01, 0.001, 0.00001)
+#: Sends one event a frame to an element, and returns the intervals between frames in ms.
+MOVED: Final = """async ([id, frames, kind]) => {
+    const canvas = document.getElementById(id);
+    const box = canvas.getBoundingClientRect();
+    const [y, middle] = [box.top + box.height / 2, box.left + 0.6 * box.width];
+    const frame = () => new Promise((done) => requestAnimationFrame(done));
+    const wheel = (deltaY) => canvas.dispatchEvent(new WheelEvent("wheel", {
+        deltaY, ctrlKey: true, clientX: middle, clientY: y, bubbles: true, cancelable: true }));
+    const point = (type, x) => canvas.dispatchEvent(new PointerEvent(type, {
+        clientX: x, clientY: y, pointerId: 1, isPrimary: true, buttons: 1, bubbles: true }));
+    canvas.setPointerCapture = () => undefined;  // there is no such pointer
+    await frame();
+    if (kind === "pan") point("pointerdown", middle);
+    const times = [await frame()];
+    for (let number = 0; number < frames; number += 1) {
+        if (kind === "zoom") wheel(number < frames / 2 ? -60 : 60);
+        else point("pointermove", middle + 100 * Math.sin(number / 6));
+        times.push(await frame());
+    }
+    if (kind === "pan") point("pointerup", middle);
+    return times.slice(1).map((time, place) => time - times[place]);
+}"""
+
+
+def main() -> int:
+    """Write a missing trace and page, measure every movement, and print one table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--launches", type=int, default=1_000_000)
+    parser.add_argument("--width", type=int, default=1440, help="of the window, in pixels")
+    parser.add_argument("--page", type=Path, help="measure this page of another trace")
+    parser.add_argument("--limit", type=float, default=1000 / 30, help="ms of 95 %% of frames")
+    options = parser.parse_args()
+    page = options.page or written_page(options.folder, options.launches)
+    with browser() as opened_browser:
+        began = time.perf_counter()
+        with opened_browser.open(page, width=options.width) as opened:
+            opened.page.wait_for_selector("#in-view td", timeout=120_000)
+            took = time.perf_counter() - began
+            print(
+                f"{platform.platform()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; "
+                f"Chromium {opened.page.context.browser.version}, headless, software rendering"
+            )
+            print(f"{page.stat().st_size / 1e6:.1f} MB, opened in {took:.1f} s")
+            print(f"{'movement':<28} {'frames':>6} {'p50':>7} {'p95':>7} {'most':>7} {'a second':>9}")
+            slow = [not report(name, opened, *rest, options.limit) for name, *rest in movements()]
+            console = opened.console
+    if console:
+        print("\n".join(console))
+    return int(any(slow) or bool(console))
+
+
+def written_page(folder: Path, launches: int) -> Path:
+    """Return the page of the trace with this many launches; write both if they are missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    trace, page = folder / f"trace-{launches}", folder / f"page-{launches}.html"
+    if not trace.exists():
+        write_trace(trace, launches, ranks=1)
+    if kvtrace(["report", str(trace), "--no-replay", "--max-mb", "100", "-o", str(page)]):
+        raise SystemExit(2)
+    return page
+
+
+def movements() -> list[tuple[str, float, str]]:
+    """Return the name, the part of the run that is in view at first, and the kind of each."""
+    pans = [(f"pan, {share:.3%} in view", share, "pan") for share in SHARES]
+    return [("zoom in and out at the pointer", 1.0, "zoom"), *pans]
+
+
+def report(name: str, opened: OpenPage, share: float, kind: str, limit: float) -> bool:
+    """Print the frame times of a movement, and return whether 95 % of them are within `limit`."""
+    times = frame_times(opened, share, kind)
+    median, high = np.percentile(times, [50, 95])
+    print(
+        f"{name:<28} {times.size:>6} {median:>7.1f} {high:>7.1f} {times.max():>7.1f} "
+        f"{1000 / median:>9.1f}",
+        flush=True,
+    )
+    return bool(high <= limit)
+
+
+def frame_times(opened: OpenPage, share: float, kind: str) -> Any:
+    """Return the times in ms of the frames of a movement that begins at a part of the run."""
+    opened.page.get_by_role("button", name="Show all").click()
+    opened.page.wait_for_timeout(500)
+    span = opened.page.locator(".timeline").evaluate("e => e.dataset.end - e.dataset.begin")
+    if share < 1:
+        begin = (1 - share) / 2 * span
+        opened.go(f"#/?from={begin:.0f}&to={begin + share * span:.0f}")
+    opened.page.locator("#timeline").scroll_into_view_if_needed()
+    opened.page.wait_for_timeout(1500)  # tables below have followed
+    return np.array(opened.page.evaluate(MOVED, ["timeline", FRAMES, kind]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
