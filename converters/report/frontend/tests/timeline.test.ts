@@ -41,7 +41,7 @@ describe("groups of slices", () => {
   test.each(ranges)("sum up to the single slices from %d to %d", (begin, end) => {
     for (const detail of [0, 100, 5000, Infinity]) {
       const found = new Map<number, [number, number]>();
-      tree.each({ begin, end }, detail, (_from, _to, key, count, busy) => {
+      tree.each({ begin, end }, detail, false, (_from, _to, key, count, busy) => {
         const [number, time] = found.get(key) ?? [0, 0];
         found.set(key, [number + count, time + busy]);
       });
@@ -54,15 +54,32 @@ describe("groups of slices", () => {
   test("are visited in place of their slices where they are short", () => {
     const visits = (detail: number): number => {
       let number = 0;
-      tree.each({ begin: -1, end: 200_000 }, detail, (from, to, _key, count, _busy, index) => {
-        number += 1;
-        if (index < 0) expect(to - from).toBeLessThanOrEqual(detail);
-        else expect([from, to, count]).toEqual([row.begin[index], row.end[index], 1]);
-      });
+      tree.each(
+        { begin: -1, end: 200_000 },
+        detail,
+        false,
+        (from, to, _key, count, _busy, index) => {
+          number += 1;
+          if (index < 0) expect(to - from).toBeLessThanOrEqual(detail);
+          else expect([from, to, count]).toEqual([row.begin[index], row.end[index], 1]);
+        },
+      );
       return number;
     };
     expect(visits(0)).toBe(row.count);
-    expect(visits(Infinity)).toBeLessThan(400);
+    expect(visits(Infinity)).toBeLessThan(1000);
+  });
+
+  test("have the keys with most time, and all others together, where that is asked for", () => {
+    const found = new Map<number, number>();
+    const range = { begin: -1, end: 200_000 };
+    tree.each(range, Infinity, true, (_from, _to, key, _count, busy) => {
+      found.set(key, (found.get(key) ?? 0) + busy);
+    });
+    const all = [...sums(row, -1, 200_000)];
+    const total = all.reduce((sum, [, [, busy]]) => sum + busy, 0);
+    expect([...found.values()].reduce((sum, busy) => sum + busy, 0)).toBe(total);
+    expect(found.get(-1)).toBeGreaterThan(Math.max(...all.map(([, [, busy]]) => busy)));
   });
 
   test("of nothing are nothing", () => {
@@ -70,6 +87,6 @@ describe("groups of slices", () => {
     const visit = (): never => {
       throw new Error("visited");
     };
-    new SliceTree(none, () => 0, 1).each({ begin: 0, end: 1 }, 0, visit);
+    new SliceTree(none, () => 0, 1).each({ begin: 0, end: 1 }, 0, false, visit);
   });
 });

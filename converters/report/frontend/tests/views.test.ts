@@ -71,7 +71,7 @@ describe("busy time", () => {
     columns.spread(3, 4, 1, 30);
     columns.spread(4.5, 4.6, 1, 0.01);
     const parts: number[][] = [];
-    columns.forEach((...part) => parts.push(part));
+    columns.take((...part) => parts.push(part));
     expect(parts).toEqual([
       [0, 1, 0, 8],
       [1, 1, 0, 16],

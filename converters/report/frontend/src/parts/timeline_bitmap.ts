@@ -4,7 +4,7 @@
 import { page } from "../data/page";
 import type { Drawing } from "./canvas";
 import { kernelColor, kindColor, rgbOf } from "./colors";
-import { keyKernel, keyKind } from "./timeline_rows";
+import { keyCount, keyKernel, keyKind } from "./timeline_rows";
 
 /** Most kernels that have a color of their own in columns; all others are drawn as unknown. */
 const MOST_KERNELS = 1000;
@@ -14,10 +14,14 @@ export class ColorSlots {
   private readonly kinds = [...new Set(page.report.device_kinds)];
   readonly count = 1 + this.kinds.length + Math.min(page.report.kernels.length, MOST_KERNELS);
 
-  of(key: number): number {
+  private readonly byKey = Uint16Array.from({ length: keyCount() }, (_, key) => {
     const kernel = keyKernel(key);
     if (kernel >= 0) return kernel < MOST_KERNELS ? 1 + this.kinds.length + kernel : 0;
     return 1 + this.kinds.indexOf(keyKind(key) ?? "");
+  });
+
+  of(key: number): number {
+    return this.byKey[key] ?? 0;
   }
 
   /** The kernel of a slot, or -1. */

@@ -75,7 +75,7 @@ function busyShares(scene: TimelineScene, span: number, width: number): Float64A
       for (let pixel = Math.max(Math.floor(from), 0); pixel < last; pixel += 1)
         add(pixel, each * (Math.min(to, pixel + 1) - Math.max(from, pixel)));
     };
-    scene.each(row, { begin: 0, end: span }, share, span / width);
+    scene.each(row, { begin: 0, end: span }, share, span / width, true);
   }
   return shares.map((busy) => Math.min((busy * width) / span, 1));
 }

@@ -113,16 +113,17 @@ export class TimelineScene {
 
   /**
    * Visit what of a row reaches into a part of the timeline: its slices, or bins in their place.
-   * Groups of slices no longer than `detail` nanoseconds come as their sums by key.
+   * Groups of slices no longer than `detail` nanoseconds come as their sums by key, with `brief` as
+   * those of a few keys and of the others together.
    */
-  each(row: Row, range: Range, visit: Visit, detail = 0): void {
+  each(row: Row, range: Range, visit: Visit, detail = 0, brief = false): void {
     if (!this.isBinned(row, range)) {
       let tree = this.trees.get(row);
       if (!tree) {
         const keyOf = (index: number): number => sliceKey({ row, index });
         this.trees.set(row, (tree = new SliceTree(row, keyOf, keyCount())));
       }
-      tree.each(range, detail, visit);
+      tree.each(range, detail, brief, visit);
       return;
     }
     const { bins } = page;
@@ -247,18 +248,18 @@ export class TimelineScene {
       const [from, to] = [(begin - range.begin) / perPixel, (end - range.begin) / perPixel];
       columns.spread(from, to, slots.of(key), busy);
     };
-    this.each(row, range, spread, perPixel);
+    this.each(row, range, spread, perPixel, only === null);
     const plain = plainColor(drawing, row);
     const inks = new Uint32Array(slots.count);
     const inkOf = (slot: number): number => {
       const dimmed = isDimmed(row, slots.kernel(slot), only);
       return (inks[slot] ||= bitmap.ink(plain ?? slots.color(slot), dimmed ? DIMMED : 1));
     };
-    columns.forEach((pixel, slot, from, to) => bitmap.fill(pixel, from, to, inkOf(slot)));
+    columns.take((pixel, slot, from, to) => bitmap.fill(pixel, from, to, inkOf(slot)));
     bitmap.put(this.gutter, top + 1);
     const how = this.isBinned(row, range)
       ? `counted in bins of ${formatNanoseconds(this.binWidth)}; zoom in for the single ones on this page`
-      : "drawn as one column a pixel (height: share of time, split by kernel); zoom in for single ones";
+      : "drawn as one column a pixel (height: share of time, split by the longest kernels; gray: others); zoom in for single ones";
     this.notes.push(`${row.label}: ${plural(total, ...rowNouns(row))} in view, ${how}`);
   }
 
