@@ -6,8 +6,8 @@ The trace is that of scale_trace.py, of one rank with as many executions on its 
 the page holds all of both. Headless Chromium draws without a GPU, so by software. Every frame of
 a movement sends one event, as a mouse or a touchpad does, in the order of "move, wait for the next
 frame"; a frame's time is the interval between two calls of requestAnimationFrame. Each movement
-takes 120 frames: most of the run, a tenth, a hundredth, a thousandth and 50 µs of it are panned, and
-the wheel zooms from all of the run to single launches and back. One line a movement: frames; the
+takes 120 frames: most of the run, and parts down to a hundred-thousandth of it, are panned, and the
+wheel zooms from all of the run to single launches and back. One line a movement: frames; the
 median, the 95th percentile and the longest of their times, in ms; frames a second by the median;
 and the time of processors that the page's process took for a frame, in ms, which says more where
 others are at work. The browser draws at most 60 frames a second, so times are multiples of 16.7 ms.
@@ -76,9 +76,7 @@ def main() -> int:
                 f"Chromium {opened.page.context.browser.version}, headless, software rendering"
             )
             print(f"{page.stat().st_size / 1e6:.1f} MB, opened in {took:.1f} s")
-            print(
-                f"{'movement':<30} {'frames':>6} {'p50':>7} {'p95':>7} {'most':>7} {'a second':>9} cpu"
-            )
+            print(f"{'':<30} {'frames':>6} {'p50':>7} {'p95':>7} {'most':>7} {'a second':>9} cpu")
             slow = [not report(name, opened, *rest, options.limit) for name, *rest in movements()]
             console = opened.console
     if console:
