@@ -31,7 +31,7 @@ from tests.support.browser import OpenPage, browser
 
 FRAMES: Final = 120
 #: Parts of the run that are panned.
-SHARES: Final = (0.8, 0.1, 0.01, 0.001, 0.00001)
+SHARES: Final = (0.8, 0.1, 0.01, 0.003, 0.00001)
 #: Sends one event a frame to an element, and returns the intervals between frames in ms.
 MOVED: Final = """async ([id, frames, kind]) => {
     const canvas = document.getElementById(id);

@@ -1,6 +1,6 @@
 // The timeline: pointer, wheel and keys move its view; tables below say what is in view.
 
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { chosen, chosenNumber, go, setQuery } from "../app/router";
 import { formatMoment, formatNanoseconds } from "../data/format";
 import { launchNumber } from "../data/launch_numbers";
@@ -66,7 +66,13 @@ export function Timeline() {
   const hovered = useSame(pointed && scene.sliceAt(range, scene.time(range, pointed.x), pointed.y));
   const [notes, setNotes] = useState("");
 
-  useEffect(() => {
+  // the address may come back to these values
+  useEffect(
+    () => setMoved((old) => (old?.from === from && old.to === to ? old : null)),
+    [from, to],
+  );
+  // of layout, since other effects end only some time after the timeline is gone
+  useLayoutEffect(() => {
     if (range === settled) return undefined;
     const timer = setTimeout(() => {
       const whole = !middleSteps() && range.begin <= 0 && range.end >= span;
@@ -222,7 +228,7 @@ function Kinds() {
   if (!kinds.length) return null;
   return (
     <p class="muted small kinds">
-      {own.length > 0 && `Each ${own.join(" or ")} kernel has its own color.`}
+      {own.length > 0 && <span>Each {own.join(" or ")} kernel has its own color.</span>}
       {kinds.map((kind) => (
         <span key={kind}>
           {" "}

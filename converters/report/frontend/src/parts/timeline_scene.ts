@@ -48,7 +48,7 @@ const TALLEST = 16_000;
 /** What is not highlighted, where something is. */
 const DIMMED = 0.18;
 /** With more slices than this in view, a row is drawn as columns. */
-const MOST_SINGLE = 2500;
+const MOST_SINGLE = 4000;
 /** Up to so many arrows in view are all drawn; else those of the slice that is pointed at or chosen. */
 const MOST_ARROWS = 60;
 /** Bins narrower than this many pixels are drawn in place of the launches that are on the page. */
