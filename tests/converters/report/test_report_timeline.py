@@ -46,7 +46,7 @@ wrapped("bezierCurveTo", ({ strokeStyle }) => { window.drawn.arrows.push(strokeS
 def steady(tmp_path_factory):
     folder = tmp_path_factory.mktemp("steady")
     shutil.copytree(TRACE, folder / "llama_steady")
-    return written_page(folder / "llama_steady", folder / "page.html")
+    return written_page(folder / "llama_steady", folder / "page.html", "--no-replay")
 
 
 def spied(page):

@@ -36,6 +36,8 @@ interface MovableProps {
   onChoose(x: number, y: number): void;
   /** The pointer is over another place, or has left. */
   onPoint?(place: Point | null): void;
+  /** The box shows another part of a drawing that is taller than it. */
+  onScroll?(): void;
   /** Arrow keys; where they are not given, they move the drawing, as they do with Shift. */
   onStep?(right: number, down: number): void;
   readonly keys: Actions;
@@ -195,7 +197,7 @@ export function Movable(props: MovableProps) {
       ? (props.span?.of(...ends(marked)) ?? null)
       : props.describe(...placeOf(pointed.inside));
   return (
-    <div class="canvas-box movable" ref={box}>
+    <div class="canvas-box movable" ref={box} onScroll={props.onScroll}>
       <Canvas
         id={props.id}
         label={props.label}

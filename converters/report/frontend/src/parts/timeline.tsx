@@ -22,7 +22,8 @@ const LABEL =
   "below list what is in view. The keys w, s, a and d zoom and pan, too.";
 
 export const TIMELINE_KEYS = [
-  ["+ − w s", "Zoom"],
+  ["+ − w s", "Zoom about the center"],
+  ["Ctrl + wheel, pinch", "Zoom about the pointer"],
   ["← → a d", "Pan"],
   ["Shift + drag", "Measure a range, and zoom to it"],
   ["0", "Show all"],
@@ -64,6 +65,7 @@ export function Timeline() {
   const selected = useMemo(() => sliceOf(scene.rows, place), [scene, place]);
   const [pointed, setPointed] = useState<Point | null>(null);
   const hovered = useSame(pointed && scene.sliceAt(range, scene.time(range, pointed.x), pointed.y));
+  const [scrolls, setScrolls] = useState(0);
   const [notes, setNotes] = useState("");
 
   // the address may come back to these values
@@ -88,7 +90,7 @@ export function Timeline() {
       if (range === settled)
         setNotes(scene.notes.join("; ") || "Every launch in view is drawn individually.");
     },
-    [scene, range, settled, selected, hovered, only],
+    [scene, range, settled, selected, hovered, only, scrolls],
   );
 
   function show(begin: number, end: number): void {
@@ -165,8 +167,8 @@ export function Timeline() {
           Show all
         </button>
         <span class="muted small">
-          Drag to pan, Shift + drag to measure a range and zoom to it, Ctrl + wheel (or the wheel
-          after a click) to zoom; keys: w s a d 0 [ ] f.
+          Drag to pan, Shift + drag to measure a range and zoom to it, pinch or Ctrl + wheel (or the
+          wheel after a click) to zoom; keys: w s a d 0 [ ] f.
         </span>
       </div>
       <Minimap
@@ -184,6 +186,7 @@ export function Timeline() {
         draw={draw}
         flat
         onPoint={setPointed}
+        onScroll={() => setScrolls((number) => number + 1)}
         seen={{ x: range.begin - scene.gutter / across, y: 0, across, down: 1 }}
         limits={[width / (1.04 * span), width / NARROWEST]}
         onSee={see}

@@ -140,7 +140,11 @@ export class TimelineScene {
     this.gutter = gutterWidth(drawing, this.rows);
     this.notes = this.leftOut ? [`${plural(this.leftOut, "row")} are left out: choose a run`] : [];
     this.drawAxis(drawing, shown.range);
-    this.rows.forEach((row, place) => this.drawRow(drawing, shown, row, this.tops[place] ?? 0));
+    const [above, below] = scrolledTo(drawing);
+    this.rows.forEach((row, place) => {
+      const top = this.tops[place] ?? 0;
+      if (top < below && top + row.lanes * LANE > above) this.drawRow(drawing, shown, row, top);
+    });
     this.drawArrows(drawing, shown);
   }
 
@@ -332,6 +336,12 @@ export class TimelineScene {
     }
     return best ? { row, index: best.index } : null;
   }
+}
+
+/** The heights between which the box around the canvas shows it; nothing is drawn elsewhere. */
+function scrolledTo({ context, height }: Drawing): [above: number, below: number] {
+  const box = context.canvas.parentElement;
+  return box ? [box.scrollTop, box.scrollTop + box.clientHeight] : [0, height];
 }
 
 type Point = [x: number, y: number];
