@@ -342,6 +342,24 @@ def test_nothing_of_the_timeline_is_wider_than_a_phone(report_browser, steady):
             assert wide == []
 
 
+def test_rows_are_drawn_when_they_are_scrolled_into_sight(report_browser, ranks):
+    """Given more rows than the timeline is tall, then only those in sight are drawn."""
+    with opened_page(report_browser, ranks[1], prepare=spied) as tall:
+        tall.page.wait_for_selector("#in-view td")
+        box = tall.page.locator(".timeline .movable")
+        box.evaluate("e => { e.style.maxBlockSize = '120px'; }")
+
+        def scrolled_to(top):
+            box.evaluate("(e, top) => { e.scrollTop = top; }", top)
+            labels = drawn(tall, "labels")
+            return [text for text, x, *_ in drawn(tall, "texts") if x < labels]
+
+        first, last = scrolled_to(10), scrolled_to(10_000)
+        assert first
+        assert last
+        assert not {*first} & {*last}
+
+
 def test_boxes_of_a_flame_have_a_name_or_none(report_browser, steady):
     """Given boxes of all widths, a name is cut with an ellipsis, or left out where little fits."""
     with opened_page(report_browser, steady, "#/called") as called:
