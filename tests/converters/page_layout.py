@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.support.browser import OpenPage
 
-#: Notes each text that a canvas draws, until the canvas is drawn anew, which sets its width.
+#: Notes each text that a canvas draws, until the canvas is drawn anew, which clears it first.
 _WATCH = """() => {
   const kinds = CanvasRenderingContext2D.prototype;
   const draw = kinds.fillText;
@@ -26,11 +26,11 @@ _WATCH = """() => {
     });
     draw.call(this, text, x, y, ...rest);
   };
-  const own = Object.getOwnPropertyDescriptor(HTMLCanvasElement.prototype, "width");
-  Object.defineProperty(HTMLCanvasElement.prototype, "width", {
-    ...own,
-    set(value) { this.texts = []; own.set.call(this, value); },
-  });
+  const clear = kinds.clearRect;
+  kinds.clearRect = function (...place) {
+    this.canvas.texts = [];
+    clear.apply(this, place);
+  };
 }"""
 
 _PROBLEMS = """() => {

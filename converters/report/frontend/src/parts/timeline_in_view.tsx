@@ -14,14 +14,16 @@ import { Tabs } from "./tabs";
 import { CallLink, Facts, KernelLink, kernelName, KindSwatch, Name, VariantLink } from "./text";
 import { RowsInView } from "./timeline_in_rows";
 import {
-  deviceKind,
-  deviceName,
   eachInView,
+  keyFunction,
+  keyKernel,
+  keyKind,
   rowNouns,
   type Slice,
   sliceName,
 } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
+import type { Visit } from "./timeline_tree";
 
 interface Sum {
   readonly kernel: number;
@@ -137,15 +139,11 @@ function OneByOne({ scene, range, onChoose }: InViewProps) {
 }
 
 function sumsInView(scene: TimelineScene, range: Range): Sum[] {
-  const sums = new Map<number | string, Sum>();
-  const { kernels, device_names: names, device_kinds: kinds } = page.report;
-  const of = (own: number, slice: Slice | null): Sum => {
-    const kernel = own < kernels.length ? own : -1;
-    const name = (slice ? deviceName(slice) : names[own - kernels.length]) ?? null;
-    const key = name ?? kernel;
+  const sums = new Map<number, Sum>();
+  const of = (key: number): Sum => {
     let sum = sums.get(key);
     if (!sum) {
-      const kind = (slice ? deviceKind(slice) : kinds[own - kernels.length]) ?? "other";
+      const [kernel, name, kind] = [keyKernel(key), keyFunction(key), keyKind(key) ?? "other"];
       sum = { kernel, name, kind, count: 0, host: 0, executions: 0, device: 0 };
       sums.set(key, sum);
     }
@@ -153,12 +151,13 @@ function sumsInView(scene: TimelineScene, range: Range): Sum[] {
   };
   for (const row of scene.rows) {
     if (row.kind !== "launch" && row.kind !== "device") continue;
-    scene.each(row, range, (_begin, _end, kernel, count, busy, index) => {
-      const sum = of(kernel, kernel < 0 && index >= 0 ? { row, index } : null);
-      const host = row.kind === "launch";
+    const host = row.kind === "launch";
+    const add: Visit = (_begin, _end, key, count, busy) => {
+      const sum = of(key);
       sum[host ? "count" : "executions"] += count;
       sum[host ? "host" : "device"] += busy;
-    });
+    };
+    scene.each(row, range, add, Infinity);
   }
   return [...sums.values()]
     .sort((a, b) => b.device - a.device || b.host - a.host)
