@@ -27,6 +27,8 @@ export function App() {
       content.current?.focus({ preventScroll: true });
     }
     shown.current = path;
+    // On a phone the sections scroll sideways.
+    document.querySelector("#nav [aria-current]")?.scrollIntoView({ block: "nearest" });
   }, [path]);
   useEffect(() => {
     const heading = content.current?.querySelector("h1")?.textContent;
