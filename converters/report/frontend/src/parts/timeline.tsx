@@ -185,10 +185,9 @@ function Kinds() {
   if (!kinds.length) return null;
   return (
     <p class="muted small kinds">
-      {own.length > 0 && `Each ${own.join(" or ")} kernel has its own color.`}
+      {own.length > 0 && <span>Each {own.join(" or ")} kernel has its own color.</span>}
       {kinds.map((kind) => (
         <span key={kind}>
-          {" "}
           <KindSwatch kind={kind} /> {kind}
         </span>
       ))}

@@ -15,7 +15,7 @@ export interface Measure {
 export const MEASURES: readonly Measure[] = [
   {
     name: "device_ns",
-    title: "device time",
+    title: "GPU time",
     source: "measured",
     as: "ns",
     how: "Sum over executions, without autotuners and warm-ups",
