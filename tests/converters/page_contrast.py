@@ -31,6 +31,17 @@ _PROBLEMS = """() => {
     const color = parts(getComputedStyle(element).backgroundColor);
     return color[3] === 1 ? color : mixed(color, behind(above(element)), color[3]);
   };
+  /** The fill of the shape that a text of a drawing lies on; of several the one drawn last. */
+  const shapeUnder = (text) => {
+    const { left, right, top, bottom } = text.getBoundingClientRect();
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    const under = [...text.ownerSVGElement.querySelectorAll("rect")].filter((shape) => {
+      const box = shape.getBoundingClientRect();
+      const before = shape.compareDocumentPosition(text) & Node.DOCUMENT_POSITION_FOLLOWING;
+      return before && x >= box.left && x <= box.right && y >= box.top && y <= box.bottom;
+    });
+    return under.length ? parts(getComputedStyle(under.at(-1)).fill) : null;
+  };
   const opacityOf = (element) =>
     element ? Number(getComputedStyle(element).opacity) * opacityOf(above(element)) : 1;
   const luminance = (color) => {
@@ -53,8 +64,9 @@ _PROBLEMS = """() => {
       if (element.closest("script, style, title, option, :disabled, .hidden, .skip")) continue;
       if (!element.checkVisibility({ visibilityProperty: true })) continue;
       const style = getComputedStyle(element);
-      const drawn = element instanceof SVGElement ? style.fill : style.color;
-      const [color, back] = [parts(drawn), behind(element)];
+      const inDrawing = element instanceof SVGElement;
+      const color = parts(inDrawing ? style.fill : style.color);
+      const back = (inDrawing && shapeUnder(element)) || behind(element);
       const text = mixed(color, back, color[3] * opacityOf(element));
       const [one, other] = [luminance(text), luminance(back)];
       const ratio = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);

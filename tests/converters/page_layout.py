@@ -163,17 +163,19 @@ def watch_canvases(page: Any) -> None:
 
 
 def screen_problems(opened: OpenPage) -> list[str]:
-    """Problems of the layout and of contrasts in what is shown, in each window and theme.
-
-    Afterwards the page has the last window and theme.
-    """
+    """Problems of the layout and of contrasts in what is shown, in each window and theme."""
+    page = opened.page
+    window = page.viewport_size
+    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     found = []
     for (width, height), scheme in product(WINDOWS, SCHEMES):
-        opened.page.set_viewport_size({"width": width, "height": height})
-        opened.page.emulate_media(color_scheme=scheme)
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
         opened.settle(2)
         problems = layout_problems(opened) + contrast_problems(opened)
         found += [f"{width} {scheme}: {problem}" for problem in problems]
+    page.set_viewport_size(window)
+    page.emulate_media(color_scheme="dark" if dark else "light")
     return found
 
 

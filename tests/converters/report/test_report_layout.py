@@ -153,3 +153,14 @@ def test_text_cut_off_by_a_layout_is_detected(report_browser, tmp_path):
         "beyond the window: “wide”",
     ]
     assert pale == ["contrast 2.85: “pale” in p."]
+
+
+def test_a_phone_keeps_the_text_of_findings_and_names_the_hidden_columns(report_browser, decoding):
+    with opened_page(report_browser, decoding, "#/findings", width=390, height=844) as opened:
+        table = opened.page.locator("#finding-list")
+        headers = table.locator("th").all_inner_texts()
+        assert (headers[0], headers[-1]) == ("Severity", "What")
+        hidden = "Hidden at this width: launches, calls, places, Kernel, Line"
+        assert table.locator("[data-left-out]").inner_text().startswith(hidden)
+        room = table.locator(".table-scroll").evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert room[0] <= room[1]

@@ -49,7 +49,7 @@ export function App() {
         Skip to content
       </a>
       <header class="bar">
-        <span class="brand">
+        <span class="brand" title={page.report.title}>
           kvtrace <span class="muted">{page.report.title}</span>
         </span>
         <nav id="nav" aria-label="Sections">
