@@ -1,9 +1,10 @@
 """Pictures of the report's views in both themes, from recorded programs.
 
-    python -m tests.support.report_pictures docs/report        # those of the documentation
-    python -m tests.support.report_pictures FOLDER --all       # every view, to be looked at
+    python -m tests.support.report_pictures docs/report          # those of the documentation
+    python -m tests.support.report_pictures docs/report judge    # one of them
+    python -m tests.support.report_pictures FOLDER --all         # every view, to be looked at
 
-The second writes each view as a whole in the windows that `page_layout.WINDOWS` names.
+The last writes each view as a whole in the windows that `page_layout.WINDOWS` names.
 """
 
 import argparse
@@ -13,7 +14,7 @@ import os
 import runpy
 import shutil
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from contextlib import chdir, redirect_stdout
 from itertools import product
 from pathlib import Path
@@ -78,12 +79,13 @@ FURTHER: Final = {
 }
 
 
-def documentation(folder: Path) -> None:
-    """Write the documentation's pictures into a folder."""
+def documentation(folder: Path, names: Collection[str]) -> None:
+    """Write the documentation's pictures of these names into a folder."""
     with tempfile.TemporaryDirectory(prefix="kvtrace-pictures-") as scratch:
         pages = _Pages(Path(scratch))
         shots = {}
-        for (name, (page, address, top)), scheme in product(DOCUMENTED.items(), SCHEMES):
+        for name, scheme in product(names, SCHEMES):
+            page, address, top = DOCUMENTED[name]
             height = TERMINAL_HEIGHT if page == "judge" else HEIGHT
             shown = pages.address(page, address)
             shot = Shot(pages.page(page), shown, scheme, WIDTH, height, top)
@@ -226,6 +228,10 @@ _MADE: Final[dict[str, Callable[[Path], None]]] = {"compare": _compare, "judge":
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Take pictures of the report's views.")
     parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*", choices=[[], *DOCUMENTED], help="without: all")
     parser.add_argument("--all", action="store_true", help="every view, in each window and theme")
     arguments = parser.parse_args()
-    (every_view if arguments.all else documentation)(arguments.folder.resolve())
+    if arguments.all:
+        every_view(arguments.folder.resolve())
+    else:
+        documentation(arguments.folder.resolve(), arguments.names or DOCUMENTED)
