@@ -50,7 +50,7 @@ TRACES: Final = {
 FINDING: Final = "#/findings/first"
 DOCUMENTED: Final = {
     "overview": ("steady", "#/", ""),
-    "timeline": ("steady", "#/", "timeline"),
+    "timeline": ("steady", "#/", "timeline-minimap"),
     "kernels": ("steady", "#/kernels", ""),
     "overview-decoding": ("decoding", "#/", ""),
     "overview-graphs": ("graphs", "#/", ""),
