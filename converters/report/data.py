@@ -99,7 +99,7 @@ def report_data(
     partial, unjudged_calls = read_partial(trace, runs, tables.calls)
     if tables.findings is not None:
         tables.findings = replace(tables.findings, unjudged_calls=unjudged_calls)
-    shown_runs = tuple(_page_run(run, runs) for run in runs)
+    shown_runs = tuple(_page_run(place, runs) for place in range(len(runs)))
     limits = chosen_device(None, _device_names(runs), tables.targets())
     profile = read_profile(
         windowed_trace, runs, times=(launch_times, execution_times), window=window
@@ -354,10 +354,12 @@ def _iso_time(nanoseconds: int) -> str:
     return str(np.datetime64(nanoseconds, "ns")) + "Z"
 
 
-def _page_run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
+def _page_run(place: int, runs: "Sequence[TraceRun]") -> Run:
+    run = runs[place]
     started, ended = run.started, run.ended
-    has_ranks = len(runs) > 1
-    label = f"rank {run.rank}" if has_ranks and run.rank is not None else f"run {run.run_id}"
+    label = f"run {place}" if run.rank is None else f"rank {run.rank}"
+    if len(runs) == 1:
+        label = f"run {run.run_id}"
     overhead = overhead_percent(run)
     return Run(
         run_id=run.run_id,

@@ -234,7 +234,6 @@ function Kinds() {
       {own.length > 0 && <span>Each {own.join(" or ")} kernel has its own color.</span>}
       {kinds.map((kind) => (
         <span key={kind}>
-          {" "}
           <KindSwatch kind={kind} /> {kind}
         </span>
       ))}

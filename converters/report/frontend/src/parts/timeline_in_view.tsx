@@ -81,13 +81,14 @@ function ByKernel({ scene, range, only }: InViewProps) {
     figure("launches", "measured", (sum) => (sum.name === null ? sum.count : null)),
     figure("host time", "measured", (sum) => (sum.name === null ? sum.host : null), "ns"),
     device && figure("executions", "measured", (sum) => sum.executions),
-    device && figure("device time", "measured", (sum) => sum.device, "ns"),
+    device && figure("GPU time", "measured", (sum) => sum.device, "ns"),
   ];
   return (
     <Table
       caption="Kernels in the part of the timeline that is in view"
       columns={columns}
       rows={sums}
+      leaving={device ? ["host time", "launches"] : []}
       chosen={sums.find((sum) => sum.kernel === only) ?? null}
       onChoose={({ kernel }) => {
         if (kernel >= 0) setQuery({ kernel: kernel === only ? null : kernel });

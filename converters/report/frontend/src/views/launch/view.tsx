@@ -132,7 +132,8 @@ function CallFigures({ call }: { call: Call }) {
           "ns",
           "Median over launches, without autotuners",
         ),
-        measured("device time, median", call.device_median_ns, "ns", "Median over its executions"),
+        page.report.totals.device_ns !== null &&
+          measured("GPU time, median", call.device_median_ns, "ns", "Median over its executions"),
         page.report.limits?.how !== "assumed" &&
           derived("at best", best, "ns", "Least time by the device's limits", how),
         derived("bytes", call.bytes, "bytes", "Of one launch"),
