@@ -66,8 +66,8 @@ def take_screenshots() -> list[Path]:
             main(["report", str(trace.relative_to(FIXTURES)), "--no-replay", "-o", str(page)])
             for width, scheme in product(WIDTHS, ("light", "dark")):
                 path = PICTURES / f"{name}-{width}-{scheme}.png"
-                size = {"width": width, "height": HEIGHT}
-                path.write_bytes(screenshots.picture(page, "#/", scheme, size))
+                shot = screenshots.Shot(page, "#/", scheme, width, HEIGHT)
+                path.write_bytes(*screenshots.pictures([shot]))
                 paths.append(path)
     return paths
 

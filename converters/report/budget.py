@@ -1,24 +1,19 @@
 """Selection of the blocks that fit into the page's size limit, and notes on omitted parts."""
 
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Set
 from dataclasses import asdict, dataclass, field, fields, replace
 from operator import is_not
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.profile.device_limits import ChosenDevice
+from kvtrace.converters.report.detail import MOST_ROWS, Range, detailed
 from kvtrace.converters.report.findings import MOST_FINDINGS
 from kvtrace.converters.report.model import Limits, Report, Variant
 from kvtrace.converters.report.pack import columns_block, json_text, text_block
-from kvtrace.converters.report.slices import (
-    BIN_COUNTS,
-    Bins,
-    Slices,
-    bin_slices,
-    coarser,
-    thin,
-)
+from kvtrace.converters.report.slices import Slices, bin_slices
 from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
 from kvtrace.schema.errors import DamagedFile
+from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -35,6 +30,7 @@ REPORT_FIELDS: Final = tuple(
         "device",
         "rows",
         "bins",
+        "plans",
         "texts",
         "stack_places",
         "stage_artifacts",
@@ -44,11 +40,13 @@ REPORT_FIELDS: Final = tuple(
 )
 #: Share of the free bytes that is reserved for launches.
 _LAUNCH_SHARE: Final = 0.5
-_FEWEST_LAUNCHES: Final = 20
-#: Most launches that a browser opens within a second or two.
-_MOST_LAUNCHES: Final = 1_000_000
-#: Factors by which existing bins are widened until they fit.
-_COARSER: Final = (1, 4, 20, 100)
+_FEWEST_ROWS: Final = 20
+#: Name of the block with the rows of a table, and the noun for them.
+BLOCKS: Final = {"launches": "launches", "gpu_kernels": "device"}
+_NOUNS: Final = {"launches": "launches", "gpu_kernels": "executions on the device"}
+#: Most bins of a table, and factors by which they are widened until they fit.
+_MOST_BINS: Final = 200_000
+_COARSER: Final = (1, 2, 4, 10, 20, 100)
 #: After this many blocks of a source that are too large, its further blocks are skipped.
 _MOST_REFUSED: Final = 20
 #: Above this number of launches, their whole share is reserved without packing them first.
@@ -74,8 +72,10 @@ class Budget:
     max_bytes: int
     blocks: dict[str, str] = field(default_factory=dict)
     dropped: list[Dropped] = field(default_factory=list)
-    bin_ns: int | None = None
-    """Width of the timeline's bins; None if all launches are on the page."""
+    bin_ns: dict[str, int] = field(default_factory=dict)
+    """By table, the width of the timeline's bins; missing if all rows are on the page."""
+    detail: dict[str, tuple[Range, ...]] = field(default_factory=dict)
+    """By table, the ranges of which all rows are on the page, in order; missing likewise."""
     texts: dict[str, str] = field(default_factory=dict)
     """JSON of the report's fields by name, encoded once."""
     shown: list[Variant] = field(default_factory=list)
@@ -157,14 +157,15 @@ def _report_block(budget: Budget) -> str:
     variants_on_page = [_with_texts(variant, present) for variant in report.variants]
     if "variants" not in texts or any(map(is_not, variants_on_page, budget.shown)):
         budget.shown, texts["variants"] = variants_on_page, json_text(variants_on_page)
+    texts["limits"] = json_text(_limits(report.limits))
     changing_fields = {
-        "limits": _limits(report.limits),
         "bin_ns": budget.bin_ns,
+        "detail": budget.detail,
         "dropped": [asdict(entry) for entry in budget.dropped],
     }
     json_by_field = texts | {name: json_text(value) for name, value in changing_fields.items()}
     fields = (
-        f"{json_text(name)}:{json_by_field[name]}" for name in (*REPORT_FIELDS, "bin_ns", "dropped")
+        f"{json_text(name)}:{json_by_field[name]}" for name in (*REPORT_FIELDS, *changing_fields)
     )
     return text_block("{" + ",".join(fields) + "}")
 
@@ -238,72 +239,68 @@ def _add_blocks(budget: Budget, source: BlockSource, blocks: Iterable[Block], ro
 
 
 def _add_slices(budget: Budget) -> None:
-    """Add launches and device executions; if some launches do not fit, also bins of all of them."""
-    device, launches, rows = (
-        getattr(budget.report, name) for name in ("device", "launches", "rows")
-    )
-    share = rows["gpu_kernels"] / max(sum(rows.values()), 1)
-    budget.blocks["device"] = _fitting_rows_block(
-        budget, device, share, "executions on the device", "gpu_kernels"
-    )
-    if len(launches) <= _MOST_LAUNCHES:
-        block = _slices_block(launches)
-        if _block_size(block) <= budget.room():
-            budget.blocks["launches"] = block
-            return
-    _add_bins(budget)
-    budget.blocks["launches"] = _fitting_rows_block(budget, launches, 1.0, "launches", "launches")
+    """Add launches and device executions; if some do not fit, also bins of all of them."""
+    report = budget.report
+    left = sum(report.rows.values())
+    for table, slices in (("gpu_kernels", report.device), ("launches", report.launches)):
+        room = int(budget.room() * report.rows[table] / max(left, 1))
+        left -= report.rows[table]
+        if len(slices) == report.rows[table]:
+            block = _slices_block(slices)
+            if _block_size(block) <= room or not len(slices):
+                budget.blocks[BLOCKS[table]] = block
+                continue
+        _add_bins(budget, table, slices, room // 2)
+        _add_detail(budget, table, slices, room - _block_size(budget.blocks[f"bins/{table}"]))
 
 
-def _add_bins(budget: Budget) -> None:
-    """Add the block of bins that count every launch: the narrowest in half of the free bytes."""
-    room = budget.room() // 2
-    for bins in _bins_by_width(budget.report):
+def _add_bins(budget: Budget, table: str, slices: Slices, room: int) -> None:
+    """Add the block with bins that count every row of a table: the narrowest in `room` bytes."""
+    report = budget.report
+    all_bins = report.bins.get(table) or bin_slices(slices, report.span_ns, len(report.kernels))
+    for times in _COARSER:
+        bins = all_bins.coarser(times)
         columns = {
             "track": bins.track,
             "bin": bins.bin,
-            "kernel": bins.kernel,
+            "key": bins.key,
             "count": bins.count,
             "busy": bins.busy_ns,
         }
-        budget.blocks["bins"] = block = columns_block(columns)
-        budget.bin_ns = bins.width_ns
+        if len(bins) > _MOST_BINS and times != _COARSER[-1]:
+            continue
+        budget.blocks[f"bins/{table}"] = block = columns_block(columns)
+        budget.bin_ns[table] = bins.width_ns
         if _block_size(block) <= room:
             return
 
 
-def _bins_by_width(report: Report) -> Iterator[Bins]:
-    if report.bins is None:
-        yield from (bin_slices(report.launches, report.span_ns, count) for count in BIN_COUNTS)
-    else:
-        yield from (coarser(report.bins, times) for times in _COARSER)
+def _add_detail(budget: Budget, table: str, slices: Slices, room: int) -> None:
+    """Add the block with the rows of as many ranges of the plan as fit into `room` bytes.
 
-
-def _fitting_rows_block(budget: Budget, slices: Slices, share: float, noun: str, table: str) -> str:
-    """Return a block with as many rows of `table` as fit into a share of the free bytes.
-
-    If rows are omitted, a note is recorded. `noun` is the name of the rows in it.
+    A note on the other rows is recorded.
     """
-    room = int(budget.room() * share) - 200
-    selection = thin(slices, _MOST_LAUNCHES)
+    report, keep = budget.report, min(len(slices), MOST_ROWS)
+    plan = report.plans[table]
+    ranges, selection = detailed(slices, plan, keep)
     block = _slices_block(selection)
-    while len(block) > room and len(selection) > _FEWEST_LAUNCHES:
-        size = int(len(selection) * min(room / len(block), 1.0) * 0.97)
-        selection = thin(slices, max(size, _FEWEST_LAUNCHES))
+    while _block_size(block) > room and keep > _FEWEST_ROWS:
+        keep = max(int(keep * min(room / len(block), 1.0) * 0.97), _FEWEST_ROWS)
+        ranges, selection = detailed(slices, plan, keep)
         block = _slices_block(selection)
-    if len(block) > max(room, 0) and len(slices):
-        selection = type(slices).empty()
+    if _block_size(block) > room:
+        ranges, selection = (), type(slices).empty()
         block = _slices_block(selection)
-    row_count = budget.report.rows[table]
-    if len(selection) < row_count:
-        budget.drop(
-            noun,
-            f"{len(selection):,} of {row_count:,} {noun} are listed on this page: an even "
-            "selection, with the first and the longest of each call if there is room. The figures "
-            "count all of them. All:",
-            _sql_command(budget.report, f"FROM {table}"),
-        )
-    return block
+    budget.blocks[BLOCKS[table]] = block
+    budget.detail[table] = ranges
+    noun = _NOUNS[table]
+    budget.drop(
+        noun,
+        f"{len(selection):,} of {report.rows[table]:,} {noun} are listed on this page: all of "
+        f"{plural(len(ranges), 'part')} of the timeline, and the first and the longest of each "
+        "call if there is room. The figures count all of them. All:",
+        _sql_command(report, f"FROM {table}"),
+    )
 
 
 def _slices_block(slices: Slices) -> str:

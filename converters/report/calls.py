@@ -109,8 +109,8 @@ class CallRows:
         rows: pa.Table,
         kernels: "KernelRows",
         contents: Mapping[tuple[str, int], Mapping[int, str]],
-    ) -> Lookup:
-        """Add the rows of `calls` of the next run; return its lookup from call_id to call index.
+    ) -> None:
+        """Add the rows of `calls` of the next run, and its lookup to `indices`.
 
         `kernels` has the run's variants; `contents` are the artifacts of recorded arguments.
         """
@@ -123,7 +123,6 @@ class CallRows:
         self._variants.append(variants)
         self._kernels.append(kernels.kernels(variants))
         self._count += rows.num_rows
-        return lookup
 
     @property
     def variant(self) -> Integers:

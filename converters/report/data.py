@@ -15,6 +15,7 @@ from kvtrace.converters.profile.recompiles import Recompile, recompiles_sentence
 from kvtrace.converters.report.answer import answer_of
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.costly_lines import costly_lines
+from kvtrace.converters.report.detail import detail_plan
 from kvtrace.converters.report.findings import (
     MOST_FINDINGS,
     PageFindings,
@@ -36,10 +37,9 @@ from kvtrace.converters.report.model import (
     Variant,
 )
 from kvtrace.converters.report.partial import read_partial
-from kvtrace.converters.report.slices import BIN_COUNTS, NO_CALL, Executions, Integers, Slices
+from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.requested_part import STEADY, RequestedPart
-from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.unevaluated import read_unevaluated
 from kvtrace.figures.window import windowed
@@ -53,10 +53,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "report_data"]
 
-#: Launches (or executions) to store if there are more than twice as many; else all are stored.
-_STORED_ROWS: Final = 1 << 21
-#: Most bins (of a kernel on a track) in memory.
-_MOST_BINS: Final = 1 << 23
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
 
 
@@ -78,13 +74,11 @@ def report_data(
     """
     tables = _ReportTables()
     findings = read_findings(trace, runs)  # before launches are read: both take much memory
-    for table in ("launches", "gpu_kernels"):
-        row_count = sum(_row_count(trace, run, table) for run in runs)
-        tables.timeline.every[table] = (
-            -(-row_count // _STORED_ROWS) if row_count > 2 * _STORED_ROWS else 1
-        )
     for index, run in enumerate(runs):
         _read_run(trace, run, index, tables)
+    tables.timeline.measure(trace, runs)
+    first, end = tables.extent()
+    origin = first or 0
     # Launches and findings cover the whole runs, figures only the part that was asked for.
     windowed_trace, window = windowed(trace, runs, asked)
     execution_times = device_times(windowed_trace, runs)
@@ -105,7 +99,7 @@ def report_data(
     partial, unjudged_calls = read_partial(trace, runs, tables.calls)
     if tables.findings is not None:
         tables.findings = replace(tables.findings, unjudged_calls=unjudged_calls)
-    shown_runs = tuple(_page_run(run, runs) for run in runs)
+    shown_runs = tuple(_page_run(place, runs) for place in range(len(runs)))
     limits = chosen_device(None, _device_names(runs), tables.targets())
     profile = read_profile(
         windowed_trace, runs, times=(launch_times, execution_times), window=window
@@ -118,20 +112,18 @@ def report_data(
         (launch_times, execution_times),
         on_device=device_time is not None,
     )
+    answer = answer_of(profile, list(tables.kernels.identities), origin)
+    plan = detail_plan(answer.gaps, answer.begin_ns or 0, end - origin)
+    tables.timeline.origin = origin
+    kernels = len(tables.kernels.identities)
+    tables.timeline.read(trace, runs, tables.calls, kernels, plan, end - origin)
     report = tables.report(title, shown_as, shown_runs, limits)
-    if tables.timeline.every["launches"] > 1:
-        tracks = len(report.tracks) * len(report.kernels)
-        bins = next((n for n in BIN_COUNTS if n * tracks <= _MOST_BINS), BIN_COUNTS[-1])
-        origin = tables.extent()[0] or 0
-        launch_bins = tables.timeline.binned(trace, runs, tables.calls, origin, bins)
-        report = replace(report, bins=launch_bins)
     totals = report.totals
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if device_time is None else device_time.device_ns)
     unevaluated = read_unevaluated(trace, runs)
     headlines = {kernel.key: kernel.headline for kernel in profile.kernels}
     keyed_kernels = zip(report.kernels, report.kernel_keys, strict=True)
-    answer = answer_of(profile, list(tables.kernels.identities), tables.extent()[0] or 0)
     return replace(
         report,
         partial=partial,
@@ -195,8 +187,6 @@ class _ReportTables:
             launches = replace(launches, call=new_indexes[launches.call])
             device = replace(device, call=new_indexes[device.call])
         calls = self.calls.finished(shown_calls, self.stack_places, device_limits)
-        for slices in (launches, device):
-            _subtract_origin(origin or 0, slices)
         return Report(
             title=title,
             trace=shown_as,
@@ -241,7 +231,8 @@ class _ReportTables:
             launches=launches,
             device=device,
             rows=timeline.rows,
-            bins=None,
+            bins={table: counter.bins() for table, counter in timeline.bins.items()},
+            plans=timeline.plans,
             texts=tuple(self.kernels.texts),
             stack_places=self.stack_places,
             stage_artifacts=tuple(self.kernels.stage_artifacts),
@@ -298,19 +289,6 @@ def _reindexed(finding: PlacedFinding, new_indexes: Integers) -> PlacedFinding:
     )
 
 
-def _subtract_origin(origin: int, slices: Slices) -> None:
-    """Subtract the origin from all begin times, in place, since the column can be long."""
-    begin = slices.begin
-    begin -= begin.dtype.type(origin) if len(begin) else 0
-
-
-def _row_count(trace: "Trace", run: "TraceRun", table: str) -> int:
-    rows = sound_rows(trace, run, table, [])
-    if rows is not None:
-        return rows
-    return sum(map(len, trace.pieces(table, [run], list(trace.definition(table).keys))))
-
-
 def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables) -> None:
     runs = [run]
     kernel_rows = plain_rows(trace.table("kernels", runs))
@@ -325,8 +303,7 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables
     _read_compiles(kernel_rows, index, first_variant, tables)
     _read_stacks(plain_rows(trace.table("stacks", runs)), tables)
     calls = trace.table("calls", runs)
-    lookup = tables.calls.begin_run(calls, tables.kernels, first_contents(trace, runs))
-    tables.timeline.read(trace, run, index, lookup, tables.calls)
+    tables.calls.begin_run(calls, tables.kernels, first_contents(trace, runs))
     _read_marks(plain_rows(trace.table("marks", runs)), index, tables)
     _read_messages(plain_rows(trace.table("messages", runs)), index, tables)
 
@@ -377,10 +354,12 @@ def _iso_time(nanoseconds: int) -> str:
     return str(np.datetime64(nanoseconds, "ns")) + "Z"
 
 
-def _page_run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
+def _page_run(place: int, runs: "Sequence[TraceRun]") -> Run:
+    run = runs[place]
     started, ended = run.started, run.ended
-    has_ranks = len(runs) > 1
-    label = f"rank {run.rank}" if has_ranks and run.rank is not None else f"run {run.run_id}"
+    label = f"run {place}" if run.rank is None else f"rank {run.rank}"
+    if len(runs) == 1:
+        label = f"run {run.run_id}"
     overhead = overhead_percent(run)
     return Run(
         run_id=run.run_id,

@@ -1,24 +1,23 @@
 """Columns of launches and device executions, read in batches and stored as narrow integers."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.report.calls import CallRows
+from kvtrace.converters.report.detail import MOST_ROWS, Range, RowSelector, nearby
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import (
     MISSING,
-    Bins,
+    BinCounter,
     Executions,
     Integers,
     Lookup,
-    RowSelector,
     Slices,
-    bin_batches,
 )
 from kvtrace.figures.columns import coded, combined_codes, integers, narrow
 from kvtrace.figures.makers import CUSTOM, TRITON, kind_of
@@ -32,8 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Timeline"]
 
+_SlicesType = TypeVar("_SlicesType", bound=Slices)
+
 _NOT_RECORDED: Final = "not recorded"
-_TIMED: Final = ("call_id", "enter", "exit", "thread")
+_TIMES: Final = {"launches": ("enter", "exit"), "gpu_kernels": ("start", "end")}
 _LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase", "weight")
 _EXECUTION: Final = (
     "record", "launch_seq", "call_id", "start", "end", "device", "stream", "name", "kind",
@@ -51,6 +52,11 @@ class Timeline:
     phase_counts: dict[str, int] = field(default_factory=dict)
     launches: list[Slices] = field(default_factory=list)
     device: list[Executions] = field(default_factory=list)
+    """Launches and executions in the order of reading: all, or those of `RowSelector`."""
+    bins: dict[str, BinCounter] = field(default_factory=dict)
+    """By table, bins of all rows; missing if all rows are stored."""
+    plans: dict[str, tuple[Range, ...]] = field(default_factory=dict)
+    """By table, the plan of the ranges that are stored."""
     names: dict[str, int] = field(default_factory=dict)
     """Names of device functions → index."""
     kinds: list[str] = field(default_factory=list)
@@ -58,8 +64,8 @@ class Timeline:
     launch_count: int = 0
     extent: tuple[int, int] | None = None
     """First begin and last end of all timed rows."""
-    every: dict[str, int] = field(default_factory=dict)
-    """By table, n if only every n-th row is stored; 1 if missing."""
+    origin: int = 0
+    """Time of the page's origin, in ns since 1970, which is subtracted from times."""
     rows: Counter[str] = field(default_factory=Counter)
     """By table, the number of timed rows."""
     gpu_kernels: int | None = None
@@ -78,26 +84,67 @@ class Timeline:
             for kind, run, number, stream in self.tracks
         )
 
-    def read(self, trace: "Trace", run: "Run", index: int, lookup: Lookup, calls: CallRows) -> None:
-        """Read a run's launches and executions, and add them to the timeline.
+    def measure(self, trace: "Trace", runs: Sequence["Run"]) -> None:
+        """Read all launches and executions: `extent` and `rows`.
+
+        All columns of the page are read, so that a damaged part is found by the reader, which
+        names it, and not later by DuckDB.
+        """
+        for table, columns in (("launches", _LAUNCH), ("gpu_kernels", _EXECUTION)):
+            begin_name, end_name = _TIMES[table]
+            for piece in trace.pieces(table, runs, columns):
+                begin, end = (integers(piece[name], MISSING) for name in (begin_name, end_name))
+                timed = (begin != MISSING) & (end != MISSING)
+                if not timed.any():
+                    continue
+                first_begin, last_end = int(begin[timed].min()), int(end[timed].max())
+                low, high = self.extent or (first_begin, last_end)
+                self.extent = min(low, first_begin), max(high, last_end)
+                self.rows[table] += int(timed.sum())
+
+    def read(
+        self,
+        trace: "Trace",
+        runs: Sequence["Run"],
+        calls: CallRows,
+        kernels: int,
+        plan: Sequence[Range],
+        span: int,
+    ) -> None:
+        """Read the runs' launches and executions after `measure`, and add them to the timeline.
 
         Args:
             trace: The trace.
-            run: The run.
-            index: The run's index in the report.
-            lookup: `call_id` → index of the call.
+            runs: The runs, in the order of their indexes in the report.
             calls: The unique calls.
+            kernels: Number of the report's kernels.
+            plan: The ranges whose rows are wanted (`detail_plan`), if there are too many for all.
+            span: Length of the timeline, in ns.
         """
-        launches = self._read_launches(trace, run, index, lookup, calls)
-        self._read_device(trace, run, index, lookup, launches, calls)
+        selectors = {}
+        for table, rows in self.rows.items():
+            if rows <= 2 * MOST_ROWS:
+                self.plans[table], selectors[table] = tuple(plan), RowSelector(None)
+                continue
+            self.plans[table] = nearby(plan, 2 * MOST_ROWS / rows)
+            selectors[table] = RowSelector(self.plans[table])
+            self.bins[table] = BinCounter(span, kernels)
+        for index, run in enumerate(runs):
+            lookup = calls.indices[index]
+            launches = self._read_launches(trace, run, index, lookup, calls, selectors)
+            self._read_device(trace, run, index, lookup, launches, calls, selectors)
 
     def _read_launches(
-        self, trace: "Trace", run: "Run", index: int, lookup: Lookup, calls: CallRows
+        self,
+        trace: "Trace",
+        run: "Run",
+        index: int,
+        lookup: Lookup,
+        calls: CallRows,
+        selectors: Mapping[str, RowSelector],
     ) -> PlacedLaunches:
-        columns: dict[str, list[Integers]] = {}
         placed_columns: dict[str, list[Integers]] = {}
         has_executions = any(map(len, trace.pieces("gpu_kernels", (run,), ("record",))))
-        selector = RowSelector(self.every.get("launches", 1))
         for table in trace.pieces("launches", (run,), _LAUNCH):
             batch = self._launch_batch(table, index, lookup)
             self.launch_count += int(batch.pop("weight").sum())
@@ -105,89 +152,43 @@ class Timeline:
                 _append_narrowed(
                     {name: batch[name] for name in ("seq", "call", "phase")}, placed_columns
                 )
-            self._store_selected("launches", batch, selector, columns)
-        if columns:
-            joined_columns = {name: _concatenated(columns.pop(name)) for name in list(columns)}
-            self.launches.append(
-                Slices(kernel=calls.kernels(joined_columns["call"]), **joined_columns)
-            )
+            columns = _timed(batch)
+            slices = Slices(kernel=calls.kernels(columns["call"]), **columns)
+            self.launches += self._stored("launches", slices, selectors)
         names = ("seq", "call", "phase")
         columns_of_launches = (placed_columns.get(name, [np.zeros(0, np.int64)]) for name in names)
         return PlacedLaunches.of(*map(_concatenated, columns_of_launches))
 
-    def _store_selected(
-        self,
-        table: str,
-        batch: dict[str, Integers],
-        selector: RowSelector,
-        columns: dict[str, list[Integers]],
-    ) -> None:
-        """Append the timed rows of a batch that `thinned` selects to `columns`.
-
-        All timed rows count in `rows` and `extent`.
-        """
-        timed = batch.pop("timed")
-        if not timed.all():
-            batch = {name: column[timed] for name, column in batch.items()}
-        begin, duration = batch["begin"], batch["duration"]
-        if not len(begin):
-            return
-        first_begin, last_end = int(begin.min()), int((begin + duration).max())
-        low, high = self.extent or (first_begin, last_end)
-        self.extent = min(low, first_begin), max(high, last_end)
-        self.rows[table] += len(begin)
-        selected = selector.chosen(batch["call"], duration)
-        _append_narrowed(
-            batch if selected.all() else {n: c[selected] for n, c in batch.items()}, columns
-        )
-
-    def binned(
-        self,
-        trace: "Trace",
-        runs: Sequence["Run"],
-        calls: CallRows,
-        origin: int,
-        bins: int,
-    ) -> Bins:
-        """Return all launches, which are read again, counted in `bins` bins from `origin` on."""
-        span = 0 if self.extent is None else self.extent[1] - origin
-        kernels = int(calls.kernel.max(initial=0)) + 1
-
-        def batches() -> Iterator[Slices]:
-            for index, run in enumerate(runs):
-                lookup = calls.indices[index]
-                for table in trace.pieces("launches", (run,), _TIMED):
-                    batch = self._timed_batch(table, index, lookup)
-                    timed = batch.pop("timed")
-                    columns = {name: column[timed] for name, column in batch.items()}
-                    columns["begin"] -= origin
-                    empty = np.zeros(0, np.int8)
-                    kernel = calls.kernels(columns["call"])
-                    yield Slices(kernel=kernel, phase=empty, seq=empty, **columns)
-
-        return bin_batches(batches(), span, bins, len(self.tracks), kernels)
+    def _stored(
+        self, table: str, slices: _SlicesType, selectors: Mapping[str, RowSelector]
+    ) -> list[_SlicesType]:
+        """Return the selected rows of a batch as narrow columns, and count all in bins."""
+        if not len(slices):
+            return []
+        if table in self.bins:
+            self.bins[table].add(slices)
+        selected = selectors[table].chosen(slices.begin, slices.duration, slices.call)
+        return [(slices if selected.all() else slices.take(np.flatnonzero(selected))).narrowed()]
 
     def _launch_batch(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
+        enter, leave = (integers(table[name], MISSING) for name in ("enter", "exit"))
+        timed = (enter != MISSING) & (leave != MISSING)
         return {
-            **self._timed_batch(table, run, lookup),
+            "begin": np.where(timed, enter - self.origin, 0),
+            "duration": np.where(timed, leave - np.where(timed, enter, 0), 0),
+            "call": lookup.of(integers(table["call_id"], MISSING)),
+            "track": self._thread_tracks(table, run),
+            "timed": timed,
             "phase": self._phase_indexes(table),
             "seq": integers(table["seq"], 0),
             "weight": weights(table),
         }
 
-    def _timed_batch(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
-        enter, leave = (integers(table[name], MISSING) for name in ("enter", "exit"))
-        timed = (enter != MISSING) & (leave != MISSING)
-        thread_codes, first_rows = combined_codes([table["thread"]])
+    def _thread_tracks(self, table: pa.Table, run: int) -> Integers:
+        codes, first_rows = combined_codes([table["thread"]])
         threads = integers(table["thread"].take(pa.array(first_rows)), 0)
         tracks = np.array([self.track("host", run, int(thread)) for thread in threads], np.int64)
-        return {
-            "begin": np.where(timed, enter, 0),
-            "duration": np.where(timed, leave - np.where(timed, enter, 0), 0),
-            "call": lookup.of(integers(table["call_id"], MISSING)),
-            "track": tracks[thread_codes],
-            "timed": timed,
-        }
+        return tracks[codes]
 
     def _phase_indexes(self, table: pa.Table) -> Integers:
         """Return the phase index of each launch; its weight is added to `phase_counts`."""
@@ -228,22 +229,18 @@ class Timeline:
         lookup: Lookup,
         launches: PlacedLaunches,
         calls: CallRows,
+        selectors: Mapping[str, RowSelector],
     ) -> None:
-        columns: dict[str, list[Integers]] = {}
         origins = trace.table("kernels", (run,), ["origin"])["origin"].unique().to_pylist()
         own_kind = CUSTOM if origins == [IMPORTED] else TRITON
-        selector = RowSelector(self.every.get("gpu_kernels", 1))
         for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
             batch = self._device_batch(table, index, lookup, launches, own_kind)
             self.gpu_kernels = (self.gpu_kernels or 0) + int(batch.pop("weight").sum())
-            self._store_selected("gpu_kernels", batch, selector, columns)
-        if columns:
-            joined_columns = {name: _concatenated(columns.pop(name)) for name in list(columns)}
-            self.device.append(
-                Executions(kernel=calls.kernels(joined_columns["call"]), **joined_columns)
-            )
+            columns = _timed(batch)
+            executions = Executions(kernel=calls.kernels(columns["call"]), **columns)
+            self.device += self._stored("gpu_kernels", executions, selectors)
 
     def _device_batch(
         self,
@@ -258,7 +255,7 @@ class Timeline:
         calls = lookup.of(integers(table["call_id"], MISSING))
         call, phase = launches.placed(integers(table["launch_seq"], MISSING), calls)
         return {
-            "begin": np.where(timed, start, 0),
+            "begin": np.where(timed, start - self.origin, 0),
             "duration": np.where(timed, end - np.where(timed, start, 0), 0),
             "call": call,
             "track": self._stream_tracks(table, run),
@@ -271,16 +268,27 @@ class Timeline:
         }
 
     def _stream_tracks(self, table: pa.Table, run: int) -> Integers:
-        devices_and_streams = np.stack([integers(table["device"], 0), integers(table["stream"], 0)])
-        distinct, inverse = np.unique(devices_and_streams, axis=1, return_inverse=True)
-        tracks = [self.track("device", run, int(d), int(s)) for d, s in distinct.T]
-        return np.asarray(tracks, np.int64)[inverse.reshape(-1)]
+        codes, first_rows = combined_codes([table["device"], table["stream"]])
+        example_rows = table.select(["device", "stream"]).take(pa.array(first_rows))
+        devices, streams = (integers(example_rows[name], 0) for name in ("device", "stream"))
+        # Tracks in the order of devices and streams, not of rows.
+        order = np.lexsort((streams, devices))
+        tracks = np.zeros(len(first_rows), np.int64)
+        for code in order.tolist():
+            tracks[code] = self.track("device", run, int(devices[code]), int(streams[code]))
+        return tracks[codes]
+
+
+def _timed(batch: dict[str, Integers]) -> dict[str, Integers]:
+    """Return a batch's columns without rows that have no times."""
+    timed = batch.pop("timed")
+    return batch if timed.all() else {name: column[timed] for name, column in batch.items()}
 
 
 def _append_narrowed(batch: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:
-    """Append each column of a batch to the list of its name; all but `begin` are narrowed."""
+    """Append each column of a batch, narrowed, to the list of its name."""
     for name, column in batch.items():
-        columns.setdefault(name, []).append(column if name == "begin" else narrow(column))
+        columns.setdefault(name, []).append(narrow(column))
 
 
 def _concatenated(columns: list[Integers]) -> Integers:

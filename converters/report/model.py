@@ -17,6 +17,7 @@ from kvtrace.converters.profile.roofline import Position
 from kvtrace.converters.profile.specialization import Change
 from kvtrace.converters.report.answer import Answer
 from kvtrace.converters.report.costly_lines import CostlyLines
+from kvtrace.converters.report.detail import Range
 from kvtrace.converters.report.slices import Bins, Executions, Slices
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.window import Window
@@ -443,13 +444,15 @@ class Report:
     device_time: DeviceTime | None
     """All device work, of Triton and other libraries; None without a device timeline."""
     launches: Slices
-    """Timed launches, or an even selection if there are very many."""
+    """Timed launches; if there are very many, those in the ranges of `plans`, and a few others."""
     device: Executions
-    """Timed executions, or an even selection if there are very many."""
+    """Timed executions, as `launches`."""
     rows: dict[str, int]
     """Number of timed rows by table (launches, gpu_kernels)."""
-    bins: Bins | None
-    """Counts of all launches, if `launches` is a selection."""
+    bins: dict[str, Bins]
+    """By table, counts of all rows, if only some are in `launches` or `device`."""
+    plans: dict[str, tuple[Range, ...]]
+    """By table, the ranges whose rows are wanted on the page (`detail_plan`), and are all here."""
     texts: tuple[tuple[str, str], ...]
     """Stage (or "source") and sha256 of each text; the content is read when the page is written."""
     stack_places: dict[int, int]

@@ -1,32 +1,28 @@
-"""Launches and device executions as columns on a time axis: merged, thinned, counted in bins.
+"""Launches and device executions as columns on a time axis: merged, and counted in bins.
 
 There can be tens of millions of rows, so columns are as narrow as their values allow, and no
 function creates more than a few arrays of that length; other work is done in batches.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from kvtrace.figures.columns import Positions, summed_by
+from kvtrace.figures.columns import Positions, narrow
 
 __all__ = [
-    "BIN_COUNTS",
     "MISSING",
     "NO_CALL",
+    "BinCounter",
     "Bins",
     "Executions",
     "Integers",
     "Lookup",
-    "RowSelector",
     "Slices",
-    "bin_batches",
     "bin_slices",
-    "coarser",
-    "thin",
 ]
 
 #: Whole numbers of any width.
@@ -36,8 +32,12 @@ Integers = npt.NDArray[Any]
 NO_CALL: Final = -1
 #: Represents null in columns of whole numbers.
 MISSING: Final = int(np.iinfo(np.int64).min)
-#: Numbers of bins over the whole timeline; the largest number that fits is used.
-BIN_COUNTS: Final = (2000, 500, 100, 20)
+#: Number of bins over the whole timeline: no screen is wider.
+BINS: Final = 2000
+#: Upper limit of the number of device functions.
+_MOST_NAMES: Final = 1 << 24
+#: Entries of bins in memory, beyond which those of the same bin are added up.
+_MOST_PENDING: Final = 1 << 21
 #: Rows that are processed together.
 _BATCH_ROWS: Final = 1 << 18
 
@@ -110,6 +110,11 @@ class Slices:
         """Return the rows at these positions, in this order."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
+    def narrowed(self) -> Self:
+        """Return columns of the narrowest types that hold their values, but `begin` in 64 bits."""
+        columns = {f.name: narrow(getattr(self, f.name)) for f in fields(self)}
+        return replace(self, **columns | {"begin": self.begin})
+
     def batches(self) -> Iterator[Self]:
         """Yield the rows in batches, as views."""
         for start in range(0, len(self), _BATCH_ROWS):
@@ -127,174 +132,115 @@ class Executions(Slices):
     """Index into the report's device names."""
 
 
-class RowSelector:
-    """Streaming selection of rows: every n-th, and each call's first and longest so far."""
+def _keys(slices: Slices, kernels: int) -> Integers:
+    """Return what each row is summed by: its kernel, or NO_CALL.
 
-    def __init__(self, every: int) -> None:
-        self._every = every
-        self._rows = 0
-        self._longest = np.zeros(0, np.int64)
-
-    def chosen(self, call: Integers, duration: Integers) -> npt.NDArray[np.bool_]:
-        """Return for each row of the next batch whether it is selected.
-
-        Batches must come in order, since row numbers and longest durations are carried over.
-        """
-        selected: npt.NDArray[np.bool_] = (self._rows + np.arange(len(call))) % self._every == 0
-        self._rows += len(call)
-        if self._every == 1 or not len(call):
-            return selected
-        new_calls = max(int(call.max()) + 1 - len(self._longest), 0)
-        self._longest = np.append(self._longest, np.full(new_calls, -1))
-        with_call = np.flatnonzero(call != NO_CALL)
-        first_rows = with_call[self._longest[call[with_call]] < 0]
-        selected[first_rows[np.unique(call[first_rows], return_index=True)[1]]] = True
-        longest = self._longest.copy()
-        np.maximum.at(longest, call[with_call], duration[with_call])
-        new_longest_rows = with_call[duration[with_call] > self._longest[call[with_call]]]
-        new_longest_rows = new_longest_rows[
-            duration[new_longest_rows] == longest[call[new_longest_rows]]
-        ]
-        selected[new_longest_rows[np.unique(call[new_longest_rows], return_index=True)[1]]] = True
-        self._longest = longest
-        return selected
-
-
-def thin(slices: Slices, keep: int) -> Slices:
-    """Return about `keep` rows: the first and the longest of each call, and every n-th.
-
-    If the calls' rows alone are more than half of `keep`, only every n-th row is selected.
+    Of an execution without a kernel it is the number of kernels plus its name.
     """
-    count = len(slices)
-    if count <= keep:
-        return slices
-    selected = np.zeros(count, bool)
-    first, longest = _first_and_longest(slices)
-    if 4 * len(first) <= keep:
-        selected[first] = True
-        selected[longest] = True
-    remaining = max(keep - int(selected.sum()), 0)
-    selected[np.linspace(0, count - 1, remaining, dtype=np.int64)] = True
-    return slices.take(np.flatnonzero(selected))
-
-
-def _first_and_longest(slices: Slices) -> tuple[Integers, Integers]:
-    """Return the positions of each call's first and longest rows; of equal ones, the first."""
-    calls = int(slices.call.max(initial=NO_CALL)) + 1
-    first = np.full(calls, len(slices), np.int64)
-    longest = np.full(calls, -1, np.int64)
-    longest_ns = np.full(calls, -1, np.int64)
-    start = 0
-    for batch in slices.batches():
-        with_call = np.flatnonzero(batch.call != NO_CALL)
-        call, duration = batch.call[with_call], batch.duration[with_call].astype(np.int64)
-        np.minimum.at(first, call, start + with_call)
-        longest_of_batch = np.full(calls, -1, np.int64)
-        np.maximum.at(longest_of_batch, call, duration)
-        new_longest = np.flatnonzero(
-            (duration == longest_of_batch[call]) & (duration > longest_ns[call])
-        )[::-1]
-        longest[call[new_longest]] = (
-            start + with_call[new_longest]
-        )  # the last write is the first row
-        longest_ns = np.maximum(longest_ns, longest_of_batch)
-        start += len(batch)
-    return first[first < len(slices)], longest[longest >= 0]
+    if not isinstance(slices, Executions):
+        return slices.kernel
+    return np.where(slices.kernel == NO_CALL, slices.name.astype(np.int64) + kernels, slices.kernel)
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Counts and durations of slices by track, bin and kernel; bins are `width_ns` wide.
+    """Counts and durations of slices by track, bin and key; bins are `width_ns` wide.
 
-    Columns have one entry per occurring (track, bin, kernel). `count` counts slices that begin in
-    the bin, `busy_ns` is the time of slices within the bin.
+    Columns have one entry per occurring (track, bin, key), where keys are those of `_keys`.
+    `count` counts slices that begin in the bin, `busy_ns` is the time of slices within the bin.
     """
 
     width_ns: int
     track: Integers
     bin: Integers
-    kernel: Integers
+    key: Integers
     count: Integers
     busy_ns: Integers
 
+    def __len__(self) -> int:
+        return len(self.track)
 
-def bin_slices(slices: Slices, span_ns: int, bins: int = 2000) -> Bins:
-    """Return slices counted in `bins` equal bins over `span_ns`.
+    def coarser(self, times: int) -> "Bins":
+        """Return bins that are `times` as wide, with the sums of the merged bins."""
+        if times == 1:
+            return self
+        codes = _Codes(int(self.bin.max(initial=0)) + 1, int(self.key.max(initial=0)) + 1)
+        merged = codes.of(self.track, self.bin // times, self.key)
+        return codes.bins(self.width_ns * times, merged, self.count, self.busy_ns)
 
-    The time of a slice is split exactly over the bins that it overlaps.
+
+@dataclass(frozen=True, slots=True)
+class _Codes:
+    """Codes of (track, bin, key) as one number; limits are above all bins and keys."""
+
+    bin_limit: int
+    key_limit: int
+
+    def of(self, track: Integers, bin_: Integers, key: Integers) -> Integers:
+        codes: Integers = (track.astype(np.int64) * self.bin_limit + bin_) * (self.key_limit + 1)
+        return codes + key + 1
+
+    def bins(self, width: int, codes: Integers, count: Integers, busy: Integers) -> Bins:
+        """Return the bins with the sums of equal codes."""
+        codes, count, busy = _sums_by_key(codes, count, busy)
+        track_and_bin, key = np.divmod(codes, self.key_limit + 1)
+        return Bins(width, *np.divmod(track_and_bin, self.bin_limit), key - 1, count, busy)
+
+
+class BinCounter:
+    """Counter of slices, which come in batches, in equal bins over a timeline.
+
+    The time of a slice is split exactly over the bins that it overlaps. Memory is that of the
+    occurring (track, bin, key).
     """
-    width = max(-(-span_ns // bins), 1)
-    kernels = int(slices.kernel.max(initial=0)) + 2
-    bins_per_track = span_ns // width + 2
-    parts = [
-        _sums_by_key(*_slice_bins(batch, width, kernels, bins_per_track))
-        for batch in slices.batches()
-    ]
-    keys, count, busy = (
-        np.concatenate([part[column] for part in parts]) if parts else np.zeros(0, np.int64)
-        for column in range(3)
-    )
-    keys, count, busy = _sums_by_key(keys, count, busy)
-    track_and_bin, kernel = np.divmod(keys, kernels)
-    track, index = np.divmod(track_and_bin, bins_per_track)
-    return Bins(width, track, index, kernel - 1, count, busy)
+
+    def __init__(self, span_ns: int, kernels: int, bins: int = BINS) -> None:
+        """Count in `bins` bins over `span_ns`; `kernels` is the number of kernels of the report."""
+        self._width = max(-(-span_ns // bins), 1)
+        self._kernels = kernels
+        self._codes = _Codes(span_ns // self._width + 2, kernels + _MOST_NAMES)
+        self._sums: list[tuple[Integers, ...]] = []
+
+    def add(self, slices: Slices) -> None:
+        """Count the slices of a batch."""
+        for batch in slices.batches():
+            self._sums.append(_sums_by_key(*self._entries(batch)))
+            if sum(len(codes) for codes, _, _ in self._sums) > _MOST_PENDING:
+                self._sums = [_sums_by_key(*self._entries_so_far())]
+
+    def bins(self) -> Bins:
+        """Return the bins of all slices so far."""
+        return self._codes.bins(self._width, *self._entries_so_far())
+
+    def _entries_so_far(self) -> tuple[Integers, Integers, Integers]:
+        if not self._sums:
+            return (np.zeros(0, np.int64),) * 3
+        codes, count, busy = map(np.concatenate, zip(*self._sums, strict=True))
+        return codes, count, busy
+
+    def _entries(self, slices: Slices) -> tuple[Integers, Integers, Integers]:
+        """Return columns with an entry per slice and bin that it overlaps: code, count, ns.
+
+        The count is 1 in the bin where the slice begins, else 0.
+        """
+        width, begin = self._width, slices.begin.astype(np.int64)
+        end = begin + slices.duration
+        first_bin = begin // width
+        repeats = np.maximum(end - 1, begin) // width - first_bin + 1
+        rows = np.repeat(np.arange(len(slices)), repeats)
+        bin_of_slice = np.arange(len(rows)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+        bin_index = first_bin[rows] + bin_of_slice
+        begin_in_bin = np.maximum(begin[rows], bin_index * width)
+        end_in_bin = np.minimum(end[rows], (bin_index + 1) * width)
+        codes = self._codes.of(slices.track[rows], bin_index, _keys(slices, self._kernels)[rows])
+        return codes, (bin_of_slice == 0).astype(np.int64), end_in_bin - begin_in_bin
 
 
-def bin_batches(
-    batches: Iterable[Slices], span_ns: int, bins: int, tracks: int, kernels: int
-) -> Bins:
-    """Return the bins of slices that come in batches and do not fit into memory together.
-
-    `tracks` and `kernels` are upper limits of the numbers of tracks and kernels.
-    """
-    width = max(-(-span_ns // bins), 1)
-    bins_per_track, kernels = span_ns // width + 2, kernels + 1
-    count, busy = (np.zeros(tracks * bins_per_track * kernels, np.int64) for _ in range(2))
-    for batch in filter(len, batches):
-        keys, *columns = _slice_bins(batch, width, kernels, bins_per_track)
-        first = int(keys.min())
-        for total, column in zip((count, busy), columns, strict=True):
-            sums = summed_by(keys - first, column)
-            total[first : first + len(sums)] += sums
-    keys = np.flatnonzero((count > 0) | (busy > 0))
-    track_and_bin, kernel = np.divmod(keys, kernels)
-    track, index = np.divmod(track_and_bin, bins_per_track)
-    return Bins(width, track, index, kernel - 1, count[keys], busy[keys])
-
-
-def coarser(bins: Bins, times: int) -> Bins:
-    """Return bins that are `times` as wide, with the sums of the merged bins."""
-    bins_per_track, kernels = int(bins.bin.max(initial=0)) + 1, int(bins.kernel.max(initial=0)) + 2
-    keys = (bins.track * bins_per_track + bins.bin // times) * kernels + bins.kernel + 1
-    keys, count, busy = _sums_by_key(keys, bins.count, bins.busy_ns)
-    track_and_bin, kernel = np.divmod(keys, kernels)
-    track, index = np.divmod(track_and_bin, bins_per_track)
-    return Bins(bins.width_ns * times, track, index, kernel - 1, count, busy)
-
-
-def _slice_bins(
-    slices: Slices, width: int, kernels: int, bins_per_track: int
-) -> tuple[Integers, Integers, Integers]:
-    """Return columns with an entry per slice and bin that it overlaps: key, count, nanoseconds.
-
-    The key encodes (track, bin, kernel) by `bins_per_track` and `kernels`. The count is 1 in the
-    bin where the slice begins, else 0.
-    """
-    end = slices.begin + slices.duration
-    first_bin = slices.begin // width
-    last_bin = np.maximum(end - 1, slices.begin) // width
-    repeats = last_bin - first_bin + 1
-    rows = np.repeat(np.arange(len(slices)), repeats)
-    bin_of_slice = np.arange(len(rows)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    bin_index = first_bin[rows] + bin_of_slice
-    begin_in_bin = np.maximum(slices.begin[rows], bin_index * width)
-    end_in_bin = np.minimum(end[rows], (bin_index + 1) * width)
-    keys = (slices.track[rows].astype(np.int64) * bins_per_track + bin_index) * kernels
-    return (
-        keys + slices.kernel[rows] + 1,
-        (bin_of_slice == 0).astype(np.int64),
-        end_in_bin - begin_in_bin,
-    )
+def bin_slices(slices: Slices, span_ns: int, kernels: int, bins: int = BINS) -> Bins:
+    """Return slices counted in `bins` equal bins over `span_ns`, as `BinCounter`."""
+    counter = BinCounter(span_ns, kernels, bins)
+    counter.add(slices)
+    return counter.bins()
 
 
 def _sums_by_key(keys: Integers, *columns: Integers) -> tuple[Integers, ...]:

@@ -3,7 +3,7 @@
 There is one `Timeline` per run: a process with tracks, which have slices, instants and counters.
 Slices are columns (NumPy arrays) that refer to captions (name and facts) by index, since many
 slices share a caption. Slices of one track nest; slices that would overlap are on lanes, which are
-tracks with the same name and parent. Times are ns since 1970, UTC.
+tracks beside theirs (below it for a thread) that say so. Times are ns since 1970, UTC.
 """
 
 from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ class Track:
 
     @property
     def name(self) -> str:
-        """The displayed name, to which viewers add the pid or tid; lanes of a track share it."""
+        """The displayed name, to which viewers add the pid or tid."""
         return self.path[1] if self.kind == "process" else self.path[-2]
 
     @property
@@ -78,15 +78,17 @@ class Track:
         return replace(self.child(name, "counter", rank=rank), unit=unit)
 
     def lane(self, number: int) -> "Track":
-        """Return the track of a lane: this track for lane 0, else a sibling with the same name.
+        """Return the track of a lane: this track for lane 0, else one named, say, `overlapping 2`.
 
-        Further lanes of a thread or of a track without a parent are below it.
+        Further lanes of a thread or of a track without a parent are below it; of others, they are
+        siblings whose name begins with theirs, since viewers draw tracks of one name as one.
         """
         if number == 0:
             return self
+        name = "overlapping" if number == 1 else f"overlapping {number}"
         if self.parent is None or self.kind == "thread":
-            return self.child("overlapping", lane=number)
-        return replace(self, path=(*self.path[:-1], str(number)))
+            return self.child(name, lane=number)
+        return replace(self, path=(*self.path[:-2], f"{self.name} · {name}", str(number)))
 
 
 @dataclass(frozen=True, slots=True)

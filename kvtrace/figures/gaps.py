@@ -25,7 +25,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.columns import (
+    Integers,
+    Positions,
+    coded,
+    combined_codes,
+    integers,
+    summed_by,
+)
 from kvtrace.figures.intervals import time_covered, union_of
 from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.steps import requests
@@ -42,7 +49,10 @@ Cause = Literal[
 
 #: Host activities, in the order in which moments are attributed to them.
 _ACTIVITIES: Final[tuple[Cause, ...]] = ("compile", "collect", "allocate", "synchronize", "launch")
-_KINDS: Final = {
+#: All causes; columns have a cause's index.
+_CAUSES: Final[tuple[Cause, ...]] = (*_ACTIVITIES, "host", "device", "short", "unknown")
+_INDEX: Final = {cause: index for index, cause in enumerate(_CAUSES)}
+_KINDS: Final[dict[Cause, tuple[str, ...]]] = {
     "collect": ("collect",),
     "allocate": ("allocate", "free", "allocate_host"),
     "synchronize": ("synchronize",),
@@ -184,14 +194,13 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
         if stacks is None:
             stacks = places_by_stack(whole, runs)
         total += int(gaps.duration.sum())
-        is_pause = (gaps.cause == "host") & (gaps.duration >= PAUSE)
+        is_pause = (gaps.cause == _INDEX["host"]) & (gaps.duration >= PAUSE)
         paused += int(gaps.duration[is_pause].sum())
         pauses += int(is_pause.sum())
         if isinstance(trace, TraceWindow):
             is_between = is_pause & np.isin(gaps.end, trace.window_of(run.run_id).device_steps)
             between_steps += int(gaps.duration[is_between].sum())
-        for cause in sorted(set(gaps.cause.tolist())):  # not by hash: equal runs, equal output
-            of_cause = gaps.cause == cause
+        for cause, of_cause in gaps.by_cause().items():
             sums[cause] = sums.get(cause, 0) + int(gaps.duration[of_cause].sum())
             small_ns = int(gaps.duration[of_cause & gaps.around_small].sum())
             small[cause] = small.get(cause, 0) + small_ns
@@ -254,7 +263,8 @@ class _RunGaps:
     """The gaps of one run as columns, in order.
 
     `before` and `after` are the indices in `rows` (the executions sorted by start) of the
-    executions around each gap, -1 at an edge of the window. `activities` has the nanoseconds of
+    executions around each gap, -1 at an edge of the window. `cause` has indices in `_CAUSES`,
+    `activities` the nanoseconds of
     each gap by host activity; `stack` has the stack id of each execution, or -1.
     """
 
@@ -262,7 +272,7 @@ class _RunGaps:
     end: Integers
     before: Integers
     after: Integers
-    cause: npt.NDArray[Any]
+    cause: npt.NDArray[np.int8]
     activities: dict[str, Integers]
     around_small: npt.NDArray[np.bool_]
     rows: pa.Table
@@ -274,6 +284,11 @@ class _RunGaps:
     def duration(self) -> Integers:
         """Durations of the gaps, in ns."""
         return self.end - self.begin
+
+    def by_cause(self) -> dict[Cause, npt.NDArray[np.bool_]]:
+        """Return a mask of the gaps of each cause that occurs, in order of names."""
+        causes = {_CAUSES[index]: index for index in np.unique(self.cause).tolist()}
+        return {cause: self.cause == causes[cause] for cause in sorted(causes)}
 
     @classmethod
     def read(cls, trace: "Trace", whole: "Trace", run: "Run") -> "_RunGaps | None":
@@ -312,13 +327,13 @@ class _RunGaps:
         cause, activities = _causes(begin, stop, requested, latest, latency, events)
         copied = pc.equal(rows["name"].cast(pa.string()), _FROM_DEVICE)
         read_back = pc.fill_null(copied, False).to_numpy() & (not events.recorded)
-        waited = (before >= 0) & read_back[before] & np.isin(cause, ("host", "launch"))
-        cause = np.where(waited, "synchronize", cause)
-        short = (stop - begin < SHORT) & np.isin(cause, ("device", "unknown"))
+        waited = (before >= 0) & read_back[before] & _is_one_of(cause, "host", "launch")
+        cause[waited] = _INDEX["synchronize"]
+        short = (stop - begin < SHORT) & _is_one_of(cause, "device", "unknown")
         is_small = (end - start < SMALL) & rows["kind"].is_null().to_numpy()
         around = (before >= 0) & (after >= 0) & is_small[before] & is_small[after]
-        around &= (stop - begin < _AROUND_SMALL) & np.isin(cause, ("host", "launch", "unknown"))
-        cause = np.where(short, "short", cause)
+        around &= (stop - begin < _AROUND_SMALL) & _is_one_of(cause, "host", "launch", "unknown")
+        cause[short] = _INDEX["short"]
         stack = _stacks_of(whole, run, rows)
         short_rows = _short_executions(rows["name"], end - start, is_small)
         return cls(
@@ -330,40 +345,62 @@ class _RunGaps:
 
         `places` has the program's line of each stack id.
         """
-        listed = np.flatnonzero(self.cause != "short")
-        names = [titled(n or "?") for n in self.rows["name"].cast(pa.string()).to_pylist()]
-        by_key: dict[Any, list[int]] = {}
-        for gap in listed.tolist():
-            before, after = int(self.before[gap]), int(self.after[gap])
-            ends = Ends(
-                names[before] if before >= 0 else "the beginning",
-                names[after] if after >= 0 else "the end",
-                places.get(int(self.stack[before])) if before >= 0 else None,
-                places.get(int(self.stack[after])) if after >= 0 else None,
-            )
-            cause = str(self.cause[gap])
-            stack = self.events.stack_at(cause, int(self.begin[gap]), int(self.end[gap]))
-            place = None if stack is None else places.get(stack)
-            by_key.setdefault((cause, place, ends), []).append(gap)
-        groups = []
-        for (cause, place, ends), gaps in by_key.items():
-            indices = np.array(gaps)
-            duration = self.duration[indices]
+        listed = np.flatnonzero(self.cause != _INDEX["short"])
+        if not listed.size:
+            return []
+        cause = self.cause[listed]
+        titles, title = _title_codes(self.rows["name"])
+        before, after = self.before[listed], self.after[listed]
+        causing_stack = np.full(listed.size, -1)
+        for index in np.flatnonzero(_is_one_of(cause, *_KINDS)).tolist():
+            gap, name = listed[index], _CAUSES[cause[index]]
+            stack = self.events.stack_at(name, int(self.begin[gap]), int(self.end[gap]))
+            causing_stack[index] = -1 if stack is None else stack
+        stacks = (
+            causing_stack,
+            np.where(before >= 0, self.stack[before], -1),
+            np.where(after >= 0, self.stack[after], -1),
+        )
+        distinct_stacks, codes = np.unique(np.concatenate(stacks), return_inverse=True)
+        place_of_stack = [places.get(stack) for stack in distinct_stacks.tolist()]
+        # Stacks with the same line are one place.
+        first_place = {place: code for code, place in enumerate(place_of_stack)}
+        place_codes = np.array([first_place[place] for place in place_of_stack])
+        keys = (
+            cause,
+            np.where(before >= 0, title[before], len(titles)),
+            np.where(after >= 0, title[after], len(titles)),
+            *place_codes[codes].reshape(len(stacks), -1),
+        )
+        key, _ = combined_codes([pa.chunked_array([codes]) for codes in keys])
+        order = np.argsort(key, kind="stable")
+        first_rows = np.flatnonzero(np.diff(key[order], prepend=-1))
+        groups, durations = [], self.duration
+        for rows in sorted(np.split(order, first_rows[1:]), key=lambda rows: int(rows[0])):
+            cause_code, title_before, title_after, *place = (int(codes[rows[0]]) for codes in keys)
+            own_place, place_before, place_after = (place_of_stack[code] for code in place)
+            gaps = listed[rows]
+            duration = durations[gaps]
             groups.append(
                 GapGroup(
-                    cause=cause,
+                    cause=_CAUSES[cause_code],
                     number=len(gaps),
                     total_ns=int(duration.sum()),
                     longest_ns=int(duration.max()),
-                    ends=ends,
-                    place=place,
+                    ends=Ends(
+                        [*titles, "the beginning"][title_before],
+                        [*titles, "the end"][title_after],
+                        place_before,
+                        place_after,
+                    ),
+                    place=own_place,
                     held_ns={
                         name: total
                         for name, nanoseconds in self.activities.items()
-                        if (total := int(nanoseconds[indices].sum()))
+                        if (total := int(nanoseconds[gaps].sum()))
                     },
-                    events=self.events.within(self.begin[indices], self.end[indices]),
-                    kernels=self.events.compiled(self.begin[indices], self.end[indices]),
+                    events=self.events.within(self.begin[gaps], self.end[gaps]),
+                    kernels=self.events.compiled(self.begin[gaps], self.end[gaps]),
                 )
             )
         return groups
@@ -377,11 +414,9 @@ def _step_times(trace: TraceWindow, run: "Run", gaps: _RunGaps) -> list[StepTime
         return []
     step = np.clip(np.searchsorted(bounds, gaps.begin, "right") - 1, 0, len(bounds) - 2)
     idle = {}
-    for cause in sorted(set(gaps.cause.tolist())):
-        of_cause = gaps.cause == cause
-        sums = np.zeros(len(bounds) - 1, np.int64)
-        np.add.at(sums, step[of_cause], gaps.duration[of_cause])
-        idle[cause] = tuple(sums.tolist())
+    for cause, of_cause in gaps.by_cause().items():
+        sums = summed_by(step[of_cause], gaps.duration[of_cause])
+        idle[cause] = (*sums.tolist(), *([0] * (len(bounds) - 1 - len(sums))))
     first = min(window.device_begin for window in trace.windows.values())
     begin = tuple((bounds[:-1] - first).tolist())
     durations = tuple(np.diff(bounds).tolist())
@@ -417,8 +452,8 @@ def _causes(
     latest: Integers,
     latency: int,
     events: "_HostEvents",
-) -> tuple[npt.NDArray[Any], dict[str, Integers]]:
-    """Return the cause of each gap, and each gap's nanoseconds by host activity.
+) -> tuple[npt.NDArray[np.int8], dict[str, Integers]]:
+    """Return the index of each gap's cause in `_CAUSES`, and its nanoseconds by host activity.
 
     `asked` is when the host requested the execution that ends the gap, or -1, and `latest` an upper
     bound of that time. The cause is `device` if the request came before the gap and at least
@@ -439,18 +474,22 @@ def _causes(
     activities["launch"] = activities["launch"] + np.where(asked >= 0, end - host_end, 0)
     duration = end - begin
     activities["host"] = duration - sum(activities.values())
-    names = np.array([*_ACTIVITIES, "host"])
-    longest_activity = np.argmax(np.stack([activities[name] for name in names]), axis=0)
-    cause = names[longest_activity].astype("U16")
+    columns = [activities[name] for name in _CAUSES[: _INDEX["host"] + 1]]
+    cause = np.argmax(np.stack(columns), axis=0).astype(np.int8)
     waited = events.waiting_at(begin)
     earlier_activities = activities["compile"] + activities["collect"] + activities["allocate"]
-    cause = np.where(waited & (2 * earlier_activities < duration), "synchronize", cause)
-    cause = np.where(events.generated_in(begin, end), "compile", cause)
-    unknown = (asked < 0) & (cause == "host")
-    cause = np.where(unknown, "unknown", cause)
+    cause[waited & (2 * earlier_activities < duration)] = _INDEX["synchronize"]
+    cause[events.generated_in(begin, end)] = _INDEX["compile"]
+    cause[(asked < 0) & (cause == _INDEX["host"])] = _INDEX["unknown"]
     requested = np.where(asked >= 0, asked, latest)
     ahead = (requested <= begin) & (requested < end - latency)
-    return np.where(ahead, "device", cause), activities
+    cause[ahead] = _INDEX["device"]
+    return cause, activities
+
+
+def _is_one_of(cause: npt.NDArray[np.int8], *causes: Cause) -> npt.NDArray[np.bool_]:
+    """Return a mask of the indices in `_CAUSES` that are of one of the causes."""
+    return np.isin(cause, [_INDEX[name] for name in causes])
 
 
 @dataclass(slots=True)
@@ -488,7 +527,7 @@ class _HostEvents:
         events = trace.table("host_events", [run], ["kind", "begin", "end", "stack_id"])
         events = events.filter(pc.and_(pc.is_valid(events["begin"]), pc.is_valid(events["end"])))
         kinds = events["kind"].cast(pa.string())
-        rows = {}
+        rows: dict[str, tuple[Integers, Integers, list[int | None]]] = {}
         for cause, cause_kinds in _KINDS.items():
             of_cause = events.filter(pc.is_in(kinds, pa.array(cause_kinds)))
             order = np.argsort(integers(of_cause["begin"]), kind="stable")
@@ -505,7 +544,7 @@ class _HostEvents:
         holds_trials = np.searchsorted(trials, leave) > np.searchsorted(trials, enter, "right")
         only_launched = (enter > 0) & (leave - enter < _LONGEST_LAUNCH) & ~holds_trials
         ordered = sorted(kernels)
-        spans = {cause: union_of(begins, ends) for cause, (begins, ends, _) in rows.items()}
+        spans = {name: union_of(begins, ends) for name, (begins, ends, _) in rows.items()}
         spans["launch"] = union_of(enter[only_launched], leave[only_launched])
         spans["compile"] = union_of(
             np.array([begin for begin, _, _ in ordered], np.int64),
@@ -530,7 +569,7 @@ class _HostEvents:
         first = np.searchsorted(self.generated, begin)
         return np.asarray(np.searchsorted(self.generated, end) > first)
 
-    def stack_at(self, cause: str, begin: int, end: int) -> int | None:
+    def stack_at(self, cause: Cause, begin: int, end: int) -> int | None:
         """Return the stack id of a cause's longest event during or just before a gap, or None."""
         if cause not in _KINDS:
             return None
@@ -555,25 +594,29 @@ class _HostEvents:
     def compiled(self, begin: Integers, end: Integers) -> tuple[str, ...]:
         """Return the names of kernels whose compile or load began in one of the gaps, in order."""
         moments = np.array([begin for begin, _, _ in self.kernels], np.int64)
+        first, last = np.searchsorted(moments, begin), np.searchsorted(moments, end)
         names: dict[str, None] = {}
-        for low, high in zip(
-            np.searchsorted(moments, begin).tolist(),
-            np.searchsorted(moments, end).tolist(),
-            strict=True,
-        ):
-            names |= dict.fromkeys(name for _, _, name in self.kernels[low:high])
+        for gap in np.flatnonzero(first < last).tolist():
+            names |= dict.fromkeys(name for _, _, name in self.kernels[first[gap] : last[gap]])
         return tuple(names)
+
+
+def _title_codes(names: pa.ChunkedArray) -> tuple[list[str], Integers]:
+    """Return the distinct readable names, and the index of each row's name in that list."""
+    symbols, codes = coded(names)
+    titles = [titled(symbol or "?") for symbol in symbols]
+    distinct = {title: index for index, title in enumerate(dict.fromkeys(titles))}
+    return list(distinct), np.array([distinct[title] for title in titles])[codes]
 
 
 def _stacks_of(trace: "Trace", run: "Run", rows: pa.Table) -> Integers:
     """Return the stack id of each execution: the row's, else its call's, else -1."""
     calls = trace.table("calls", [run], ["call_id", "stack_id"])
-    call_ids, stack_ids = (calls[name].to_pylist() for name in ("call_id", "stack_id"))
-    stack_of_call = dict(zip(call_ids, stack_ids, strict=True))
-    stacks = [
-        stack if stack is not None else stack_of_call.get(call)
-        for stack, call in zip(
-            rows["stack_id"].to_pylist(), rows["call_id"].to_pylist(), strict=True
-        )
-    ]
-    return np.array([-1 if stack is None else stack for stack in stacks], np.int64)
+    calls = calls.sort_by("call_id")
+    stack_of_call = np.append(integers(calls["stack_id"], -1), -1)
+    position = Positions(integers(calls["call_id"])).of(integers(rows["call_id"], -1))
+    return np.where(
+        rows["stack_id"].is_valid().to_numpy(),
+        integers(rows["stack_id"], -1),
+        stack_of_call[position],
+    )

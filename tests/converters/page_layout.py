@@ -1,14 +1,21 @@
-"""What is wrong with how a page is laid out: text that is cut off, or lies on other text.
+"""Defects of a layout: text that is cut off, covered or pale, and boxes beyond the window.
 
 Text in the document is measured by its own boxes, as far as the boxes around it let it be seen;
 text in canvases by what was drawn, which `watch_canvases` notes.
 """
 
-from typing import Any
+from itertools import product
+from typing import Any, Final
 
+from tests.converters.page_contrast import contrast_problems
 from tests.support.browser import OpenPage
 
-#: Notes each text that a canvas draws, until the canvas is drawn anew, which sets its width.
+#: Widths and heights of windows that every view is made for, in pixels: a wide screen, half of
+#: one, and a phone.
+WINDOWS: Final = ((1440, 900), (1000, 900), (390, 844))
+SCHEMES: Final = ("light", "dark")
+
+#: Notes each text that a canvas draws, until the canvas is drawn anew, which clears it first.
 _WATCH = """() => {
   const kinds = CanvasRenderingContext2D.prototype;
   const draw = kinds.fillText;
@@ -26,11 +33,11 @@ _WATCH = """() => {
     });
     draw.call(this, text, x, y, ...rest);
   };
-  const own = Object.getOwnPropertyDescriptor(HTMLCanvasElement.prototype, "width");
-  Object.defineProperty(HTMLCanvasElement.prototype, "width", {
-    ...own,
-    set(value) { this.texts = []; own.set.call(this, value); },
-  });
+  const clear = kinds.clearRect;
+  kinds.clearRect = function (...place) {
+    this.canvas.texts = [];
+    clear.apply(this, place);
+  };
 }"""
 
 _PROBLEMS = """() => {
@@ -135,6 +142,17 @@ _PROBLEMS = """() => {
     if (control.tagName === "SELECT") named.shift();
     if (![...named, by].some((name) => name?.trim())) say("no label", control, control.tagName);
   }
+  const inside = document.documentElement.scrollWidth;
+  if (inside > innerWidth) found.push(`the page is ${inside} px wide, the window ${innerWidth}`);
+  const wide = new Set();
+  for (const element of document.body.querySelectorAll("*")) {
+    if (element.closest(".hidden, .skip") || !element.checkVisibility()) continue;
+    const { width, left, right } = element.getBoundingClientRect();
+    const outside = right > innerWidth + SLACK || left < -SLACK;
+    if (!width || !outside || room(element.parentElement).element) continue;
+    wide.add(element);
+    if (!wide.has(element.parentElement)) say("beyond the window", element, element.textContent);
+  }
   return [...new Set(found)];
 }"""
 
@@ -144,7 +162,24 @@ def watch_canvases(page: Any) -> None:
     page.add_init_script(f"({_WATCH})()")
 
 
+def screen_problems(opened: OpenPage) -> list[str]:
+    """Problems of the layout and of contrasts in what is shown, in each window and theme."""
+    page = opened.page
+    window = page.viewport_size
+    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    found = []
+    for (width, height), scheme in product(WINDOWS, SCHEMES):
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme=scheme)
+        opened.settle(2)
+        problems = layout_problems(opened) + contrast_problems(opened)
+        found += [f"{width} {scheme}: {problem}" for problem in problems]
+    page.set_viewport_size(window)
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    return found
+
+
 def layout_problems(opened: OpenPage) -> list[str]:
-    """What is cut off, lies on other text, or has no label, in what is shown now."""
+    """What is cut off, covered, beyond the window, or without a label, in what is shown now."""
     found: list[str] = opened.page.evaluate(_PROBLEMS)
     return found

@@ -63,9 +63,14 @@ class _Portable(_RedactedCopy):
         return row if fresh == text else artifact_row(row["kind"], fresh.encode())
 
 
+def portable_trace(trace: Path, fixture: Path) -> None:
+    """Write a copy of a trace that says nothing of its machine."""
+    _Portable(trace, fixture).write()
+
+
 def main() -> None:
     trace, fixture = map(Path, sys.argv[1:])
-    _Portable(trace, fixture).write()
+    portable_trace(trace, fixture)
     size = sum(path.stat().st_size for path in fixture.rglob("*.parquet"))
     print(f"{fixture}: {size:,} bytes")
 

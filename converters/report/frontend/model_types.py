@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from kvtrace.converters.report import budget, locations, model
+from kvtrace.converters.report import budget, detail, locations, model
 from kvtrace.converters.report.line_figures import LineFigures
 from kvtrace.converters.report.sources import BlockSource, block_sources
 from kvtrace.converters.report.views import call, called, kernel, since
@@ -34,7 +34,8 @@ _ROOTS: Final = (
 #: Fields of the block "report" that `Report` does not have, or has with another type.
 _ON_THE_PAGE: Final[dict[str, Any]] = {
     "limits": model.Limits | None,
-    "bin_ns": int | None,
+    "bin_ns": dict[str, int],
+    "detail": dict[str, tuple[detail.Range, ...]],
     "dropped": tuple[budget.Dropped, ...],
 }
 _TYPE_NAMES: Final[dict[object, str]] = {

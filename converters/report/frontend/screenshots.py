@@ -1,24 +1,18 @@
-r"""Pictures of a report's views in both themes, for the documentation.
+"""Pictures of a report's views in both themes, for the documentation and to be looked at.
 
-    python converters/report/frontend/screenshots.py report.html docs/report \
-        overview='#/' kernel='#/kernel/0' launch@op='#/call/0?op=3'
-
-writes docs/report/overview-light.png, overview-dark.png and so on, 1500 pixels wide, and
-overview-1920-light.png and so on, 1920 pixels wide. After @ comes the id of an element, to which
-the page is scrolled. Pictures have at most 256 colors, which makes them small. Needs the Python
-packages playwright and numpy, and Chromium on PATH.
+Pictures have at most 256 colors, which makes them small. Needs the Python packages playwright and
+numpy, and Chromium on PATH.
 """
 
-import argparse
 import base64
 import shutil
 import struct
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
-from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,8 +20,6 @@ import numpy as np
 import numpy.typing as npt
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
-#: Widths in pixels, with the suffix of their files' names.
-WIDTHS: Final = {1500: "", 1920: "-1920"}
 #: Time for delayed drawing of a view, in milliseconds.
 SETTLE: Final = 600
 #: Height of the page's fixed bar, in pixels.
@@ -54,34 +46,26 @@ _DECODE: Final = """async (picture) => {
 }"""
 
 
-def take(page: Path, folder: Path, addresses: dict[str, str], height: int) -> list[Path]:
-    """Take pictures of a page's views in both themes and widths, and return their paths.
+@dataclass(frozen=True)
+class Shot:
+    """View that a picture shows: an address of a page, in a theme and a window (pixels)."""
 
-    `addresses` has the view's address ("#/kernel/0") by the picture's name, and `height` is that of
-    the window in pixels. Files are written into `folder`, which is created.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    paths = []
+    page: Path
+    address: str
+    scheme: str
+    width: int
+    height: int
+    top: str = ""
+    """Id of the element that the page is scrolled to."""
+    whole: bool = False
+    """The whole page, not only what the window shows."""
+
+
+def pictures(shots: Iterable[Shot]) -> Iterator[bytes]:
+    """Yield a PNG picture of each shot, with at most 256 colors."""
     with _chromium() as browser:
-        for scheme, (width, suffix), (name, address) in product(
-            ("light", "dark"), WIDTHS.items(), addresses.items()
-        ):
-            name, _, top = name.partition("@")
-            path = folder / f"{name}{suffix}-{scheme}.png"
-            size = {"width": width, "height": height}
-            url = page.resolve().as_uri() + address
-            path.write_bytes(_screenshot(browser, url, scheme, size, top))
-            paths.append(path)
-    return paths
-
-
-def picture(page: Path, address: str, scheme: str, size: dict[str, int]) -> bytes:
-    """Return a PNG picture of a page's view in a theme ("light" or "dark").
-
-    `size` has the window's width and height.
-    """
-    with _chromium() as browser:
-        return _screenshot(browser, page.resolve().as_uri() + address, scheme, size, "")
+        for shot in shots:
+            yield _picture(browser, shot)
 
 
 @contextmanager
@@ -96,20 +80,20 @@ def _chromium() -> Iterator[Any]:
         browser.close()
 
 
-def _screenshot(browser: Any, address: str, scheme: str, size: dict[str, int], top: str) -> bytes:
-    """Return a PNG picture of an address, scrolled to the element with the id `top` unless ""."""
-    context = browser.new_context(viewport=size, color_scheme=scheme)
+def _picture(browser: Any, shot: Shot) -> bytes:
+    size = {"width": shot.width, "height": shot.height}
+    context = browser.new_context(viewport=size, color_scheme=shot.scheme)
     window = context.new_page()
-    window.goto(address)
+    window.goto(shot.page.resolve().as_uri() + shot.address)
     window.wait_for_selector("html[data-ready=true]")
     window.wait_for_timeout(SETTLE)
-    if top:
+    if shot.top:
         script = "(element, top) => scrollTo(0, element.getBoundingClientRect().y + scrollY - top)"
-        window.locator(f"#{top}").evaluate(script, TOP)
+        window.locator(f"#{shot.top}").evaluate(script, TOP)
         window.wait_for_timeout(SETTLE)
-    shot: bytes = window.screenshot()
+    picture: bytes = window.screenshot(full_page=shot.whole)
     context.close()
-    return reduced(browser, shot)
+    return reduced(browser, picture)
 
 
 def reduced(browser: Any, picture: bytes) -> bytes:
@@ -163,23 +147,3 @@ def _png(palette: Pixels, indexes: Pixels) -> bytes:
         + struct.pack(">I", zlib.crc32(kind + content))
         for kind, content in chunks
     )
-
-
-def _address(text: str) -> tuple[str, str]:
-    name, equals, address = text.partition("=")
-    if not equals or not address.startswith("#"):
-        raise argparse.ArgumentTypeError(
-            f"{text!r} must have the form NAME=#ADDRESS (overview='#/')"
-        )
-    return name, address
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Take pictures of a report's views.")
-    parser.add_argument("page", type=Path)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("addresses", type=_address, nargs="+", metavar="NAME=#ADDRESS")
-    parser.add_argument("--height", type=int, default=1000)
-    options = parser.parse_args()
-    for path in take(options.page, options.folder, dict(options.addresses), options.height):
-        print(path)

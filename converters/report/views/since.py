@@ -50,21 +50,19 @@ class Since(TypedDict):
 
 
 def _blocks(context: Context) -> Iterable[Block]:
-    if context.runs:
-        yield Block("since", partial(_since_block, context))
+    earlier = _previous_runs(context.trace, context.runs) if context.runs else ()
+    if earlier:
+        yield Block("since", partial(_since_block, context, earlier))
 
 
-def _since_block(context: Context) -> str:
+def _since_block(context: Context, earlier: "tuple[Run, ...]") -> str:
     try:
-        return json_block(_since(context))
+        return json_block(_since(context, earlier))
     except KvtraceError as error:  # damage in the earlier run does not prevent this page
         return json_block(_not_compared(f"an earlier run cannot be read: {error}"))
 
 
-def _since(context: Context) -> Since:
-    earlier = _previous_runs(context.trace, context.runs)
-    if not earlier:
-        return _not_compared("this directory has no earlier run of the same command")
+def _since(context: Context, earlier: "tuple[Run, ...]") -> Since:
     launches = len(context.trace.table("launches", earlier, ["call_id"]))
     if launches + context.report.totals.launches > _MOST_LAUNCHES:
         return _not_compared(

@@ -14,6 +14,7 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace, resolve
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.backends.compiled_kernels import check_kernels
+from tests.converters.page_layout import screen_problems
 from tests.converters.replayed_trace import blocks_of
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 from tests.kernels import oracle_kernels as kernels
@@ -52,7 +53,7 @@ def path(trace):
 
 @pytest.mark.parametrize("scheme", THEMES)
 def test_differing_storages_come_first_with_location_and_map(report_browser, trace, path, scheme):
-    with opened_page(report_browser, path, "#/checks", scheme=scheme) as opened:
+    with opened_page(report_browser, path, "#/checks", scheme=scheme, width=1920) as opened:
         rows = [
             row.inner_text().split("\t") for row in opened.page.locator("#checks tbody tr").all()
         ]
@@ -84,6 +85,7 @@ def test_differing_storages_come_first_with_location_and_map(report_browser, tra
         opened.go("#/checks?check=0&cell=661")
         assert opened.text("#chosen-cell").startswith("rows 20 to 21, columns 31 to 32: ")
         assert accessibility_problems(opened) == []
+        assert screen_problems(opened) == []
 
 
 def test_stage_of_each_wrong_storage_comes_from_its_own_finding(tmp_path):

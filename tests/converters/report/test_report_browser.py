@@ -307,7 +307,7 @@ def test_a_run_on_a_gpu_shows_its_device_and_its_executions(report_browser, tmp_
 def test_the_largest_page_there_is_opens_in_three_seconds_and_answers_quickly(
     report_browser, tmp_path, say
 ):
-    """Of ten million launches no more is on the page than of these: a million rows, and bins."""
+    """Of ten million launches no more is on the page than of these: parts of them, and bins."""
     built = build_report_trace(tmp_path, launches=1_200_000, stages=("ttir",))
     path = written_page(built.path, tmp_path / "r.html")
     with opened_page(report_browser, path) as opened:
@@ -327,7 +327,7 @@ def test_the_largest_page_there_is_opens_in_three_seconds_and_answers_quickly(
         )
         opened.go("#/launches")
         rows = int(opened.text("#launch-count").split()[0].replace(",", ""))
-        assert 990_000 < rows <= 1_000_000
+        assert 140_000 < rows <= 150_000
         assert page.locator("#launch-table tbody tr").count() < 80
         page.locator("th:has-text('host time') button").click()
         page.locator("#launch-table .table-scroll").evaluate("box => box.scrollTo(0, 1e9)")

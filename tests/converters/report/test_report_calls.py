@@ -138,7 +138,7 @@ def test_without_source_no_code_is_on_the_page(train):
     budget = blocks_of(train, source=False)
 
     kinds = {name.partition("/")[0] for name in budget.blocks}
-    assert kinds == {"report", "call", "called", "findings", "launches", "device", "since"}
+    assert kinds == {"report", "call", "called", "findings", "launches", "device"}
     report = read_json(budget.blocks["report"])
     entries = [e for v in report["variants"] for e in (*v["stages"], *v["files"])]
     assert {entry["text"] for entry in entries} == {None}

@@ -326,10 +326,10 @@ def test_a_variant_s_occupancy_follows_from_its_resources(report):
     assert report.variants[3].occupancy is None
 
 
-def test_many_launches_are_sampled_evenly_and_bins_count_all(tmp_path, monkeypatch):
+def test_of_many_launches_parts_are_stored_and_bins_count_all(tmp_path, monkeypatch):
     built = build_report_trace(tmp_path, launches=5000, derived=False, stages=("ttir",))
     every = report_of(built.path)
-    monkeypatch.setattr("kvtrace.converters.report.data._STORED_ROWS", 500)
+    monkeypatch.setattr("kvtrace.converters.report.launch_columns.MOST_ROWS", 250)
     report = report_of(built.path)
     assert report.calls == every.calls
     assert report.totals == every.totals
@@ -342,10 +342,14 @@ def test_many_launches_are_sampled_evenly_and_bins_count_all(tmp_path, monkeypat
     )
     assert 400 < len(report.launches) < 1000
     assert set(report.launches.seq.tolist()) <= set(every.launches.seq.tolist())
-    assert every.bins is None
-    whole = bin_slices(every.launches, every.span_ns, 2000)
-    for name in ("track", "bin", "kernel", "count", "busy_ns"):
-        assert getattr(report.bins, name).tolist() == getattr(whole, name).tolist()
+    low, high = report.plans["launches"][-1]
+    inside = every.launches.seq[(low <= every.launches.begin) & (every.launches.begin < high)]
+    assert len(inside) > 400
+    assert set(inside.tolist()) <= set(report.launches.seq.tolist())
+    assert every.bins == {}
+    whole = bin_slices(every.launches, every.span_ns, len(every.kernels))
+    for name in ("track", "bin", "key", "count", "busy_ns"):
+        assert getattr(report.bins["launches"], name).tolist() == getattr(whole, name).tolist()
 
 
 def test_median_of_sampled_launches_is_weighted(tmp_path):

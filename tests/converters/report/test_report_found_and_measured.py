@@ -10,7 +10,6 @@ from kvtrace.schema.trace import open_trace
 from tests.converters.report_page import opened_page, written_page
 
 STEADY = Path(__file__).parents[2] / "fixtures" / "h200" / "llama_steady"
-NARROW = {"width": 1000, "height": 900}
 
 
 @pytest.fixture(scope="module")
@@ -21,12 +20,14 @@ def steady(tmp_path_factory):
 
 
 @pytest.mark.parametrize(
-    ("view", "left_out"), [("kernels", "calls, variants"), ("launches", "Thread")]
+    ("view", "width", "left_out"),
+    [("kernels", 1000, "calls, variants"), ("launches", 720, "Thread")],
 )
 def test_narrow_table_drops_columns_before_it_shortens_names(
-    report_browser, steady, view, left_out
+    report_browser, steady, view, width, left_out
 ):
-    with opened_page(report_browser, steady, f"#/{view}", **NARROW) as opened:
+    narrow = {"width": width, "height": 900}
+    with opened_page(report_browser, steady, f"#/{view}", **narrow) as opened:
         page = opened.page
         note = page.locator("[data-left-out]")
         assert left_out in note.inner_text()
@@ -36,7 +37,7 @@ def test_narrow_table_drops_columns_before_it_shortens_names(
         wide = {"width": 2200, "height": 900}
         page.set_viewport_size(wide)
         note.wait_for(state="detached")
-        page.set_viewport_size(NARROW)
+        page.set_viewport_size(narrow)
         note.wait_for()
 
 

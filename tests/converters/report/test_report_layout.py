@@ -1,6 +1,7 @@
-"""Nothing on the main views of real programs' reports is cut off, covered, or without a label.
+"""No text of a report of a real program is cut off, covered or pale, and no box too wide.
 
-Each page is opened once, and shown in the widths and themes of the documentation's pictures.
+Each page is opened once, and each of its views shown in three windows and both themes. Views of
+add-ons are in their own tests.
 """
 
 import shutil
@@ -8,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.converters.page_layout import layout_problems, watch_canvases
+from tests.converters.page_contrast import contrast_problems
+from tests.converters.page_layout import layout_problems, screen_problems, watch_canvases
 from tests.converters.report_page import accessibility_problems, opened_page, written_page
 from tests.support.thorough import usually
 
@@ -21,10 +23,11 @@ VIEWS = (
     "#/launch/5",
     "#/call/3?op=17&p=1",
     "#/findings",
+    "#/called?at=2",
+    "#/nowhere",
 )
 #: Whose pages axe looks at: one with ops and accesses, and one without.
 JUDGED = ("decoding", "llama")
-SHOWN = ((1500, "light"), (1920, "dark"), (1500, "dark"), (1920, "light"))
 
 
 @pytest.fixture(scope="module")
@@ -34,26 +37,39 @@ def decoding(tmp_path_factory):
     return written_page(trace, folder / "page.html")
 
 
-TRACES = ["llama", "llama_ranks", "llama_graphs", "decoding"]
+TRACES = ["decoding", "llama_steady", "llama", "llama_ranks", "llama_graphs", "llama_liger_cached"]
 
 
-@pytest.mark.parametrize("name", TRACES[: usually(1, thorough=4)])
-def test_all_text_can_be_read_in_every_view(report_browser, tmp_path, name):
+@pytest.mark.parametrize("name", TRACES[: usually(2, thorough=6)])
+def test_all_text_can_be_read_in_every_view_window_and_theme(report_browser, tmp_path, name):
     trace = shutil.copytree(FIXTURES / name, tmp_path / name)
     passes = () if name == "decoding" else ("--no-replay",)  # the others take seconds
     page = written_page(trace, tmp_path / "page.html", *passes)
     found = []
-    with opened_page(report_browser, page, width=1500, prepare=watch_canvases) as opened:
+    with opened_page(report_browser, page, width=1440, prepare=watch_canvases) as opened:
         for address in VIEWS:
             opened.go(address)
             opened.settle()
-            for width, scheme in SHOWN[: usually(2, thorough=4)]:
-                opened.page.set_viewport_size({"width": width, "height": 1000})
-                opened.page.emulate_media(color_scheme=scheme)
-                opened.settle(1)
-                found += [f"{address} {width} {scheme}: {each}" for each in layout_problems(opened)]
+            found += [f"{address} {problem}" for problem in screen_problems(opened)]
             if name in JUDGED:
                 assert accessibility_problems(opened) == [], address
+    assert found == []
+
+
+@pytest.mark.parametrize("source", [(), ("--no-replay", "--no-source")])
+def test_small_page_with_a_finding_is_readable_with_and_without_what_was_derived(
+    report_browser, tmp_path, source
+):
+    trace = shutil.copytree(FIXTURES.parent / "missing_mask", tmp_path / "out")
+    page = written_page(trace, tmp_path / "page.html", *source)
+    found = []
+    with opened_page(report_browser, page, width=1440, prepare=watch_canvases) as opened:
+        opened.go("#/findings")
+        finding = opened.page.locator("#finding-list tbody a").first.get_attribute("href")
+        for address in ("#/", "#/kernels", "#/kernel/0", "#/call/0", "#/findings", finding):
+            opened.go(address)
+            opened.settle()
+            found += [f"{address} {problem}" for problem in screen_problems(opened)]
     assert found == []
 
 
@@ -111,6 +127,8 @@ def test_text_cut_off_by_a_layout_is_detected(report_browser, tmp_path):
         <div class="cut dotted" title="well meant">well meant, indeed</div>
         <div class="cut" style="overflow: auto">scrolled into view</div>
         <div>under</div><div style="margin-top: -15px">over</div>
+        <p style="inline-size: 120vw; background: gold">wide</p>
+        <p style="color: #999; background: #fff">pale</p>
         <button></button><canvas width="80" height="30"></canvas>
         <script>
         const drawing = document.querySelector("canvas");
@@ -123,6 +141,7 @@ def test_text_cut_off_by_a_layout_is_detected(report_browser, tmp_path):
     )
     with report_browser.open(page, prepare=watch_canvases) as opened:
         problems = [each.partition(" in #")[0] for each in layout_problems(opened)]
+        pale = contrast_problems(opened)
     assert problems == [
         "cut off: “one two three four”",
         "cut off: “five six seven”",
@@ -131,4 +150,18 @@ def test_text_cut_off_by_a_layout_is_detected(report_browser, tmp_path):
         "cut off in a canvas: “right out”",
         "in a canvas on “on it”: “left”",
         "no label: “BUTTON”",
+        "the page is 1544 px wide, the window 1280",
+        "beyond the window: “wide”",
     ]
+    assert pale == ["contrast 2.85: “pale” in p."]
+
+
+def test_a_phone_keeps_the_text_of_findings_and_names_the_hidden_columns(report_browser, decoding):
+    with opened_page(report_browser, decoding, "#/findings", width=390, height=844) as opened:
+        table = opened.page.locator("#finding-list")
+        headers = table.locator("th").all_inner_texts()
+        assert (headers[0], headers[-1]) == ("Severity", "What")
+        hidden = "Hidden at this width: launches, calls, places, Kernel, Line"
+        assert table.locator("[data-left-out]").inner_text().startswith(hidden)
+        room = table.locator(".table-scroll").evaluate("e => [e.scrollWidth, e.clientWidth]")
+        assert room[0] <= room[1]

@@ -75,7 +75,7 @@ def test_page_within_its_size_limit_omits_nothing(built, tmp_path):
     assert result.dropped == ()
     assert result.size_bytes == (tmp_path / "r.html").stat().st_size
     assert len(read_columns(block(tmp_path / "r.html", "launches"))["seq"]) == 3000
-    assert block(tmp_path / "r.html", "bins") is None
+    assert block(tmp_path / "r.html", "bins/launches") is None
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +103,7 @@ def test_page_keeps_a_small_size_limit_and_lists_what_it_omits(built, tmp_path, 
 def test_when_launches_are_left_out_figures_and_bins_still_count_all(built, tmp_path, least):
     written(built, tmp_path / "r.html", least + 0.02)
     report = read_json(block(tmp_path / "r.html", "report"))
-    bins = read_columns(block(tmp_path / "r.html", "bins"))
+    bins = read_columns(block(tmp_path / "r.html", "bins/launches"))
     assert report["totals"]["launches"] == bins["count"].sum() == 3000
     # Bins show what the host was busy with, a warm-up among it.
     warm_up = sum(

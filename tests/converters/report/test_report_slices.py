@@ -1,4 +1,4 @@
-"""Thinning and counting launches: what is left out of the page is never left out of its sums."""
+"""Counting launches in bins: what is left out of the page is never left out of its sums."""
 
 from collections import Counter
 
@@ -6,13 +6,12 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvtrace.converters.report.detail import detailed
 from kvtrace.converters.report.slices import (
-    RowSelector,
+    BinCounter,
+    Executions,
     Slices,
-    bin_batches,
     bin_slices,
-    coarser,
-    thin,
 )
 from kvtrace.figures.columns import narrow
 
@@ -40,11 +39,11 @@ ROWS = st.lists(
 def test_bins_count_every_slice_once_and_divide_its_time_exactly(rows, count):
     given_slices = slices(rows)
     span = int((given_slices.begin + given_slices.duration).max())
-    bins = bin_slices(given_slices, span, count)
+    bins = bin_slices(given_slices, span, 4, count)
     for kernel in range(-1, 4):
         for track in range(3):
             mine = (given_slices.kernel == kernel) & (given_slices.track == track)
-            here = (bins.kernel == kernel) & (bins.track == track)
+            here = (bins.key == kernel) & (bins.track == track)
             assert bins.count[here].sum() == mine.sum()
             assert bins.busy_ns[here].sum() == given_slices.duration[mine].sum()
 
@@ -53,9 +52,9 @@ def test_bins_count_every_slice_once_and_divide_its_time_exactly(rows, count):
 def test_bin_sums_the_slices_within_it(rows):
     given_slices = slices(rows)
     span = int((given_slices.begin + given_slices.duration).max())
-    bins = bin_slices(given_slices, span, 7)
+    bins = bin_slices(given_slices, span, 4, 7)
     for track, index, kernel, busy in zip(
-        bins.track, bins.bin, bins.kernel, bins.busy_ns, strict=True
+        bins.track, bins.bin, bins.key, bins.busy_ns, strict=True
     ):
         low, high = index * bins.width_ns, (index + 1) * bins.width_ns
         mine = (given_slices.kernel == kernel) & (given_slices.track == track)
@@ -64,41 +63,17 @@ def test_bin_sums_the_slices_within_it(rows):
         assert busy == overlap[overlap > 0].sum()
 
 
-@given(ROWS, st.integers(20, 60))
-def test_sampling_keeps_order_and_the_first_and_longest_launch_of_each_call(rows, keep):
-    given_slices = slices(rows)
-    kept = thin(given_slices, keep)
-    assert np.all(np.diff(kept.begin) >= 0)
-    assert set(kept.seq) <= set(given_slices.seq)
-    assert len(kept) <= max(keep, 1) + 10
-    for call in set(given_slices.call.tolist()) - {-1}:
-        mine, chosen = given_slices.call == call, kept.call == call
-        assert given_slices.duration[mine].max() == kept.duration[chosen].max()
-        assert given_slices.begin[mine].min() == kept.begin[chosen].min()
-
-
-def test_rows_within_the_limit_are_all_kept():
-    few = slices([(0, 1, 0, 0, 0), (5, 1, 0, 0, 0)])
-    assert thin(few, 2) is few
-
-
-@settings(max_examples=200)
-@given(ROWS, st.integers(2, 9), st.integers(1, 20))
-def test_rows_are_sampled_while_they_are_read(rows, every, size):
-    columns = np.array(rows, np.int64)
-    call, duration = columns[:, 3], columns[:, 1]
-    thinned = RowSelector(every)
-    parts = range(0, len(rows), size)
-    kept = [thinned.chosen(call[at : at + size], duration[at : at + size]) for at in parts]
-    found = np.concatenate(kept)
-    assert found[::every].all()
-    for each in set(call.tolist()) - {-1}:
-        own = np.flatnonzero(call == each)
-        assert found[own[0]]
-        assert found[own[np.argmax(duration[own])]]
-    assert not found[(call == -1) & (np.arange(len(rows)) % every > 0)].any()
-    everything = RowSelector(1).chosen(call, duration)
-    assert everything.all()
+@given(ROWS, st.lists(st.integers(0, 2), min_size=60, max_size=60))
+def test_executions_without_a_kernel_are_counted_by_name(rows, names):
+    of_kernels = slices(rows)
+    columns = {name: getattr(of_kernels, name) for name in Slices.__slots__}
+    names = np.array(names[: len(rows)])
+    executions = Executions(**columns, launch=columns["seq"], name=names)
+    bins = bin_slices(executions, 14_000, 4, 5)
+    for name in range(3):
+        mine = (of_kernels.kernel == -1) & (names == name)
+        assert bins.count[bins.key == 4 + name].sum() == mine.sum()
+        assert bins.busy_ns[bins.key == 4 + name].sum() == of_kernels.duration[mine].sum()
 
 
 @settings(max_examples=100)
@@ -107,17 +82,20 @@ def test_bins_of_batches_equal_those_of_all_rows_and_wider_bins_are_their_sums(r
     whole = slices(rows)
     span = int((whole.begin + whole.duration).max())
     pieces = [whole.take(np.arange(at, min(at + 9, len(rows)))) for at in range(0, len(rows), 9)]
-    expected = bin_slices(whole, span, count)
-    found = bin_batches(iter(pieces), span, count, tracks=3, kernels=4)
-    wider = coarser(found, times)
+    expected = bin_slices(whole, span, 4, count)
+    counter = BinCounter(span, 4, count)
+    for piece in pieces:
+        counter.add(piece)
+    found = counter.bins()
+    wider = found.coarser(times)
     sums = Counter()
-    for name in ("track", "bin", "kernel", "count", "busy_ns"):
+    for name in ("track", "bin", "key", "count", "busy_ns"):
         assert getattr(found, name).tolist() == getattr(expected, name).tolist()
-    for each in (found, wider):
-        columns = (each.track, each.bin // (times if each is found else 1), each.kernel)
+    for is_wider, each in enumerate((found, wider)):
+        columns = (each.track, each.bin // (1 if is_wider else times), each.key)
         for *key, number, busy in zip(*columns, each.count, each.busy_ns, strict=True):
-            sums[each is wider, "count", *map(int, key)] += int(number)
-            sums[each is wider, "busy", *map(int, key)] += int(busy)
+            sums[bool(is_wider), "count", *map(int, key)] += int(number)
+            sums[bool(is_wider), "busy", *map(int, key)] += int(busy)
     for (of_wider, *key), number in list(sums.items()):
         assert sums[not of_wider, *key] == number
     assert wider.width_ns == found.width_ns * times
@@ -142,9 +120,11 @@ def test_batches_are_counted_together(monkeypatch):
     random = np.random.default_rng(3)
     rows = np.stack([random.integers(0, high, 500) for high in (9000, 300, 4, 5, 3)], axis=1)
     whole = slices([tuple(row) for row in rows.tolist()])
-    expected = bin_slices(whole, 10_000, 30), thin(whole, 60)
+    plan = ((4_000, 5_000), (0, 10_000))
+    expected = bin_slices(whole, 10_000, 4, 30), detailed(whole, plan, 60)[1]
     monkeypatch.setattr("kvtrace.converters.report.slices._BATCH_ROWS", 64)
-    found = bin_slices(whole, 10_000, 30), thin(whole, 60)
-    for name in ("track", "bin", "kernel", "count", "busy_ns"):
+    monkeypatch.setattr("kvtrace.converters.report.slices._MOST_PENDING", 100)
+    found = bin_slices(whole, 10_000, 4, 30), detailed(whole, plan, 60)[1]
+    for name in ("track", "bin", "key", "count", "busy_ns"):
         assert getattr(found[0], name).tolist() == getattr(expected[0], name).tolist()
     assert found[1].seq.tolist() == expected[1].seq.tolist()

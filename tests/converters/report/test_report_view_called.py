@@ -82,7 +82,7 @@ def test_call_tree_is_opened_and_navigated_by_keyboard(report_browser, llama):
         second = held["parent"].index(0, 2)
         opened.page.wait_for_selector(f"text={held['label'][second]} >> nth=0")
         assert f"at={second}" in opened.page.url
-        assert figure(opened, "device time") == held["figures"]["device_ns"][second]
+        assert figure(opened, "GPU time") == held["figures"]["device_ns"][second]
         drawing.press("Enter")
         assert f"see={second}" in opened.page.url
         rows = opened.page.locator("#steps-table tbody tr")

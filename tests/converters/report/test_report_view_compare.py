@@ -13,6 +13,7 @@ import pytest
 from kvtrace.cli import main
 from tests.converters.finding_rows import LOAD, VIOLATION
 from tests.converters.launch_pages import blocks_of
+from tests.converters.page_layout import screen_problems
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page
 from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
 
@@ -105,7 +106,7 @@ def test_figures_are_shown_as_bars_and_as_a_table(report_browser, products):
                 )
                 assert share == pytest.approx(metric[side] / most, abs=0.01), (name, side)
         table = {row[0]: row for row in cells(opened, "#compare-totals")}
-        assert table["bytes accessed"][1:] == ["2.65 MiB", "1.5 MiB", "\u221243.6 %", "derived"]
+        assert table["bytes accessed"][1:] == ["2.65 MiB", "1.50 MiB", "\u221243.6 %", "derived"]
         assert table["launches"][1:] == ["1", "1", "same", "measured"]
 
 
@@ -273,3 +274,4 @@ def test_the_view_is_accessible(report_browser, products, written, scheme):
         with opened_page(report_browser, page, address, scheme=scheme) as opened:
             opened.page.wait_for_selector("main table")
             assert accessibility_problems(opened) == []
+            assert screen_problems(opened) == []

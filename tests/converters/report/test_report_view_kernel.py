@@ -11,6 +11,7 @@ import pytest
 
 from kvtrace.converters.profile.autotune import read_tunings
 from kvtrace.converters.report.pack import read_json
+from kvtrace.text import duration
 from tests.converters.replayed_trace import blocks_of, json_blocks, replayed
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 from tests.support.report_trace import DEFECT_LINE, KERNELS, STAGES, build_report_trace
@@ -318,7 +319,7 @@ def test_variants_say_what_recompiled_them(opened_device, device):
     opened.page.wait_for_function("() => location.hash.includes('/variant/')")
     assert hash_of(opened).startswith(f"#/kernel/{kernel}/variant/{variants[4]}")
     changed = device.report["variants"][variants[4]]
-    assert f"Compiled again for {changed['compile_ns'] / 1e6:.0f} ms" in opened.text("#recompile")
+    assert f"Compiled again for {duration(changed['compile_ns'])}," in opened.text("#recompile")
     assert opened.text("#specialization .pill.warning") == "changed"
 
 
@@ -384,7 +385,7 @@ def test_every_call_is_a_point_of_the_roofline_chart_that_links_to_it(opened_dev
     label = opened.page.locator("#roofline-chart svg").get_attribute("aria-label")
     measured = sum(c["roofline"]["reached"] is not None for c in marks)
     assert f"Roofline of {len(marks)} calls, {measured} of them measured" in label
-    assert "4.8 TB/s" in opened.text("#roofline-part")
+    assert "4.80 TB/s" in opened.text("#roofline-part")
 
     assert opened.page.locator("#roofline-chart circle").count() == len(marks)
     assert opened.page.locator("#roofline-chart circle.measured").count() == measured

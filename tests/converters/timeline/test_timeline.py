@@ -1,3 +1,5 @@
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -13,6 +15,8 @@ from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import resolve
 from kvtrace.schema.writer import RunWriter
 from tests.support.synthetic_trace import EPOCH, HOSTILE_NAMES, build_synthetic_trace
+
+H200 = Path(__file__).parents[2] / "fixtures" / "h200"
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +55,26 @@ def test_slices_that_overlap_go_to_another_lane_of_their_thread(drawn):
     assert launches[1].track.parent == launches[0].track
 
 
-def test_lanes_of_a_mark_track_share_name_and_parent_but_no_identity(drawn):
+def test_lanes_of_a_mark_track_share_the_parent_and_have_their_own_names(drawn):
     marks = [part.track for part in drawn[0].slices if part.category == "mark"]
     main = [track for track in marks if track.parent.tid == 4242]
 
-    assert [track.name for track in main] == ["marks", "marks"]
+    assert [track.name for track in main] == ["marks", "marks · overlapping"]
     assert main[0].parent == main[1].parent
     assert main[0].identity != main[1].identity
+
+
+@pytest.mark.parametrize(
+    ("name", "overlapping"),
+    [("decoding", ["stream 7 · overlapping"]), ("llama_ranks", [])],
+)
+def test_no_two_tracks_of_one_parent_look_alike(name, overlapping):
+    """Given executions that overlap on one stream, its two tracks have different names."""
+    tracks = {t for timeline in timelines(resolve(str(H200 / name))) for t in timeline.tracks}
+    shown = [(track.parent, track.kind, track.name, track.tid) for track in tracks]
+
+    assert len(set(shown)) == len(shown)
+    assert [track.name for track in tracks if "overlapping" in track.name] == overlapping
 
 
 def test_parents_come_before_their_children(drawn):

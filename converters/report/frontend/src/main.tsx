@@ -5,7 +5,7 @@ import { App } from "./app/app";
 import { Failed } from "./app/boundary";
 import { startRouter } from "./app/router";
 import { startTheme } from "./app/theme";
-import { readPage } from "./data/page";
+import { readPage, readTimeline } from "./data/page";
 import "./style/page.css";
 
 async function start(place: HTMLElement): Promise<void> {
@@ -14,8 +14,18 @@ async function start(place: HTMLElement): Promise<void> {
   await readPage();
   place.replaceChildren();
   render(<App />, place);
+  await nextFrame(); // what needs no launches is seen first
+  await readTimeline();
   requestAnimationFrame(() => {
     document.documentElement.dataset["ready"] = "true";
+  });
+}
+
+/** When a frame was drawn; a page that is not seen draws none. */
+function nextFrame(): Promise<unknown> {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve, 0));
+    setTimeout(resolve, 200);
   });
 }
 

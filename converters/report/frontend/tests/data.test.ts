@@ -6,12 +6,19 @@ import { sortedRows } from "../src/parts/sort";
 describe("figures", () => {
   test.each([
     [format.formatBytes, 0, "0 B"],
-    [format.formatBytes, 1536, "1.5 KiB"],
-    [format.formatNanoseconds, -2_500, "−2.5 µs"],
+    [format.formatBytes, 1536, "1.50 KiB"],
+    [format.formatBytes, 4096, "4 KiB"],
+    [format.formatNanoseconds, 24, "24 ns"],
+    [format.formatNanoseconds, -2_500, "−2.50 µs"],
+    [format.formatNanoseconds, 16_000_000, "16.0 ms"],
+    [format.formatNanoseconds, 99_960_000, "100 ms"],
     [format.formatNanoseconds, 3_725e9, "1 h 2 min 5 s"],
     [format.formatFlops, 123_456, "123 kFLOP"],
     [format.formatCount, 1_234_567, "1,234,567"],
     [format.formatPart, 0.1234, "12.3 %"],
+    [format.formatPart, 0.00279, "0.279 %"],
+    [format.formatPart, 0.03004, "3.00 %"],
+    [format.formatPart, 1, "100 %"],
     [format.formatMoment, 1_234_567, "1.2346 ms"],
     [format.formatNumber, 0.000123456, "0.000123"],
   ])("%o of %d is %s", (show, value, text) => {

@@ -65,16 +65,20 @@ describe("values", () => {
 
 describe("busy time", () => {
   test("is shared out over pixels, and no column is more than full", () => {
-    const columns = new PixelColumns(4, 10, 1);
-    columns.spread(0.5, 2.5, 0, 20);
-    columns.spread(3, 4, -1, 30);
-    const parts: [number, number, number][] = [];
-    columns.forEach((pixel, kernel, from, to) => parts.push([pixel, kernel, to - from]));
+    const columns = new PixelColumns(5, 16, 10, 2);
+    columns.spread(0.5, 2.5, 1, 20);
+    columns.spread(3, 4, 0, 10);
+    columns.spread(3, 4, 1, 30);
+    columns.spread(4.5, 4.6, 1, 0.01);
+    const parts: number[][] = [];
+    columns.take((...part) => parts.push(part));
     expect(parts).toEqual([
-      [0, 0, 0.5],
-      [1, 0, 1],
-      [2, 0, 0.5],
-      [3, -1, 1],
+      [0, 1, 0, 8],
+      [1, 1, 0, 16],
+      [2, 1, 0, 8],
+      [3, 0, 0, 4],
+      [3, 1, 4, 16],
+      [4, 1, 0, 1],
     ]);
   });
 });

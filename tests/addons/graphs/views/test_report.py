@@ -9,6 +9,7 @@ import kvtrace
 from kvtrace.addons.graphs.hlo import ops, trace
 from kvtrace.converters.report.pack import read_json
 from tests.addons.graphs.hlo import programs
+from tests.converters.page_layout import screen_problems
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
 
 
@@ -100,11 +101,13 @@ def test_pages_of_graphs_are_accessible(report_browser, page, graph, scheme):
     with opened_page(report_browser, page, "#/graphs", scheme=scheme) as opened:
         assert rows(opened, "#graphs") == 3
         assert accessibility_problems(opened) == []
+        assert screen_problems(opened) == []
         opened.go("#/graph/0?op=20")
         opened.page.wait_for_selector("#stablehlo")
         assert figure(opened, "ops") == len(graph.ops)
         assert figure(opened, "FLOPs") == graph.figures().flops
         assert accessibility_problems(opened) == []
+        assert screen_problems(opened) == []
 
 
 def test_an_op_can_be_searched_and_selected_and_links_to_its_line(report_browser, page, graph):

@@ -12,6 +12,7 @@ from tests.addons.neuron.kernels.additions import add_masked, add_spmd
 from tests.addons.neuron.kernels.attention import attention_fused
 from tests.addons.neuron.kernels.broken import add_without_mask
 from tests.addons.neuron.kernels.products import product_blocked
+from tests.converters.page_layout import screen_problems
 from tests.converters.report_page import accessibility_problems, opened_page, written_page
 
 NAMES = ["add_spmd", "attention_fused", "product_blocked", "add_without_mask"]
@@ -51,6 +52,7 @@ def test_the_list_has_each_call_with_its_peaks(page, calls):
     assert "grid 2 × 3" in rows[0]
     assert [f"{call.executed}" in row for call, row in zip(calls, rows, strict=True)] == [True] * 4
     assert accessibility_problems(page) == []
+    assert screen_problems(page) == []
 
 
 @pytest.mark.parametrize("number", [0, 1])
@@ -69,6 +71,7 @@ def test_a_memory_map_has_the_peak_and_the_tiles(page, calls, number):
     busiest = [row.split()[0] for row in engines if row.strip().endswith("100 %")]
     assert len(busiest) == 1
     assert accessibility_problems(page) == []
+    assert screen_problems(page) == []
 
 
 def test_the_tile_under_the_pointer_is_named(page):
@@ -76,7 +79,7 @@ def test_the_tile_under_the_pointer_is_named(page):
     page.page.locator("figure.onchip-map[data-space=sbuf] [data-tile=keys]").hover()
 
     text = page.text("figure.onchip-map[data-space=sbuf] p")
-    assert text.startswith("keys: 64 KiB on 64 partitions")
+    assert text.startswith("keys: 64.0 KiB on 64 partitions")
 
 
 def test_ops_name_the_tiles_that_they_read_and_write(page):

@@ -27,6 +27,8 @@ export function App() {
       content.current?.focus({ preventScroll: true });
     }
     shown.current = path;
+    // On a phone the sections scroll sideways.
+    document.querySelector("#nav [aria-current]")?.scrollIntoView({ block: "nearest" });
   }, [path]);
   useEffect(() => {
     const heading = content.current?.querySelector("h1")?.textContent;
@@ -47,7 +49,7 @@ export function App() {
         Skip to content
       </a>
       <header class="bar">
-        <span class="brand">
+        <span class="brand" title={page.report.title}>
           kvtrace <span class="muted">{page.report.title}</span>
         </span>
         <nav id="nav" aria-label="Sections">

@@ -48,6 +48,9 @@ export function go(path: string, query: Query = {}): void {
 /** Change some of the query's values where one is; null takes a value out. No step for "back". */
 export function setQuery(values: Query): void {
   const { path, query } = address.value;
+  // a link was followed, and the page is not told yet: what it leads to stays
+  const { hash } = window.location;
+  if (hash && !framed && parsed(hash).path !== path) return;
   address.value = parsed(href(path.slice(1), { ...Object.fromEntries(query), ...values }));
   write();
 }

@@ -35,14 +35,24 @@ export function launchOf(execution: number): number | null {
 
 /** The rows of `page.device` that a row of `page.launches` caused, in order of time. */
 export function executionsOf(launch: number): number[] {
-  const { launches, device } = page;
-  const [seq, run] = [launches.seq[launch], runOf(launches.track[launch])];
+  const { first, following } = executionsByLaunch();
   const found: number[] = [];
-  for (let row = 0; row < device.launch.length; row += 1) {
-    if (device.launch[row] === seq && runOf(device.track[row]) === run) found.push(row);
-  }
+  for (let row = first[launch] ?? -1; row >= 0; row = following[row] ?? -1) found.push(row);
   return found;
 }
+
+/** For each launch its first execution, and for each execution the next of its launch; or -1. */
+const executionsByLaunch = once(() => {
+  const first = new Int32Array(page.launches.seq.length).fill(-1);
+  const following = new Int32Array(page.device.launch.length).fill(-1);
+  for (let row = following.length - 1; row >= 0; row -= 1) {
+    const launch = launchOf(row);
+    if (launch === null) continue;
+    following[row] = first[launch] as number;
+    first[launch] = row;
+  }
+  return { first, following };
+});
 
 function numberedRows(): Map<number, Int32Array> {
   const { launches, report } = page;

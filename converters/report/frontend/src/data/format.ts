@@ -23,6 +23,15 @@ export function formatNumber(value: Maybe<number>): string {
   return value == null ? UNKNOWN : threeFigures(value);
 }
 
+/** Three digits as the terminal has them, so that columns align: "16.0", "1.70", but "4" and "0.279". */
+function threeDigits(value: number): string {
+  const size = Math.abs(value);
+  if (size >= 99.95) return COUNT.format(Math.round(value));
+  if (size >= 9.995) return value.toFixed(1);
+  if (size < 1 || Number.isInteger(value)) return threeFigures(value);
+  return value.toFixed(2);
+}
+
 function scaled(value: number, step: number, units: readonly string[]): string {
   let size = Math.abs(value);
   let unit = 0;
@@ -30,7 +39,8 @@ function scaled(value: number, step: number, units: readonly string[]): string {
     size /= step;
     unit += 1;
   }
-  return `${value < 0 ? "−" : ""}${threeFigures(size)} ${units[unit] ?? ""}`;
+  const text = unit === 0 && Number.isInteger(size) ? COUNT.format(size) : threeDigits(size);
+  return `${value < 0 ? "−" : ""}${text} ${units[unit] ?? ""}`;
 }
 
 export function formatNanoseconds(value: Maybe<number>): string {
@@ -64,7 +74,7 @@ export function formatRate(value: Maybe<number>, unit: string): string {
 
 export function formatShare(part: Maybe<number>, whole: Maybe<number>): string {
   if (part === null || part === undefined || !whole) return UNKNOWN;
-  return `${threeFigures((100 * part) / whole)} %`;
+  return `${threeDigits((100 * part) / whole)} %`;
 }
 
 /** A share as a part of 1. */

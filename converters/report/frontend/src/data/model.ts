@@ -57,7 +57,8 @@ export interface Report {
   readonly device_time: DeviceTime | null;
   /** Device of the rooflines: recorded, or assumed for the kernels' compile target. */
   readonly limits: Limits | null;
-  readonly bin_ns: number | null;
+  readonly bin_ns: Readonly<Record<string, number>>;
+  readonly detail: Readonly<Record<string, readonly (readonly [number, number])[]>>;
   readonly dropped: readonly Dropped[];
 }
 

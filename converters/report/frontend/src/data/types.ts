@@ -31,11 +31,12 @@ export interface ExecutionColumns extends SliceColumns {
   readonly name: Column;
 }
 
-/** The block "bins": counts and busy time of each track, bin and kernel. */
+/** A block "bins/<table>": counts and busy time of each track, bin and key. */
 export interface BinColumns {
   readonly track: Column;
   readonly bin: Column;
-  readonly kernel: Column;
+  /** A kernel or -1; of executions without one the number of kernels plus the place of the name. */
+  readonly key: Column;
   readonly count: Column;
   readonly busy: Column;
 }

@@ -2,7 +2,7 @@
 // theme or what it shows changes.
 
 import type { CanvasHTMLAttributes, RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { theme } from "../app/theme";
 import { type Colors, themeColors } from "./colors";
 
@@ -11,6 +11,8 @@ export interface Drawing {
   /** Size in CSS pixels, which is what `context` is scaled to. */
   readonly width: number;
   readonly height: number;
+  /** Device pixels of a CSS pixel. */
+  readonly ratio: number;
   readonly colors: Colors;
 }
 
@@ -43,7 +45,8 @@ export function Canvas({ label, height, draw, elementRef, ...rest }: CanvasProps
       cancelAnimationFrame(frame.current);
     };
   }, []);
-  useEffect(() => {
+  // before the next frame, not after it
+  useLayoutEffect(() => {
     if (element.current) schedule(element.current, frame, latest);
   }, [draw, height, shown]);
 
@@ -76,22 +79,45 @@ function paint(canvas: HTMLCanvasElement, draw: (drawing: Drawing) => void): voi
   const [width, height] = [canvas.clientWidth, canvas.clientHeight];
   const context = canvas.getContext("2d");
   if (!context || !width || !height) return;
-  canvas.width = Math.round(width * ratio);
-  canvas.height = Math.round(height * ratio);
+  const [wide, tall] = [Math.round(width * ratio), Math.round(height * ratio)];
+  // another size, even the same one, makes a new bitmap
+  if (canvas.width !== wide) canvas.width = wide;
+  if (canvas.height !== tall) canvas.height = tall;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.globalAlpha = 1;
   context.font = "12px system-ui, sans-serif";
   context.textBaseline = "middle";
-  draw({ context, width, height, colors: themeColors() });
+  draw({ context, width, height, ratio, colors: themeColors() });
 }
 
-/** At most as much of a text as fits into `width` CSS pixels. */
+/** Widths of texts in the font that all canvases begin with. */
+const WIDTHS = new Map<string, number>();
+const MOST_WIDTHS = 20_000;
+
+export function textWidth(context: CanvasRenderingContext2D, text: string): number {
+  let width = WIDTHS.get(text);
+  if (width === undefined) {
+    if (WIDTHS.size > MOST_WIDTHS) WIDTHS.clear();
+    width = context.measureText(text).width;
+    WIDTHS.set(text, width);
+  }
+  return width;
+}
+
+/** Fewer characters of a longer text than these say nothing. */
+const FEWEST = 3;
+
+/** As much of a text as fits into `width` CSS pixels, with an ellipsis; "" where little would. */
 export function clippedText(
   context: CanvasRenderingContext2D,
   text: string,
   width: number,
 ): string {
-  if (text.length <= 200 && context.measureText(text).width <= width) return text;
-  let shown = text.slice(0, Math.max(Math.floor(width / 5), 0));
-  while (shown && context.measureText(`${shown}…`).width > width) shown = shown.slice(0, -1);
-  return shown ? `${shown}…` : "";
+  const whole = textWidth(context, text);
+  if (whole <= width) return text;
+  // characters are about as wide as each other: nearly as many fit as the share says
+  let shown = Math.min(Math.ceil((text.length * width) / whole), text.length - 1);
+  while (shown >= FEWEST && textWidth(context, `${text.slice(0, shown)}…`) > width) shown -= 1;
+  return shown >= FEWEST ? `${text.slice(0, shown).trimEnd()}…` : "";
 }

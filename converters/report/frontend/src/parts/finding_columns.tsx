@@ -5,7 +5,7 @@ import { formatPlace, shortText } from "../data/format";
 import type { Finding } from "../data/types";
 import { words } from "./columns";
 import type { Column } from "./table";
-import { Pill, severityKind } from "./text";
+import { Pill, severityKind, ShortPlace } from "./text";
 
 interface FindingColumns<Row> {
   /** Leads to all findings of the rule in the kernel. */
@@ -32,10 +32,12 @@ export function findingColumns<Row>(of: (row: Row) => Finding): FindingColumns<R
       ...words("Verdict", (row) => of(row).verdict),
       cell: (row) => pill(row, of(row).verdict),
     },
-    place: words("Line", (row) => formatPlace(of(row).file, of(row).line), {
-      limit: 60,
-      key: (row) => `${of(row).file ?? ""}:${String(of(row).line ?? 0).padStart(7, "0")}`,
-    }),
+    place: {
+      ...words("Line", (row) => formatPlace(of(row).file, of(row).line), {
+        key: (row) => `${of(row).file ?? ""}:${String(of(row).line ?? 0).padStart(7, "0")}`,
+      }),
+      cell: (row) => <ShortPlace of={formatPlace(of(row).file, of(row).line)} />,
+    },
     what: {
       ...words("What", said, { prose: true }),
       cell: (row) => (

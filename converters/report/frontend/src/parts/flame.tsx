@@ -5,8 +5,8 @@ import { heatColor, inkOn, rgbOf } from "./colors";
 
 /** Narrower boxes are seen in the box above them only. */
 export const NARROWEST = 1 / 1200;
-/** There is no room for a name in narrower ones. */
-const NAMED = 1 / 40;
+/** Narrower ones have no room for a name in a window of any size: no element is made for it. */
+const NAMED = 1 / 100;
 const ROW = 24;
 
 /** A box from left to right as shares of the width. */
@@ -66,7 +66,7 @@ export function Flame({ label, boxes, keys }: FlameProps) {
             }}
             onClick={box.onClick}
           >
-            {box.width > NAMED && box.label}
+            {box.width > NAMED && <span class="flame-name">{box.label}</span>}
           </span>
         );
       })}

@@ -1,6 +1,6 @@
-// A drawing that is zoomed, moved and pointed at, with pointer, wheel and keys.
+// A drawing that is zoomed, moved and pointed at, with a pointer, two fingers, the wheel and keys.
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { Canvas, type Drawing } from "./canvas";
 import { type Actions } from "./keys";
 import { CLICK, STEPS, Tooltip } from "./pointing";
@@ -11,6 +11,12 @@ export interface Seen {
   readonly y: number;
   readonly across: number;
   readonly down: number;
+}
+
+/** A place in pixels of the drawing. */
+export interface Point {
+  readonly x: number;
+  readonly y: number;
 }
 
 interface MovableProps {
@@ -28,6 +34,10 @@ interface MovableProps {
   /** The tooltip of a place of the drawing; null: none. */
   describe(x: number, y: number): string | null;
   onChoose(x: number, y: number): void;
+  /** The pointer is over another place, or has left. */
+  onPoint?(place: Point | null): void;
+  /** The box shows another part of a drawing that is taller than it. */
+  onScroll?(): void;
   /** Arrow keys; where they are not given, they move the drawing, as they do with Shift. */
   onStep?(right: number, down: number): void;
   readonly keys: Actions;
@@ -44,6 +54,16 @@ const [PINCH, PINCHED] = [50, 4];
 /** Pixels of a line and of a page, in which some browsers count. */
 const [LINE, PAGE] = [16, 300];
 
+/** What happens elsewhere and ends a tooltip. */
+const LEAVING = ["scroll", "blur", "visibilitychange", "keydown"] as const;
+
+/** The middle of pointers, and how far two are from each other. */
+function middleOf(pointers: ReadonlyMap<number, Point>): readonly [Point, spread: number] {
+  const [first = { x: 0, y: 0 }, second = first] = pointers.values();
+  const middle = { x: (first.x + second.x) / 2, y: (first.y + second.y) / 2 };
+  return [middle, Math.hypot(first.x - second.x, first.y - second.y)];
+}
+
 function wheelPixels({ deltaY, deltaMode, ctrlKey }: WheelEvent): number {
   if (deltaMode !== WheelEvent.DOM_DELTA_PIXEL)
     return deltaY * (deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE : PAGE);
@@ -52,10 +72,14 @@ function wheelPixels({ deltaY, deltaMode, ctrlKey }: WheelEvent): number {
 
 export function Movable(props: MovableProps) {
   const box = useRef<HTMLDivElement>(null);
-  const press = useRef<{ x: number; y: number; moved: boolean } | null>(null);
+  /** The pointers that are down, by id, where they were when the drawing was last moved. */
+  const pressed = useRef(new Map<number, Point>());
+  /** Whether they moved so far that they are no click. */
+  const dragged = useRef(false);
   /** Where a range began and where it ends now, in pixels of the drawing. */
   const [marked, setMarked] = useState<readonly [number, number] | null>(null);
-  const [tip, setTip] = useState<{ x: number; y: number; text: string } | null>(null);
+  /** Where the pointer is, in the window and in the drawing; what is there is asked at each drawing. */
+  const [pointed, setPointed] = useState<(Point & { readonly inside: Point }) | null>(null);
   // several events may come before the next drawing
   const now = useRef(props.seen);
   now.current = props.seen;
@@ -84,9 +108,9 @@ export function Movable(props: MovableProps) {
     see({ across, down, x: old.x + x / across, y: props.flat ? old.y : old.y + y / down });
   }
 
-  const placeOf = ({ offsetX, offsetY }: MouseEvent): readonly [number, number] => {
+  const placeOf = ({ x: left, y: top }: Point): readonly [number, number] => {
     const { x, y, across, down } = now.current;
-    return [x + offsetX / across, y + offsetY / down];
+    return [x + left / across, y + top / down];
   };
 
   /** The ends of the marked range, in the drawing's own units. */
@@ -95,24 +119,58 @@ export function Movable(props: MovableProps) {
     return [x + Math.min(from, to) / across, x + Math.max(from, to) / across];
   }
 
+  function point(event: PointerEvent | null): void {
+    const inside = event && { x: event.offsetX, y: event.offsetY };
+    setPointed(event && inside && { x: event.clientX, y: event.clientY, inside });
+    props.onPoint?.(inside);
+  }
+
+  useEffect(() => {
+    if (!pointed) return undefined;
+    const leave = (event: Event): void => {
+      if (!(event instanceof KeyboardEvent) || event.key === "Escape") point(null);
+    };
+    // what is under the pointer is another thing then, or nobody looks at it
+    LEAVING.forEach((type) => window.addEventListener(type, leave, true));
+    return () => LEAVING.forEach((type) => window.removeEventListener(type, leave, true));
+  }, [pointed === null]);
+
+  function onPointerDown(event: PointerEvent & { readonly currentTarget: HTMLElement }): void {
+    event.currentTarget.setPointerCapture(event.pointerId);
+    if (props.span && event.shiftKey) return setMarked([event.offsetX, event.offsetX]);
+    dragged.current = pressed.current.size > 0;
+    pressed.current.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+  }
+
   function onPointerMove(event: PointerEvent): void {
     if (marked) {
-      const next = [marked[0], event.offsetX] as const;
-      setMarked(next);
-      const text = props.span?.of(...ends(next)) ?? "";
-      return setTip({ x: event.clientX, y: event.clientY, text });
+      setMarked([marked[0], event.offsetX]);
+      return point(event);
     }
-    const pressed = press.current;
-    if (!pressed) {
-      const text = props.describe(...placeOf(event));
-      return setTip(text === null ? null : { x: event.clientX, y: event.clientY, text });
+    const { current: down } = pressed;
+    const before = down.get(event.pointerId);
+    if (!before) return point(event);
+    const after = { x: event.offsetX, y: event.offsetY };
+    dragged.current ||= Math.abs(after.x - before.x) + Math.abs(after.y - before.y) >= CLICK;
+    if (!dragged.current) return;
+    point(null);
+    const [from, spread] = middleOf(down);
+    down.set(event.pointerId, after);
+    const [to, wider] = middleOf(down);
+    pan(from.x - to.x, from.y - to.y);
+    if (spread > 0 && wider > 0) zoom(wider / spread, to.x, to.y);
+  }
+
+  function onPointerUp(event: PointerEvent): void {
+    if (marked) {
+      setMarked(null);
+      point(null);
+      if (Math.abs(marked[1] - marked[0]) >= CLICK) props.span?.onChoose(...ends(marked));
+      return;
     }
-    const [right, down] = [event.clientX - pressed.x, event.clientY - pressed.y];
-    pressed.moved ||= Math.abs(right) + Math.abs(down) >= CLICK;
-    if (!pressed.moved) return;
-    setTip(null);
-    pan(-right, -down);
-    [pressed.x, pressed.y] = [event.clientX, event.clientY];
+    const press = pressed.current.get(event.pointerId);
+    pressed.current.delete(event.pointerId);
+    if (press && !dragged.current) props.onChoose(...placeOf(press));
   }
 
   function onKeyDown(event: KeyboardEvent): void {
@@ -133,8 +191,13 @@ export function Movable(props: MovableProps) {
     else pan(step[0] * 50, step[1] * 50);
   }
 
+  const text = !pointed
+    ? null
+    : marked
+      ? (props.span?.of(...ends(marked)) ?? null)
+      : props.describe(...placeOf(pointed.inside));
   return (
-    <div class="canvas-box movable" ref={box}>
+    <div class="canvas-box movable" ref={box} onScroll={props.onScroll}>
       <Canvas
         id={props.id}
         label={props.label}
@@ -142,23 +205,15 @@ export function Movable(props: MovableProps) {
         draw={props.draw}
         tabIndex={0}
         onKeyDown={onKeyDown}
-        onPointerDown={(event) => {
-          event.currentTarget.setPointerCapture(event.pointerId);
-          if (props.span && event.shiftKey) return setMarked([event.offsetX, event.offsetX]);
-          press.current = { x: event.clientX, y: event.clientY, moved: false };
-        }}
+        onPointerDown={onPointerDown}
         onPointerMove={onPointerMove}
-        onPointerUp={(event) => {
-          if (marked) {
-            setMarked(null);
-            setTip(null);
-            if (Math.abs(marked[1] - marked[0]) >= CLICK) props.span?.onChoose(...ends(marked));
-            return;
-          }
-          if (press.current && !press.current.moved) props.onChoose(...placeOf(event));
-          press.current = null;
+        onPointerUp={onPointerUp}
+        onPointerCancel={(event) => {
+          pressed.current.delete(event.pointerId);
+          setMarked(null);
+          point(null);
         }}
-        onPointerLeave={() => setTip(null)}
+        onPointerLeave={() => point(null)}
         onWheel={(event) => {
           // a page is scrolled with the same wheel: the drawing takes it once it has the focus
           const { deltaX, deltaY, shiftKey, ctrlKey, metaKey } = event;
@@ -179,7 +234,7 @@ export function Movable(props: MovableProps) {
           }}
         />
       ) : null}
-      {tip ? <Tooltip {...tip}>{tip.text}</Tooltip> : null}
+      {pointed && text !== null ? <Tooltip {...pointed}>{text}</Tooltip> : null}
     </div>
   );
 }

@@ -1,6 +1,7 @@
 // A plot in SVG: axes with ticks, and what is drawn over them.
 
 import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
 import { niceStep } from "../data/format";
 
 /** From the least to the greatest value that is seen. */
@@ -29,26 +30,40 @@ interface PlotProps {
   children(x: (value: number) => number, y: (value: number) => number): ComponentChildren;
 }
 
-const WIDTH = 960;
+/** Units across on a wide screen; a narrow one has fewer, so that labels keep their size. */
+const [WIDEST, NARROWEST] = [960, 340];
 const [LEFT, BELOW] = [84, 40];
 
+function usePlotWidth(): number {
+  const width = (): number =>
+    Math.min(Math.max(document.documentElement.clientWidth - 32, NARROWEST), WIDEST);
+  const [shown, setShown] = useState(width());
+  useEffect(() => {
+    const onResize = (): void => setShown(width());
+    window.addEventListener("resize", onResize);
+    return () => window.removeEventListener("resize", onResize);
+  }, []);
+  return shown;
+}
+
 export function Plot({ label, x, y, logarithmic = false, height, ...props }: PlotProps) {
+  const width = usePlotWidth();
   const share = (axis: PlotAxis, value: number): number =>
     logarithmic
       ? Math.log(value / axis.low) / Math.log(axis.high / axis.low)
       : (value - axis.low) / (axis.high - axis.low || 1);
-  const right = (value: number): number => LEFT + share(x, value) * (WIDTH - LEFT - 8);
+  const right = (value: number): number => LEFT + share(x, value) * (width - LEFT - 8);
   const down = (value: number): number => 8 + (1 - share(y, value)) * (height - BELOW - 8);
   const valueAt = (event: MouseEvent): number => {
     const box = (event.currentTarget as Element).getBoundingClientRect();
-    const at = (((event.clientX - box.left) / box.width) * WIDTH - LEFT) / (WIDTH - LEFT - 8);
+    const at = (((event.clientX - box.left) / box.width) * width - LEFT) / (width - LEFT - 8);
     return x.low + Math.min(Math.max(at, 0), 1) * (x.high - x.low);
   };
   const { onPoint, onChoose, onKeyDown } = props;
   return (
     <svg
       class="plot"
-      viewBox={`0 0 ${WIDTH} ${height}`}
+      viewBox={`0 0 ${width} ${height}`}
       role={onPoint ? "img" : "group"}
       aria-label={label}
       {...(onPoint && { onMouseMove: (event: MouseEvent) => onPoint(valueAt(event)) })}
@@ -60,19 +75,19 @@ export function Plot({ label, x, y, logarithmic = false, height, ...props }: Plo
         <g key={tick}>
           <line x1={right(tick)} x2={right(tick)} y1={8} y2={height - BELOW} />
           <text x={right(tick)} y={height - BELOW + 14} text-anchor="middle">
-            {x.format(tick)}
+            {tickText(x, tick)}
           </text>
         </g>
       ))}
       {ticksOf(y, logarithmic).map((tick) => (
         <g key={tick}>
-          <line x1={LEFT} x2={WIDTH - 8} y1={down(tick)} y2={down(tick)} />
+          <line x1={LEFT} x2={width - 8} y1={down(tick)} y2={down(tick)} />
           <text x={LEFT - 6} y={down(tick) + 4} text-anchor="end">
-            {y.format(tick)}
+            {tickText(y, tick)}
           </text>
         </g>
       ))}
-      <text x={WIDTH / 2} y={height - 6} text-anchor="middle">
+      <text x={width / 2} y={height - 6} text-anchor="middle">
         {x.label}
       </text>
       <text transform={`translate(12 ${(height - BELOW) / 2}) rotate(-90)`} text-anchor="middle">
@@ -81,6 +96,11 @@ export function Plot({ label, x, y, logarithmic = false, height, ...props }: Plo
       {props.children(right, down)}
     </svg>
   );
+}
+
+/** A round value without the zeros that only show how well a figure is known. */
+function tickText({ format }: PlotAxis, tick: number): string {
+  return format(tick).replace(/\.0+(?= |$)/, "");
 }
 
 /** Powers of ten, or round steps of which a few fit. */

@@ -39,7 +39,10 @@ interface TableProps<Row> {
   readonly direction?: Direction;
   readonly empty?: string;
   readonly id?: string;
-  /** Labels of columns that are left out, in this order, where there is no room for all. */
+  /**
+   * Labels of columns that are left out, in this order, where there is no room for all. Without it
+   * a table with running text keeps its first column and the text: the others leave from the end.
+   */
   readonly leaving?: readonly string[];
   /** The row that is marked and brought into view. */
   readonly chosen?: Row | null;
@@ -65,7 +68,7 @@ const MOST_COPIED = 100_000;
 
 export function Table<Row>(props: TableProps<Row>) {
   const allColumns = props.columns.filter((column): column is Column<Row> => Boolean(column));
-  const leaving = (props.leaving ?? []).filter((name) =>
+  const leaving = (props.leaving ?? lessNeeded(allColumns)).filter((name) =>
     allColumns.some(({ label }) => label === name),
   );
   const first = allColumns.find((column) => column.label === props.sort);
@@ -278,7 +281,7 @@ export function Table<Row>(props: TableProps<Row>) {
       {virtual ? <p class="muted small">{formatCount(rows.length)} rows</p> : null}
       {gone ? (
         <p class="muted small" data-left-out={gone}>
-          No room for: {leaving.slice(0, gone).join(", ")}. A copy of the table has them.
+          Hidden at this width: {leaving.slice(0, gone).join(", ")}. Ctrl + C copies all columns.
         </p>
       ) : null}
       {columns.some(({ source }) => source === "derived") ? <Legend /> : null}
@@ -357,6 +360,16 @@ function cellClass<Row>(column: Column<Row>): string | undefined {
 
 function range(start: number, end: number): number[] {
   return Array.from({ length: Math.max(end - start, 0) }, (_, index) => start + index);
+}
+
+/** All columns but the first and those of running text, from the end. */
+function lessNeeded<Row>(columns: readonly Column<Row>[]): readonly string[] {
+  if (!columns.some(({ prose }) => prose)) return [];
+  return columns
+    .slice(1)
+    .filter(({ prose }) => !prose)
+    .map(({ label }) => label)
+    .reverse();
 }
 
 /** Columns of a virtual table do not jump as rows come and go: they only grow. */

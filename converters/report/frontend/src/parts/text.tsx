@@ -265,6 +265,12 @@ export function CallLink(props: { call: number }) {
   return <a href={href(`call/${props.call}`)}>{formatCount(call.call_id)}</a>;
 }
 
+/** The part of the runs that times on a page are of; nothing if that is all of them. */
+export function WindowNote() {
+  const { answer, window } = page.report;
+  return window && answer ? <p class="muted">Times are of this part: {answer.part}.</p> : null;
+}
+
 /** What did not fit into the page. */
 export function DroppedNotes() {
   return (

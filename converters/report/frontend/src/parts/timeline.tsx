@@ -1,12 +1,12 @@
 // The timeline: pointer, wheel and keys move its view; tables below say what is in view.
 
-import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { chosen, chosenNumber, go, setQuery } from "../app/router";
 import { formatMoment, formatNanoseconds } from "../data/format";
 import { launchNumber } from "../data/launch_numbers";
 import { page } from "../data/page";
 import type { Drawing } from "./canvas";
-import { Movable, type Seen } from "./movable";
+import { Movable, type Point, type Seen } from "./movable";
 import { AddressChoice } from "./search";
 import { KindSwatch } from "./text";
 import { InView, SliceDetails } from "./timeline_in_view";
@@ -22,7 +22,8 @@ const LABEL =
   "below list what is in view. The keys w, s, a and d zoom and pan, too.";
 
 export const TIMELINE_KEYS = [
-  ["+ − w s", "Zoom"],
+  ["+ − w s", "Zoom about the center"],
+  ["Ctrl + wheel, pinch", "Zoom about the pointer"],
   ["← → a d", "Pan"],
   ["Shift + drag", "Measure a range, and zoom to it"],
   ["0", "Show all"],
@@ -31,6 +32,16 @@ export const TIMELINE_KEYS = [
   ["z f", "Zoom to the selection"],
   ["Enter", "Open the selected launch"],
 ] as const;
+
+/** Pauses shorter than this, in ms, belong to a movement: the address and the tables follow it. */
+const PAUSE = 150;
+
+/** A part that is shown until the address, which had these values before, says another one. */
+interface Moved {
+  readonly range: Range;
+  readonly from: string | null;
+  readonly to: string | null;
+}
 
 /**
  * The address may hold `from` and `to`, in nanoseconds: the part that is shown; `run` and `kernel`: the
@@ -41,30 +52,50 @@ export function Timeline() {
   const scene = useMemo(() => new TimelineScene(timelineRows(run)), [run]);
   const span = Math.max(page.report.span_ns, 1);
   const [from, to] = [chosen("from"), chosen("to")];
-  const range = useMemo(() => rangeOf(Number(from ?? NaN), Number(to ?? NaN), span), [from, to]);
-  const [settled, setSettled] = useState(range);
+  const settled = useMemo(
+    () => rangeOf(Number(from ?? NaN), Number(to ?? NaN), span),
+    [from, to, span],
+  );
+  const [moved, setMoved] = useState<Moved | null>(null);
+  const range = moved?.from === from && moved.to === to ? moved.range : settled;
+  // several events may come before the next drawing
+  const now = useRef(range);
+  now.current = range;
   const place = chosen("slice");
   const selected = useMemo(() => sliceOf(scene.rows, place), [scene, place]);
+  const [pointed, setPointed] = useState<Point | null>(null);
+  const hovered = useSame(pointed && scene.sliceAt(range, scene.time(range, pointed.x), pointed.y));
+  const [scrolls, setScrolls] = useState(0);
   const [notes, setNotes] = useState("");
 
-  useEffect(() => {
-    const timer = setTimeout(() => setSettled(range), 120);
+  // the address may come back to these values
+  useEffect(
+    () => setMoved((old) => (old?.from === from && old.to === to ? old : null)),
+    [from, to],
+  );
+  // of layout, since other effects end only some time after the timeline is gone
+  useLayoutEffect(() => {
+    if (range === settled) return undefined;
+    const timer = setTimeout(() => {
+      const whole = !middleSteps() && range.begin <= 0 && range.end >= span;
+      const text = (time: number): number | null => (whole ? null : Math.round(time));
+      setQuery({ from: text(range.begin), to: text(range.end) });
+    }, PAUSE);
     return () => clearTimeout(timer);
-  }, [range]);
+  }, [range, settled, span]);
 
   const draw = useCallback(
     (drawing: Drawing) => {
-      scene.draw(drawing, { range, selected, only });
-      setNotes(scene.notes.join("; ") || "Every launch in view is drawn individually.");
+      scene.draw(drawing, { range, selected, hovered, only });
+      if (range === settled)
+        setNotes(scene.notes.join("; ") || "Every launch in view is drawn individually.");
     },
-    [scene, range, selected, only],
+    [scene, range, settled, selected, hovered, only, scrolls],
   );
 
   function show(begin: number, end: number): void {
-    const next = bounded(begin, end, span);
-    const whole = !middleSteps() && next.begin <= 0 && next.end >= span;
-    const text = (time: number): number | null => (whole ? null : Math.round(time));
-    setQuery({ from: text(next.begin), to: text(next.end) });
+    now.current = bounded(begin, end, span);
+    setMoved({ range: now.current, from, to });
   }
 
   function see(seen: Seen | null): void {
@@ -74,14 +105,16 @@ export function Timeline() {
   }
 
   function scale(factor: number): void {
-    const [middle, half] = [(range.begin + range.end) / 2, (range.end - range.begin) / 2];
+    const { begin, end } = now.current;
+    const [middle, half] = [(begin + end) / 2, (end - begin) / 2];
     show(middle - half * factor, middle + half * factor);
   }
 
   /** By a tenth of what is seen. */
   function pan(direction: 1 | -1): void {
-    const step = (direction * (range.end - range.begin)) / 10;
-    show(range.begin + step, range.end + step);
+    const { begin, end } = now.current;
+    const step = (direction * (end - begin)) / 10;
+    show(begin + step, end + step);
   }
 
   function choose(slice: Slice | null): void {
@@ -100,10 +133,24 @@ export function Timeline() {
     show(begin - spare, end + spare);
   }
 
+  // nothing of it is made again while the timeline is moved
+  const choosing = useRef(choose);
+  choosing.current = choose;
+  const inView = useMemo(
+    () => (
+      <InView
+        scene={scene}
+        range={settled}
+        only={only}
+        onChoose={(slice) => choosing.current(slice)}
+      />
+    ),
+    [scene, settled, only],
+  );
   const across = scene.scale(range);
   const width = Math.max(scene.width - scene.gutter, 1);
   return (
-    <div class="timeline">
+    <div class="timeline" data-begin={range.begin} data-end={range.end}>
       <div class="toolbar">
         {page.report.runs.length > 1 ? (
           <AddressChoice
@@ -120,8 +167,8 @@ export function Timeline() {
           Show all
         </button>
         <span class="muted small">
-          Drag to pan, Shift + drag to measure a range and zoom to it, Ctrl + wheel (or the wheel
-          after a click) to zoom; keys: w s a d 0 [ ] f.
+          Drag to pan, Shift + drag to measure a range and zoom to it, pinch or Ctrl + wheel (or the
+          wheel after a click) to zoom; keys: w s a d 0 [ ] f.
         </span>
       </div>
       <Minimap
@@ -138,6 +185,8 @@ export function Timeline() {
         height={scene.height}
         draw={draw}
         flat
+        onPoint={setPointed}
+        onScroll={() => setScrolls((number) => number + 1)}
         seen={{ x: range.begin - scene.gutter / across, y: 0, across, down: 1 }}
         limits={[width / (1.04 * span), width / NARROWEST]}
         onSee={see}
@@ -145,10 +194,7 @@ export function Timeline() {
           of: (from, to) => `${formatNanoseconds(to - from)} from ${formatMoment(from)}`,
           onChoose: show,
         }}
-        describe={(time, y) => {
-          const slice = scene.sliceAt(range, time, y);
-          return slice && described(slice);
-        }}
+        describe={() => hovered && described(hovered)}
         onChoose={(time, y) => choose(scene.sliceAt(range, time, y))}
         keys={{
           "[": () => choose(stepped(scene, range, selected, -1)),
@@ -157,10 +203,10 @@ export function Timeline() {
           ArrowDown: () => choose(otherRow(scene, range, selected, 1)),
           z: zoomToSelection,
           f: zoomToSelection,
-          w: () => scale(1 / 1.5),
-          s: () => scale(1.5),
-          a: () => pan(-1),
-          d: () => pan(1),
+          ...keysOf(["+", "=", "w"], () => scale(1 / 1.5)),
+          ...keysOf(["-", "s"], () => scale(1.5)),
+          ...keysOf(["ArrowLeft", "a"], () => pan(-1)),
+          ...keysOf(["ArrowRight", "d"], () => pan(1)),
           Enter: () => openSlice(selected),
           Escape: () => choose(null),
         }}
@@ -172,7 +218,7 @@ export function Timeline() {
       <div id="timeline-selection" aria-live="polite">
         {selected ? <SliceDetails slice={selected} /> : null}
       </div>
-      <InView scene={scene} range={settled} only={only} onChoose={choose} />
+      {inView}
     </div>
   );
 }
@@ -185,15 +231,26 @@ function Kinds() {
   if (!kinds.length) return null;
   return (
     <p class="muted small kinds">
-      {own.length > 0 && `Each ${own.join(" or ")} kernel has its own color.`}
+      {own.length > 0 && <span>Each {own.join(" or ")} kernel has its own color.</span>}
       {kinds.map((kind) => (
         <span key={kind}>
-          {" "}
           <KindSwatch kind={kind} /> {kind}
         </span>
       ))}
     </p>
   );
+}
+
+/** The slice of the last time, if it is the same, so that nothing is drawn again. */
+function useSame(slice: Slice | null): Slice | null {
+  const last = useRef(slice);
+  if (last.current?.row !== slice?.row || last.current?.index !== slice?.index)
+    last.current = slice;
+  return last.current;
+}
+
+function keysOf(keys: readonly string[], action: () => void): Record<string, () => void> {
+  return Object.fromEntries(keys.map((key) => [key, action]));
 }
 
 /** The slice of a place as the address has it: row and index. */

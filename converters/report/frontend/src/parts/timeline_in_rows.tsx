@@ -34,7 +34,7 @@ export function RowsInView({ scene, range }: { scene: TimelineScene; range: Rang
 function busyTime(scene: TimelineScene, row: Row, range: Range): Busy {
   const found: Busy = { row, count: 0, busy: 0, gap: null };
   let reached: number | null = null;
-  scene.each(row, range, (from, to, _kernel, count, busy, index) => {
+  scene.each(row, range, (from, to, _key, count, busy, index) => {
     found.count += count;
     if (index < 0) {
       found.busy += busy;

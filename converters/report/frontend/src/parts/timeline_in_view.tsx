@@ -14,14 +14,16 @@ import { Tabs } from "./tabs";
 import { CallLink, Facts, KernelLink, kernelName, KindSwatch, Name, VariantLink } from "./text";
 import { RowsInView } from "./timeline_in_rows";
 import {
-  deviceKind,
-  deviceName,
   eachInView,
+  keyFunction,
+  keyKernel,
+  keyKind,
   rowNouns,
   type Slice,
   sliceName,
 } from "./timeline_rows";
 import type { Range, TimelineScene } from "./timeline_scene";
+import type { Visit } from "./timeline_tree";
 
 interface Sum {
   readonly kernel: number;
@@ -79,13 +81,14 @@ function ByKernel({ scene, range, only }: InViewProps) {
     figure("launches", "measured", (sum) => (sum.name === null ? sum.count : null)),
     figure("host time", "measured", (sum) => (sum.name === null ? sum.host : null), "ns"),
     device && figure("executions", "measured", (sum) => sum.executions),
-    device && figure("device time", "measured", (sum) => sum.device, "ns"),
+    device && figure("GPU time", "measured", (sum) => sum.device, "ns"),
   ];
   return (
     <Table
       caption="Kernels in the part of the timeline that is in view"
       columns={columns}
       rows={sums}
+      leaving={device ? ["host time", "launches"] : []}
       chosen={sums.find((sum) => sum.kernel === only) ?? null}
       onChoose={({ kernel }) => {
         if (kernel >= 0) setQuery({ kernel: kernel === only ? null : kernel });
@@ -137,13 +140,11 @@ function OneByOne({ scene, range, onChoose }: InViewProps) {
 }
 
 function sumsInView(scene: TimelineScene, range: Range): Sum[] {
-  const sums = new Map<number | string, Sum>();
-  const of = (kernel: number, slice: Slice | null): Sum => {
-    const name = slice && deviceName(slice);
-    const key = name ?? kernel;
+  const sums = new Map<number, Sum>();
+  const of = (key: number): Sum => {
     let sum = sums.get(key);
     if (!sum) {
-      const kind = (slice && deviceKind(slice)) ?? "other";
+      const [kernel, name, kind] = [keyKernel(key), keyFunction(key), keyKind(key) ?? "other"];
       sum = { kernel, name, kind, count: 0, host: 0, executions: 0, device: 0 };
       sums.set(key, sum);
     }
@@ -151,12 +152,13 @@ function sumsInView(scene: TimelineScene, range: Range): Sum[] {
   };
   for (const row of scene.rows) {
     if (row.kind !== "launch" && row.kind !== "device") continue;
-    scene.each(row, range, (_begin, _end, kernel, count, busy, index) => {
-      const sum = of(kernel, kernel < 0 && index >= 0 ? { row, index } : null);
-      const host = row.kind === "launch";
+    const host = row.kind === "launch";
+    const add: Visit = (_begin, _end, key, count, busy) => {
+      const sum = of(key);
       sum[host ? "count" : "executions"] += count;
       sum[host ? "host" : "device"] += busy;
-    });
+    };
+    scene.each(row, range, add, Infinity);
   }
   return [...sums.values()]
     .sort((a, b) => b.device - a.device || b.host - a.host)
@@ -167,11 +169,12 @@ function sumsInView(scene: TimelineScene, range: Range): Sum[] {
 function slicesInView(scene: TimelineScene, range: Range): [Slice[], left: number] {
   const found: Slice[] = [];
   let all = 0;
-  for (const row of scene.rows)
+  for (const row of scene.rows) {
+    scene.each(row, range, (_begin, _end, _kernel, count) => (all += count));
     eachInView(row, range, (index) => {
-      all += 1;
       if (found.length < MOST_SLICES) found.push({ row, index });
     });
+  }
   return [found, all - found.length];
 }
 

@@ -4,6 +4,7 @@ import { useCallback, useMemo, useState } from "preact/hooks";
 import { page } from "../data/page";
 import { Canvas, type Drawing } from "./canvas";
 import type { Range, TimelineScene } from "./timeline_scene";
+import type { Visit } from "./timeline_tree";
 
 interface MinimapProps {
   readonly scene: TimelineScene;
@@ -67,13 +68,14 @@ function busyShares(scene: TimelineScene, span: number, width: number): Float64A
   };
   for (const row of scene.rows) {
     if (row.kind !== (device ? "device" : "launch")) continue;
-    scene.each(row, { begin: 0, end: span }, (begin, end, _kernel, _count, busy) => {
+    const share: Visit = (begin, end, _key, _count, busy) => {
       const [from, to] = [(begin / span) * width, (end / span) * width];
       const each = busy / (to - from || 1);
       const last = Math.min(to, width);
       for (let pixel = Math.max(Math.floor(from), 0); pixel < last; pixel += 1)
         add(pixel, each * (Math.min(to, pixel + 1) - Math.max(from, pixel)));
-    });
+    };
+    scene.each(row, { begin: 0, end: span }, share, span / width, true);
   }
   return shares.map((busy) => Math.min((busy * width) / span, 1));
 }

@@ -1,12 +1,13 @@
-// What a timeline draws: for each thread a row of marks, one of compilations, one of launches; for
-// each stream of a device its executions; slices that overlap in lanes below each other.
+// What a timeline draws: for each run its steps; for each stream of a device its executions; for
+// each thread a row of marks, one of compilations, one of launches; slices that overlap in lanes
+// below each other.
 
 import { shortText } from "../data/format";
-import { page } from "../data/page";
-import type { Column, Mark, SliceColumns, Track } from "../data/types";
+import { page, type Table } from "../data/page";
+import type { Column, Mark, SliceColumns, StepTimes, Track } from "../data/types";
 import { kernelName } from "./text";
 
-export type RowKind = "mark" | "compile" | "launch" | "device";
+export type RowKind = "step" | "mark" | "compile" | "launch" | "device";
 
 interface Slices {
   readonly count: number;
@@ -23,9 +24,13 @@ export interface Row extends Slices {
   /** Places in the report's device names, by row of the columns; of executions. */
   readonly names: Column | null;
   readonly marks: readonly Mark[];
+  /** The number of the first step. */
+  readonly firstStep: number;
   /** Variants behind the slices of compilations. */
   readonly variants: readonly number[];
-  /** Rows of the page's bins that count this row's launches. */
+  /** The table of launches and executions; null of other rows. */
+  readonly table: Table | null;
+  /** Rows of the table's bins that count this row's slices; empty where all are on the page. */
   readonly bins: Uint32Array;
   readonly lane: Uint8Array;
   /** The latest end up to each slice: sorted, so that a search finds what reaches into a view. */
@@ -40,6 +45,7 @@ export interface Slice {
 
 const MOST_LANES = 4;
 const NOUNS: Readonly<Record<RowKind, readonly [string, string]>> = {
+  step: ["step", "steps"],
   mark: ["mark", "marks"],
   compile: ["compilation", "compilations"],
   launch: ["launch", "launches"],
@@ -50,53 +56,81 @@ export function rowNouns(row: Row): readonly [one: string, many: string] {
   return NOUNS[row.kind];
 }
 
-/** The name of the function that an execution ran; null of anything else. */
-export function deviceName({ row, index }: Slice): string | null {
-  const place = row.names?.[row.indices?.[index] ?? -1] ?? -1;
-  return page.report.device_names[place] ?? null;
+/**
+ * What slices are summed and colored by: their kernel, from 0; of executions without a known one
+ * their function, from `kernels.length` on; or -1.
+ */
+export function sliceKey({ row, index }: Slice): number {
+  const { indices, columns, names } = row;
+  if (!indices || !columns) return page.report.variants[row.variants[index] ?? -1]?.kernel ?? -1;
+  const at = indices[index] as number;
+  const kernel = columns.kernel[at] as number;
+  if (kernel >= 0 || !names) return kernel;
+  const name = names[at] ?? -1;
+  return name < 0 ? -1 : page.report.kernels.length + name;
 }
 
-/** The library of the function that an execution without a known kernel ran; else null. */
-export function deviceKind({ row, index }: Slice): string | null {
-  const place = row.names?.[row.indices?.[index] ?? -1] ?? -1;
-  return page.report.device_kinds[place] ?? null;
+/** Keys are below this. */
+export function keyCount(): number {
+  return page.report.kernels.length + page.report.device_names.length;
 }
 
-/** The kernel of a slice, or -1. */
-export function sliceKernel({ row, index }: Slice): number {
-  if (row.indices && row.columns) return row.columns.kernel[row.indices[index] ?? -1] ?? -1;
-  return page.report.variants[row.variants[index] ?? -1]?.kernel ?? -1;
+/** The kernel of a key, or -1. */
+export function keyKernel(key: number): number {
+  return key < page.report.kernels.length ? key : -1;
+}
+
+/** The name of the function of a key without a kernel; else null. */
+export function keyFunction(key: number): string | null {
+  return page.report.device_names[key - page.report.kernels.length] ?? null;
+}
+
+/** The library of the function of a key without a kernel; else null. */
+export function keyKind(key: number): string | null {
+  return page.report.device_kinds[key - page.report.kernels.length] ?? null;
 }
 
 export function sliceName(slice: Slice): string {
   const { row, index } = slice;
+  if (row.kind === "step") return `step ${row.firstStep + index}`;
   if (row.kind === "mark") return shortText(row.marks[index]?.name);
-  const kernel = sliceKernel(slice);
-  const other = kernel < 0 ? deviceName(slice) : null;
-  const name = other === null ? kernelName(kernel) : shortText(other);
+  const key = sliceKey(slice);
+  const other = keyFunction(key);
+  const name = other === null ? kernelName(key) : shortText(other);
   return row.kind === "compile" ? `compile ${name}` : name;
 }
 
-/** Rows from top to bottom: of one run, or of all where `run` is null; devices come first. */
+/** Rows from top to bottom: of one run, or of all where `run` is null; steps and devices first. */
 export function timelineRows(run: number | null = null): Row[] {
   const { report, launches, device, bins } = page;
   const count = report.tracks.length;
   const launchRows = rowsByTrack(launches.track, count);
   const deviceRows = rowsByTrack(device.track, count);
-  const binRows = bins ? rowsByTrack(bins.track, count) : [];
+  const binRows = (table: Table): Uint32Array<ArrayBuffer>[] =>
+    rowsByTrack(bins[table]?.track ?? [], count);
+  const [launchBins, deviceBins] = [binRows("launches"), binRows("gpu_kernels")];
   const runs = new Set(report.tracks.map((track) => track.run));
   const order = report.tracks
     .map((_, index) => index)
     .filter((index) => run === null || trackOf(index).run === run)
     .sort((a, b) => rank(a) - rank(b) || a - b);
   const workers = new Map<number, number[]>();
+  const seen = new Set<number>();
   return [
     ...order.flatMap((index) => {
       const track = trackOf(index);
       const prefix = runs.size > 1 ? `${report.runs[track.run]?.label ?? ""} ` : "";
+      const steps = seen.has(track.run) ? [] : stepRow(track.run, prefix);
+      seen.add(track.run);
       if (track.kind !== "host") {
-        const rows = columnRows("device", prefix + track.label, device, deviceRows[index]);
-        return rows.map((row) => ({ ...row, names: device.name }));
+        const rows = columnRows(
+          "device",
+          prefix + track.label,
+          device,
+          deviceRows[index],
+          deviceBins[index],
+        );
+        return [...steps, ...rows.map((row) => ({ ...row, names: device.name }))];
       }
       const marks = report.marks
         .filter((mark) => mark.run === track.run && mark.thread === track.thread)
@@ -106,14 +140,15 @@ export function timelineRows(run: number | null = null): Row[] {
         prefix + track.label,
         launches,
         launchRows[index],
-        binRows[index],
+        launchBins[index],
       );
       if (!marks.length && !ran.length) {
         workers.set(track.run, [...(workers.get(track.run) ?? []), index]);
-        return [];
+        return steps;
       }
       const thread = track.thread ?? "";
       return [
+        ...steps,
         ...rowOf(
           "mark",
           `${prefix}marks ${thread}`,
@@ -143,6 +178,24 @@ function rank(index: number): number {
   return 2 * run + Number(kind === "host");
 }
 
+/** The steps of a run whose durations are known. */
+function stepRow(run: number, prefix: string): Row[] {
+  const { answer, runs } = page.report;
+  const steps: StepTimes | undefined = answer?.gaps?.steps.find(
+    (times) => times.run === runs[run]?.run_id,
+  );
+  if (!steps) return [];
+  const origin = answer?.begin_ns ?? 0;
+  return rowOf(
+    "step",
+    `${prefix}steps`,
+    steps.begin,
+    (at) => origin + (steps.begin[at] ?? 0),
+    (at) => steps.duration_ns[at] ?? 0,
+    { firstStep: steps.first },
+  );
+}
+
 /** Compilations of some threads, side by side where they were at once. */
 function compileRow(label: string, tracks: readonly number[]): Row[] {
   const compiles = page.report.compiles
@@ -159,10 +212,12 @@ function compileRow(label: string, tracks: readonly number[]): Row[] {
 }
 
 const NOTHING = {
+  table: null,
   indices: null,
   columns: null,
   names: null,
   marks: [],
+  firstStep: 0,
   variants: [],
   bins: new Uint32Array(0),
 };
@@ -177,8 +232,11 @@ function rowOf(
   more: Partial<Row>,
 ): Row[] {
   if (!count && !more.bins?.length) return [];
-  const begin = Float64Array.from({ length: count }, (_, place) => beginOf(place));
-  const end = begin.map((from, place) => from + durationOf(place));
+  const [begin, end] = [new Float64Array(count), new Float64Array(count)];
+  for (let place = 0; place < count; place += 1) {
+    begin[place] = beginOf(place);
+    end[place] = (begin[place] as number) + durationOf(place);
+  }
   const slices = { count, begin, end };
   return [{ ...NOTHING, kind, label, ...slices, ...inLanes(slices), ...more }];
 }
@@ -191,15 +249,23 @@ function columnRows(
   bins = new Uint32Array(0),
 ): Row[] {
   const of = (column: Column) => (place: number) => column[indices[place] as number] as number;
-  const more = { indices, columns, bins };
+  const table: Table = kind === "device" ? "gpu_kernels" : "launches";
+  const more = { indices, columns, table, bins };
   return rowOf(kind, label, indices, of(columns.begin), of(columns.duration), more);
 }
 
 /** For each track the places in the column that hold it, in order. */
 function rowsByTrack(column: ArrayLike<number>, tracks: number): Uint32Array<ArrayBuffer>[] {
-  const rows: number[][] = Array.from({ length: tracks }, () => []);
-  for (let row = 0; row < column.length; row += 1) rows[column[row] as number]?.push(row);
-  return rows.map((own) => Uint32Array.from(own));
+  const counts = new Uint32Array(tracks);
+  for (let row = 0; row < column.length; row += 1)
+    counts[column[row] as number] = (counts[column[row] as number] ?? 0) + 1;
+  const rows = Array.from(counts, (count) => new Uint32Array(count));
+  for (let row = column.length - 1; row >= 0; row -= 1) {
+    const track = column[row] as number;
+    const own = rows[track];
+    if (own) own[(counts[track] = (counts[track] as number) - 1)] = row;
+  }
+  return rows;
 }
 
 function inLanes({ count, begin, end }: Slices): Pick<Row, "lane" | "reach" | "lanes"> {

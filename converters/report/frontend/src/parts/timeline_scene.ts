@@ -2,20 +2,24 @@
 
 import { formatNanoseconds, niceStep, plural } from "../data/format";
 import { page } from "../data/page";
-import { clippedText, type Drawing } from "./canvas";
+import { clippedText, type Drawing, textWidth } from "./canvas";
 import { kernelColor, kindColor } from "./colors";
 import { kernelName } from "./text";
+import { type Arrow, arrowsOf, drawArrow } from "./timeline_arrows";
+import { Bitmap, ColorSlots } from "./timeline_bitmap";
 import { PixelColumns } from "./timeline_columns";
 import {
-  eachInView,
-  deviceKind,
+  keyCount,
+  keyKernel,
+  keyKind,
   lowerBound,
   type Row,
   rowNouns,
   type Slice,
-  sliceKernel,
+  sliceKey,
   sliceName,
 } from "./timeline_rows";
+import { SliceTree, type Visit } from "./timeline_tree";
 
 export interface Range {
   readonly begin: number;
@@ -26,12 +30,16 @@ export interface Range {
 export interface Shown {
   readonly range: Range;
   readonly selected: Slice | null;
+  /** The slice under the pointer. */
+  readonly hovered: Slice | null;
   /** The highlighted kernel; null where none is. */
   readonly only: number | null;
 }
 
 const NARROWEST_GUTTER = 80;
 const WIDEST_GUTTER = 210;
+/** Labels leave most of a phone's width to the slices. */
+const GUTTER_SHARE = 0.28;
 const AXIS = 24;
 const LANE = 18;
 const GAP = 8;
@@ -40,24 +48,16 @@ const TALLEST = 16_000;
 /** What is not highlighted, where something is. */
 const DIMMED = 0.18;
 /** With more slices than this in view, a row is drawn as columns. */
-const MOST_SINGLE = 6000;
+const MOST_SINGLE = 4000;
+/** Up to so many arrows in view are all drawn; else those of the slice that is pointed at or chosen. */
+const MOST_ARROWS = 60;
 /** Bins narrower than this many pixels are drawn in place of the launches that are on the page. */
 const BIN_PIXELS = 24;
-const NARROWEST_LABEL = 40;
+const NARROWEST_LABEL = 28;
 /** So many steps from the beginning on ticks are counted from there. */
 const MOST_STEPS = 2000;
 /** A slice is hit from this many pixels away. */
 const SLACK = 3;
-
-/** `count` slices that were busy for so long, or one with its place in the row (of bins -1). */
-type Visit = (
-  begin: number,
-  end: number,
-  kernel: number,
-  count: number,
-  busy: number,
-  index: number,
-) => void;
 
 export class TimelineScene {
   readonly height: number;
@@ -71,6 +71,8 @@ export class TimelineScene {
 
   /** Rows that there is no room for are left out; `leftOut` counts them. */
   readonly leftOut: number;
+  private readonly trees = new Map<Row, SliceTree>();
+  private slots: ColorSlots | null = null;
 
   constructor(rows: readonly Row[]) {
     const tops: number[] = [];
@@ -96,37 +98,52 @@ export class TimelineScene {
     return this.gutter + (time - range.begin) * this.scale(range);
   }
 
+  /** The moment at a pixel from the left; before the range where labels are. */
+  time(range: Range, x: number): number {
+    return range.begin + (x - this.gutter) / this.scale(range);
+  }
+
+  /** Bins are drawn where they are narrow, and where not all slices in view are on the page. */
   isBinned(row: Row, range: Range): boolean {
-    return row.bins.length > 0 && this.binWidth * this.scale(range) < BIN_PIXELS;
+    if (row.bins.length === 0) return false;
+    return binWidth(row) * this.scale(range) < BIN_PIXELS || !isDetailed(row, range);
   }
 
-  get binWidth(): number {
-    return page.report.bin_ns ?? 1;
-  }
-
-  /** Visit what of a row reaches into a part of the timeline: its slices, or bins in their place. */
-  each(row: Row, range: Range, visit: Visit): void {
+  /**
+   * Visit what of a row reaches into a part of the timeline: its slices, or bins in their place.
+   * Groups of slices no longer than `detail` nanoseconds come as their sums by key, with `brief` as
+   * those of a few keys and of the others together.
+   */
+  each(row: Row, range: Range, visit: Visit, detail = 0, brief = false): void {
     if (!this.isBinned(row, range)) {
-      eachInView(row, range, (index, begin, end) =>
-        visit(begin, end, sliceKernel({ row, index }), 1, end - begin, index),
-      );
+      let tree = this.trees.get(row);
+      if (!tree) {
+        const keyOf = (index: number): number => sliceKey({ row, index });
+        this.trees.set(row, (tree = new SliceTree(row, keyOf, keyCount())));
+      }
+      tree.each(range, detail, brief, visit);
       return;
     }
-    const { bins } = page;
+    const [bins, width] = [page.bins[row.table ?? "launches"], binWidth(row)];
     for (const bin of bins ? row.bins : []) {
-      const from = (bins?.bin[bin] ?? 0) * this.binWidth;
-      if (from + this.binWidth < range.begin || from > range.end) continue;
-      const [kernel, count, busy] = [bins?.kernel[bin], bins?.count[bin], bins?.busy[bin]];
-      visit(from, from + this.binWidth, kernel ?? -1, count ?? 0, busy ?? 0, -1);
+      const from = (bins?.bin[bin] ?? 0) * width;
+      if (from + width < range.begin || from > range.end) continue;
+      const [key, count, busy] = [bins?.key[bin], bins?.count[bin], bins?.busy[bin]];
+      visit(from, from + width, key ?? -1, count ?? 0, busy ?? 0, -1);
     }
   }
 
   draw(drawing: Drawing, shown: Shown): void {
     this.width = drawing.width;
-    this.gutter = gutterWidth(drawing.context, this.rows);
+    this.gutter = gutterWidth(drawing, this.rows);
     this.notes = this.leftOut ? [`${plural(this.leftOut, "row")} are left out: choose a run`] : [];
     this.drawAxis(drawing, shown.range);
-    this.rows.forEach((row, place) => this.drawRow(drawing, shown, row, this.tops[place] ?? 0));
+    const [above, below] = scrolledTo(drawing);
+    this.rows.forEach((row, place) => {
+      const top = this.tops[place] ?? 0;
+      if (top < below && top + row.lanes * LANE > above) this.drawRow(drawing, shown, row, top);
+    });
+    this.drawArrows(drawing, shown);
   }
 
   private drawAxis({ context, colors, width, height }: Drawing, range: Range): void {
@@ -157,7 +174,7 @@ export class TimelineScene {
     const { context, colors, width } = drawing;
     const { range } = shown;
     const height = row.lanes * LANE;
-    const [first, last] = [lowerBound(row.reach, range.begin), lowerBound(row.begin, range.end)];
+    const [first, last] = inView(row, range);
     context.save();
     context.beginPath();
     context.rect(this.gutter, top, width - this.gutter, height);
@@ -188,9 +205,9 @@ export class TimelineScene {
       const right = Math.min(this.x(range, row.end[index] as number), width + 2);
       const wide = Math.max(right - left, 1);
       const at = top + (row.lane[index] as number) * LANE;
-      const kernel = sliceKernel(slice);
-      context.globalAlpha = only === null || only === kernel || row.kind === "mark" ? 1 : DIMMED;
-      context.fillStyle = plain ?? sliceColor(slice);
+      const key = sliceKey(slice);
+      context.globalAlpha = isDimmed(row, key, only) ? DIMMED : 1;
+      context.fillStyle = plain ?? keyColor(key);
       context.fillRect(left, at + 1, wide > 3 ? wide - 0.5 : wide, LANE - 2);
       context.globalAlpha = 1;
       if (selected?.row === row && selected.index === index) {
@@ -208,7 +225,7 @@ export class TimelineScene {
       if (room <= NARROWEST_LABEL) continue;
       context.fillStyle = plain ? colors.text : colors["on-kernel"];
       // the row says that it compiled
-      const text = row.kind === "compile" ? kernelName(kernel) : sliceName(slice);
+      const text = row.kind === "compile" ? kernelName(key) : sliceName(slice);
       const name = clippedText(context, text, room - 8);
       context.fillText(name, from + 4, at + LANE / 2 + 0.5);
     }
@@ -216,41 +233,88 @@ export class TimelineScene {
 
   /** One column a pixel: its height is the share of time that was busy, split by kernel. */
   private drawColumns(drawing: Drawing, { range, only }: Shown, row: Row, top: number): void {
-    const { context, width } = drawing;
-    const scale = this.scale(range);
-    const { kernels } = page.report;
-    // libraries' kernels come first, by library: there can be too many kernels to distinguish
-    const kinds = [...new Set(page.report.device_kinds)];
-    const columns = new PixelColumns(
-      Math.ceil(width - this.gutter),
-      1 / scale,
-      kinds.length + kernels.length,
+    const { ratio, colors } = drawing;
+    const width = Math.max(Math.round((drawing.width - this.gutter) * ratio), 1);
+    const bitmap = new Bitmap(
+      drawing,
+      width,
+      Math.round((row.lanes * LANE - 2) * ratio),
+      colors.track,
     );
-    const keyOf = (kernel: number, index: number): number => {
-      if (kernel >= 0) return kinds.length + kernel;
-      return index < 0 ? -1 : kinds.indexOf(deviceKind({ row, index }) ?? "");
-    };
+    const perPixel = (range.end - range.begin) / width;
+    const slots = (this.slots ??= new ColorSlots());
+    const columns = new PixelColumns(width, bitmap.height, perPixel, slots.count);
     let total = 0;
-    this.each(row, range, (begin, end, kernel, count, busy, index) => {
+    const spread: Visit = (begin, end, key, count, busy) => {
       total += count;
-      const key = keyOf(kernel, index);
-      columns.spread((begin - range.begin) * scale, (end - range.begin) * scale, key, busy);
-    });
-    const height = row.lanes * LANE - 2;
+      const [from, to] = [(begin - range.begin) / perPixel, (end - range.begin) / perPixel];
+      columns.spread(from, to, slots.of(key), busy);
+    };
+    this.each(row, range, spread, perPixel, only === null);
     const plain = plainColor(drawing, row);
-    columns.forEach((pixel, key, from, to) => {
-      const kernel = key - kinds.length;
-      const tall = Math.max(height * (to - from), from === 0 ? 1.5 : 0.5);
-      context.globalAlpha = only === null || only === kernel || row.kind === "mark" ? 1 : DIMMED;
-      context.fillStyle =
-        plain ?? (kernel >= 0 ? kernelColor(kernel) : kindColor(kinds[key] ?? ""));
-      context.fillRect(this.gutter + pixel, top + 1 + height * (1 - from) - tall, 1, tall);
-    });
-    context.globalAlpha = 1;
+    const inks = new Uint32Array(slots.count);
+    const inkOf = (slot: number): number => {
+      const dimmed = isDimmed(row, slots.kernel(slot), only);
+      return (inks[slot] ||= bitmap.ink(plain ?? slots.color(slot), dimmed ? DIMMED : 1));
+    };
+    columns.take((pixel, slot, from, to) => bitmap.fill(pixel, from, to, inkOf(slot)));
+    bitmap.put(this.gutter, top + 1);
     const how = this.isBinned(row, range)
-      ? `counted in bins of ${formatNanoseconds(this.binWidth)}; zoom in for the single ones on this page`
-      : "drawn as one column a pixel (height: share of time, split by kernel); zoom in for single ones";
+      ? `counted in bins of ${formatNanoseconds(binWidth(row))}; ${singleOnes(row)}`
+      : "drawn as one column a pixel (height: share of time, split by the longest kernels; gray: others); zoom in for single ones";
     this.notes.push(`${row.label}: ${plural(total, ...rowNouns(row))} in view, ${how}`);
+  }
+
+  /** Arrows of the slice that is pointed at and of the chosen one; all in view where they are few. */
+  private drawArrows(drawing: Drawing, { range, selected, hovered }: Shown): void {
+    const { context, colors, width, height } = drawing;
+    const strong = [selected, hovered].flatMap((slice) =>
+      slice ? arrowsOf(this.rows, slice) : [],
+    );
+    context.save();
+    context.beginPath();
+    context.rect(this.gutter, 0, width - this.gutter, height);
+    context.clip();
+    context.lineWidth = 1;
+    context.strokeStyle = context.fillStyle = colors.muted;
+    for (const arrow of this.arrowsInView(range)) drawArrow(drawing, ...this.ends(range, arrow));
+    context.lineWidth = 2;
+    context.strokeStyle = context.fillStyle = colors.accent;
+    for (const arrow of strong) drawArrow(drawing, ...this.ends(range, arrow));
+    context.restore();
+  }
+
+  /** Arrows with an end in view; none where they are many. */
+  arrowsInView(range: Range): Arrow[] {
+    const bounds = this.rows
+      .filter(({ kind }) => kind === "launch" || kind === "device")
+      .map((row) => [row, ...inView(row, range)] as const);
+    const count = bounds.reduce((sum, [, first, last]) => sum + last - first, 0);
+    if (count > 2 * MOST_ARROWS) return [];
+    const found = new Map<number, Arrow>();
+    for (const [row, first, last] of bounds)
+      for (let index = first; index < last; index += 1)
+        for (const arrow of arrowsOf(this.rows, { row, index }))
+          found.set(arrow.execution.row.indices?.[arrow.execution.index] ?? -1, arrow);
+    return found.size > MOST_ARROWS ? [] : [...found.values()];
+  }
+
+  /** The ends of an arrow: from the launch's end, or where the execution begins if that is earlier. */
+  private ends(range: Range, { launch, execution }: Arrow): [Point, Point] {
+    const begin = execution.row.begin[execution.index] as number;
+    const left = Math.min(launch.row.end[launch.index] as number, begin);
+    const [from, to] = [this.middle(launch), this.middle(execution)];
+    const side = Math.sign(to - from) * (LANE / 2 - 1);
+    return [
+      [this.x(range, left), from + side],
+      [this.x(range, begin), to - side],
+    ];
+  }
+
+  /** The height of a slice's middle. */
+  private middle({ row, index }: Slice): number {
+    const lane = row.lane[index] as number;
+    return (this.tops[this.rows.indexOf(row)] ?? 0) + (lane + 0.5) * LANE;
   }
 
   /** The slice at a time and a height of the canvas, or the nearest within three pixels. */
@@ -272,11 +336,50 @@ export class TimelineScene {
   }
 }
 
+function binWidth({ table }: Row): number {
+  return page.report.bin_ns[table ?? ""] ?? 1;
+}
+
+/** Whether all of a row's slices in view are on the page. */
+function isDetailed({ table }: Row, { begin, end }: Range): boolean {
+  const parts = page.report.detail[table ?? ""] ?? [];
+  return parts.some(([low, high]) => low - 1 <= begin && end <= high + 1);
+}
+
+/** Where single ones of a row with bins are found. */
+function singleOnes({ table }: Row): string {
+  const parts = page.report.detail[table ?? ""]?.length ?? 0;
+  return parts
+    ? `single ones of ${plural(parts, "part")} of it, as of the slowest steps, are on this page: zoom in`
+    : "no part of it has single ones on this page";
+}
+
+/** The heights between which the box around the canvas shows it; nothing is drawn elsewhere. */
+function scrolledTo({ context, height }: Drawing): [above: number, below: number] {
+  const box = context.canvas.parentElement;
+  return box ? [box.scrollTop, box.scrollTop + box.clientHeight] : [0, height];
+}
+
+type Point = [x: number, y: number];
+
+/** The first slice that may reach into a range, and the first behind it. */
+function inView(row: Row, { begin, end }: Range): [first: number, last: number] {
+  return [lowerBound(row.reach, begin), lowerBound(row.begin, end)];
+}
+
 /** A kernel's own color, or that of the library that an execution's function is from. */
-function sliceColor(slice: Slice): string {
-  const kernel = sliceKernel(slice);
-  const kind = kernel < 0 ? deviceKind(slice) : null;
-  return kind === null ? kernelColor(kernel) : kindColor(kind);
+function keyColor(key: number): string {
+  const kind = keyKind(key);
+  return kind === null ? kernelColor(keyKernel(key)) : kindColor(kind);
+}
+
+/** Marks and steps are of no kernel: none of them is dimmed. */
+function isPlain({ kind }: Row): boolean {
+  return kind === "mark" || kind === "step";
+}
+
+function isDimmed(row: Row, key: number, only: number | null): boolean {
+  return only !== null && only !== key && !isPlain(row);
 }
 
 /** When the next slice of a lane begins. */
@@ -295,13 +398,15 @@ function nextInLane({ begin, end, lane }: Row, index: number, last: number): num
 }
 
 function plainColor({ colors }: Drawing, row: Row): string | null {
+  if (row.kind === "step") return colors["accent-soft"];
   return row.kind === "mark" ? colors.mark : row.kind === "compile" ? colors.compile : null;
 }
 
 /** Room for the longest label, within bounds. */
-function gutterWidth(context: CanvasRenderingContext2D, rows: readonly Row[]): number {
-  const longest = Math.max(0, ...rows.map((row) => context.measureText(row.label).width));
-  return Math.min(Math.max(Math.ceil(longest) + 14, NARROWEST_GUTTER), WIDEST_GUTTER);
+function gutterWidth({ context, width }: Drawing, rows: readonly Row[]): number {
+  const longest = Math.max(0, ...rows.map(({ label }) => textWidth(context, label)));
+  const most = Math.min(WIDEST_GUTTER, Math.max(GUTTER_SHARE * width, NARROWEST_GUTTER));
+  return Math.min(Math.max(Math.ceil(longest) + 14, NARROWEST_GUTTER), most);
 }
 
 const AXIS_UNITS = [

@@ -104,6 +104,7 @@ function Shown({ all }: { all: readonly CheckRow[] }) {
         caption="Checked launches"
         columns={COLUMNS}
         rows={rows}
+        leaving={LEAVING}
         chosen={row}
         onChoose={({ number }) => setQuery({ check: number })}
       />
@@ -111,6 +112,20 @@ function Shown({ all }: { all: readonly CheckRow[] }) {
     </>
   );
 }
+
+/** In which order columns are left out on a narrow screen; a chosen storage has these figures. */
+const LEAVING = [
+  "Stages",
+  "Launch",
+  "Elements",
+  "Within",
+  "IR",
+  "The farthest: device",
+  "Warps",
+  "Differing",
+  "Tensor",
+  "At fault",
+];
 
 const COLUMNS: readonly Column<CheckRow>[] = [
   {

@@ -8,7 +8,7 @@ import { page } from "@report/data/page";
 import { figure, words } from "@report/parts/columns";
 import { type Column, Table } from "@report/parts/table";
 import type { Source } from "@report/parts/text";
-import { DroppedNotes, kernelName, Swatch } from "@report/parts/text";
+import { DroppedNotes, kernelName, Name, Swatch } from "@report/parts/text";
 import { graphVariants } from "./blocks";
 
 export const IN_AND_OUT = "Bytes of inputs and outputs: the least that any compiler can move";
@@ -28,7 +28,9 @@ export function GraphList() {
       cell: (variant) => (
         <span class="kernel-name">
           <Swatch kernel={kernel(variant)} />
-          <a href={href(`graph/${variant}`)}>{kernelName(kernel(variant))}</a>
+          <a href={href(`graph/${variant}`)}>
+            <Name of={kernelName(kernel(variant))} />
+          </a>
           {report.kernels[kernel(variant)]?.variants.length === 1 ? null : (
             <span class="muted">signature {variant}</span>
           )}
@@ -38,8 +40,14 @@ export function GraphList() {
     },
     option("ops", "measured", "ops", "count", "Recorded while it was traced"),
     option("FLOPs", "derived", "flops", "flops", "Floating-point operations of one run"),
-    option("in and out", "derived", "boundary_bytes", "bytes", IN_AND_OUT),
-    option("op by op", "derived", "bytes", "bytes", "Bytes that its ops move, each by itself"),
+    option("bytes in and out", "derived", "boundary_bytes", "bytes", IN_AND_OUT),
+    option(
+      "bytes without fusion",
+      "derived",
+      "bytes",
+      "bytes",
+      "Bytes that its ops move, each by itself",
+    ),
     option("peak live", "derived", "peak_live_bytes", "bytes", "The most that is live at once"),
     figure("launches", "measured", (variant) => report.variants[variant]?.launches ?? null),
     words("Source", (variant) => {

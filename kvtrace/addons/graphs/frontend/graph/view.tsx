@@ -155,9 +155,14 @@ function Head({
         of={[
           measured("ops", graph.opcode.length, "count", "Recorded while it was traced"),
           derived("FLOPs", totals.flops, "flops"),
-          derived("in and out", totals.boundary_bytes, "bytes", IN_AND_OUT),
-          derived("op by op", totals.bytes, "bytes", "What moves without fusion"),
-          derived("FLOPs by byte", intensity, "number", "By byte of inputs and outputs"),
+          derived("bytes in and out", totals.boundary_bytes, "bytes", IN_AND_OUT),
+          derived(
+            "bytes without fusion",
+            totals.bytes,
+            "bytes",
+            "What moves if each op reads and writes memory",
+          ),
+          derived("FLOPs per byte", intensity, "number", "By byte of inputs and outputs"),
           derived("peak live memory", totals.peak_live_bytes, "bytes", "", peak),
         ]}
       />

@@ -69,7 +69,12 @@ function Shown({ all }: { all: readonly InvarianceRow[] }) {
       <Figures
         id="figures"
         of={VERDICTS.map((of) =>
-          derived(of, all.filter((each) => each.verdict === of).length, "count", "Outputs"),
+          derived(
+            of === "violation" ? "violations" : of,
+            all.filter((each) => each.verdict === of).length,
+            "count",
+            "Outputs",
+          ),
         )}
       />
       <div class="toolbar">

@@ -33,7 +33,7 @@ export function TargetRoofline({ roof }: { roof: TargetRoof | null }) {
             `${formatBytes(bytes)}, derived`,
           ),
           derived("arithmetic", position?.compute_ns, "ns", "", `${formatFlops(flops)}, derived`),
-          derived("FLOPs by byte", bytes ? flops / bytes : null, "number"),
+          derived("FLOPs per byte", bytes ? flops / bytes : null, "number"),
         ]}
       />
       <Table<Roof>

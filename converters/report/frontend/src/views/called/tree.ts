@@ -15,7 +15,7 @@ export interface Measure {
 export const MEASURES: readonly Measure[] = [
   {
     name: "device_ns",
-    title: "device time",
+    title: "GPU time",
     source: "measured",
     as: "ns",
     how: "Sum over executions of both passes, of optimizers, and where the pass is not known; without autotuners and warm-ups",

@@ -1,4 +1,4 @@
-// Where kernels are called from: a flame drawing and a table of the same steps.
+// Where kernels are called from: a flame graph and a table of the same frames.
 
 import { useMemo } from "preact/hooks";
 import { chosen, chosenNumber, setQuery } from "../../app/router";
@@ -12,7 +12,7 @@ import { Figures } from "../../parts/figure";
 import { Flame, NARROWEST } from "../../parts/flame";
 import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
-import { DroppedNotes, KernelLink, Missing, Note, Section } from "../../parts/text";
+import { DroppedNotes, KernelLink, Missing, Note, Section, WindowNote } from "../../parts/text";
 import "./called.css";
 import { CallersAndCallees } from "./sandwich";
 import { boxesOf, depthsOf, endsOf, type Measure, measuresOf, within } from "./tree";
@@ -33,6 +33,7 @@ function Called({ page }: ViewProps) {
     <>
       <h1>Called from</h1>
       <DroppedNotes />
+      <WindowNote />
       <div class="toolbar">
         <AddressChoice label="By" name="by" options={GROUPINGS} also={{ at: null, see: null }} />
         {loaded.state === "ready" ? <MeasureChoice block={loaded.value} /> : null}
@@ -73,10 +74,12 @@ function Tree({ block }: { block: CalledBlock }) {
   return (
     <>
       <Drawing block={block} measure={measure} values={values} at={at} see={see} />
-      <Section title={at === null ? "Chosen step" : shortText(block.label[at], 160)} id="step">
-        <Step block={block} known={known} at={at} see={see} />
-      </Section>
-      <Section title="Steps" id="steps">
+      {at === null ? null : (
+        <Section title={shortText(block.label[at], 160)} id="step">
+          <Step block={block} known={known} at={at} see={see} />
+        </Section>
+      )}
+      <Section title="Frames" id="steps">
         <Steps block={block} known={known} measure={measure} at={at} see={see} />
       </Section>
       {block.notes.map((note) => (
@@ -126,13 +129,13 @@ function Drawing({ block, measure, values, at, see }: DrawingProps) {
   if (!whole)
     return (
       <Note>
-        No {measure.title} is known of {see ? "this step" : "any step"}.
+        No {measure.title} is known of {see ? "this frame" : "any frame"}.
       </Note>
     );
   return (
     <div id="called-drawing">
       <Flame
-        label={`Steps by ${measure.title}. Arrow keys move between steps, Enter zooms to one, 0 shows all. The table of steps below has the same data.`}
+        label={`Frames by ${measure.title}. Arrow keys move between frames, Enter zooms to one, 0 shows all. The table of frames below has the same data.`}
         keys={keys}
         boxes={boxes.map(({ step, depth, left, width }) => ({
           key: String(step),
@@ -147,11 +150,11 @@ function Drawing({ block, measure, values, at, see }: DrawingProps) {
         }))}
       />
       <p class="muted small">
-        A box is as wide as its share of {measure.title}. Click: a step, and once more to fill the
-        width with it.{" "}
+        A box is as wide as its share of {measure.title}. Click a box to see its figures, callers
+        and callees; click again to zoom to it.{" "}
         {words ? (
           <span aria-live="polite" id="called-found">
-            {plural(found.steps.size, "step")} found, outlined:{" "}
+            {plural(found.steps.size, "frame")} found, outlined:{" "}
             {formatted(summed(values, found.outermost), measure.as)},{" "}
             {formatShare(summed(values, found.outermost), values[0])}.{" "}
           </span>
@@ -185,8 +188,7 @@ interface StepProps {
   readonly see: number;
 }
 
-function Step({ block, known, at, see }: StepProps) {
-  if (at === null) return <p class="muted">No step: choose one in the drawing or in the table.</p>;
+function Step({ block, known, at, see }: StepProps & { readonly at: number }) {
   const kernel = block.kernel[at] ?? -1;
   const [file, note] = [block.file[at], block.note[at]];
   return (
@@ -236,7 +238,7 @@ function Steps({ block, known, measure, at, see }: StepProps & { readonly measur
     const first = block.figures[measure.name] ?? [];
     return [
       {
-        label: "Step",
+        label: "Frame",
         cell: (step) => (
           <span style={{ paddingInlineStart: indent(step) }}>
             {shortText(block.label[step], 120)}
@@ -261,14 +263,14 @@ function Steps({ block, known, measure, at, see }: StepProps & { readonly measur
   return (
     <Table
       id="steps-table"
-      caption="Steps, each before the steps that it calls"
+      caption="Frames, each before the frames that it calls"
       columns={columns}
       rows={rows}
       leaving={["Place", "compile time", "runs", "host time", "bytes"]}
       chosen={at}
       onChoose={(step) => setQuery({ at: step })}
       height={20}
-      empty="No step matches."
+      empty="No frame matches."
     />
   );
 }
@@ -281,8 +283,8 @@ const view: View = {
   routes: ["called"],
   shown: () => page.names("called/").length > 0,
   keys: [
-    ["← → ↑ ↓", "In the drawing of steps: another step"],
-    ["Enter − 0", "In the drawing of steps: zoom"],
+    ["← → ↑ ↓", "In the flame graph: another frame"],
+    ["Enter − 0", "In the flame graph: zoom"],
   ],
   Component: Called,
 };

@@ -118,8 +118,8 @@ export function PassedPill({ passed }: { passed: Passed | undefined }) {
 const NAMES: Readonly<Record<string, string>> = {
   host_ns: "launching, host time",
   host_median_ns: "launch, median host time",
-  device_ns: "device time",
-  device_median_ns: "device time, median",
+  device_ns: "GPU time",
+  device_median_ns: "GPU time, median",
   compile_ns: "compiling",
   bytes: "bytes accessed",
   flops: "FLOPs",

@@ -67,6 +67,9 @@ export function FindingChanges(props: {
     words("What", what.text ?? String, { prose: true, limit: 300 }),
     words("Program", ({ finding }) => formatTuple(finding.program)),
   ];
+  if (!findings.length) {
+    return <p class="muted">{props.unjudged || "Both sides have the same findings."}</p>;
+  }
   return (
     <Table
       id="compare-findings"
@@ -74,7 +77,6 @@ export function FindingChanges(props: {
       columns={columns}
       rows={findings}
       height={14}
-      empty={props.unjudged || "Both sides have the same findings."}
     />
   );
 }

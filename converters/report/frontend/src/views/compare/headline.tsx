@@ -50,17 +50,17 @@ export function Headline({ comparison }: { comparison: Comparison }) {
       words("What changed", (row) => row.what, { prose: true, limit: 200 }),
       words("Before → after", (row) => row.values, { limit: 120 }),
       {
-        label: "By",
+        label: "Change",
         number: true,
         cell: (row) => row.by,
         key: (row) => row.share,
         text: (row) => row.by,
       },
       {
-        ...words("Is", (row) => row.direction),
+        ...words("Verdict", (row) => row.direction),
         cell: (row) => <DirectionPill direction={row.direction} />,
       },
-      words("How sure", (row) => row.sure),
+      words("Basis", (row) => row.sure),
     ];
   }, [kernels]);
   return (
@@ -72,6 +72,7 @@ export function Headline({ comparison }: { comparison: Comparison }) {
         columns={columns}
         rows={headline}
         height={20}
+        leaving={["Basis", "Before → after"]}
         empty="Nothing changed."
       />
     </>
@@ -93,11 +94,11 @@ function Gate({ comparison: { gate } }: { comparison: Comparison }) {
 
 const BOUND_COLUMNS: readonly Column<BoundChange>[] = [
   words("Kernel", (row) => row.kernel, { limit: 80 }),
-  words("Of", (row) => row.what, { prose: true, limit: 120 }),
+  words("Condition", (row) => row.what, { prose: true, limit: 120 }),
   words("Before", (row) => String(row.before ?? "no limit"), { prose: true, limit: 300 }),
   words("After", (row) => String(row.after ?? "no limit"), { prose: true, limit: 300 }),
   {
-    ...words("Is", (row) => row.direction),
+    ...words("Verdict", (row) => row.direction),
     cell: (row) => <DirectionPill direction={row.direction} />,
   },
   words("Why", (row) => row.text, { prose: true, limit: 300 }),
@@ -105,6 +106,10 @@ const BOUND_COLUMNS: readonly Column<BoundChange>[] = [
 
 /** Conditions for all sizes that differ. */
 export function Bounds({ comparison }: { comparison: Comparison }) {
+  if (!comparison.bounds.length) {
+    const why = comparison.bounds_unjudged || "Both sides have the same conditions.";
+    return <p class="muted">{why}</p>;
+  }
   return (
     <Table
       id="compare-bounds"
@@ -112,7 +117,6 @@ export function Bounds({ comparison }: { comparison: Comparison }) {
       columns={BOUND_COLUMNS}
       rows={comparison.bounds}
       height={14}
-      empty={comparison.bounds_unjudged || "Both sides have the same conditions."}
     />
   );
 }

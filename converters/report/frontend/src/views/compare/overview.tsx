@@ -65,11 +65,7 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
       <Section title="Conditions for all sizes" id="bounds">
         <Bounds comparison={comparison} />
       </Section>
-      {times.length ? (
-        <Section title="Times" id="times">
-          <Times times={times} />
-        </Section>
-      ) : null}
+      <Times times={times} />
     </>
   );
 }
@@ -144,6 +140,7 @@ function Kernels({ page, comparison, query }: OverviewProps) {
         columns={columns}
         rows={rows}
         height={16}
+        leaving={["findings", "Before", "After"]}
         onChoose={(row) => go(`compare/${row.place}`)}
         empty={comparison.kernels.length ? "No kernel matches." : "All kernels are the same."}
       />
@@ -216,24 +213,30 @@ interface TimeRow {
 
 const TIME_COLUMNS: readonly Column<TimeRow>[] = [
   words("Kernel", ({ name }) => name, { limit: 120 }),
-  words("Of", ({ time }) => (time?.name === "device_ns" ? "device" : "host")),
+  words("Time", ({ time }) => (time?.name === "device_ns" ? "GPU" : "host")),
   ...metricColumns<TimeRow>(({ time }) => time, "measured"),
 ];
 
 /** Of every kernel that both sides launched: shown, but no difference by itself. */
 function Times({ times }: { times: Comparison["times"] }) {
   const rows = useMemo(
-    () => times.map(({ name, metrics }) => ({ name, time: timeOf(metrics) })),
+    () =>
+      times
+        .map(({ name, metrics }) => ({ name, time: timeOf(metrics) }))
+        .filter(({ time }) => (time?.before ?? time?.after ?? null) !== null),
     [times],
   );
+  if (!rows.length) return null;
   return (
-    <Table
-      id="compare-times"
-      caption="Times of kernels that both sides launched"
-      columns={TIME_COLUMNS}
-      rows={rows}
-      sort="After"
-      height={14}
-    />
+    <Section title="Times" id="times">
+      <Table
+        id="compare-times"
+        caption="Times of kernels that both sides launched"
+        columns={TIME_COLUMNS}
+        rows={rows}
+        sort="After"
+        height={14}
+      />
+    </Section>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { href } from "../../app/router";
-import { formatCount, formatShare } from "../../data/format";
+import { formatCount, formatShare, plural } from "../../data/format";
 import { page } from "../../data/page";
 import type { Report } from "../../data/types";
 import { useBlock } from "../../data/use_block";
@@ -17,18 +17,38 @@ const VERDICTS = [
   ["unknown", "Not decided, each with a reason"],
   ["suppressed", "Violated or unknown, but a comment in the source marks it as intended"],
 ] as const;
+/** What the figures are called. */
+const NAMES = {
+  proven: "proven safe",
+  violation: "violations",
+  unknown: "unknown",
+  suppressed: "suppressed",
+} as const;
 
 export function VerdictFigures() {
   const sums = totals(page.report);
   const all = [...sums.values()].reduce((sum, count) => sum + count, 0);
+  const notes = page.report.findings.filter(
+    ({ found }) => found.verdict === "violation" && found.severity === "note",
+  ).length;
   return (
     <Figures
       id="verdict-figures"
       of={VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
         ([verdict, how]) => {
           const count = sums.get(verdict) ?? 0;
-          const share = `${formatShare(count, all)} of what was judged`;
-          return derived(verdict, count, "count", `${how}. Of unique calls, by rule`, share);
+          const share = `${formatShare(count, all)} of ${formatCount(all)} judged`;
+          const detail =
+            verdict === "violation" && notes
+              ? `${share}, ${plural(notes, "note")} among them`
+              : share;
+          return derived(
+            NAMES[verdict],
+            count,
+            "count",
+            `${how}. Of unique calls, by rule`,
+            detail,
+          );
         },
       )}
     />
@@ -51,6 +71,7 @@ export function KernelVerdicts({ rule }: { rule: string }) {
           columns={columns}
           rows={rows}
           height={12}
+          leaving={["share proven"]}
           empty="This rule judged nothing."
         />
       ) : null}
@@ -69,7 +90,7 @@ function columnsOf(rule: string): Column<VerdictRow>[] {
     verdict: "proven" | "violation" | "unknown",
     title: string,
   ): Column<VerdictRow> => ({
-    label: verdict,
+    label: NAMES[verdict],
     title,
     number: true,
     source: "derived",
@@ -96,7 +117,7 @@ function columnsOf(rule: string): Column<VerdictRow>[] {
     count("unknown", "Accesses that could not be decided, over unique calls"),
     count("proven", "Accesses that are safe for every program, lane and iteration"),
     figure(
-      "proven share",
+      "share proven",
       "derived",
       (row) => row.proven / (row.proven + row.violation + row.unknown),
       "share",

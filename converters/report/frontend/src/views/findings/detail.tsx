@@ -6,7 +6,7 @@ import { formatCount, formatPlace, plainText, plural, shortText } from "../../da
 import { page } from "../../data/page";
 import type { Finding, StackFrame } from "../../data/types";
 import { useKeys } from "../../parts/keys";
-import { Command, Facts, KernelLink, Pill, Section } from "../../parts/text";
+import { Command, Facts, KernelLink, Name, Pill, Section, ShortPlace } from "../../parts/text";
 import type { Listed } from "./filter";
 import { causesOf, type Filter, listedFindings, pillKind, pillText, sentence } from "./filter";
 import { Frames } from "./frames";
@@ -59,8 +59,9 @@ function AlsoIn({ listed }: { listed: Listed }) {
         {others.slice(0, MOST_OTHERS).map(({ key, placed: { found } }) => (
           <li key={key}>
             <a href={findingHref(key, NO_FILTER)}>
-              {shortText(found.kernel, 80)}, {shortText(formatPlace(found.file, found.line), 120)}
-            </a>
+              <Name of={shortText(found.kernel, 80)} />
+            </a>{" "}
+            <ShortPlace of={formatPlace(found.file, found.line)} />
           </li>
         ))}
       </ul>

@@ -73,7 +73,7 @@ export function chosenFilter(): Filter {
   return { words, rule, verdict, kernel };
 }
 
-export function filtered(filter: Filter): readonly Listed[] {
+function filtered(filter: Filter): readonly Listed[] {
   return listedFindings().filter((each) => {
     const { found, kernel } = each.placed;
     if (filter.rule && found.rule !== filter.rule) return false;

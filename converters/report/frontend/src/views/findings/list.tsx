@@ -48,7 +48,7 @@ export function Filters(props: { filter: Filter; shown: number }) {
         id="finding-filter"
         label="Filter"
         name="q"
-        placeholder="words of it, a file, a tensor"
+        placeholder="word, file or tensor"
       />
       <AddressChoice
         label="Rule"

@@ -1,6 +1,8 @@
 // What was judged and what was found: the list with its filters, and each finding.
 
+import { Fragment } from "preact";
 import { NotHere } from "../../app/boundary";
+import { href } from "../../app/router";
 import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import { page } from "../../data/page";
@@ -8,7 +10,7 @@ import { Split } from "../../parts/beside";
 import { DroppedNotes, NotJudged, NotReached, Note, NoViolation } from "../../parts/text";
 import { KernelVerdicts, VerdictFigures } from "./counts";
 import { Detail, Steps } from "./detail";
-import { filtered, chosenFilter, listedFindings, sentence, wordsMatch } from "./filter";
+import { causesOf, chosenFilter, listedFindings, sentence, wordsMatch } from "./filter";
 import "./findings.css";
 import { Filters, findingHref, FindingList } from "./list";
 
@@ -56,14 +58,34 @@ function Overview() {
       ) : null}
       {all.length ? (
         <>
-          <Filters filter={filter} shown={filtered(filter).length} />
+          <Filters filter={filter} shown={causesOf(filter).flat().length} />
           <FindingList filter={filter} chosen={null} />
-          {report.lints.map((line) => (
-            <Note key={line}>{line}</Note>
-          ))}
+          {filter.rule ? null : <Lints />}
         </>
       ) : null}
       {judged ? <KernelVerdicts rule={filter.rule} /> : null}
+    </>
+  );
+}
+
+/** Lints of generated code, which the list has only when their rule is chosen. */
+function Lints() {
+  const rules = new Set(
+    listedFindings().flatMap(({ placed: { cause, found } }) => (cause === null ? found.rule : [])),
+  );
+  return (
+    <>
+      {page.report.lints.map((line) => (
+        <Note key={line}>
+          {line.split(";")[0]}: list{" "}
+          {[...rules].map((rule, place) => (
+            <Fragment key={rule}>
+              {place ? ", " : ""}
+              <a href={href("findings", { rule })}>{rule}</a>
+            </Fragment>
+          ))}
+        </Note>
+      ))}
     </>
   );
 }

@@ -1,13 +1,13 @@
 // The findings of a kernel and their lines.
 
 import { href } from "../../app/router";
-import { formatCount, formatPlace, plural, shortText } from "../../data/format";
+import { formatCount, formatPlace, plural } from "../../data/format";
 import { page } from "../../data/page";
 import type { PlacedFinding } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { findingColumns } from "../../parts/finding_columns";
 import { type Column, Table } from "../../parts/table";
-import { NotJudged, Pill } from "../../parts/text";
+import { NotJudged, Pill, ShortPlace } from "../../parts/text";
 import type { MarkedFinding } from "../../parts/finding_marks";
 
 /** The call that shows it, at its op and program. */
@@ -54,7 +54,7 @@ export function FindingTable(props: FindingTableProps) {
             class="quiet small"
             onClick={() => props.onChoose(place.path, place.line)}
           >
-            {shortText(formatPlace(place.path, place.line), 60)}
+            <ShortPlace of={formatPlace(place.path, place.line)} />
           </button>
         ) : (
           "–"

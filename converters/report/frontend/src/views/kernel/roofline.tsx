@@ -218,9 +218,9 @@ function PositionTable({ rows }: { rows: readonly number[] }) {
       rate,
       "Attainable FLOPs per second at its intensity",
     ),
-    some("reached") && call("device median", "measured", "device_median_ns", "ns", tuned),
+    some("reached") && call("GPU median", "measured", "device_median_ns", "ns", tuned),
     some("reached") &&
-      field("reached", "measured", "reached", rate, "FLOPs divided by the median device time"),
+      field("reached", "measured", "reached", rate, "FLOPs divided by the median GPU time"),
     some("achieved") &&
       field(
         "of roofline",

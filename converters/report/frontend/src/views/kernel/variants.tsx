@@ -7,6 +7,7 @@ import type { Change, Variant } from "../../data/types";
 import { code, fieldsOf, figure, sharedFigure, words } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Name, Note } from "../../parts/text";
+import { HOST_TIME } from "../../parts/work_figures";
 
 export function VariantTable({ kernel, chosen }: { kernel: number; chosen: number }) {
   const { report } = page;
@@ -37,7 +38,7 @@ export function VariantTable({ kernel, chosen }: { kernel: number; chosen: numbe
     words("Disk cache", (index) => CACHE.get(of(index).cache_hit)),
     field("launches", "measured", "launches"),
     field("calls", "measured", "calls", "count", "Distinct combinations of grid and arguments"),
-    field("host time", "measured", "host_ns", "ns"),
+    figure("host time", "measured", (index) => of(index).host_ns || null, "ns", HOST_TIME),
     field("warps", "compiler", "num_warps"),
     field("registers", "compiler", "registers", "count", "Of a thread"),
     field("spills", "compiler", "spills", "count", "32-bit words of local memory of a thread"),

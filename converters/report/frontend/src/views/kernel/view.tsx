@@ -8,7 +8,16 @@ import { page } from "../../data/page";
 import type { KernelBlock, Variant } from "../../data/types";
 import { useBlock } from "../../data/use_block";
 import { derived, Figures, measured } from "../../parts/figure";
-import { DroppedNotes, Facts, kernelName, Missing, Note, Section, Swatch } from "../../parts/text";
+import {
+  DroppedNotes,
+  Facts,
+  kernelName,
+  Missing,
+  Note,
+  Section,
+  Swatch,
+  WindowNote,
+} from "../../parts/text";
 import { workFigures } from "../../parts/work_figures";
 import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
@@ -168,7 +177,7 @@ const view: View = {
 
 export default view;
 
-const OF = "Roofline time divided by the measured device time";
+const OF = "Roofline time divided by the measured GPU time";
 
 function KernelHead({ index }: { index: number }) {
   const { report } = page;
@@ -181,6 +190,7 @@ function KernelHead({ index }: { index: number }) {
   return (
     <>
       {kernel.headline ? <p id="kernel-headline">{kernel.headline}.</p> : null}
+      <WindowNote />
       <Facts
         entries={[
           [
@@ -205,7 +215,7 @@ function KernelHead({ index }: { index: number }) {
           measured("launches", kernel.launches, "count", "", launches),
           kernel.achieved !== null && derived("of roofline", kernel.achieved, "share", OF, best),
           workFigures(kernel, report.totals.device_ns !== null, {
-            host: `${formatShare(kernel.host_ns, report.totals.host_ns)} of all kernels'`,
+            host: `${formatShare(kernel.host_ns, report.totals.host_ns)} of all host time`,
             compile: plural(kernel.variants.length, "variant"),
             device: executions === null ? null : plural(executions, "execution"),
             replayed: kernel.bytes === null ? "run kvtrace replay" : null,

@@ -18,6 +18,9 @@ const LEAVING = [
   "registers",
   "Defined",
   "host time",
+  "FLOPs",
+  "bytes",
+  "findings",
 ];
 
 interface KernelTableProps {
@@ -48,20 +51,26 @@ export function KernelTable(props: KernelTableProps) {
     ...(onDevice
       ? [
           sharedFigure(
-            "device time",
+            "GPU time",
             "measured",
             (index: number) => of(index).device_ns,
             page.report.device_time?.device_ns ?? 0,
             "ns",
             "Sum over executions",
           ),
-          field("host time", "measured", "host_ns", "ns", HOST_TIME),
+          figure(
+            "host time",
+            "measured",
+            (index: number) => of(index).host_ns || null,
+            "ns",
+            HOST_TIME,
+          ),
         ]
       : [
           sharedFigure(
             "host time",
             "measured",
-            (index: number) => of(index).host_ns,
+            (index: number) => of(index).host_ns || null,
             totals.host_ns,
             "ns",
             HOST_TIME,
@@ -72,13 +81,7 @@ export function KernelTable(props: KernelTableProps) {
     ),
     !brief &&
       kernels.some((kernel) => kernel.achieved !== null) &&
-      field(
-        "of roofline",
-        "derived",
-        "achieved",
-        "share",
-        "Roofline time divided by the device time",
-      ),
+      field("of roofline", "derived", "achieved", "share", "Roofline time divided by the GPU time"),
     totals.bytes !== null &&
       field("bytes", "derived", "bytes", "bytes", `Bytes of active lanes, ${runs}`),
     totals.flops !== null && field("FLOPs", "derived", "flops", "flops", `FLOPs, ${runs}`),
@@ -122,7 +125,7 @@ export function KernelTable(props: KernelTableProps) {
       columns={columns}
       rows={props.kernels}
       leaving={LEAVING.filter((label) => onDevice || label !== "host time")}
-      sort={onDevice ? "device time" : "host time"}
+      sort={onDevice ? "GPU time" : "host time"}
       empty="No kernel matches."
       {...(props.height && { height: props.height })}
     />

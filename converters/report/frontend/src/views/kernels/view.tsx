@@ -6,12 +6,12 @@ import type { View } from "../../app/view";
 import { formatCount, formatPlace, plural } from "../../data/format";
 import { page } from "../../data/page";
 import { AddressSearch, matches } from "../../parts/search";
-import { DroppedNotes, Section } from "../../parts/text";
+import { DroppedNotes, Section, WindowNote } from "../../parts/text";
 import { DeviceWork } from "../overview/all_that_ran";
 import { KernelTable } from "./table";
 
 function Kernels() {
-  const { kernels, answer, window, device_time: time } = page.report;
+  const { kernels, answer, device_time: time } = page.report;
   const words = chosen("q") ?? "";
   const others = useMemo(
     () =>
@@ -48,7 +48,7 @@ function Kernels() {
           <a href={href("called")}>Where they are called from</a>
         ) : null}
       </div>
-      {window ? <p class="muted">Times are of this part: {answer?.part}.</p> : null}
+      <WindowNote />
       <KernelTable kernels={shown} caption="Kernels" {...(others.length && { height: 16 })} />
       {time && others.length ? (
         <Section title="Library kernels, copies and fills" id="library-kernels">

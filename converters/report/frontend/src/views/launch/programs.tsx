@@ -58,16 +58,20 @@ export function Programs({ block, grid, findings, op }: ProgramsProps) {
   return (
     <div id="programs">
       <div class="launch-sliders">
-        {(["x", "y", "z"] as const).map((name, axis) => (
-          <Slider
-            key={name}
-            name={name}
-            label={`Program ${name}`}
-            size={grid[axis] ?? 1}
-            value={place?.[axis] ?? null}
-            onChange={(value) => setQuery({ p: (place ?? [0, 0, 0]).with(axis, value).join(",") })}
-          />
-        ))}
+        {(["x", "y", "z"] as const).map((name, axis) =>
+          axis > 0 && grid[axis] === 1 ? null : (
+            <Slider
+              key={name}
+              name={name}
+              label={`Program ${name}`}
+              size={grid[axis] ?? 1}
+              value={place?.[axis] ?? null}
+              onChange={(value) =>
+                setQuery({ p: (place ?? [0, 0, 0]).with(axis, value).join(",") })
+              }
+            />
+          ),
+        )}
         <div class="slider">
           <button
             type="button"

@@ -15,6 +15,7 @@ import { derived, Figures, measured } from "../../parts/figure";
 import { useKeys } from "../../parts/keys";
 import { LaunchFacts } from "../../parts/launch_panel";
 import { setTrip, useTrips } from "../../parts/loop_sliders";
+import { WithRows } from "../../parts/rows";
 import { matches } from "../../parts/search";
 import {
   Facts,
@@ -38,7 +39,8 @@ import { hasWarps, touchedBy } from "./scene";
 import { chosenProgram, type Place, programNumber, programQuery } from "./state";
 
 function LaunchOrCall({ params }: ViewProps) {
-  if (params["launch"] !== undefined) return <Launch row={launchRow(params["launch"] ?? null)} />;
+  const launch = params["launch"];
+  if (launch !== undefined) return <WithRows>{() => <Launch row={launchRow(launch)} />}</WithRows>;
   const index = Number(params["call"]);
   const call = page.report.calls[index];
   if (!call) return <NotHere what="call" />;
@@ -130,7 +132,8 @@ function CallFigures({ call }: { call: Call }) {
           "ns",
           "Median over launches, without autotuners",
         ),
-        measured("device time, median", call.device_median_ns, "ns", "Median over its executions"),
+        page.report.totals.device_ns !== null &&
+          measured("GPU time, median", call.device_median_ns, "ns", "Median over its executions"),
         page.report.limits?.how !== "assumed" &&
           derived("at best", best, "ns", "Least time by the device's limits", how),
         derived("bytes", call.bytes, "bytes", "Of one launch"),

@@ -34,7 +34,7 @@ export function LaunchTable(props: LaunchTableProps) {
     figure("begin", "measured", (row) => launches.begin[row], "moment"),
     figure("host time", "measured", (row) => launches.duration[row], "ns"),
     report.totals.device_ns !== null &&
-      figure("device time", "measured", deviceTime, "ns", "Device time of its executions"),
+      figure("GPU time", "measured", deviceTime, "ns", "Sum over its executions"),
     words("Phase", (row) => report.phases[launches.phase[row] ?? -1], {
       key: (row) => launches.phase[row],
     }),

@@ -5,9 +5,10 @@ import { chosen, href, setQuery } from "../../app/router";
 import type { View } from "../../app/view";
 import { formatCount, plural, shortText } from "../../data/format";
 import { launchNumber, launchRow } from "../../data/launch_numbers";
-import { page } from "../../data/page";
+import { page, rowsRead } from "../../data/page";
 import { Split } from "../../parts/beside";
 import { LaunchPanel } from "../../parts/launch_panel";
+import { WithRows } from "../../parts/rows";
 import { AddressChoice, AddressSearch, matches } from "../../parts/search";
 import { DroppedNotes, trackName } from "../../parts/text";
 import { LaunchTable } from "./table";
@@ -113,9 +114,9 @@ const view: View = {
   routes: ["launches"],
   badge: () => ({ text: formatCount(page.report.totals.launches), kind: "plain" }),
   find: (words) => {
-    const { launches, report } = page;
     const number = words.trim();
-    if (!/^\d+$/.test(number)) return [];
+    if (!/^\d+$/.test(number) || !rowsRead.value) return [];
+    const { launches, report } = page;
     return report.runs.flatMap((run, place) => {
       const row = launchRow(`${number}@${String(place)}`);
       if (row === null) return [];
@@ -124,7 +125,7 @@ const view: View = {
       return [{ title: `Launch ${number}`, detail, href: href(`launch/${launchNumber(row)}`) }];
     });
   },
-  Component: Launches,
+  Component: () => <WithRows>{() => <Launches />}</WithRows>,
 };
 
 export default view;

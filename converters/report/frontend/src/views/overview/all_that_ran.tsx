@@ -22,7 +22,7 @@ export function DeviceWork(props: { rows: readonly WorkRow[]; time: DeviceTime; 
       caption="Top kernels"
       columns={columnsOf(props.time, answer?.ran ?? [])}
       rows={props.rows}
-      leaving={["per step", "executions", "findings"]}
+      leaving={["per step", "executions", "findings", "rate", "% of roofline", "Library or line"]}
       sort="GPU time"
       height={SHOWN}
       empty={props.empty}

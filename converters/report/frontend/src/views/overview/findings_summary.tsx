@@ -52,7 +52,13 @@ export function FindingsSummary() {
         <a href={href("findings")}>All findings</a>
       </p>
       {listed.length ? (
-        <Table caption="Findings by rule" columns={COLUMNS} rows={listed} empty="No verdicts." />
+        <Table
+          caption="Findings by rule"
+          columns={COLUMNS}
+          rows={listed}
+          leaving={["proven"]}
+          empty="No verdicts."
+        />
       ) : null}
       {clean.length ? (
         <p class="muted small">

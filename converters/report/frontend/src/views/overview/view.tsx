@@ -2,6 +2,7 @@
 
 import type { View } from "../../app/view";
 import { page } from "../../data/page";
+import { WithRows } from "../../parts/rows";
 import { DroppedNotes, Note, Section } from "../../parts/text";
 import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
 import { AllThatRan } from "./all_that_ran";
@@ -36,7 +37,7 @@ function Overview() {
       <DroppedNotes />
       <Section title="Timeline">
         {report.tracks.length ? (
-          <Timeline />
+          <WithRows>{() => <Timeline />}</WithRows>
         ) : (
           <Note>No launches or executions with times were recorded.</Note>
         )}

@@ -1,0 +1,186 @@
+"""Parts of the timeline whose rows are all on the page, where there are too many rows for all.
+
+A page that is zoomed out draws bins, which count every row; single rows are needed where a reader
+zooms in. So the page has all rows of some ranges: the steps that it opens on, the slow steps that
+its strip of steps leads to, and what fits of their surroundings. Outside of these ranges it has the
+first and the longest row of each call. Ranges are listed by priority; the last is the whole
+timeline, of which the rows around the first range are taken that there is room for. Example: of ten
+rows at 0, 1, … 9 ns, the ranges (4, 6), (8, 9), (0, 10) have the rows 4, 5 and 8 if there is room
+for three, and also 3 and 6 if there is room for seven, since rows around 5 are counted again.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from kvtrace.converters.report.slices import NO_CALL, Integers, Slices
+from kvtrace.figures.gaps import Gaps
+from kvtrace.figures.intervals import union_of
+
+__all__ = ["MOST_ROWS", "Range", "RowSelector", "detail_plan", "detailed", "nearby"]
+
+#: Begin and end in nanoseconds since the page's origin.
+Range = tuple[int, int]
+
+#: Most launches (or executions) on a page if there are more than twice as many; else all are.
+MOST_ROWS: Final = 150_000
+#: Steps that the timeline opens on (`timeline.tsx`), with a part of a step on either side.
+_FIRST_STEPS: Final = 3
+_MARGIN: Final = 0.25
+#: Bars of the strip of steps (`step_strip.tsx`); each shows the slowest step of its share.
+_MOST_BARS: Final = 400
+
+
+def detail_plan(gaps: Gaps | None, begin: int, span: int) -> tuple[Range, ...]:
+    """Return the ranges whose rows are wanted on the page, the most wanted first.
+
+    Args:
+        gaps: The idle times with the durations of steps, if known.
+        begin: When the part with these steps begins, in ns since the page's origin.
+        span: Length of the timeline, in ns.
+    """
+    opening: list[Range] = []
+    slow: list[tuple[int, Range]] = []
+    for steps in () if gaps is None else gaps.steps:
+        begins, durations = np.array(steps.begin) + begin, np.array(steps.duration_ns)
+        first = max(0, (len(begins) - _FIRST_STEPS) // 2)
+        last = min(first + _FIRST_STEPS, len(begins)) - 1
+        low, high = int(begins[first]), int(begins[last] + durations[last])
+        margin = int(_MARGIN * (high - low) / _FIRST_STEPS)
+        opening.append((low - margin, high + margin))
+        shared = -(-len(begins) // _MOST_BARS)
+        for bar in range(0, len(begins), shared):
+            slowest = bar + int(np.argmax(durations[bar : bar + shared]))
+            step_begin, duration = int(begins[slowest]), int(durations[slowest])
+            slow.append((-duration, (step_begin, step_begin + duration)))
+    return (*opening[:1], *(step for _, step in sorted(slow)), (0, span + 1))
+
+
+def nearby(plan: Sequence[Range], share: float) -> tuple[Range, ...]:
+    """Return a plan in which the whole timeline is replaced by a share (0 to 1) of its length."""
+    *ranges, (low, high) = plan
+    half = int(share * (high - low) / 2) + 1
+    focus = _focus(plan)
+    return (*ranges, (focus - half, focus + half))
+
+
+def _focus(plan: Sequence[Range]) -> int:
+    return sum(plan[0]) // 2
+
+
+class RowSelector:
+    """Streaming selection of rows: those in some ranges, and each call's first and longest so far.
+
+    Without ranges all rows are selected.
+    """
+
+    def __init__(self, ranges: Sequence[Range] | None) -> None:
+        self._ranges = None if ranges is None else _merged(ranges)
+        self._longest = np.zeros(0, np.int64)
+
+    def chosen(self, begin: Integers, duration: Integers, call: Integers) -> npt.NDArray[np.bool_]:
+        """Return for each row of the next batch whether it is selected.
+
+        Batches must come in order, since longest durations are carried over.
+        """
+        if self._ranges is None or not len(call):
+            return np.ones(len(call), np.bool_)
+        selected = _within(begin, duration, self._ranges)
+        new_calls = max(int(call.max()) + 1 - len(self._longest), 0)
+        self._longest = np.append(self._longest, np.full(new_calls, -1))
+        with_call = np.flatnonzero(call != NO_CALL)
+        first_rows = with_call[self._longest[call[with_call]] < 0]
+        selected[first_rows[np.unique(call[first_rows], return_index=True)[1]]] = True
+        longest = self._longest.copy()
+        np.maximum.at(longest, call[with_call], duration[with_call])
+        new_longest_rows = with_call[duration[with_call] > self._longest[call[with_call]]]
+        new_longest_rows = new_longest_rows[
+            duration[new_longest_rows] == longest[call[new_longest_rows]]
+        ]
+        selected[new_longest_rows[np.unique(call[new_longest_rows], return_index=True)[1]]] = True
+        self._longest = longest
+        return selected
+
+
+def detailed(slices: Slices, plan: Sequence[Range], keep: int) -> tuple[tuple[Range, ...], Slices]:
+    """Return about `keep` rows, and the sorted ranges of which these are all rows.
+
+    Ranges are taken in the order of the plan while there is room for their rows. The first and the
+    longest row of each call are added if they are at most half of `keep`.
+    """
+    selected = np.zeros(len(slices), np.bool_)
+    first, longest = _first_and_longest(slices)
+    if 4 * len(first) <= keep:
+        selected[first] = True
+        selected[longest] = True
+    room = keep - int(selected.sum())
+    ranges = []
+    begin = slices.begin.astype(np.int64)
+    *wanted, whole = plan
+    for low, high in wanted:
+        rows = int(np.searchsorted(begin, high) - np.searchsorted(begin, low))
+        if rows <= room:
+            ranges.append((low, high))
+            room -= rows
+    around = _around(begin, _focus(plan), room, whole)
+    merged = _merged([*ranges, around])
+    selected |= _within(begin, slices.duration.astype(np.int64), merged)
+    return tuple(zip(*(edges.tolist() for edges in merged), strict=True)), slices.take(
+        np.flatnonzero(selected)
+    )
+
+
+def _around(begin: Integers, focus: int, room: int, limits: Range) -> Range:
+    """Return the range around `focus`, within `limits`, in which about `room` rows begin."""
+    inside = begin[np.searchsorted(begin, limits[0]) : np.searchsorted(begin, limits[1])]
+    if room >= len(inside):
+        return limits
+    if room <= 0:
+        return focus, focus
+    first = int(np.searchsorted(inside, focus)) - room // 2
+    first = min(max(first, 0), len(inside) - room - 1)
+    return int(inside[first]), int(inside[first + room])
+
+
+def _merged(ranges: Sequence[Range]) -> tuple[Integers, Integers]:
+    """Return begins and ends of the ranges, sorted, without overlaps and empty ones."""
+    begins, ends = (np.array(edges, np.int64) for edges in zip(*ranges, strict=True))
+    return union_of(begins[begins < ends], ends[begins < ends])
+
+
+def _within(
+    begin: Integers, duration: Integers, ranges: tuple[Integers, Integers]
+) -> npt.NDArray[np.bool_]:
+    """Return which rows overlap one of the ranges."""
+    lows, highs = ranges
+    if not len(lows):
+        return np.zeros(len(begin), np.bool_)
+    last_range = np.searchsorted(lows, np.maximum(begin + duration - 1, begin), "right") - 1
+    overlaps: npt.NDArray[np.bool_] = (last_range >= 0) & (highs[last_range] > begin)
+    return overlaps
+
+
+def _first_and_longest(slices: Slices) -> tuple[Integers, Integers]:
+    """Return the positions of each call's first and longest rows; of equal ones, the first."""
+    calls = int(slices.call.max(initial=NO_CALL)) + 1
+    first = np.full(calls, len(slices), np.int64)
+    longest = np.full(calls, -1, np.int64)
+    longest_ns = np.full(calls, -1, np.int64)
+    start = 0
+    for batch in slices.batches():
+        with_call = np.flatnonzero(batch.call != NO_CALL)
+        call, duration = batch.call[with_call], batch.duration[with_call].astype(np.int64)
+        np.minimum.at(first, call, start + with_call)
+        longest_of_batch = np.full(calls, -1, np.int64)
+        np.maximum.at(longest_of_batch, call, duration)
+        new_longest = np.flatnonzero(
+            (duration == longest_of_batch[call]) & (duration > longest_ns[call])
+        )[::-1]
+        longest[call[new_longest]] = (
+            start + with_call[new_longest]
+        )  # the last write is the first row
+        longest_ns = np.maximum(longest_ns, longest_of_batch)
+        start += len(batch)
+    return first[first < len(slices)], longest[longest >= 0]

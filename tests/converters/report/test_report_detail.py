@@ -1,0 +1,102 @@
+"""Rows of the page where there are too many for all: parts of the timeline that are complete."""
+
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtrace.converters.report.detail import RowSelector, detail_plan, detailed, nearby
+from kvtrace.converters.report.slices import Slices
+from kvtrace.figures.gaps import Gaps, StepTimes
+
+LENGTH = 14_000
+ROWS = st.lists(
+    st.tuples(st.integers(0, 10_000), st.integers(0, 3_000), st.integers(-1, 4)),
+    min_size=1, max_size=60,
+)  # fmt: skip
+RANGES = st.lists(
+    st.tuples(st.integers(0, LENGTH), st.integers(0, 2_000)).map(lambda at: (at[0], sum(at))),
+    max_size=4,
+)
+
+
+def slices(rows: list[tuple[int, int, int]]) -> Slices:
+    """Slices from (begin, duration, call)."""
+    begin, duration, call = np.array(sorted(rows), np.int64).reshape(-1, 3).T
+    zeros = np.zeros(len(rows), np.int64)
+    return Slices(begin, duration, zeros, call, zeros, zeros, np.arange(len(rows)))
+
+
+def overlap(row: tuple[int, int], low: int, high: int) -> bool:
+    begin, duration = row
+    return low < high and begin < high and max(begin + duration, begin + 1) > low
+
+
+@settings(max_examples=200)
+@given(ROWS, RANGES, st.integers(20, 70))
+def test_ranges_on_the_page_have_all_their_rows(rows, ranges, keep):
+    every = slices(rows)
+    complete, kept = detailed(every, [*ranges, (0, LENGTH)], keep)
+    assert all(high < low for (_, high), (low, _) in pairwise(complete))
+    on_page = set(kept.seq.tolist())
+    for seq, row in enumerate(zip(every.begin.tolist(), every.duration.tolist(), strict=True)):
+        if any(overlap(row, *part) for part in complete):
+            assert seq in on_page
+
+
+@given(ROWS, RANGES, st.integers(20, 70))
+def test_first_and_longest_row_of_each_call_are_on_the_page(rows, ranges, keep):
+    every = slices(rows)
+    _, kept = detailed(every, [*ranges, (0, LENGTH)], keep)
+    for call in set(every.call.tolist()) - {-1}:
+        mine, chosen = every.call == call, kept.call == call
+        assert every.duration[mine].max() == kept.duration[chosen].max()
+        assert every.begin[mine].min() == kept.begin[chosen].min()
+
+
+def test_ranges_are_taken_in_their_order_while_there_is_room():
+    ten = slices([(begin, 1, -1) for begin in range(10)])
+    plan = ((4, 6), (8, 9), (0, 10))
+    assert detailed(ten, plan, 3)[1].seq.tolist() == [4, 5, 8]
+    assert detailed(ten, plan, 3)[0] == ((4, 6), (8, 9))
+    assert detailed(ten, plan, 7)[1].seq.tolist() == [3, 4, 5, 6, 8]
+    assert detailed(ten, plan, 13)[0] == ((0, 10),)
+
+
+@settings(max_examples=200)
+@given(ROWS, RANGES, st.integers(1, 20))
+def test_rows_are_selected_while_they_are_read(rows, ranges, size):
+    every = slices(rows)
+    selector = RowSelector([*ranges, (0, 0)])
+    selected = np.concatenate(
+        [
+            selector.chosen(*(column[at : at + size] for column in
+                              (every.begin, every.duration, every.call)))
+            for at in range(0, len(rows), size)
+        ]
+    )  # fmt: skip
+    inside = np.array(
+        [
+            any(overlap(row, *part) for part in ranges)
+            for row in zip(every.begin.tolist(), every.duration.tolist(), strict=True)
+        ]
+    )
+    assert selected[inside].all()
+    assert not selected[~inside & (every.call == -1)].any()
+    for call in set(every.call.tolist()) - {-1}:
+        own = np.flatnonzero(every.call == call)
+        assert selected[own[0]]
+        assert selected[own[np.argmax(every.duration[own])]]
+    assert RowSelector(None).chosen(every.begin, every.duration, every.call).all()
+
+
+def test_plan_begins_with_the_steps_that_are_shown_first_and_the_slowest():
+    times = StepTimes("run", 5, (0, 100, 200, 300, 450), (100, 100, 100, 150, 100), {})
+    plan = detail_plan(Gaps(0, {}, (), steps=(times,)), 1_000, 9_000)
+    assert plan[0] == (1_071, 1_479)  # steps 1 to 3 and a quarter of a step around them
+    assert plan[1] == (1_300, 1_450)
+    assert plan[-1] == (0, 9_001)
+    assert len(plan) == 7
+    assert nearby(plan, 0.1)[-1] == (1_275 - 451, 1_275 + 451)
+    assert detail_plan(None, 0, 50) == ((0, 51),)
