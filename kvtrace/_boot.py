@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
     from types import ModuleType
-    from typing import Any
 
     from kvtrace.registry import Entry
 
@@ -31,9 +30,6 @@ _stand_ins: "dict[str, Entry]" = {}
 _searched: "set[str]" = set()
 
 _OFF = frozenset({"0", "off", "no", "false"})
-
-#: Called with each recording's `kvtrace.capture.session.Session` when it begins; `at_start` adds.
-when_recording: "list[Callable[[Any], None]]" = []
 
 #: Absolute path from `KVTRACE`; None if the variable did not start kvtrace.
 out: str | None = None

@@ -13,6 +13,10 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final, NoReturn
 
+#: Called with each `kvtrace.capture.session.Session` when its first rows are about to be written;
+#: entries of the registry's group `at_start` add to these.
+watchers: Final[list[Callable[[Any], None]]] = []
+
 _at_finalization: Final[list[Callable[[], None]]] = []
 
 

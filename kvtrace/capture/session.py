@@ -13,7 +13,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace import _boot
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
@@ -426,9 +425,7 @@ class Session:
             self._early = []
             self._journal = journal
             self.spent(self._spent_early)
-            _watch_ends()
-            for begin in _boot.when_recording:
-                begin(self)
+            _watch_ends(self)
             journal.start()
         return journal
 
@@ -493,13 +490,15 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def _watch_ends() -> None:
+def _watch_ends(session: Session) -> None:
     """Install hooks that write all records if a process ends without Python's exit functions."""
     from kvtrace.capture import ends
 
     ends.before_exit(_seal_all)
     ends.before_exec(_flush_all)
     ends.before_sigterm(flush_after_signal)
+    for watch in ends.watchers:
+        watch(session)
 
 
 def _seal_all() -> None:

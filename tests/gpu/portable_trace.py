@@ -3,21 +3,27 @@
     python -m tests.gpu.portable_trace TRACE FIXTURE
 
 leaves out what `kvtrace trace redact --paths --host --command` does, with two differences, for
-tests that read more than verdicts. A file keeps its name below site-packages, in Inductor's cache
+tests that read more than verdicts. Dumps of GPUs are made smaller, and the path of this repository
+in them is covered. A file keeps its name below site-packages, in Inductor's cache
 or in this repository (`site-packages/torch/nn/functional.py`, `torchinductor/ab/cabc.py`,
 `tests/gpu/llama.py`) where `redact` writes `file1.py`. Texts of later stages (TTGIR, LLIR, PTX)
 and messages stay, with such names in them; machine code goes.
 """
 
+import os
 import re
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
 
+from kvtrace.addons.fault.dump.reducing import reduce_dump
 from kvtrace.schema.content import artifact_content, artifact_row
 from kvtrace.schema.private import Leaf
 from kvtrace.schema.redaction import _RedactedCopy
 
+#: The folder of this repository, as in the line tables of recorded kernels.
+ROOT = os.fsencode(os.environ.get("RECORDED_AT", Path(__file__).resolve().parents[2]))
 #: Absolute paths in texts; no division of two numbers, and no address of a site.
 ABSOLUTE = re.compile(
     r"(?<![\w.:/])/(?:data|home|mnt|opt|root|scratch|srv|tmp|usr|var|work|workspace|Users)"
@@ -66,6 +72,11 @@ class _Portable(_RedactedCopy):
 def portable_trace(trace: Path, fixture: Path) -> None:
     """Write a copy of a trace that says nothing of its machine."""
     _Portable(trace, fixture).write()
+    for dump in trace.glob("faults/*.nvcudmp"):
+        copy = fixture / "faults" / "host.1.nvcudmp"
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copy(dump, copy)
+        reduce_dump(copy, lambda image: image.replace(ROOT, b"/" + b"r" * (len(ROOT) - 1)))
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ is of, and why it lies outside.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -126,6 +126,8 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
     ptx = _text(trace, found, "ptx") if trace is not None and found is not None else None
     place = None if offset is None else place_of(grid.image, grid.entry + offset, ptx)
     access = None if offset is None else access_at(grid.code, offset)
+    if place is not None and trace is not None and run is not None:
+        place = replace(place, file=_recorded_file(trace, run, place.file))
     thread, address = _address(grid, warp, access)
     fault = Fault(
         exception=_exception(grid, offset),
@@ -143,6 +145,18 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
     if trace is None or run is None or found is None:
         return fault
     return _with_cause(fault, trace, run, found)
+
+
+def _recorded_file(trace: Trace, run: Run, file: str) -> str:
+    """Return the path under which the trace has a file: another one in a redacted trace.
+
+    That is the one path in the trace with the file's name.
+    """
+    rows = trace.table("kernels", (run,), columns=["file", "files"]).to_pylist()
+    paths = {row["file"] for row in rows if row["file"]}
+    paths |= {part["path"] for row in rows for part in row["files"] or () if part["path"]}
+    named = [path for path in paths if path.rpartition("/")[2] == file.rpartition("/")[2]]
+    return named[0] if file not in paths and len(named) == 1 else file
 
 
 def _exception(grid: Grid, offset: int | None) -> str:
@@ -218,7 +232,9 @@ def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
     name = next((one.arg for one in (*violations, *verdicts) if one.arg), None)
     argument = _argument(fault.address, match, name) or _nearest(fault.address, match)
     indices = _index_arguments(call, ops, judgment)
-    causes = () if not fault.exception else _causes(fault, argument, violations, verdicts, indices)
+    causes = (
+        _causes(fault, match, argument, violations, verdicts, indices) if fault.exception else ()
+    )
     return replace(fault, argument=argument, causes=causes, index_arguments=indices)
 
 
@@ -274,6 +290,7 @@ def _place_in(
 
 def _causes(
     fault: Fault,
+    match: Match,
     argument: Argument | None,
     violations: Sequence[Verdict],
     verdicts: Sequence[Verdict],
@@ -290,6 +307,7 @@ def _causes(
         found.append(f"{subject} is not a multiple of what is accessed there")
     elif indices and not violations and not (argument is not None and argument.is_inside):
         found.append(f"the address is computed from {held}, which no mask limits")
+        found += _larger_scalars(argument, match)
     elif argument is not None and (argument.is_inside or (is_proven and fault.address is None)):
         found.append(
             f"the access lies inside the storage that {argument.name} had when it was recorded: "
@@ -298,3 +316,16 @@ def _causes(
     if not found:
         found += [one.reason for one in verdicts if one.verdict == "unknown" and one.reason]
     return tuple(dict.fromkeys(found))
+
+
+def _larger_scalars(argument: Argument | None, match: Match) -> Iterator[str]:
+    """Yield a sentence for each whole number that was passed and is larger than the tensor."""
+    if argument is None or argument.elements is None:
+        return
+    for parameter, arg in zip(match.parameters, match.call["args"], strict=True):
+        is_whole = arg["kind"] == "scalar" and isinstance(parameter, int)
+        if is_whole and parameter is not None and abs(parameter) > argument.elements:
+            yield (
+                f"{arg['name']} = {parameter:,} was passed, which is more than "
+                f"{argument.name} has elements"
+            )

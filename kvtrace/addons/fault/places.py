@@ -63,8 +63,13 @@ def place_of(image: bytes, address: int, ptx: str | None) -> Place | None:
             continue
         if int(directive[1]) != source.line:
             break
-        callers = [(int(line), int(column)) for line, column in _PLACE.findall(directive[3])[1:]]
-        return Place(source.file, source.line, int(directive[2]), tuple(callers))
+        callers = _PLACE.findall(directive[3])[1:]
+        return Place(
+            source.file,
+            source.line,
+            int(directive[2]) + 1,  # LLVM counts from 0 here
+            tuple((int(line), int(column) + 1) for line, column in callers),
+        )
     return Place(source.file, source.line)
 
 

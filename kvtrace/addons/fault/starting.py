@@ -53,7 +53,7 @@ def dump_variables(folder: str) -> "dict[str, str]":
 def ask_for_dumps(folder: str) -> None:
     """Set the driver's variables, and watch for the end of this process by a GPU fault."""
     global _asked_for
-    from kvtrace import _boot
+    from kvtrace.capture import ends
 
     if _asked_for:
         return
@@ -61,7 +61,7 @@ def ask_for_dumps(folder: str) -> None:
     os.makedirs(os.path.join(folder, FOLDER), exist_ok=True)  # noqa: PTH103, PTH118
     for name, value in dump_variables(folder).items():
         os.environ.setdefault(name, value)
-    _boot.when_recording.append(_watch)
+    ends.watchers.append(_watch)
 
 
 def _watch(session: "Session") -> None:
@@ -93,6 +93,21 @@ def _explain(folder: str, run_id: "str | None") -> None:
         text = f"kvtrace: a GPU fault may be behind this abort: kvtrace fault {folder}\n"
     sys.stderr.write(text)
     sys.stderr.flush()
+    _make_smaller(folder)
+
+
+def _make_smaller(folder: str) -> None:
+    """Leave out of this process's dump what says nothing of the fault."""
+    from pathlib import Path
+
+    from kvtrace.addons.fault.dump.reading import UnreadableDump
+    from kvtrace.addons.fault.dump.reducing import reduce_dump
+
+    for dump in Path(folder, FOLDER).glob(f"*.{os.getpid()}{SUFFIX}"):
+        try:
+            reduce_dump(dump)
+        except UnreadableDump as error:
+            sys.stderr.write(f"kvtrace: {error}\n")
 
 
 def _is_of_recording(name: str) -> bool:

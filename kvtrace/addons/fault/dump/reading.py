@@ -40,6 +40,8 @@ EXCEPTIONS: Final = {
     21: "tensor memory that was not freed",
     22: "call that needs a newer driver",
 }
+#: Warps of a kernel whose threads are kept in a dump that is made smaller.
+MOST_WARPS: Final = 8
 _MACHINE_CUDA: Final = 190  # EM_CUDA
 _CORE: Final = 4  # ET_CORE
 _TYPES: Final = struct.Struct("<HH")
@@ -93,6 +95,7 @@ class Warp:
         error_pc: bytes from the start of the kernel to the instruction that failed; None if none
             did, or another function did.
         active: a bit for each lane that was to execute the next instruction.
+        place: numbers of the section with its row, and of the row.
         read: reads its threads: a large dump has many thousand.
     """
 
@@ -100,6 +103,7 @@ class Warp:
     number: int
     error_pc: int | None
     active: int
+    place: tuple[int, int]
     read: Callable[[], tuple[Thread, ...]] = field(repr=False, compare=False)
 
     @cached_property
@@ -196,21 +200,33 @@ def _read(data: bytes) -> Dump:
     return _Reader(SectionTable(data)).dump()
 
 
-def images_in_use(data: bytes) -> frozenset[int]:
-    """Return the numbers of sections with modules that kernels in a dump are of.
+def sections_in_use(data: bytes) -> list[int]:
+    """Return the numbers of the sections that the answer of a dump is made from.
+
+    Those are all tables that are not empty, modules of kernels in the dump, and threads of warps
+    that failed, `MOST_WARPS` of each kernel; of kernels without a failed one, of its first warps.
 
     Raises:
         ValueError, struct.error, IndexError, LookupError: the bytes are not a dump.
     """
     table = SectionTable(data)
     reader = _Reader(table)
-    kept = {grid.image for grid in reader.dump().grids}
-    kinds = (Kind.IMAGE, Kind.RELOCATED_IMAGE)
-    return frozenset(
-        index
-        for index, row in enumerate(table.rows)
-        if row[1] in kinds and bytes(table.content(index)) in kept
-    )
+    dump = reader.dump()
+    images = {grid.image for grid in dump.grids}
+    warps = [warp for grid in dump.grids for warp in (grid.failed or grid.warps)[:MOST_WARPS]]
+    threads = {index for warp in warps for index in reader.sections_of(warp)}
+    used = []
+    for index, row in enumerate(table.rows):
+        kind, size = row[1], row[5]
+        if kind in (Kind.IMAGE, Kind.RELOCATED_IMAGE):
+            is_used = bytes(table.content(index)) in images
+        elif kind in (Kind.THREADS, Kind.REGISTERS):
+            is_used = index in threads
+        else:
+            is_used = index == 0 or kind == _TEXTS or (kind in _READ and size > 0)
+        if is_used:
+            used.append(index)
+    return used
 
 
 class _Reader:
@@ -246,13 +262,17 @@ class _Reader:
             grids=tuple(grids),
         )
 
+    def _info(self, index: int) -> int:
+        """Return the row of the table above that a section belongs to."""
+        return int(self._sections.rows[index][7])
+
     def _text(self, offset: int) -> str:
         return text_at(self._texts, offset) if self._texts else ""
 
     def _rows(self, kind: Kind) -> Iterator[tuple[tuple[int, int], Row]]:
         """Yield each row of tables of a kind, with the section's number and its own in there."""
         for index in self._of_kind[kind]:
-            for number, row in enumerate(rows_of(self._sections[index])):
+            for number, row in enumerate(rows_of(self._sections, index)):
                 yield (index, number), row
 
     def _content(self, place: tuple[int, int], kind: Kind) -> bytes:
@@ -263,11 +283,10 @@ class _Reader:
     def _grids(self, images: dict[int, bytes]) -> Iterator[Grid]:
         warps, exceptions = self._warps()
         devices = {
-            self._sections[index].info: number
-            for number, index in enumerate(self._of_kind[Kind.GRIDS])
+            self._info(index): number for number, index in enumerate(self._of_kind[Kind.GRIDS])
         }
         for place, row in self._rows(Kind.GRIDS):
-            device = self._sections[place[0]].info
+            device = self._info(place[0])
             image = images.get(row["module"], b"")
             function = _function_around(image, row["entry"]) or _Function("", b"", row["entry"])
             entry, length = row["entry"], len(function.code)
@@ -313,13 +332,13 @@ class _Reader:
         warps = defaultdict(list)
         exceptions: dict[tuple[int, int], int] = {}
         for place, processor in self._rows(Kind.PROCESSORS):
-            device = self._sections[place[0]].info
+            device = self._info(place[0])
             for block_table in self._tables(place, Kind.BLOCKS):
-                for number, block in enumerate(rows_of(self._sections[block_table])):
+                for number, block in enumerate(rows_of(self._sections, block_table)):
                     if processor["exception"]:
                         exceptions[device, block["grid"]] = processor["exception"]
                     for warp_table in self._tables((block_table, number), Kind.WARPS):
-                        for index, warp in enumerate(rows_of(self._sections[warp_table])):
+                        for index, warp in enumerate(rows_of(self._sections, warp_table)):
                             key = (device, block["grid"])
                             warps[key].append((block, (warp_table, index), warp))
         return warps, exceptions
@@ -327,6 +346,16 @@ class _Reader:
     def _tables(self, place: tuple[int, int], kind: Kind) -> list[int]:
         """Return the numbers of sections of a kind that belong to a row."""
         return self._below.get((*place, kind), [])
+
+    def sections_of(self, warp: Warp) -> list[int]:
+        """Return the numbers of sections with a warp's threads and their registers."""
+        tables = self._tables(warp.place, Kind.THREADS)
+        places = [
+            (table, number)
+            for table in tables
+            for number in range(len(rows_of(self._sections, table)))
+        ]
+        return [*tables, *(one for at in places for one in self._tables(at, Kind.REGISTERS))]
 
     def _warp(self, block: Row, place: tuple[int, int], row: Row, entry: int, length: int) -> Warp:
         error_pc = row["error_pc"] - entry if row["has_error_pc"] else None
@@ -336,6 +365,7 @@ class _Reader:
             number=row["warp"],
             error_pc=error_pc if is_within else None,
             active=row["active"],
+            place=place,
             read=lambda: self._threads(place),
         )
 
@@ -349,7 +379,7 @@ class _Reader:
                 registers=_words(self._content((table, number), Kind.REGISTERS)),
             )
             for table in self._tables(place, Kind.THREADS)
-            for number, row in enumerate(rows_of(self._sections[table]))
+            for number, row in enumerate(rows_of(self._sections, table))
         ]
         return tuple(sorted(threads, key=lambda thread: thread.lane))
 
@@ -384,7 +414,7 @@ class _Reader:
                     code=function.code,
                     entry=function.entry,
                     exception=row["exception"],
-                    warps=(Warp((0, 0, 0), 0, address - function.entry, 0, tuple),),
+                    warps=(Warp((0, 0, 0), 0, address - function.entry, 0, (0, 0), tuple),),
                 )
                 break
 

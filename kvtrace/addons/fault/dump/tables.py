@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from kvtrace.backends.compiled_kernels.elf import Section
+from kvtrace.backends.compiled_kernels.elf import SectionTable
 
 
 class Kind(IntEnum):
@@ -86,8 +86,8 @@ class Row:
         return int(value)
 
 
-def rows_of(section: Section) -> list[Row]:
+def rows_of(sections: SectionTable, index: int) -> list[Row]:
     """Return the rows of a section's table; a section that names no size has one row."""
-    kind, content = Kind(section.kind), section.content
-    size = section.row_bytes or len(content)
+    kind, content = Kind(sections.rows[index][1]), sections.content(index)
+    size = sections.rows[index][9] or len(content)
     return [Row(kind, content[at : at + size]) for at in range(0, len(content), size or 1)]

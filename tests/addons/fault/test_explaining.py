@@ -1,0 +1,129 @@
+"""Recorded faults: kernel, line, launch, argument and cause, by the trace and the driver's dump."""
+
+import json
+import shutil
+
+import pytest
+
+from kvtrace.addons.fault.dumps import explained
+from kvtrace.addons.fault.texts import brief_text
+from kvtrace.cli import main
+from tests.addons.fault.recorded import DUMPS, FAULTS
+
+#: By trace: kernel, line, argument, part of the cause, and the launch's phase.
+FOUND = {
+    "gather_index_graph": ("gather", 42, "x", "what index held", "graph_capture"),
+    "int32_wrap_eager": ("scale_rows", 56, "x", "row * stride wraps around", "run"),
+    "liger_embedding_graph": (
+        "embedding_forward_kernel", 31, "embeddings_ptr", "indices_ptr", "graph_capture",
+    ),
+    "compiled_scatter_eager": (
+        "triton_poi_fused_add_index_put_1", 32, "out_ptr0", "what in_ptr0 held", "run",
+    ),
+    "compiled_assert_graph": (
+        "triton_poi_fused_index_mul_0", 29, None, "assertion did not hold", "graph_capture",
+    ),
+    "freed_graph": ("doubled", 74, "x", "was freed", "graph_capture"),
+    "paged_stride_graph": ("paged", 124, "cache", "stride_page = 2,147,483,648", "graph_capture"),
+    "stale_length_graph": ("fill", 63, "out", "past the end of out", "graph_capture"),
+    "assertion_eager": ("asserting", 96, None, "assertion did not hold", "run"),
+    "trap_eager": ("trapping", 106, None, "", "run"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_recorded_fault_is_named(name):
+    kernel, line, argument, cause, phase = FOUND[name]
+    (_, (fault,)) = explained(FAULTS / name, None, None).dumps[0]
+    assert (fault.kernel, fault.place.line) == (kernel, line)
+    assert fault.match is not None
+    assert fault.match.phase == phase
+    assert (None if fault.argument is None else fault.argument.name) == argument
+    assert cause in "; ".join(fault.causes)
+    assert fault.exception
+
+
+def test_index_that_was_too_large_is_in_the_registers():
+    (_, (fault,)) = explained(FAULTS / "gather_index_graph", None, None).dumps[0]
+    assert fault.argument.element == 1 << 40  # as the program set index[1000]
+    assert fault.argument.elements == 4096
+    assert (fault.warp.block, fault.thread.index) == ((3, 0, 0), (116, 0, 0))  # of lanes 232, 233
+    assert fault.index_arguments == ("index",)
+
+
+def test_overwritten_parameters_are_not_believed():
+    """The store ran on into the graph's own memory: all of its parameters are 1."""
+    (_, (fault,)) = explained(FAULTS / "stale_length_graph", None, None).dumps[0]
+    assert set(fault.grid.parameters) == {0, 1}
+    assert not fault.match.fits
+    assert fault.argument.element is None
+
+
+def test_call_is_told_from_others_by_its_scalars():
+    """The same kernel and grid were launched before with other scalars, without a fault."""
+    (_, (fault,)) = explained(FAULTS / "int32_wrap_eager", None, None).dumps[0]
+    scalars = {arg["name"]: arg["scalar"] for arg in fault.match.call["args"] if arg["scalar"]}
+    assert (scalars["rows"], scalars["stride"]) == ("600000", "4096")
+    assert fault.fitting == 1
+
+
+def test_command_prints_the_source_line_with_a_caret(capsys):
+    assert main(["fault", str(FAULTS / "gather_index_graph")]) == 1
+    lines = capsys.readouterr().out.split("\n")
+    assert lines[0].endswith("planted_faults.py:42:35: illegal address, in kernel gather")
+    source, caret = lines[2], lines[3]
+    assert source[caret.index("^") :].startswith("x + rows")
+    assert any("captured into a graph" in line for line in lines)
+
+
+def test_json_has_the_same(capsys):
+    assert main(["fault", str(FAULTS / "paged_stride_graph"), "--json"]) == 1
+    (fault,) = json.loads(capsys.readouterr().out)
+    assert (fault["kernel"], fault["argument"], fault["access"]) == ("paged", "cache", "load")
+    assert fault["address"] > 0
+    assert fault["parameters_fit"] is True
+
+
+def test_brief_text_has_at_most_five_lines():
+    for name in FOUND:
+        (_, faults) = explained(FAULTS / name, None, None).dumps[0]
+        lines = list(brief_text(faults))
+        assert 1 <= len(lines) <= 5
+        assert FOUND[name][0] in lines[0]
+
+
+def test_dump_alone_says_what_it_can(capsys):
+    assert main(["fault", str(DUMPS / "gather.nvcudmp")]) == 1
+    text = capsys.readouterr().out
+    assert "faulty.py:10: illegal address, in kernel gather" in text
+    assert "no recorded call" in text
+
+
+def test_kernel_that_hangs_is_no_fault(capsys):
+    assert main(["fault", str(DUMPS / "spinning.nvcudmp")]) == 0
+    assert "faulty.py:32: on the device when the dump was written" in capsys.readouterr().out
+
+
+def test_trace_without_a_dump_says_how_to_get_one(tmp_path, capsys):
+    shutil.copytree(FAULTS / "gather_index_graph", tmp_path / "out")
+    shutil.rmtree(tmp_path / "out" / "faults")
+    assert main(["fault", str(tmp_path / "out")]) == 0
+    assert "KVTRACE_FAULTS=on" in capsys.readouterr().out
+
+
+def test_other_trace_knows_no_call_of_the_dump(capsys):
+    (dump,) = (FAULTS / "paged_stride_graph" / "faults").iterdir()
+    assert main(["fault", str(FAULTS / "gather_index_graph"), "--dump", str(dump)]) == 1
+    text = capsys.readouterr().out
+    assert "in kernel paged" in text
+    assert "no recorded call" in text
+
+
+@pytest.mark.parametrize("content", [b"", b"\x7fELF and nothing"])
+def test_damaged_dump_gets_one_sentence(content, tmp_path, capsys):
+    file = tmp_path / "core"
+    file.write_bytes(content)
+    assert main(["fault", str(file)]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "cannot be read as a GPU core dump" in error
