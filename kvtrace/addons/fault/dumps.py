@@ -62,10 +62,12 @@ def explained(path: Path, run: str | None, file: Path | None, *, newest: bool = 
         return Explained(((dump, faults_of(dump, None, ())),), None, (), path)
     folder = path / FOLDER
     files = [file] if file is not None else _newest_first(folder)
-    selection = select_runs(path, run, every=run is None)
+    selection = select_runs(path, run)
+    # A process that died may be of another group than the newest one.
+    runs = selection.runs if run is not None else selection.trace.runs
     dumps = [read_dump(one) for one in (files[:1] if newest else files)]
-    found = tuple((dump, faults_of(dump, selection.trace, selection.runs)) for dump in dumps)
-    return Explained(found, selection.trace, tuple(selection.runs), folder)
+    found = tuple((dump, faults_of(dump, selection.trace, runs)) for dump in dumps)
+    return Explained(found, selection.trace, tuple(runs), folder)
 
 
 def _newest_first(folder: Path) -> Sequence[Path]:

@@ -21,10 +21,12 @@ from kvtrace.addons.fault.dump.sass import (
     holds_address,
     stops,
     traps,
+    waits,
 )
 from kvtrace.addons.fault.matching import Match, matches
 from kvtrace.addons.fault.places import Place, ops_at, place_of
 from kvtrace.evaluate.types import element_of_short_name
+from kvtrace.ir.ops import KINDS
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.feeding import loads_behind
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 _RULES: Final = ("out-of-bounds", "overflow", "null-pointer", "misaligned", "device-assert")
 _MISALIGNED: Final = frozenset({6, 11})
 _ASSERTION: Final = 12
+#: Warps among which one that does not wait at a barrier is looked for.
+_MOST_WARPS: Final = 4096
+_BARRIER: Final = "other threads of its program, at a barrier"
 #: Lanes of an evaluation that decides what formulas leave open: a dying program waits for it.
 _LANES: Final = 1 << 20
 
@@ -86,6 +91,7 @@ class Fault:
         argument: the argument that the access is of.
         causes: sentences on why, the most certain first.
         index_arguments: arguments of integers that the address is computed from.
+        waits_for: what threads of a kernel without an exception wait for, as far as known.
     """
 
     exception: str
@@ -102,6 +108,7 @@ class Fault:
     argument: Argument | None = None
     causes: tuple[str, ...] = ()
     index_arguments: tuple[str, ...] = ()
+    waits_for: str = ""
 
 
 def faults_of(dump: Dump, trace: Trace | None, runs: Sequence[Run]) -> list[Fault]:
@@ -114,7 +121,7 @@ def faults_of(dump: Dump, trace: Trace | None, runs: Sequence[Run]) -> list[Faul
 
 
 def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
-    warp = next(iter(grid.failed), None) or next(iter(grid.warps), None)
+    warp = next(iter(grid.failed), None) or _not_waiting(grid)
     found, run, fitting = None, None, 0
     for candidate in runs if trace is not None else ():
         assert trace is not None
@@ -141,6 +148,9 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
         run_id=None if run is None else run.run_id,
         match=found,
         fitting=fitting,
+        waits_for=_BARRIER
+        if not grid.exception and offset is not None and waits(grid.code, offset)
+        else "",
     )
     if trace is None or run is None or found is None:
         return fault
@@ -159,6 +169,15 @@ def _recorded_file(trace: Trace, run: Run, file: str) -> str:
     return named[0] if file not in paths and len(named) == 1 else file
 
 
+def _not_waiting(grid: Grid) -> Warp | None:
+    """Return a warp that does not wait at a barrier for the others; if all do, the first."""
+    for warp in grid.warps[:_MOST_WARPS]:
+        offset = _offset(grid, warp)
+        if offset is not None and not waits(grid.code, offset):
+            return warp
+    return next(iter(grid.warps), None)
+
+
 def _exception(grid: Grid, offset: int | None) -> str:
     """Return what failed, in words; a trap is no exception to the driver."""
     if grid.exception:
@@ -169,7 +188,8 @@ def _exception(grid: Grid, offset: int | None) -> str:
 def _offset(grid: Grid, warp: Warp | None) -> int | None:
     """Return where the instruction lies that failed, else the next one of the warp's threads.
 
-    A failed assertion has been called, and a trap been taken: threads are behind these.
+    A failed assertion has been called, a trap been taken, a barrier been reached: threads are
+    behind these.
     """
     if warp is None:
         return None
@@ -179,9 +199,11 @@ def _offset(grid: Grid, warp: Warp | None) -> int | None:
         active = [thread for thread in warp.threads if warp.active >> thread.lane & 1]
         threads = failed or active or warp.threads
         offset = threads[0].pc if threads else None
-    if offset is not None and stops(grid.code, offset - INSTRUCTION_BYTES):
-        return offset - INSTRUCTION_BYTES
-    return offset
+    if offset is None:
+        return None
+    before = offset - INSTRUCTION_BYTES
+    is_behind = stops(grid.code, before) or (not grid.exception and waits(grid.code, before))
+    return before if is_behind else offset
 
 
 def _address(
@@ -235,7 +257,13 @@ def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
     causes = (
         _causes(fault, match, argument, violations, verdicts, indices) if fault.exception else ()
     )
-    return replace(fault, argument=argument, causes=causes, index_arguments=indices)
+    waits_for = fault.waits_for
+    is_polling = not fault.exception and any(KINDS[op.name].effect == "atomic" for op in ops)
+    if is_polling and argument is not None:
+        waits_for = f"a value of {argument.name}, which it reads by an atomic"
+    return replace(
+        fault, argument=argument, causes=causes, index_arguments=indices, waits_for=waits_for
+    )
 
 
 def _index_arguments(call: Call, ops: Sequence[Op], judgment: Judgment) -> tuple[str, ...]:

@@ -67,6 +67,8 @@ def _facts(dump: Dump, fault: Fault) -> Iterator[tuple[str, str]]:
         yield "argument", _argument_text(fault.argument)
     for cause in fault.causes:
         yield "why", cause
+    if fault.waits_for:
+        yield "waits for", fault.waits_for
     if fault.match is not None:
         call = fault.match.call["call_id"]
         yield "try", f"kvtrace repro {fault.run_id} --call {call}, and compute-sanitizer on it"
@@ -121,9 +123,9 @@ def brief_text(faults: Sequence[Fault]) -> Iterator[str]:
     """Yield at most five lines for the end of a program's own output."""
     fault = faults[0]
     name = fault.kernel or "a kernel whose module is not in the dump"
-    what = fault.exception or "the process aborted"
+    what = fault.exception or "stopped"
     yield f"kvtrace: {what} in kernel {name}, {_place_text(fault)}"
-    if fault.argument is not None:
+    if fault.argument is not None and fault.argument.element is not None:
         yield f"kvtrace: {_argument_text(fault.argument)}"
     yield from (f"kvtrace: {cause}" for cause in fault.causes[:1])
 
@@ -151,6 +153,7 @@ def fault_object(dump: Dump, fault: Fault) -> dict[str, Any]:
         "element": None if argument is None else argument.element,
         "past_end_bytes": None if argument is None else argument.past_end,
         "causes": list(fault.causes),
+        "waits_for": fault.waits_for or None,
         "index_arguments": list(fault.index_arguments),
         "time": dump.time or None,
         "devices": list(dump.devices),

@@ -127,3 +127,31 @@ def test_damaged_dump_gets_one_sentence(content, tmp_path, capsys):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "cannot be read as a GPU core dump" in error
+
+
+@pytest.mark.parametrize(
+    ("name", "kernel", "line", "waits_for"),
+    [
+        ("deadlock_eager", "deadlocked", 142, "a value of locks, which it reads by an atomic"),
+        ("barrier_graph", "half_barrier", 152, "other threads of its program, at a barrier"),
+    ],
+)
+def test_kernel_that_hangs_says_what_it_waits_for(name, kernel, line, waits_for):
+    """Dumps that `kvtrace fault --now` asked for."""
+    (_, (fault,)) = explained(FAULTS / name, None, None).dumps[0]
+    assert (fault.kernel, fault.place.line, fault.waits_for) == (kernel, line, waits_for)
+    assert (fault.exception, fault.causes) == ("", ())
+    assert fault.match is not None
+
+
+def test_process_of_an_older_group_is_found(tmp_path):
+    """Two jobs recorded into one folder; the one that failed began first."""
+    for name in ("gather_index_graph", "paged_stride_graph"):
+        shutil.copytree(FAULTS / name, tmp_path / "out", dirs_exist_ok=True)
+        (dump,) = (tmp_path / "out" / "faults").glob("host.*")
+        dump.rename(tmp_path / "out" / "faults" / f"{name}.nvcudmp")
+    found = explained(tmp_path / "out", None, None).dumps
+    named = {fault.kernel: fault.run_id for _, faults in found for fault in faults}
+    assert named.keys() == {"gather", "paged"}
+    assert all(named.values())
+    assert len(set(named.values())) == 2

@@ -24,6 +24,7 @@ _BASE: Final = 0x1FF
 _JUMPS: Final = frozenset({0x147, 0x149, 0x14A, 0x143, 0x144, 0x150})
 _CALLS: Final = frozenset({0x143, 0x144})
 _TRAP: Final = 0x15C  # BPT
+_BARRIER: Final = 0x11D  # BAR
 #: Operations that write no register: stores, comparisons, barriers; and 0x80 to 0xBF, which write
 #: uniform registers.
 _WITHOUT_RESULT: Final = frozenset(
@@ -105,6 +106,12 @@ def stops(code: bytes, offset: int) -> bool:
     """Return whether the instruction at an offset calls a function, or is a trap."""
     word = _word(code, offset)
     return word is not None and word & _BASE in (*_CALLS, _TRAP)
+
+
+def waits(code: bytes, offset: int) -> bool:
+    """Return whether the instruction at an offset waits for other threads of the program."""
+    word = _word(code, offset)
+    return word is not None and word & _BASE == _BARRIER
 
 
 def traps(code: bytes, offset: int) -> bool:
