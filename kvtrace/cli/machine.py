@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal
 
+from kvtrace import registry
 from kvtrace.schema.errors import PACKAGES
 
 State = Literal["ok", "missing", "broken"]
@@ -32,6 +33,7 @@ def machine_parts(environment: Mapping[str, str]) -> list[Part]:
     return [
         _python(), _autostart(), _native(environment), *_triton(), _timeline(), _judging(),
         _rendering(), _folder(environment), _settings(environment),
+        *(part(environment) for _, part in registry.loaded("machine_parts")),
     ]  # fmt: skip
 
 
