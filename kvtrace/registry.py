@@ -26,7 +26,7 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | `engines` | of the engine | a `kvtrace.analysis.engines.Engine` for `--engine` |
 | `importers` | of the tool | a `kvtrace.converters.importers.registry.Importer` |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
-| `machine_parts` | of the part | returns a row of `kvtrace doctor`: a `kvtrace.cli.machine.Part` |
+| `machine_parts` | of the part | returns a row of `doctor`: a `kvtrace.analysis.machine.Part` |
 | `missing_passes` | of the pass | runs the pass if a trace lacks it: `analysis/completing.py` |
 | `modules` | of a module below `kvtrace` | that module, `:attribute` left out |
 | `profile_sections` | of the section | a `ProfileSection` of `converters/profile/` |

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from docs_site import variables
+from kvtrace import registry
 from kvtrace.schema.errors import BadSetting
 from kvtrace.settings import (
     DEFAULT,
@@ -115,6 +116,7 @@ def test_every_variable_is_on_the_page_of_settings():
     texts = [path.read_text() for path in files]
     read = {name for text in texts for name in re.findall(r'"(KVTRACE(?:_[A-Z]+)*)"', text)}
     read |= {f"KVTRACE_{name.upper()}" for name in setting_names()}
+    read |= {entry.name for entry in registry.own_entries("at_start")}
 
     told = set(re.findall(r"^\| `(KVTRACE\w*)`", Path("docs/settings.md").read_text(), re.M))
 

@@ -5,27 +5,15 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from kvtrace import registry
+from kvtrace.analysis.machine import Part
 from kvtrace.schema.errors import PACKAGES
-
-State = Literal["ok", "missing", "broken"]
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """A row of `kvtrace doctor`: a part of kvtrace, whether it works, and advice if it does not."""
-
-    name: str
-    state: State
-    text: str
-    advice: str = ""
 
 
 def machine_parts(environment: Mapping[str, str]) -> list[Part]:

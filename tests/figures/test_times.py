@@ -34,7 +34,10 @@ def test_times_computed_by_another_engine_equal_those_of_the_trace(runs):
     expected = read_profile(trace, trace.runs, calls=True, part=WHOLE)
     asked = times_of_engine(Engine(trace).table)
     found = read_profile(trace, trace.runs, calls=True, times=asked)
-    assert profile_object(found)["kernels"] == profile_object(expected)["kernels"]
+    ours, theirs = (profile_object(profile)["kernels"] for profile in (found, expected))
+    for kernel in (*ours, *theirs):
+        del kernel["headline"]  # has a share of all that devices did, which is not asked for here
+    assert ours == theirs
 
 
 @pytest.mark.parametrize("runs", some(FIXTURES, 8), ids=lambda path: path.parent.name)

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from kvtrace.converters.info.info import read_overview
-from kvtrace.converters.profile.gaps_text import slow_steps_sentence
+from kvtrace.converters.profile.gaps_text import step_sentences
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.report import report_data
 from kvtrace.figures.identity import KernelKey
@@ -78,7 +78,7 @@ def test_steps_have_no_times_where_no_request_of_an_execution_is_known():
     assert (window.steps, window.step_ns) == (9, None)
     assert "9 steps marked step; start-up" in window.sentence
     assert profile.gaps.steps == ()
-    assert slow_steps_sentence(profile.gaps) is None
+    assert step_sentences(profile.gaps) == []
 
 
 SHOWN = ("launches", "device_ns", "device_executions", "host_ns")

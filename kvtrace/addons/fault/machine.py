@@ -4,7 +4,7 @@ import ctypes
 from collections.abc import Mapping
 
 from kvtrace.addons.fault.starting import dump_variables
-from kvtrace.cli.machine import Part
+from kvtrace.analysis.machine import Part
 
 _DRIVER = "libcuda.so.1"
 

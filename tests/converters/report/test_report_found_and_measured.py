@@ -84,6 +84,18 @@ def seen(page):
     )
 
 
+def pressing(page, canvas):
+    """Return a function that presses a key and returns the range once the address follows."""
+
+    def pressed(key):
+        before = page.evaluate("location.hash")
+        canvas.press(key)
+        page.wait_for_function("before => location.hash !== before", arg=before)
+        return seen(page)
+
+    return pressed
+
+
 def test_a_range_is_measured_with_shift_and_drag_and_filled(report_browser, steady):
     with opened_page(report_browser, steady, fresh=True) as opened:
         opened.go("#/?from=40000000000&to=40100000000")
@@ -110,15 +122,13 @@ def test_wasd_keys_zoom_and_pan_the_timeline(report_browser, steady):
     with opened_page(report_browser, steady, fresh=True) as opened:
         opened.go("#/?from=40000000000&to=40100000000")
         canvas = opened.page.locator("#timeline")
-        canvas.press("w")
-        begin, end = seen(opened.page)
+        pressed = pressing(opened.page, canvas)
+        begin, end = pressed("w")
         assert end - begin == pytest.approx(100_000_000 / 1.5, rel=0.001)
         assert (begin + end) / 2 == pytest.approx(40_050_000_000, abs=10)
-        canvas.press("d")
-        assert seen(opened.page)[0] == pytest.approx(begin + (end - begin) / 10, abs=10)
-        canvas.press("a")
-        canvas.press("s")
-        assert seen(opened.page) == pytest.approx([40_000_000_000, 40_100_000_000], abs=10)
+        assert pressed("d")[0] == pytest.approx(begin + (end - begin) / 10, abs=10)
+        pressed("a")
+        assert pressed("s") == pytest.approx([40_000_000_000, 40_100_000_000], abs=10)
 
 
 def test_a_name_is_found_and_its_callers_and_callees_are_summed(report_browser, steady):

@@ -319,7 +319,7 @@ def test_variants_say_what_recompiled_them(opened_device, device):
     opened.page.wait_for_function("() => location.hash.includes('/variant/')")
     assert hash_of(opened).startswith(f"#/kernel/{kernel}/variant/{variants[4]}")
     changed = device.report["variants"][variants[4]]
-    assert f"Compiled again for {duration(changed['compile_ns'])}," in opened.text("#recompile")
+    assert f"Compiled again for {duration(changed['compile_ns'])}." in opened.text("#recompile")
     assert opened.text("#specialization .pill.warning") == "changed"
 
 
