@@ -9,6 +9,7 @@ https://docs.nvidia.com/cuda/cuda-gdb/#gpu-core-dump-support
 nothing had happened.
 """
 
+import atexit
 import os
 import sys
 
@@ -62,6 +63,15 @@ def ask_for_dumps(folder: str) -> None:
     for name, value in dump_variables(folder).items():
         os.environ.setdefault(name, value)
     ends.watchers.append(_watch)
+    atexit.register(_remove_pipe, folder)
+
+
+def _remove_pipe(folder: str) -> None:
+    """Remove the pipe of this process, which the driver leaves in the trace."""
+    from pathlib import Path
+
+    for pipe in Path(folder, FOLDER).glob(f"*.{os.getpid()}{PIPE}"):
+        pipe.unlink(missing_ok=True)
 
 
 def _watch(session: "Session") -> None:
@@ -94,6 +104,7 @@ def _explain(folder: str, run_id: "str | None") -> None:
     sys.stderr.write(text)
     sys.stderr.flush()
     _make_smaller(folder)
+    _remove_pipe(folder)
 
 
 def _make_smaller(folder: str) -> None:

@@ -28,6 +28,10 @@ call_of = launch_one_call(session)
 for number in range(500):
     session.add_launch(call_of(number), number, number + 1)
 sys.stdout.flush()
+if sys.argv[1] == "pipe":  # as the driver makes one
+    folder = os.path.join(os.environ["KVTRACE"], "faults")
+    os.mkfifo(f"{folder}/host.{os.getpid()}.pipe")
+    os.mkfifo(f"{folder}/host.1.pipe")
 if sys.argv[1] == "abort":
     ctypes.CDLL(None).abort()
 """
@@ -89,3 +93,9 @@ def test_abort_with_the_interpreters_lock_is_not_held_up(tmp_path):
 
 def test_flags_never_let_the_driver_go_on(tmp_path):
     assert "skip_abort" not in dump_variables(str(tmp_path))["CUDA_COREDUMP_GENERATION_FLAGS"]
+
+
+def test_process_takes_its_own_pipe_with_it(tmp_path):
+    done = run(tmp_path / "out", "pipe")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [path.name for path in (tmp_path / "out" / "faults").iterdir()] == ["host.1.pipe"]
