@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
@@ -61,6 +58,9 @@ def places_by_stack(
         return {}
     rows = trace.table("stacks", runs, ["stack_id", "frames"])
     if stack_ids is not None:
+        import pyarrow as pa  # late: the help of commands imports this module
+        import pyarrow.compute as pc
+
         ids = pa.array(stack_ids, rows.schema.field("stack_id").type)
         rows = rows.filter(pc.is_in(rows["stack_id"], ids))
     return {row["stack_id"]: place_of(row["frames"] or ()) for row in rows.to_pylist()}

@@ -52,6 +52,7 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("info", "TRACE", "--autotune"), ("info", "TRACE", "--json"),
     ),
     "top": (("top", "TRACE", "--once"),),
+    "fault": (("fault", "TRACE"), ("fault", "TRACE", "--json"), ("fault", "PROGRAM")),
     "replay": (
         ("replay", "TRACE"),
         ("replay", "TRACE", "--client", "tracer", "--client", "profiler", "--client", "sanitizer"),

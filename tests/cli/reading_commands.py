@@ -12,6 +12,7 @@ READING = {
     "sanitize": ("sanitize", "TRACE"),
     "sizes": ("sizes", "TRACE"),
     "check": ("check", "TRACE"),
+    "fault": ("fault", "TRACE"),
     "invariance": ("invariance", "TRACE"),
     "profile": ("profile", "TRACE"),
     "top": ("top", "TRACE"),

@@ -262,8 +262,9 @@ def test_idle_time_by_cause(traced):
 
 def test_lines_of_the_program_with_most_gpu_time(traced):
     hand, of = traced
-    # What Inductor generated a kernel, or the line that called a library, from; else the innermost
-    # frame outside torch, Triton and generated code.
+    # What Inductor generated a kernel from, or the operator that called a library, the first one
+    # (the others are views of its inputs); else the innermost frame outside torch, Triton and
+    # generated code.
     by_line = hand.rows(
         """
         WITH leaf AS (
@@ -274,7 +275,9 @@ def test_lines_of_the_program_with_most_gpu_time(traced):
                 FROM stacks) s ON s.stack_id = coalesce(i.stack_id, c.stack_id)),
         line AS (
             SELECT ns, [o.file || ':' || o.line FOR o IN generated IF o.file IS NOT NULL] AS first,
-                [o.file || ':' || o.line FOR o IN called IF o.file IS NOT NULL] AS second,
+                [o.file || ':' || o.line FOR o IN called IF o.file IS NOT NULL AND (
+                    coalesce(called[1].op, '') = '' OR coalesce(called[1].node, '') = ''
+                    OR (o.op = called[1].op AND o.node = called[1].node))] AS second,
                 [f.file || ':' || f.line FOR f IN frames
                     IF NOT regexp_matches(f.file, '-packages/(torch|triton)/|torchinductor/|^<')
                 ][1:1] AS third
@@ -283,7 +286,7 @@ def test_lines_of_the_program_with_most_gpu_time(traced):
             WHEN len(second) > 0 THEN second ELSE third END)) AS lines, sum(ns) AS ns
         FROM line GROUP BY lines HAVING len(lines) > 0 ORDER BY ns DESC
         """.format(
-            origins="NULL::STRUCT(file VARCHAR, line INTEGER)[]"
+            origins="NULL::STRUCT(op VARCHAR, node VARCHAR, file VARCHAR, line INTEGER)[]"
             if "origins" not in {n for n, *_ in hand.rows("DESCRIBE stacks")}
             else "origins"
         )
