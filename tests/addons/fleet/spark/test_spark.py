@@ -90,7 +90,10 @@ def test_spark_gives_the_same_rows_as_duckdb(name, spark, request):
             assert rows
     expected = read_profile(trace, trace.runs, calls=True, part=WHOLE)  # as Spark's sums are
     profile = read_profile(trace, trace.runs, calls=True, times=times_of_engine(on_spark.table))
-    assert profile_object(profile)["kernels"] == profile_object(expected)["kernels"]
+    ours, theirs = (profile_object(one)["kernels"] for one in (profile, expected))
+    for kernel in (*ours, *theirs):
+        del kernel["headline"]  # has a share of all that devices did, which is not asked for here
+    assert ours == theirs
     assert expected.device_time is not None
     assert any(kernel.measured.device_median_ns for kernel in profile.kernels)
     assert any("GPU time" in line for line in profile_text(profile))
