@@ -122,13 +122,8 @@ def faults_of(dump: Dump, trace: Trace | None, runs: Sequence[Run]) -> list[Faul
 
 def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
     warp = next(iter(grid.failed), None) or _not_waiting(grid)
-    found, run, fitting = None, None, 0
-    for candidate in runs if trace is not None else ():
-        assert trace is not None
-        listed = matches(trace, candidate, grid)
-        newer = found is None or (listed and (listed[0].enter or 0) > (found.enter or 0))
-        if listed and newer:
-            found, run, fitting = listed[0], candidate, len(listed)
+    run, listed = (None, []) if trace is None else _matches(trace, runs, grid)
+    found = listed[0] if listed else None
     offset = _offset(grid, warp)
     ptx = _text(trace, found, "ptx") if trace is not None and found is not None else None
     place = None if offset is None else place_of(grid.image, grid.entry + offset, ptx)
@@ -147,7 +142,7 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
         address=address,
         run_id=None if run is None else run.run_id,
         match=found,
-        fitting=fitting,
+        fitting=len(listed),
         waits_for=_BARRIER
         if not grid.exception and offset is not None and waits(grid.code, offset)
         else "",
@@ -155,6 +150,19 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
     if trace is None or run is None or found is None:
         return fault
     return _with_cause(fault, trace, run, found)
+
+
+def _matches(trace: Trace, runs: Sequence[Run], grid: Grid) -> tuple[Run | None, list[Match]]:
+    """Return the run with the calls behind a kernel, and these; (None, []) if no run has any.
+
+    Calls that the parameters fit come before others, and then the last launch.
+    """
+    by_run = [(run, listed) for run in runs if (listed := matches(trace, run, grid))]
+    return max(
+        by_run,
+        key=lambda one: (one[1][0].fits, one[1][0].enter or 0),
+        default=(None, []),
+    )
 
 
 def _recorded_file(trace: Trace, run: Run, file: str) -> str:
@@ -196,8 +204,7 @@ def _offset(grid: Grid, warp: Warp | None) -> int | None:
     offset = warp.error_pc
     if offset is None:
         failed = [thread for thread in warp.threads if thread.exception]
-        active = [thread for thread in warp.threads if warp.active >> thread.lane & 1]
-        threads = failed or active or warp.threads
+        threads = failed or warp.active_threads or warp.threads
         offset = threads[0].pc if threads else None
     if offset is None:
         return None
@@ -215,19 +222,14 @@ def _address(
     """
     if warp is None or not warp.threads:
         return None, None
-    active = [one for one in warp.threads if warp.active >> one.lane & 1]
+    active = warp.active_threads
     first = next((one for one in active if one.exception), (active or warp.threads)[0])
     if access is None or warp.error_pc is None or not grid.exception:
         return first, None
     known = []
-    for thread in warp.threads:
+    for thread in active:
         pair = thread.pair(access.register)
-        is_active = warp.active >> thread.lane & 1
-        if (
-            pair is not None
-            and is_active
-            and holds_address(grid.code, access, warp.error_pc, thread.pc)
-        ):
+        if pair is not None and holds_address(grid.code, access, warp.error_pc, thread.pc):
             known.append((thread, (pair + access.displacement) % (1 << 64)))
     if not known:
         return first, None

@@ -16,12 +16,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.fault.dump.reading import Grid
     from kvtrace.schema.trace import Run, Trace
 
-_KERNELS: Final = (
-    "kernel_id", "name", "function", "file", "signature", "stages", "origin", "target", "num_warps",
-    "num_ctas", "num_stages", "options",
-)  # fmt: skip
-
-
+_KERNELS: Final = ("kernel_id", "function", "signature", "stages")
 #: A kernel's row, a call's row, and the call's parameters.
 _Found = tuple[Mapping[str, Any], Mapping[str, Any], tuple[int | float | None, ...]]
 
@@ -37,7 +32,6 @@ class Match:
         seq: its last launch; None: it has no row of `launches`.
         enter: when that launch was made, in nanoseconds since 1970.
         phase: the phase of that launch, as `graph_capture`.
-        is_same_code: the recorded code is the code in the dump; None: one is missing.
         fits: the parameters are its own; False: they fit no call, so it is the kernel's last one
             with this grid.
     """
@@ -48,7 +42,6 @@ class Match:
     seq: int | None
     enter: int | None
     phase: str | None
-    is_same_code: bool | None
     fits: bool = True
 
 
@@ -85,7 +78,7 @@ def matches(trace: Trace, run: Run, grid: Grid) -> list[Match]:
     found = found or unfit
     launches = _last_launches(trace, run, [call["call_id"] for _, call, _ in found])
     listed = [
-        Match(kernel, call, parameters, seq, enter, phase, same[kernel["kernel_id"]], are_fit)
+        Match(kernel, call, parameters, seq, enter, phase, are_fit)
         for kernel, call, parameters in found
         for seq, enter, phase in (launches.get(call["call_id"], (None, None, None)),)
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -91,7 +90,6 @@ class Warp:
 
     Attributes:
         block: the block's place in the grid: x, y, z.
-        number: the warp's number on its multiprocessor.
         error_pc: bytes from the start of the kernel to the instruction that failed; None if none
             did, or another function did.
         active: a bit for each lane that was to execute the next instruction.
@@ -100,7 +98,6 @@ class Warp:
     """
 
     block: tuple[int, int, int]
-    number: int
     error_pc: int | None
     active: int
     place: tuple[int, int]
@@ -111,15 +108,18 @@ class Warp:
         """Its threads, by lane."""
         return self.read()
 
+    @property
+    def active_threads(self) -> tuple[Thread, ...]:
+        """Its threads that were to execute the next instruction."""
+        return tuple(thread for thread in self.threads if self.active >> thread.lane & 1)
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A kernel on the device.
 
     Attributes:
-        number: the driver's number of the launch.
         name: the kernel's name in its module; empty if the module is not in the dump.
-        device: the device's number in the dump.
         size: blocks: x, y, z; zeros where only the failed instruction is known.
         block_size: threads of a block: x, y, z.
         parameters: the bytes of the launch's parameters; empty if the dump has none.
@@ -130,9 +130,7 @@ class Grid:
         warps: its warps that were on the device.
     """
 
-    number: int
     name: str
-    device: int
     size: tuple[int, int, int]
     block_size: tuple[int, int, int]
     parameters: bytes
@@ -182,8 +180,7 @@ def read_dump(path: Path) -> Dump:
         UnreadableDump: The file is none, is damaged or cannot be read.
     """
     try:
-        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
-            return _read(bytes(data))
+        return _read(path.read_bytes())
     except (OSError, ValueError, struct.error, IndexError, LookupError) as error:
         reason = str(error) or type(error).__name__
         raise UnreadableDump(
@@ -193,6 +190,8 @@ def read_dump(path: Path) -> Dump:
 
 
 def _read(data: bytes) -> Dump:
+    if not data:
+        raise ValueError("it is empty")
     if len(data) < 20 or not data.startswith(b"\x7fELF"):
         raise ValueError("it is not an ELF file")
     if _TYPES.unpack_from(data, 16) != (_CORE, _MACHINE_CUDA):
@@ -200,16 +199,15 @@ def _read(data: bytes) -> Dump:
     return _Reader(SectionTable(data)).dump()
 
 
-def sections_in_use(data: bytes) -> list[int]:
+def sections_in_use(table: SectionTable) -> list[int]:
     """Return the numbers of the sections that the answer of a dump is made from.
 
     Those are all tables that are not empty, modules of kernels in the dump, and threads of warps
     that failed, `MOST_WARPS` of each kernel; of kernels without a failed one, of its first warps.
 
     Raises:
-        ValueError, struct.error, IndexError, LookupError: the bytes are not a dump.
+        ValueError, struct.error, IndexError, LookupError: these are not a dump's.
     """
-    table = SectionTable(data)
     reader = _Reader(table)
     dump = reader.dump()
     images = {grid.image for grid in dump.grids}
@@ -282,9 +280,6 @@ class _Reader:
 
     def _grids(self, images: dict[int, bytes]) -> Iterator[Grid]:
         warps, exceptions = self._warps()
-        devices = {
-            self._info(index): number for number, index in enumerate(self._of_kind[Kind.GRIDS])
-        }
         for place, row in self._rows(Kind.GRIDS):
             device = self._info(place[0])
             image = images.get(row["module"], b"")
@@ -300,9 +295,7 @@ class _Reader:
                 threads = [thread for warp in failed for thread in warp.threads]
                 exception = next((one.exception for one in threads if one.exception), 0)
             yield Grid(
-                number=row["grid"],
                 name=function.name,
-                device=devices[device],
                 size=(row["grid_x"], row["grid_y"], row["grid_z"]),
                 block_size=(row["block_x"], row["block_y"], row["block_z"]),
                 parameters=self._content(place, Kind.PARAMETERS),
@@ -362,7 +355,6 @@ class _Reader:
         is_within = error_pc is not None and 0 <= error_pc < max(length, 1)
         return Warp(
             block=(block["x"], block["y"], block["z"]),
-            number=row["warp"],
             error_pc=error_pc if is_within else None,
             active=row["active"],
             place=place,
@@ -404,9 +396,7 @@ class _Reader:
                     continue
                 seen.add(function.entry)
                 yield Grid(
-                    number=0,
                     name=function.name,
-                    device=0,
                     size=(0, 0, 0),
                     block_size=(0, 0, 0),
                     parameters=b"",
@@ -414,7 +404,7 @@ class _Reader:
                     code=function.code,
                     entry=function.entry,
                     exception=row["exception"],
-                    warps=(Warp((0, 0, 0), 0, address - function.entry, 0, (0, 0), tuple),),
+                    warps=(Warp((0, 0, 0), address - function.entry, 0, (0, 0), tuple),),
                 )
                 break
 

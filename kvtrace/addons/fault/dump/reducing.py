@@ -44,7 +44,7 @@ def reduce_dump(path: Path, changed: Callable[[bytes], bytes] | None = None) -> 
 
 def _reduced(content: bytes, changed: Callable[[bytes], bytes] | None) -> bytes:
     table = SectionTable(content)
-    used = sections_in_use(content)
+    used = sections_in_use(table)
     if len(used) >= _MOST_SECTIONS:
         raise ValueError(f"it has {len(used):,} sections")
     number = {old: new for new, old in enumerate(used)}
