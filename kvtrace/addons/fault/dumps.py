@@ -65,9 +65,21 @@ def explained(path: Path, run: str | None, file: Path | None, *, newest: bool = 
     selection = select_runs(path, run)
     # A process that died may be of another group than the newest one.
     runs = selection.runs if run is not None else selection.trace.runs
-    dumps = [read_dump(one) for one in (files[:1] if newest else files)]
-    found = tuple((dump, faults_of(dump, selection.trace, runs)) for dump in dumps)
+    found = tuple(
+        (dump, faults_of(dump, selection.trace, _of_process(one, runs)))
+        for one in (files[:1] if newest else files)
+        for dump in (read_dump(one),)
+    )
     return Explained(found, selection.trace, tuple(runs), folder)
+
+
+def _of_process(file: Path, runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the runs of the process that a dump's name tells; all runs if none is of it.
+
+    Ranks launch the same kernels with the same scalars: only the process tells their runs apart.
+    """
+    process = file.name.removesuffix(SUFFIX).rpartition(".")[2]
+    return [run for run in runs if str(run.pid) == process] or runs
 
 
 def _newest_first(folder: Path) -> Sequence[Path]:

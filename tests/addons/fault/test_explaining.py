@@ -3,11 +3,14 @@
 import json
 import shutil
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.addons.fault.dumps import explained
 from kvtrace.addons.fault.texts import brief_text
 from kvtrace.cli import main
+from kvtrace.schema.trace import open_trace
 from tests.addons.fault.recorded import DUMPS, FAULTS
 
 #: By trace: kernel, line, argument, part of the cause, and the launch's phase.
@@ -155,3 +158,29 @@ def test_process_of_an_older_group_is_found(tmp_path):
     assert named.keys() == {"gather", "paged"}
     assert all(named.values())
     assert len(set(named.values())) == 2
+
+
+def test_ranks_that_launch_alike_are_told_apart_by_their_processes(tmp_path):
+    """Two recordings of one program in one folder, as of two ranks; each has a dump."""
+    folder = tmp_path / "out"
+    shutil.copytree(FAULTS / "gather_index_graph", folder)
+    (first,) = open_trace(folder).runs
+    second = "20991231-000000-000-00000000"
+    for part in list(folder.glob("*/run=*")):
+        copy = part.with_name(f"run={second}")
+        shutil.copytree(part, copy)
+        if part.parent.name == "runs":
+            (file,) = copy.iterdir()
+            rows = pq.read_table(file)
+            for column, value in (("run_id", second), ("pid", first.pid + 1)):
+                values = pa.array([value], rows.schema.field(column).type)
+                rows = rows.set_column(rows.schema.get_field_index(column), column, values)
+            pq.write_table(rows, file)
+    (dump,) = (folder / "faults").iterdir()
+    shutil.copy(dump, folder / "faults" / f"host.{first.pid + 1}.nvcudmp")
+    for process, run_id in ((first.pid, first.run_id), (first.pid + 1, second)):
+        file = folder / "faults" / f"host.{process}.nvcudmp"
+        if not file.exists():
+            dump.rename(file)
+        (_, (fault,)) = explained(folder, None, file).dumps[0]
+        assert fault.run_id == run_id
