@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Final
 
@@ -99,7 +99,7 @@ def _installer() -> list[str]:
     uv = shutil.which("uv")
     if uv is not None:
         return [uv, "pip", "install", "--quiet", "--python", sys.executable]
-    if find_spec("pip") is not None:
+    if PathFinder.find_spec("pip") is not None:  # setuptools' finder would change distutils
         return [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     raise NotInstallable(
         "installing a version of Triton needs uv or pip, and neither is installed."

@@ -30,7 +30,6 @@ CALLS = {
 def compiled() -> Iterator[tuple[list[Any], list[Path]]]:
     """The graphs of a training step and the files that Inductor wrote for them, not run."""
     pytest.importorskip(GENERATOR)
-    import setuptools  # noqa: F401 - it replaces distutils, which Inductor's threads may import then
     from functorch.compile import make_boxed_func
     from torch._dynamo.backends.common import aot_autograd
     from torch._guards import TracingContext
