@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.info.overhead import overhead_percent
+from kvtrace.converters.notes import notes_on
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
-from kvtrace.figures.unevaluated import read_unevaluated
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.errors import missing_package
 from kvtrace.schema.kept import number_of, weights_of
@@ -176,19 +176,14 @@ def read_overview(
         missing = missing_package(problem)
         if missing is None or recompiles or warmup or part != STEADY:
             raise
-        return replace(overview, missing=missing, notes=_notes(trace, runs))
+        return replace(overview, missing=missing, notes=notes_on(trace, runs))
     if recompiles or warmup:
         from kvtrace.converters.profile.recompiles import delayed_launches, read_recompiles
 
         variants = read_recompiles(trace, runs) if recompiles else ()
         delayed = delayed_launches(trace, runs, since) if warmup else None
         with_times = replace(with_times, recompiles=variants, held=delayed)
-    return replace(with_times, notes=_notes(trace, runs))
-
-
-def _notes(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:
-    unevaluated = read_unevaluated(trace, runs)
-    return (*trace.notes, *([] if unevaluated is None else [unevaluated.note]))
+    return replace(with_times, notes=notes_on(trace, runs))
 
 
 def overview_object(overview: Overview) -> dict[str, Any]:

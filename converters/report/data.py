@@ -8,6 +8,7 @@ import numpy as np
 
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.info.overhead import overhead_percent, overhead_text
+from kvtrace.converters.notes import notes_on
 from kvtrace.converters.profile.call_tree import CallSums, call_sums
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.profile import read_profile
@@ -41,7 +42,6 @@ from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slic
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.times import device_times, host_times
-from kvtrace.figures.unevaluated import read_unevaluated
 from kvtrace.figures.window import windowed
 from kvtrace.schema.contents import first_contents
 from kvtrace.schema.layout import replayed_parts, run_folder
@@ -121,13 +121,12 @@ def report_data(
     totals = report.totals
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if device_time is None else device_time.device_ns)
-    unevaluated = read_unevaluated(trace, runs)
     headlines = {kernel.key: kernel.headline for kernel in profile.kernels}
     keyed_kernels = zip(report.kernels, report.kernel_keys, strict=True)
     return replace(
         report,
         partial=partial,
-        notes=(*trace.notes, *([] if unevaluated is None else [unevaluated.note])),
+        notes=notes_on(trace, runs),
         kernels=tuple(
             replace(kernel, headline=headlines.get(key)) for kernel, key in keyed_kernels
         ),

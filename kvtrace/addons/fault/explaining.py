@@ -8,11 +8,14 @@ is of, and why it lies outside.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.fault.dump.reading import EXCEPTIONS, Dump, Grid, Thread, Warp
+from kvtrace.addons.fault.arguments import Argument, argument_named, nearest_argument
+from kvtrace.addons.fault.causes import Evidence, advice_on, causes_of
+from kvtrace.addons.fault.dump.exceptions import TRAP, ExceptionKind, Subject, kind_of
+from kvtrace.addons.fault.dump.reading import Dump, Grid, Thread, Warp
 from kvtrace.addons.fault.dump.sass import (
     INSTRUCTION_BYTES,
     Effect,
@@ -25,7 +28,6 @@ from kvtrace.addons.fault.dump.sass import (
 )
 from kvtrace.addons.fault.matching import Match, matches
 from kvtrace.addons.fault.places import Place, ops_at, place_of
-from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir.ops import KINDS
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
 from kvtrace.verdicts.binding import Budget
@@ -35,41 +37,14 @@ from kvtrace.verdicts.judge import Judgment
 if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.schema.trace import Run, Trace
-    from kvtrace.verdicts.verdict import Verdict
 
 _RULES: Final = ("out-of-bounds", "overflow", "null-pointer", "misaligned", "device-assert")
-_MISALIGNED: Final = frozenset({6, 11})
-_ASSERTION: Final = 12
 #: Warps among which one that does not wait at a barrier is looked for.
 _MOST_WARPS: Final = 4096
-_BARRIER: Final = "other threads of its program, at a barrier"
+#: What threads wait for at a barrier.
+BARRIER: Final = "other threads of its program, at a barrier"
 #: Lanes of an evaluation that decides what formulas leave open: a dying program waits for it.
 _LANES: Final = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """The argument that an address is of.
-
-    Attributes:
-        name: the kernel's parameter.
-        element: the index of the element at the address, from the data pointer; None: the address
-            is not known.
-        elements: elements from the data pointer to the end of its storage; None: not recorded.
-        past_end: bytes from the end of the storage to the address; negative: it lies before that.
-        before: bytes from the address to the start of the storage, if it lies before that.
-    """
-
-    name: str
-    element: int | None
-    elements: int | None
-    past_end: int | None
-    before: int | None
-
-    @property
-    def is_inside(self) -> bool:
-        """The address lies in the recorded storage."""
-        return self.past_end is not None and self.past_end < 0 and self.before is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +52,7 @@ class Fault:
     """What is known of a kernel that failed, or that was on the device when a dump was written.
 
     Attributes:
-        exception: what failed, in words; empty: nothing did, as in a hang.
+        kind: what failed; None: nothing did, as in a hang.
         kernel: the kernel's name; empty: not in the dump.
         grid: the dump's record of the kernel.
         warp: the warp that failed, or the first one on the device.
@@ -90,11 +65,12 @@ class Fault:
         fitting: how many calls fit.
         argument: the argument that the access is of.
         causes: sentences on why, the most certain first.
+        advice: a sentence on what to do; empty: nothing failed.
         index_arguments: arguments of integers that the address is computed from.
         waits_for: what threads of a kernel without an exception wait for, as far as known.
     """
 
-    exception: str
+    kind: ExceptionKind | None
     kernel: str
     grid: Grid
     warp: Warp | None
@@ -107,8 +83,14 @@ class Fault:
     fitting: int = 0
     argument: Argument | None = None
     causes: tuple[str, ...] = ()
+    advice: str = ""
     index_arguments: tuple[str, ...] = ()
     waits_for: str = ""
+
+    @property
+    def exception(self) -> str:
+        """What failed, in words; empty: nothing did."""
+        return "" if self.kind is None else self.kind.words
 
 
 def faults_of(dump: Dump, trace: Trace | None, runs: Sequence[Run]) -> list[Fault]:
@@ -131,8 +113,9 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
     if place is not None and trace is not None and run is not None:
         place = replace(place, file=_recorded_file(trace, run, place.file))
     thread, address = _address(grid, warp, access)
+    kind = _kind(grid, offset)
     fault = Fault(
-        exception=_exception(grid, offset),
+        kind=kind,
         kernel=grid.name,
         grid=grid,
         warp=warp,
@@ -143,7 +126,9 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
         run_id=None if run is None else run.run_id,
         match=found,
         fitting=len(listed),
-        waits_for=_BARRIER
+        causes=() if kind is None else (kind.means,),
+        advice="" if kind is None else kind.advice,
+        waits_for=BARRIER
         if not grid.exception and offset is not None and waits(grid.code, offset)
         else "",
     )
@@ -186,11 +171,11 @@ def _not_waiting(grid: Grid) -> Warp | None:
     return next(iter(grid.warps), None)
 
 
-def _exception(grid: Grid, offset: int | None) -> str:
-    """Return what failed, in words; a trap is no exception to the driver."""
+def _kind(grid: Grid, offset: int | None) -> ExceptionKind | None:
+    """Return what failed; a trap is no exception to the driver."""
     if grid.exception:
-        return EXCEPTIONS.get(grid.exception, f"exception {grid.exception}")
-    return "trap" if offset is not None and traps(grid.code, offset) else ""
+        return kind_of(grid.exception)
+    return TRAP if offset is not None and traps(grid.code, offset) else None
 
 
 def _offset(grid: Grid, warp: Warp | None) -> int | None:
@@ -246,26 +231,37 @@ def _text(trace: Trace, match: Match, stage: str) -> str | None:
 def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
     calls = list(calls_of(trace, run, {match.call["call_id"]}))
     call = next((one for one in calls if isinstance(one, Call)), None)
+    kind = fault.kind
+    is_of_memory = kind is None or kind.subject is not Subject.OTHER
     if call is None:
         reasons = tuple(one.reason for one in calls if not isinstance(one, Call))
-        return replace(fault, argument=_nearest(fault.address, match), causes=reasons)
+        return replace(
+            fault,
+            argument=nearest_argument(fault.address, match) if is_of_memory else None,
+            causes=reasons if is_of_memory else fault.causes,
+        )
     ops = [] if fault.place is None else ops_at(call.module, fault.place, fault.effect)
     judgment = Judgment(call, _RULES, Budget(lanes=_LANES))
     verdicts = [one for one in judgment.verdicts() if any(one.op is op for op in ops)]
-    violations = [one for one in verdicts if one.verdict == "violation"]
-    name = next((one.arg for one in (*violations, *verdicts) if one.arg), None)
-    argument = _argument(fault.address, match, name) or _nearest(fault.address, match)
+    argument = None
+    if is_of_memory:
+        violated = [one for one in verdicts if one.verdict == "violation"]
+        name = next((one.arg for one in (*violated, *verdicts) if one.arg), None)
+        argument = argument_named(fault.address, match, name)
+        argument = argument or nearest_argument(fault.address, match)
     indices = _index_arguments(call, ops, judgment)
-    causes = (
-        _causes(fault, match, argument, violations, verdicts, indices) if fault.exception else ()
-    )
+    causes, advice = fault.causes, fault.advice
+    if kind is not None:
+        evidence = Evidence(kind, call, match, verdicts, fault.address, argument, indices)
+        causes, advice = causes_of(evidence), advice_on(evidence)
     waits_for = fault.waits_for
     is_polling = not fault.exception and any(KINDS[op.name].effect == "atomic" for op in ops)
     if is_polling and argument is not None:
         waits_for = f"a value of {argument.name}, which it reads by an atomic"
     return replace(
-        fault, argument=argument, causes=causes, index_arguments=indices, waits_for=waits_for
-    )
+        fault, argument=argument, causes=causes, advice=advice, index_arguments=indices,
+        waits_for=waits_for,
+    )  # fmt: skip
 
 
 def _index_arguments(call: Call, ops: Sequence[Op], judgment: Judgment) -> tuple[str, ...]:
@@ -276,86 +272,3 @@ def _index_arguments(call: Call, ops: Sequence[Op], judgment: Judgment) -> tuple
         if access.op.index in loads and access.argument is not None:
             names[call.arguments[access.argument].name] = None
     return tuple(names)
-
-
-def _argument(address: int | None, match: Match, name: str | None) -> Argument | None:
-    for parameter, arg in zip(match.parameters, match.call["args"], strict=True):
-        if arg["name"] == name:
-            return _place_in(address, parameter, arg)
-    return None
-
-
-def _nearest(address: int | None, match: Match) -> Argument | None:
-    """Return the tensor whose storage is nearest to an address; None: the address is not known."""
-    if address is None:
-        return None
-    tensors = [
-        _place_in(address, parameter, arg)
-        for parameter, arg in zip(match.parameters, match.call["args"], strict=True)
-        if arg["kind"] == "tensor" and parameter is not None
-    ]
-    return min(tensors, key=_distance, default=None)
-
-
-def _distance(argument: Argument) -> int:
-    if argument.before is not None:
-        return argument.before
-    return 1 << 64 if argument.past_end is None else max(argument.past_end, 0)
-
-
-def _place_in(
-    address: int | None, parameter: int | float | None, arg: Mapping[str, Any]
-) -> Argument:
-    storage, offset, dtype = arg["storage_bytes"], arg["offset_bytes"], arg["dtype"]
-    size = element_of_short_name(dtype).bytes if dtype else 1
-    elements = None if storage is None or offset is None else (storage - offset) // size
-    if address is None or parameter is None:
-        return Argument(arg["name"], None, elements, None, None)
-    distance = address - int(parameter)
-    if offset is None or storage is None:
-        return Argument(arg["name"], distance // size, None, None, None)
-    before = -(distance + offset) if distance + offset < 0 else None
-    return Argument(arg["name"], distance // size, elements, distance + offset - storage, before)
-
-
-def _causes(
-    fault: Fault,
-    match: Match,
-    argument: Argument | None,
-    violations: Sequence[Verdict],
-    verdicts: Sequence[Verdict],
-    indices: Sequence[str],
-) -> tuple[str, ...]:
-    found = [f"{one.message} (kvtrace sanitize: {one.rule})" for one in violations]
-    bounds = [one for one in verdicts if one.rule == "out-of-bounds"]
-    is_proven = bool(bounds) and all(one.verdict == "proven" for one in bounds)
-    held = f"what {', '.join(indices)} held" if indices else ""
-    if fault.grid.exception == _ASSERTION:
-        found.append("the condition of the assertion did not hold" + (held and f", by {held}"))
-    elif fault.grid.exception in _MISALIGNED:
-        subject = "an address" if fault.address is None else f"the address {fault.address:#x}"
-        found.append(f"{subject} is not a multiple of what is accessed there")
-    elif indices and not violations and not (argument is not None and argument.is_inside):
-        found.append(f"the address is computed from {held}, which no mask limits")
-        found += _larger_scalars(argument, match)
-    elif argument is not None and (argument.is_inside or (is_proven and fault.address is None)):
-        found.append(
-            f"the access lies inside the storage that {argument.name} had when it was recorded: "
-            "that memory was freed before the kernel ran, or is not on this device"
-        )
-    if not found:
-        found += [one.reason for one in verdicts if one.verdict == "unknown" and one.reason]
-    return tuple(dict.fromkeys(found))
-
-
-def _larger_scalars(argument: Argument | None, match: Match) -> Iterator[str]:
-    """Yield a sentence for each whole number that was passed and is larger than the tensor."""
-    if argument is None or argument.elements is None:
-        return
-    for parameter, arg in zip(match.parameters, match.call["args"], strict=True):
-        is_whole = arg["kind"] == "scalar" and isinstance(parameter, int)
-        if is_whole and parameter is not None and abs(parameter) > argument.elements:
-            yield (
-                f"{arg['name']} = {parameter:,} was passed, which is more than "
-                f"{argument.name} has elements"
-            )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.fault.dump.reading import Grid
     from kvtrace.schema.trace import Run, Trace
 
-_KERNELS: Final = ("kernel_id", "function", "signature", "stages")
+_KERNELS: Final = ("kernel_id", "name", "function", "signature", "stages", "file", "origin")
 #: A kernel's row, a call's row, and the call's parameters.
 _Found = tuple[Mapping[str, Any], Mapping[str, Any], tuple[int | float | None, ...]]
 

@@ -2,33 +2,88 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.fault.dump.exceptions import Subject
+from kvtrace.addons.fault.explaining import BARRIER
 from kvtrace.converters.findings.findings_text import source_excerpt
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
+    from kvtrace.addons.fault.arguments import Argument
     from kvtrace.addons.fault.dump.reading import Dump
-    from kvtrace.addons.fault.explaining import Argument, Fault
+    from kvtrace.addons.fault.explaining import Fault
     from kvtrace.converters.source_lines import SourceLines
 
 _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
 _NS: Final = 1_000_000_000
 
 
-def fault_text(dump: Dump, fault: Fault, lines: SourceLines | None) -> Iterator[str]:
-    """Yield the lines on one fault: what failed, where, which launch, which argument, and why."""
+@dataclass(frozen=True, slots=True)
+class ShownFault:
+    """What is said of a fault, in the terminal and on the report's first screen."""
+
+    headline: str
+    excerpt: tuple[str, ...]
+    """Lines of the source, with a caret below the place."""
+    facts: tuple[tuple[str, str], ...]
+    """Labels and sentences."""
+    commands: tuple[str, ...]
+    """Commands that show more, one after the other."""
+    run: str | None
+    call: int | None
+    """The call's id in its run."""
+
+    def text(self) -> Iterator[str]:
+        """Yield the lines for a terminal."""
+        yield self.headline
+        yield from self.excerpt
+        for label, sentence in (*self.facts, *(("run", command) for command in self.commands)):
+            yield f"  {label:<9} {sentence}"
+
+
+def shown_fault(dump: Dump, fault: Fault, lines: SourceLines | None, folder: Path) -> ShownFault:
+    """Return what is said of a fault: what failed, where, which launch and argument, why.
+
+    Args:
+        dump: the dump with the fault.
+        fault: the fault.
+        lines: source lines of the trace; None: there is no trace, or no source is to be shown.
+        folder: the trace, for commands.
+    """
     what = fault.exception or "on the device when the dump was written"
     name = fault.kernel or "a kernel whose module is not in the dump"
-    yield f"{_place_text(fault)}: {what}, in kernel {name}"
+    excerpt: tuple[str, ...] = ()
     if fault.place is not None and lines is not None:
         file, column = fault.place.file, fault.place.column
-        yield from source_excerpt(lambda line: lines.text(file, line), fault.place.line, column)
-    for label, text in _facts(dump, fault):
-        yield f"  {label:<9} {text}"
+        excerpt = tuple(
+            source_excerpt(lambda line: lines.text(file, line), fault.place.line, column)
+        )
+    return ShownFault(
+        headline=f"{_place_text(fault)}: {what}, in kernel {name}",
+        excerpt=excerpt,
+        facts=tuple(_facts(dump, fault)),
+        commands=tuple(_commands(fault, folder)),
+        run=fault.run_id,
+        call=None if fault.match is None else fault.match.call["call_id"],
+    )
+
+
+def _commands(fault: Fault, folder: Path) -> Iterator[str]:
+    """Yield the command that writes a script of the call, and what checks the script."""
+    if fault.match is None:
+        return
+    run = shlex.quote(f"{folder}/{fault.run_id}")
+    yield f"kvtrace repro {run} --call {fault.match.call['call_id']}"
+    if fault.kind is not None and fault.kind.subject in (Subject.ADDRESS, Subject.ALIGNMENT):
+        yield "compute-sanitizer python repro.py"
+    elif fault.waits_for == BARRIER:
+        yield "compute-sanitizer --tool synccheck python repro.py"
 
 
 def _place_text(fault: Fault) -> str:
@@ -69,9 +124,8 @@ def _facts(dump: Dump, fault: Fault) -> Iterator[tuple[str, str]]:
         yield "why", cause
     if fault.waits_for:
         yield "waits for", fault.waits_for
-    if fault.match is not None:
-        call = fault.match.call["call_id"]
-        yield "try", f"kvtrace repro {fault.run_id} --call {call}, and compute-sanitizer on it"
+    if fault.advice:
+        yield "try", fault.advice
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(dump.time)) if dump.time else "?"
     devices = ", ".join(dump.devices)
     yield "dump", f"{when} UTC, {devices}, driver {dump.driver}"
@@ -153,6 +207,7 @@ def fault_object(dump: Dump, fault: Fault) -> dict[str, Any]:
         "element": None if argument is None else argument.element,
         "past_end_bytes": None if argument is None else argument.past_end,
         "causes": list(fault.causes),
+        "advice": fault.advice or None,
         "waits_for": fault.waits_for or None,
         "index_arguments": list(fault.index_arguments),
         "time": dump.time or None,

@@ -2,13 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from kvtrace.cli.options import JsonOption, RunOption, complain_of, print_lines
 from kvtrace.cli.parsing import Argument, Option
-
-if TYPE_CHECKING:
-    from kvtrace.addons.fault.explaining import Fault
 
 
 def command(
@@ -41,7 +38,8 @@ def command(
     Record the program with KVTRACE_FAULTS=on: then the driver leaves a dump in the trace when a
     kernel fails. The dump has the kernel, the program, the instruction, the registers and the
     parameters; the trace has the call that they fit, its tensors and its IR. No GPU is needed.
-    Exit code 1 if a dump has a fault.
+    The first NaN of a run that was recorded with KVTRACE_CHECK=finite is named, too. Exit code 1
+    if there is a fault or a NaN.
 
     Example:
         KVTRACE=out/ KVTRACE_FAULTS=on python train.py
@@ -59,9 +57,9 @@ def command(
     if as_json:
         from kvtrace.addons.fault.texts import fault_object
 
-        print(
-            json.dumps([fault_object(d, f) for d, faults in found.dumps for f in faults], indent=2)
-        )
+        objects = [fault_object(d, f) for d, faults in found.dumps for f in faults]
+        objects += [launch.json_object() for launch in found.non_finite]
+        print(json.dumps(objects, indent=2))
     elif brief:
         from kvtrace.addons.fault.texts import brief_text
 
@@ -71,8 +69,5 @@ def command(
         print_lines(found.text())
     if found.trace is not None:
         complain_of(found.trace)
-    return int(any(_failed(fault) for _, faults in found.dumps for fault in faults))
-
-
-def _failed(fault: "Fault") -> bool:
-    return bool(fault.exception)
+    has_failed = any(fault.exception for _, faults in found.dumps for fault in faults)
+    return int(has_failed or bool(found.non_finite))

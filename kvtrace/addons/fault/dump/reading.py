@@ -14,31 +14,6 @@ from kvtrace.backends.compiled_kernels.elf import SectionTable, text_at
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError
 
-#: Exceptions by number, as `cudadebugger.h` names them, in words.
-EXCEPTIONS: Final = {
-    1: "illegal address",
-    2: "stack overflow",
-    3: "stack overflow",
-    4: "illegal instruction",
-    5: "address out of range",
-    6: "misaligned address",
-    7: "address of the wrong memory",
-    8: "invalid program counter",
-    9: "stack overflow",
-    10: "illegal address",
-    11: "misaligned address",
-    12: "failed assertion",
-    13: "failed system call",
-    14: "illegal address",
-    15: "atomic on memory of the host that cannot move",
-    16: "atomic on memory of the host that has none",
-    17: "address out of range of the cluster",
-    18: "block of the cluster that has ended",
-    19: "overwritten stack",
-    20: "illegal access of tensor memory",
-    21: "tensor memory that was not freed",
-    22: "call that needs a newer driver",
-}
 #: Warps of a kernel whose threads are kept in a dump that is made smaller.
 MOST_WARPS: Final = 8
 _MACHINE_CUDA: Final = 190  # EM_CUDA

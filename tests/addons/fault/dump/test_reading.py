@@ -4,7 +4,8 @@ import random
 
 import pytest
 
-from kvtrace.addons.fault.dump.reading import EXCEPTIONS, UnreadableDump, read_dump
+from kvtrace.addons.fault.dump.exceptions import EXCEPTIONS
+from kvtrace.addons.fault.dump.reading import UnreadableDump, read_dump
 from tests.addons.fault.recorded import DUMPS, FAULTS
 
 #: By dump, from `cuda-gdb`: kernel, grid, exception, and of the thread in focus its block, its
@@ -33,12 +34,12 @@ def test_dump_says_what_cuda_gdb_says(name):
     assert dump.driver == "580.159"
     failed = dump.failed
     assert failed is not None
-    assert (failed.name, failed.size, EXCEPTIONS[failed.exception]) == (kernel, grid, exception)
+    assert (failed.name, failed.size, EXCEPTIONS[failed.exception].words) == (kernel, grid, exception)
     assert failed.block_size == (128, 1, 1)
     warp = next(warp for warp in failed.failed if warp.block == block)
     assert warp.error_pc == error_pc
     thread = next(thread for thread in warp.threads if thread.index == index)
-    assert (thread.pc, EXCEPTIONS[thread.exception]) == (pc, exception)
+    assert (thread.pc, EXCEPTIONS[thread.exception].words) == (pc, exception)
     assert tuple(thread.registers[:9]) == registers
 
 

@@ -1,4 +1,5 @@
-// The first view: where the time went, what to try, what is wrong, what ran; then the rest.
+// The first view: what add-ons have to say first, where the time went, what to try, what is wrong, what
+// ran; then the rest.
 
 import type { View } from "../../app/view";
 import { page } from "../../data/page";
@@ -8,6 +9,7 @@ import { Timeline, TIMELINE_KEYS } from "../../parts/timeline";
 import { AllThatRan } from "./all_that_ran";
 import { CostlyLines } from "./costly_lines";
 import { FindingsSummary } from "./findings_summary";
+import { PARTS } from "./further";
 import { Messages } from "./messages";
 import "./overview.css";
 import { Recompiles } from "./recompiles";
@@ -22,6 +24,9 @@ function Overview() {
   return (
     <>
       <h1 class="hidden">Overview</h1>
+      {PARTS.filter((part) => part.shown()).map(({ Component }, place) => (
+        <Component key={place} />
+      ))}
       <StepTime />
       <div class="overview-top">
         <WhatToTry />
