@@ -126,6 +126,9 @@ def _facts(dump: Dump, fault: Fault) -> Iterator[tuple[str, str]]:
         yield "waits for", fault.waits_for
     if fault.advice:
         yield "try", fault.advice
+    if fault.advice and fault.match is not None and fault.index_arguments:
+        names = ", ".join(fault.index_arguments)
+        yield "note", f"repro has {names} as recorded, which may be from before the fault"
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(dump.time)) if dump.time else "?"
     devices = ", ".join(dump.devices)
     yield "dump", f"{when} UTC, {devices}, driver {dump.driver}"

@@ -2,6 +2,23 @@
 
 from pathlib import Path
 
+from kvtrace.addons.fault.dump.tables import Kind
+from kvtrace.backends.compiled_kernels.elf import SectionTable
+
 FAULTS = Path(__file__).parents[2] / "fixtures" / "faults"
 #: Dumps alone, of other small programs, which `cuda-gdb` 13.0 was asked about before.
 DUMPS = FAULTS / "dumps"
+#: Offset of the field `exception` in rows of tables, as `cudacoredump.h` lays them out.
+FIELDS = {Kind.PROCESSORS: 8, Kind.THREADS: 32}
+
+
+def with_exception(content: bytes, number: int) -> bytes:
+    """Return a dump whose exceptions are all replaced by another one."""
+    table, changed = SectionTable(content), bytearray(content)
+    for row in table.rows:
+        kind, start, length, size = row[1], row[4], row[5], row[9]
+        if kind in FIELDS:
+            for at in range(start + FIELDS[kind], start + length, size):
+                if any(changed[at : at + 4]):
+                    changed[at : at + 4] = number.to_bytes(4, "little")
+    return bytes(changed)

@@ -1,7 +1,10 @@
 """Recorded faults: kernel, line, launch, argument and cause, by the trace and the driver's dump."""
 
+import functools
 import json
+import shlex
 import shutil
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +14,7 @@ from kvtrace.addons.fault.dumps import explained
 from kvtrace.addons.fault.texts import brief_text
 from kvtrace.cli import main
 from kvtrace.schema.trace import open_trace
-from tests.addons.fault.recorded import DUMPS, FAULTS
+from tests.addons.fault.recorded import DUMPS, FAULTS, with_exception
 
 #: By trace: kernel, line, argument, part of the cause, and the launch's phase.
 FOUND = {
@@ -34,10 +37,17 @@ FOUND = {
 }  # fmt: skip
 
 
+@functools.cache
+def fault_of(name):
+    """The fault of a trace, explained once for all tests that only read it."""
+    (_, (fault,)) = explained(FAULTS / name, None, None).dumps[0]
+    return fault
+
+
 @pytest.mark.parametrize("name", FOUND)
 def test_recorded_fault_is_named(name):
     kernel, line, argument, cause, phase = FOUND[name]
-    (_, (fault,)) = explained(FAULTS / name, None, None).dumps[0]
+    fault = fault_of(name)
     assert (fault.kernel, fault.place.line) == (kernel, line)
     assert fault.match is not None
     assert fault.match.phase == phase
@@ -47,7 +57,7 @@ def test_recorded_fault_is_named(name):
 
 
 def test_index_that_was_too_large_is_in_the_registers():
-    (_, (fault,)) = explained(FAULTS / "gather_index_graph", None, None).dumps[0]
+    fault = fault_of("gather_index_graph")
     assert fault.argument.element == 1 << 40  # as the program set index[1000]
     assert fault.argument.elements == 4096
     assert (fault.warp.block, fault.thread.index) == ((3, 0, 0), (116, 0, 0))  # of lanes 232, 233
@@ -56,7 +66,7 @@ def test_index_that_was_too_large_is_in_the_registers():
 
 def test_overwritten_parameters_are_not_believed():
     """The store ran on into the graph's own memory: all of its parameters are 1."""
-    (_, (fault,)) = explained(FAULTS / "stale_length_graph", None, None).dumps[0]
+    fault = fault_of("stale_length_graph")
     assert set(fault.grid.parameters) == {0, 1}
     assert not fault.match.fits
     assert fault.argument.element is None
@@ -64,7 +74,7 @@ def test_overwritten_parameters_are_not_believed():
 
 def test_call_is_told_from_others_by_its_scalars():
     """The same kernel and grid were launched before with other scalars, without a fault."""
-    (_, (fault,)) = explained(FAULTS / "int32_wrap_eager", None, None).dumps[0]
+    fault = fault_of("int32_wrap_eager")
     scalars = {arg["name"]: arg["scalar"] for arg in fault.match.call["args"] if arg["scalar"]}
     assert (scalars["rows"], scalars["stride"]) == ("600000", "4096")
     assert fault.fitting == 1
@@ -89,8 +99,7 @@ def test_json_has_the_same(capsys):
 
 def test_brief_text_has_at_most_five_lines():
     for name in FOUND:
-        (_, faults) = explained(FAULTS / name, None, None).dumps[0]
-        lines = list(brief_text(faults))
+        lines = list(brief_text([fault_of(name)]))
         assert 1 <= len(lines) <= 5
         assert FOUND[name][0] in lines[0]
 
@@ -122,6 +131,74 @@ def test_other_trace_knows_no_call_of_the_dump(capsys):
     assert "no recorded call" in text
 
 
+def test_stack_overflow_is_not_explained_by_the_line_that_it_hit(tmp_path, capsys):
+    """The same dump of a gather, with another exception: its index has nothing to do with it."""
+    (dump,) = (FAULTS / "gather_index_graph" / "faults").iterdir()
+    file = tmp_path / "core"
+    file.write_bytes(with_exception(dump.read_bytes(), 2))
+    assert main(["fault", str(FAULTS / "gather_index_graph"), "--dump", str(file)]) == 1
+    text = capsys.readouterr().out
+    assert ":42:35: stack overflow, in kernel gather" in text
+    assert "need more stack" in text
+    assert "  launch    call 0" in text
+    assert "argument  " not in text
+    assert "index held" not in text
+
+
+#: By trace: part of the advice.
+ADVICE = {
+    "gather_index_graph": "check what index holds",
+    "int32_wrap_eager": "compute the offset in 64 bits",
+    "stale_length_graph": "narrow the mask, or pass the size that out has",
+    "freed_graph": "keep x alive",
+    "assertion_eager": "check on the host what the condition is about",
+    "trap_eager": "inline assembly",
+}
+
+
+@pytest.mark.parametrize("name", ADVICE)
+def test_fault_says_what_to_do(name):
+    fault = fault_of(name)
+    assert ADVICE[name] in fault.advice
+
+
+@pytest.mark.parametrize("name", [*FOUND, "deadlock_eager", "barrier_graph"])
+def test_printed_repro_command_writes_a_script(name, tmp_path, monkeypatch, capsys):
+    shutil.copytree(FAULTS / name, tmp_path / "out folder")
+    monkeypatch.chdir(tmp_path)
+    main(["fault", "out folder"])
+    commands = [
+        line.split(maxsplit=1)[1]
+        for line in capsys.readouterr().out.split("\n")
+        if line.startswith("  run ")
+    ]
+    program, *arguments = shlex.split(commands[0])
+    assert (program, main(arguments)) == ("kvtrace", 0)
+    compile(Path("repro.py").read_text(encoding="utf-8"), "repro.py", "exec")
+    assert all(command.endswith(" python repro.py") for command in commands[1:])
+
+
+def test_run_of_a_trace_can_be_named_in_its_path(capsys):
+    (run,) = open_trace(FAULTS / "gather_index_graph").runs
+    assert main(["fault", str(FAULTS / "gather_index_graph" / run.run_id)]) == 1
+    assert "illegal address, in kernel gather" in capsys.readouterr().out
+
+
+def test_trace_of_an_amd_gpu_says_what_can_be_had(tmp_path, capsys):
+    out = shutil.copytree(FAULTS / "gather_index_graph", tmp_path / "out")
+    shutil.rmtree(out / "faults")
+    (file,) = out.glob("kernels/*/*.parquet")
+    rows = pq.read_table(file)
+    place = rows.schema.get_field_index("target")
+    targets = pa.array(["hip:gfx942"] * len(rows)).cast(rows.schema.field(place).type)
+    pq.write_table(rows.set_column(place, "target", targets), file)
+    assert main(["fault", str(out)]) == 0
+    text = capsys.readouterr().out
+    assert "AMD GPU" in text
+    assert f"kvtrace sanitize {out}" in text
+    assert text.count("\n") == 1
+
+
 @pytest.mark.parametrize("content", [b"", b"\x7fELF and nothing"])
 def test_damaged_dump_gets_one_sentence(content, tmp_path, capsys):
     file = tmp_path / "core"
@@ -141,7 +218,7 @@ def test_damaged_dump_gets_one_sentence(content, tmp_path, capsys):
 )
 def test_kernel_that_hangs_says_what_it_waits_for(name, kernel, line, waits_for):
     """Dumps that `kvtrace fault --now` asked for."""
-    (_, (fault,)) = explained(FAULTS / name, None, None).dumps[0]
+    fault = fault_of(name)
     assert (fault.kernel, fault.place.line, fault.waits_for) == (kernel, line, waits_for)
     assert (fault.exception, fault.causes) == ("", ())
     assert fault.match is not None

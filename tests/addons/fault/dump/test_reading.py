@@ -1,6 +1,8 @@
 """Recorded dumps, compared with what `cuda-gdb` says of them, and damaged ones."""
 
 import random
+import resource
+from pathlib import Path
 
 import pytest
 
@@ -34,7 +36,11 @@ def test_dump_says_what_cuda_gdb_says(name):
     assert dump.driver == "580.159"
     failed = dump.failed
     assert failed is not None
-    assert (failed.name, failed.size, EXCEPTIONS[failed.exception].words) == (kernel, grid, exception)
+    assert (failed.name, failed.size, EXCEPTIONS[failed.exception].words) == (
+        kernel,
+        grid,
+        exception,
+    )
     assert failed.block_size == (128, 1, 1)
     warp = next(warp for warp in failed.failed if warp.block == block)
     assert warp.error_pc == error_pc
@@ -94,9 +100,20 @@ def test_missing_file_is_refused(tmp_path):
         read_dump(tmp_path / "none")
 
 
+@pytest.fixture
+def one_more_gibibyte():
+    """This process may take at most 1 GiB more than it has; else there is a MemoryError."""
+    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 30), limits[1]))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, limits)
+
+
 @pytest.mark.sweep
+@pytest.mark.usefixtures("one_more_gibibyte")
 def test_damaged_dumps_are_read_or_refused(tmp_path):
-    """Each of 2,000 mutations is answered, or refused by one sentence."""
+    """Each of 2,000 mutations is answered, or refused by one sentence, with at most 1 GiB."""
     whole = [path.read_bytes() for path in sorted(DUMPS.glob("*.nvcudmp"))]
     choose = random.Random(57)
     file = tmp_path / "core"
