@@ -36,8 +36,8 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
 | `stores` | a scheme, as `s3` | opens an address, as a `kvtrace.schema.remote.RemoteFolder` |
 | `timeline_parts` | of the part | a `kvtrace.converters.timeline.timeline.TimelinePart` |
-| `trace_notes` | of the notes | called with trace and runs; yields notes of `info` and the report |
 | `trace_methods` | of the method | a function that becomes a method of `kvtrace.open(…)`'s result |
+| `trace_notes` | of the notes | called with trace and runs; yields notes of `info` and the report |
 | `variables` | of the variable | a sentence that says what the variable does |
 
 Tables need no entry: a pass writes definitions with the tables (`kvtrace.schema.client_tables`).
