@@ -75,10 +75,9 @@ def first_non_finite(trace: Trace, runs: Sequence[Run]) -> Iterator[NonFinite]:
     """Yield the first such launch of each run that has one."""
     checked = trace.table("checked_launches", runs, ["seq", "call_id", "why"])
     launches: dict[str, dict[str, Any]] = {}
-    for row in _equal(checked, "why", _WHY):
-        first = launches.setdefault(row["run"], row)
-        if row["seq"] < first["seq"]:
-            launches[row["run"]] = row
+    chosen = [row for row in _equal(checked, "why", _WHY) if row["seq"] is not None]
+    for row in sorted(chosen, key=lambda row: row["seq"]):
+        launches.setdefault(row["run"], row)
     for run, launch in launches.items():
         yield _non_finite(trace, run, launch["seq"], launch["call_id"])
 
@@ -87,7 +86,7 @@ def _non_finite(trace: Trace, run: str, seq: int, call_id: int) -> NonFinite:
     flags = _equal(trace.table("non_finite", (run,)), "seq", seq)
     after = [row for row in flags if row["when"] == "after" and (row["nan"] or row["infinity"])]
     columns = ["call_id", "kernel_id", "args"]
-    (call,) = _equal(trace.table("calls", (run,), columns), "call_id", call_id) or ({},)
+    call = next(iter(_equal(trace.table("calls", (run,), columns), "call_id", call_id)), {})
     kernels = trace.table("kernels", (run,), ["kernel_id", "name"])
     names = [row["name"] for row in _equal(kernels, "kernel_id", call.get("kernel_id"))]
     args = call.get("args") or ()
@@ -100,12 +99,18 @@ def _non_finite(trace: Trace, run: str, seq: int, call_id: int) -> NonFinite:
         run=run,
         call_id=call_id,
         launch_seq=seq,
-        arguments=tuple(args[row["arg"]]["name"] for row in after if 0 <= row["arg"] < len(args)),
+        arguments=tuple(
+            str(arg["name"])
+            for place, arg in enumerate(args)
+            if any(row["arg"] == place for row in after)
+        ),
         causes=tuple(f"{row['message']} (kvtrace check: {_RULE})" for row in messages[:1]),
     )  # fmt: skip
 
 
 def _equal(table: pa.Table, column: str, value: str | int | None) -> list[dict[str, Any]]:
+    if value is None:
+        return []
     rows: list[dict[str, Any]] = table.filter(
         pc.equal(without_dictionary(table[column]), value)
     ).to_pylist()
