@@ -1,5 +1,6 @@
 """Recorded faults: traces of planted_faults.py on an H100, with dumps that were made smaller."""
 
+import random
 from pathlib import Path
 
 from kvtrace.addons.fault.dump.tables import Kind
@@ -22,3 +23,15 @@ def with_exception(content: bytes, number: int) -> bytes:
                 if any(changed[at : at + 4]):
                     changed[at : at + 4] = number.to_bytes(4, "little")
     return bytes(changed)
+
+
+def mutated(whole: bytes, choose: random.Random) -> bytes:
+    """Return a dump with some bytes changed, sometimes also cut off."""
+    content = bytearray(whole)
+    for _ in range(choose.choice((1, 1, 2, 8, 64))):
+        content[choose.randrange(len(content))] = choose.randrange(256)
+    if choose.random() < 0.2:
+        del content[choose.randrange(len(content)) :]
+    elif choose.random() < 0.3:  # in the table of sections, at the end
+        content[-choose.randrange(1, 4096)] = choose.randrange(256)
+    return bytes(content)

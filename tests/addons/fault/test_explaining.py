@@ -2,19 +2,22 @@
 
 import functools
 import json
+import random
 import shlex
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from kvtrace.addons.fault.dump.reading import UnreadableDump
 from kvtrace.addons.fault.dumps import explained
 from kvtrace.addons.fault.texts import brief_text
 from kvtrace.cli import main
 from kvtrace.schema.trace import open_trace
-from tests.addons.fault.recorded import DUMPS, FAULTS, with_exception
+from tests.addons.fault.recorded import DUMPS, FAULTS, mutated, with_exception
 
 #: By trace: kernel, line, argument, part of the cause, and the launch's phase.
 FOUND = {
@@ -35,6 +38,8 @@ FOUND = {
     "assertion_eager": ("asserting", 96, None, "assertion did not hold", "run"),
     "trap_eager": ("trapping", 106, None, "", "run"),
 }  # fmt: skip
+#: Those whose calls are judged in less than a second.
+QUICK = [name for name in FOUND if name != "stale_length_graph"]
 
 
 @functools.cache
@@ -162,7 +167,7 @@ def test_fault_says_what_to_do(name):
     assert ADVICE[name] in fault.advice
 
 
-@pytest.mark.parametrize("name", [*FOUND, "deadlock_eager", "barrier_graph"])
+@pytest.mark.parametrize("name", [*QUICK, "deadlock_eager", "barrier_graph"])
 def test_printed_repro_command_writes_a_script(name, tmp_path, monkeypatch, capsys):
     shutil.copytree(FAULTS / name, tmp_path / "out folder")
     monkeypatch.chdir(tmp_path)
@@ -207,6 +212,27 @@ def test_damaged_dump_gets_one_sentence(content, tmp_path, capsys):
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert "cannot be read as a GPU core dump" in error
+
+
+@pytest.mark.sweep
+@pytest.mark.usefixtures("one_more_gibibyte")
+def test_damaged_dump_of_a_trace_is_explained_or_refused(tmp_path):
+    """With the trace, whatever a damaged dump says of kernel, grid, parameters and registers."""
+    wholes = {name: next((FAULTS / name / "faults").iterdir()).read_bytes() for name in QUICK}
+    choose = random.Random(57)
+    file = tmp_path / "core"
+    outcomes = Counter()
+    for _ in range(60):
+        name = choose.choice(QUICK)
+        file.write_bytes(mutated(wholes[name], choose))
+        try:
+            lines = list(explained(FAULTS / name, None, file).text())
+        except UnreadableDump:
+            outcomes["refused"] += 1
+        else:
+            outcomes["explained"] += any("in kernel" in line for line in lines)
+    assert outcomes["refused"]
+    assert outcomes["explained"]
 
 
 @pytest.mark.parametrize(

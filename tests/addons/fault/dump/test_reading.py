@@ -1,14 +1,12 @@
 """Recorded dumps, compared with what `cuda-gdb` says of them, and damaged ones."""
 
 import random
-import resource
-from pathlib import Path
 
 import pytest
 
 from kvtrace.addons.fault.dump.exceptions import EXCEPTIONS
 from kvtrace.addons.fault.dump.reading import UnreadableDump, read_dump
-from tests.addons.fault.recorded import DUMPS, FAULTS
+from tests.addons.fault.recorded import DUMPS, FAULTS, mutated
 
 #: By dump, from `cuda-gdb`: kernel, grid, exception, and of the thread in focus its block, its
 #: index, the failed instruction, the next one, and registers R0 to R8.
@@ -100,16 +98,6 @@ def test_missing_file_is_refused(tmp_path):
         read_dump(tmp_path / "none")
 
 
-@pytest.fixture
-def one_more_gibibyte():
-    """This process may take at most 1 GiB more than it has; else there is a MemoryError."""
-    pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-    limits = resource.getrlimit(resource.RLIMIT_AS)
-    resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + (1 << 30), limits[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_AS, limits)
-
-
 @pytest.mark.sweep
 @pytest.mark.usefixtures("one_more_gibibyte")
 def test_damaged_dumps_are_read_or_refused(tmp_path):
@@ -119,14 +107,7 @@ def test_damaged_dumps_are_read_or_refused(tmp_path):
     file = tmp_path / "core"
     refused = 0
     for _ in range(2_000):
-        content = bytearray(choose.choice(whole))
-        for _ in range(choose.choice((1, 1, 2, 8, 64))):
-            content[choose.randrange(len(content))] = choose.randrange(256)
-        if choose.random() < 0.2:
-            del content[choose.randrange(len(content)) :]
-        elif choose.random() < 0.3:  # in the table of sections, at the end
-            content[-choose.randrange(1, 4096)] = choose.randrange(256)
-        file.write_bytes(content)
+        file.write_bytes(mutated(choose.choice(whole), choose))
         try:
             for grid in read_dump(file).grids:
                 assert all(warp.threads is not None for warp in (grid.failed or grid.warps))
