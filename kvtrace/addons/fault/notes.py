@@ -1,5 +1,6 @@
 """The note on GPU dumps in a trace, for `kvtrace info` and the report."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -17,5 +18,5 @@ def dump_notes(trace: "Trace", runs: "Sequence[Run]") -> "Iterator[str]":
     if count:
         yield (
             f"{plural(count, 'dump')} of a GPU that failed or was stopped: "
-            f"kvtrace fault {trace.path} names the kernel, line and argument"
+            f"kvtrace fault {shlex.quote(str(trace.path))} names the kernel, line and argument"
         )
