@@ -61,7 +61,8 @@ class NonFinite:
                 ("argument", f"{names} had no {value} before the launch, and one after it"),
                 *(("why", cause) for cause in self.causes),
             ),
-            commands=(f"kvtrace check {place}", f"kvtrace repro {place} --call {self.call_id}"),
+            # repro does not have the memory that was kept, without which there may be no NaN
+            commands=(f"kvtrace check {place}",),
             run=self.run,
             call=self.call_id,
         )
