@@ -25,6 +25,7 @@ from kvtrace.addons.fault.dump.sass import (
 )
 from kvtrace.addons.fault.matching import Match, matches
 from kvtrace.addons.fault.places import Place, ops_at, place_of
+from kvtrace.addons.fault.suspects import RULES
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir.ops import KINDS
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
     from kvtrace.verdicts.verdict import Verdict
 
-_RULES: Final = ("out-of-bounds", "overflow", "null-pointer", "misaligned", "device-assert")
 _MISALIGNED: Final = frozenset({6, 11})
 _ASSERTION: Final = 12
 #: Warps among which one that does not wait at a barrier is looked for.
@@ -250,7 +250,7 @@ def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
         reasons = tuple(one.reason for one in calls if not isinstance(one, Call))
         return replace(fault, argument=_nearest(fault.address, match), causes=reasons)
     ops = [] if fault.place is None else ops_at(call.module, fault.place, fault.effect)
-    judgment = Judgment(call, _RULES, Budget(lanes=_LANES))
+    judgment = Judgment(call, RULES, Budget(lanes=_LANES))
     verdicts = [one for one in judgment.verdicts() if any(one.op is op for op in ops)]
     violations = [one for one in verdicts if one.verdict == "violation"]
     name = next((one.arg for one in (*violations, *verdicts) if one.arg), None)

@@ -36,10 +36,11 @@ def _place_text(fault: Fault) -> str:
     if place is None:
         return "line not known"
     column = "" if place.column is None else f":{place.column}"
-    return f"{_short(place.file)}:{place.line}{column}"
+    return f"{short_path(place.file)}:{place.line}{column}"
 
 
-def _short(file: str) -> str:
+def short_path(file: str) -> str:
+    """Return a path relative to the working directory, if the file is in it."""
     try:
         return str(Path(file).relative_to(Path.cwd()))
     except ValueError:
