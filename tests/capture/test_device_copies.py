@@ -1,13 +1,22 @@
 """Where copies are put in pinned memory; what talks to a device is in tests/gpu."""
 
 import ctypes
+import os
 from collections import deque
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.capture.device_copies import DeviceCopies
+from kvtrace.capture import device_copies
+from kvtrace.capture.device_copies import (
+    ARENA_BYTES,
+    CopyFailed,
+    DeviceCopies,
+    pinned_memory,
+    reserve_memory,
+)
 from kvtrace.forks import Lock
 
 SIZE = 4096
@@ -66,3 +75,96 @@ def test_a_copy_is_done_once_its_number_is_written():
     ctypes.c_uint32.from_address(copy.flag).value = copy.number
     assert copy.done
     assert copy.read() == (b"abc", b"defgh")
+
+
+class Driver:
+    """CUDA's driver, which pins memory unless `refused` is its error, and maps it at `shift`."""
+
+    def __init__(self, refused=0, shift=0):
+        self.refused, self.shift = refused, shift
+        self.pinned, self.allocated = {}, {}
+
+    def cuThreadExchangeStreamCaptureMode(self, _mode):
+        return 0
+
+    def cuStreamWriteValue32_v2(self, *_):
+        raise AssertionError
+
+    def cuMemHostRegister_v2(self, address, size, flags):
+        assert flags == 3
+        if not self.refused:
+            self.pinned[address.value] = size.value
+        return self.refused
+
+    def cuMemHostGetDevicePointer_v2(self, found, address, _flags):
+        found._obj.value = address.value + self.shift
+        return 0
+
+    def cuMemHostUnregister(self, address):
+        del self.pinned[address.value]
+        return 0
+
+    def cuMemHostAlloc(self, found, size, _flags):
+        if self.refused == 2:
+            return 2
+        memory = ctypes.create_string_buffer(size.value)
+        self.allocated[ctypes.addressof(memory)] = memory
+        found._obj.value = ctypes.addressof(memory)
+        return 0
+
+
+@pytest.fixture
+def with_driver(monkeypatch):
+    """Makes a driver the one that is loaded by the name of CUDA's."""
+    loaded = ctypes.CDLL
+
+    def use(driver):
+        monkeypatch.setattr(ctypes, "CDLL", lambda name, *_: driver if name else loaded(None))
+        return driver
+
+    return use
+
+
+def test_pinned_memory_has_the_addresses_that_were_reserved(with_driver):
+    # given memory that was reserved before there is a driver
+    reserve_memory()
+    ((_, reserved),) = device_copies._reserved
+    reserve_memory()
+    assert device_copies._reserved == [(os.getpid(), reserved)]
+    # when memory of that size is pinned, then it is that one; and further memory is another
+    driver = with_driver(Driver())
+    addresses = [pinned_memory(size) for size in (4096, ARENA_BYTES, ARENA_BYTES)]
+    assert addresses[1] == reserved
+    assert driver.pinned == dict(zip(addresses, (4096, ARENA_BYTES, ARENA_BYTES), strict=True))
+    assert not driver.allocated
+    ctypes.memset(reserved, 7, ARENA_BYTES)
+    assert ctypes.string_at(reserved + ARENA_BYTES - 1, 1) == b"\x07"
+
+
+@pytest.mark.parametrize("driver", [Driver(refused=801), Driver(shift=4096)])
+def test_driver_allocates_what_it_cannot_map_under_the_same_address(with_driver, driver):
+    with_driver(driver)
+    assert pinned_memory(4096) in driver.allocated
+    assert not driver.pinned
+
+
+def test_error_of_the_driver_is_reported(with_driver):
+    with_driver(Driver(refused=2))
+    assert pinned_memory(4096) == -2
+    with pytest.raises(CopyFailed, match="cuMemHostAlloc failed with error 2"):
+        DeviceCopies(4096)
+
+
+@pytest.mark.process
+def test_forked_process_does_not_use_the_memory_of_its_parent(with_driver):
+    with_driver(Driver())
+    reserve_memory()
+    ((_, reserved),) = device_copies._reserved
+    child = os.fork()
+    if child == 0:
+        pinned = pinned_memory(ARENA_BYTES)
+        ctypes.memset(pinned, 9, ARENA_BYTES)
+        os._exit(int(pinned == reserved))
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert ctypes.string_at(reserved, ARENA_BYTES) == bytes(ARENA_BYTES)
+    assert pinned_memory(ARENA_BYTES) == reserved
