@@ -20,7 +20,7 @@ ELSEWHERE = "recording works on Linux only; here traces can be read, replayed an
 
 _lock = Lock()
 _current: Session | None = None
-_latest: Session | None = None  # that ended
+_latest: Session | None = None  # the last one that has ended
 _registered = False
 _gave_group = False
 _ended = False
@@ -180,7 +180,7 @@ def process_ends() -> None:
 
     `sys.last_value` shows whether an exception ended the process.
     """
-    global _ended
+    global _ended, _latest
     _ended = True
     error = getattr(sys, "last_value", None)
     if error is None:
@@ -192,8 +192,9 @@ def process_ends() -> None:
     ends_module = sys.modules.get("kvtrace.capture.ends")
     if ends_module is not None:
         ends_module.sigterm_may_end()
-    if isinstance(error, Exception) and _latest is not None:
-        _explain_failure(_latest, error)
+    session, _latest = _latest, None  # this may be called again
+    if isinstance(error, Exception) and session is not None:
+        _explain_failure(session, error)
 
 
 def _explain_failure(session: Session, error: Exception) -> None:

@@ -48,6 +48,16 @@ def fail(error):
 
 FAULT = "CUDA error: an illegal memory access was encountered\\nlaunches are asynchronous"
 kernels, error = sys.argv[1:]
+if error == "fault in a block":
+    import kvtrace
+    with kvtrace.capture(os.environ["OUT"]):
+        launch(kernels)
+        fail("fault")
+if error == "fault after a second recording":
+    import kvtrace
+    kvtrace.stop()
+    kvtrace.start(os.environ["OUT"])
+    error = "fault"
 launch(kernels)
 child = os.fork()
 if child == 0:
@@ -60,6 +70,8 @@ fail(error)
 ENDINGS = {
     ("copied shifted", "fault"): 1,
     ("copied", "fault behind another"): 1,
+    ("copied", "fault in a block"): 1,
+    ("copied", "fault after a second recording"): 1,
     ("none", "fault"): 1,
     ("shifted", "own"): 1,
     ("shifted", "interrupt"): 130,
@@ -76,11 +88,9 @@ def ended(tmp_path_factory):
 
     def run(number, arguments):
         out = folder / str(number)
+        recording = {"OUT": str(out)} | ({} if "block" in arguments[1] else {"KVTRACE": str(out)})
         done = warm_python().run(
-            "program.py",
-            *arguments,
-            folder=folder,
-            environment={**environment, "KVTRACE": str(out)},
+            "program.py", *arguments, folder=folder, environment=environment | recording
         )
         return done, out
 
@@ -135,6 +145,14 @@ def test_other_ends_are_silent(ended, ending):
     done, _ = ended[ending]
     assert "recording does not" not in done.stderr
     assert "kvtrace sanitize" not in done.stderr
+
+
+@pytest.mark.parametrize("error", ["fault in a block", "fault after a second recording"])
+def test_recording_that_the_program_starts_is_explained_once(ended, error):
+    done, _ = ended["copied", error]
+    first, _judged, following = last_lines(done)
+    assert "recording does not cause this" in first
+    assert "kvtrace sanitize" in following
 
 
 def test_kernel_launched_last_is_judged_first(ended):
