@@ -11,12 +11,11 @@ begins at its start.
 """
 
 import ctypes
-import os
+import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 from kvtrace.forks import Lock
@@ -162,7 +161,7 @@ class DeviceCopies:
         sizes = [size for _, size in spans]
         memory = ctypes.create_string_buffer(sum(sizes))
         begin = ctypes.addressof(memory)
-        targets = [begin + offset for offset in accumulate(sizes[:-1], initial=0)]
+        targets = [begin + offset for offset in itertools.accumulate(sizes[:-1], initial=0)]
         with _relaxed(self._driver):
             self._enqueue(spans, targets, stream)
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
@@ -258,29 +257,15 @@ def _relaxed(driver: ctypes.CDLL) -> Iterator[None]:
         driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
 
-def reserve_memory() -> None:
-    """Take the addresses of the pinned memory, which has no pages before it is used.
-
-    Called before the program starts CUDA, where that is possible. The driver maps memory that it
-    allocates among the program's tensors, and so moves those that come after; memory of the
-    process's own keeps its addresses when it is pinned. So a recorded program has the same memory
-    layout as without the recording.
-    """
-    with _lock:
-        if _reserved_address() is None:
-            _reserved[:] = [(os.getpid(), _mapped(ARENA_BYTES))]
-
-
-def _reserved_address() -> int | None:
-    """Return the address of reserved memory; None if there is none, or the parent's in a fork."""
-    return next((address for process, address in _reserved if process == os.getpid()), None)
-
-
 def pinned_memory(size: int) -> int:
-    """Return the address of pinned host memory, 0 or minus the driver's error if there is none.
+    """Return the address of pinned host memory, or minus the driver's error if there is none.
 
     The memory has `size` bytes, and is valid under that address on devices, too. It is never freed.
     Needs a thread with a context.
+
+    Memory that the driver allocates lies among the program's tensors, and moves those that are
+    allocated later: a program that leaves a tensor could then fail only while it is recorded. So
+    this is memory of the process, far from where the driver allocates, which the driver pins.
     """
     driver = ctypes.CDLL("libcuda.so.1")
     with _relaxed(driver):
@@ -288,12 +273,8 @@ def pinned_memory(size: int) -> int:
 
 
 def _registered(driver: ctypes.CDLL, size: int) -> int:
-    """Return the address of reserved memory that the driver has pinned; 0 if it refuses."""
-    with _lock:
-        address = _reserved_address() if size == ARENA_BYTES else None
-        if address is not None:
-            _reserved.clear()
-    address = _mapped(size) if address is None else address
+    """Return the address of memory of the process that the driver has pinned; 0 if it refuses."""
+    address = _mapped(size)
     if not address:
         return 0
     host, on_device = ctypes.c_void_p(address), ctypes.c_uint64()
@@ -321,8 +302,9 @@ def _mapped(size: int) -> int:
     system = ctypes.CDLL(None)
     system.mmap.restype = ctypes.c_void_p
     address = system.mmap(
-        None, ctypes.c_size_t(size), _READ_WRITE, _SHARED_ANONYMOUS, -1, ctypes.c_long(0)
-    )
+        ctypes.c_void_p(next(_far_addresses)), ctypes.c_size_t(size), _READ_WRITE,
+        _SHARED_ANONYMOUS, -1, ctypes.c_long(0),
+    )  # fmt: skip
     return 0 if address in (None, _MAP_FAILED) else int(address)
 
 
@@ -374,9 +356,9 @@ def driver_addresses() -> tuple[int, ...]:
         return (0,) * len(names)
 
 
-_lock: Final = Lock()
-#: The process that took it, and the address of memory that is not pinned yet; at most one.
-_reserved: list[tuple[int, int]] = []
+#: Addresses at which Linux and CUDA put nothing by themselves, below programs and their heaps; if
+#: they are taken, Linux chooses others.
+_far_addresses: Final = itertools.count(0x5000_0000_0000, 1 << 30)
 _copies_by_size: dict[int, DeviceCopies] = {}
 
 

@@ -100,10 +100,6 @@ class Session:
         self._spent_early = 0
         self._timeline_asked = False
         self._has_calls = False
-        if self.settings.tensors != "none":
-            from kvtrace.capture.device_copies import reserve_memory
-
-            reserve_memory()
 
     # -- state ------------------------------------------------------------------------------
 
