@@ -9,6 +9,7 @@ import pytest
 from kvtrace.addons.fault import dying
 from kvtrace.addons.fault.dying import explain_failure, failure_lines, gpu_error
 from kvtrace.addons.fault.suspects import _last_first, suspects
+from kvtrace.capture import api
 from kvtrace.schema.trace import open_trace
 from tests.support.warm_python import warm_python
 
@@ -17,6 +18,9 @@ pytestmark = pytest.mark.process
 PROGRAM = """
 import os, sys
 import torch, triton, triton.language as tl
+from kvtrace.addons.fault import dying
+
+dying._PATIENCE = 90.0  # seconds, for machines on which many tests run
 
 @triton.jit
 def shifted(x, out, n, BLOCK: tl.constexpr):
@@ -118,9 +122,9 @@ def test_kernel_that_leaves_its_tensors_is_named(ended):
     done, out = ended["copied shifted", "fault"]
     first, named, judged, following = last_lines(done)
     assert first.startswith("kvtrace: an illegal memory access was encountered: recording does not")
-    assert named.startswith("kvtrace: kernel shifted (program.py:8): load ends 15,988 bytes past")
+    assert named.startswith("kvtrace: kernel shifted (program.py:11): load ends 15,988 bytes past")
     assert judged == (
-        "kvtrace: 4 of 4 recorded calls judged within 5 s: 1 at fault, 3 proven to stay inside "
+        "kvtrace: 4 of 4 recorded calls judged within 90 s: 1 at fault, 3 proven to stay inside "
         "their tensors as recorded, 0 not decided"
     )
     run = parent_run(open_trace(out))
@@ -134,7 +138,7 @@ def test_kernel_that_leaves_its_tensors_is_named(ended):
 def test_proof_of_all_calls_says_what_remains(ended):
     done, _ = ended["copied", "fault behind another"]
     _, judged, _ = last_lines(done)
-    assert judged.startswith("kvtrace: 3 of 3 recorded calls judged within 5 s: 0 at fault, 3 pr")
+    assert judged.startswith("kvtrace: 3 of 3 recorded calls judged within 90 s: 0 at fault, 3 pr")
     assert judged.endswith("or memory was freed before its kernel ran")
 
 
@@ -227,3 +231,24 @@ def test_error_of_the_gpu_is_found_in_groups_and_contexts():
     assert gpu_error(cyclic) == "misaligned address"
     fault.args = ("something else",)
     assert gpu_error(cyclic) is None
+
+
+def test_trace_that_cannot_be_read_has_its_command(tmp_path, capsys):
+    session = SimpleNamespace(out=str(tmp_path), run_id="none")
+    explain_failure(session, RuntimeError("CUDA error: misaligned address"))
+    assert [line[:36] for line in capsys.readouterr().err.splitlines()] == [
+        "kvtrace: misaligned address: recordi",
+        "kvtrace: no recorded call could be j",
+        "kvtrace: next: KVTRACE_FAULTS=on, to",
+    ]
+
+
+def test_own_failure_is_one_line(monkeypatch, capsys):
+    def fail(_session, _error):
+        raise OSError("no more processes")
+
+    monkeypatch.setattr(dying, "explain_failure", fail)
+    api._explain_failure(SimpleNamespace(), RuntimeError())
+    assert capsys.readouterr().err == (
+        "kvtrace: the failure is not explained: OSError: no more processes\n"
+    )
