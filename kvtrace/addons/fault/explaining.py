@@ -12,6 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.fault.collectives import collective_of
+from kvtrace.addons.fault.dump.polling import Poll, poll_around
 from kvtrace.addons.fault.dump.reading import EXCEPTIONS, Dump, Grid, Thread, Warp
 from kvtrace.addons.fault.dump.sass import (
     INSTRUCTION_BYTES,
@@ -43,6 +45,13 @@ _ASSERTION: Final = 12
 #: Warps among which one that does not wait at a barrier is looked for.
 _MOST_WARPS: Final = 4096
 _BARRIER: Final = "other threads of its program, at a barrier"
+#: What a kernel waits for, by the kind of its poll.
+_POLLED: Final = {
+    "mbarrier": "an mbarrier: a copy or other warps of its program have not arrived",
+    "grid": "other programs of its grid, at a barrier of the whole grid",
+    "atomic": "a value in memory, which it reads by an atomic",
+    "load": "a value in memory, which it reads again and again",
+}
 #: Lanes of an evaluation that decides what formulas leave open: a dying program waits for it.
 _LANES: Final = 1 << 20
 
@@ -91,6 +100,7 @@ class Fault:
         argument: the argument that the access is of.
         causes: sentences on why, the most certain first.
         index_arguments: arguments of integers that the address is computed from.
+        poll: the instruction by which a kernel without an exception waits in a loop.
         waits_for: what threads of a kernel without an exception wait for, as far as known.
     """
 
@@ -108,6 +118,7 @@ class Fault:
     argument: Argument | None = None
     causes: tuple[str, ...] = ()
     index_arguments: tuple[str, ...] = ()
+    poll: Poll | None = None
     waits_for: str = ""
 
 
@@ -126,6 +137,11 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
     found = listed[0] if listed else None
     offset = _offset(grid, warp)
     ptx = _text(trace, found, "ptx") if trace is not None and found is not None else None
+    is_hanging = not grid.exception and offset is not None
+    poll = poll_around(grid.code, offset) if is_hanging and offset is not None else None
+    is_at_barrier = is_hanging and offset is not None and waits(grid.code, offset)
+    if poll is not None:  # the warp was stopped anywhere in its loop
+        offset = poll.offset
     place = None if offset is None else place_of(grid.image, grid.entry + offset, ptx)
     access = None if offset is None else access_at(grid.code, offset)
     if place is not None and trace is not None and run is not None:
@@ -143,13 +159,21 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
         run_id=None if run is None else run.run_id,
         match=found,
         fitting=len(listed),
-        waits_for=_BARRIER
-        if not grid.exception and offset is not None and waits(grid.code, offset)
-        else "",
+        poll=poll,
+        waits_for="" if grid.exception else _waits_for(grid, poll, is_at_barrier=is_at_barrier),
     )
     if trace is None or run is None or found is None:
         return fault
     return _with_cause(fault, trace, run, found)
+
+
+def _waits_for(grid: Grid, poll: Poll | None, *, is_at_barrier: bool) -> str:
+    collective = collective_of(grid.name)
+    if collective:
+        return f"other ranks, in {collective}"
+    if poll is not None:
+        return _POLLED[poll.kind]
+    return _BARRIER if is_at_barrier else ""
 
 
 def _matches(trace: Trace, runs: Sequence[Run], grid: Grid) -> tuple[Run | None, list[Match]]:
@@ -260,9 +284,10 @@ def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
         _causes(fault, match, argument, violations, verdicts, indices) if fault.exception else ()
     )
     waits_for = fault.waits_for
-    is_polling = not fault.exception and any(KINDS[op.name].effect == "atomic" for op in ops)
-    if is_polling and argument is not None:
-        waits_for = f"a value of {argument.name}, which it reads by an atomic"
+    if fault.poll is not None and fault.poll.kind in ("atomic", "load") and argument is not None:
+        is_atomic = any(KINDS[op.name].effect == "atomic" for op in ops)
+        way = _POLLED["atomic" if is_atomic else fault.poll.kind].partition(", ")[2]
+        waits_for = f"a value of {argument.name}, {way}"
     return replace(
         fault, argument=argument, causes=causes, index_arguments=indices, waits_for=waits_for
     )
