@@ -11,7 +11,7 @@ from typing import Final
 
 from kvtrace.schema.symbols import readable
 
-#: `ncclDevKernel_AllReduce_Sum_bf16_RING_LL`, before NCCL 2.19 `ncclKernel_AllReduce_RING_LL_Sum_float`.
+#: `ncclDevKernel_AllReduce_Sum_bf16_RING_LL`; `ncclKernel_AllReduce_RING_LL_Sum_float` before 2.19.
 _KERNEL: Final = re.compile(r"nccl\w*?Kernel_([A-Za-z]+)((?:_\w+)?)")
 _GENERIC: Final = "Generic"
 _REDUCTIONS: Final = frozenset({"AllReduce", "Reduce", "ReduceScatter"})
@@ -25,7 +25,7 @@ _TYPES: Final = {
 def collective_of(kernel: str) -> str:
     """Return the collective that a kernel of NCCL runs; empty for another kernel.
 
-    >>> collective_of("_Z39ncclDevKernel_AllReduce_Sum_bf16_RING_LL20ncclDevKernelArgsStorageILm4096EE")
+    >>> collective_of("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)")
     "NCCL's AllReduce of bf16"
     """
     match = _KERNEL.match(readable(kernel))

@@ -8,6 +8,7 @@ is of, and why it lies outside.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
@@ -30,6 +31,7 @@ from kvtrace.addons.fault.places import Place, ops_at, place_of
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir.ops import KINDS
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
+from kvtrace.text import plural
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.feeding import loads_behind
 from kvtrace.verdicts.judge import Judgment
@@ -44,6 +46,9 @@ _MISALIGNED: Final = frozenset({6, 11})
 _ASSERTION: Final = 12
 #: Warps among which one that does not wait at a barrier is looked for.
 _MOST_WARPS: Final = 4096
+#: Instructions of which the lines are looked up, and groups of warps that are named.
+_MOST_OFFSETS: Final = 16
+_MOST_GROUPS: Final = 3
 _BARRIER: Final = "other threads of its program, at a barrier"
 #: What a kernel waits for, by the kind of its poll.
 _POLLED: Final = {
@@ -102,6 +107,7 @@ class Fault:
         index_arguments: arguments of integers that the address is computed from.
         poll: the instruction by which a kernel without an exception waits in a loop.
         waits_for: what threads of a kernel without an exception wait for, as far as known.
+        elsewhere: for such a kernel, where most other warps are, in words.
     """
 
     exception: str
@@ -120,6 +126,7 @@ class Fault:
     index_arguments: tuple[str, ...] = ()
     poll: Poll | None = None
     waits_for: str = ""
+    elsewhere: tuple[str, ...] = ()
 
 
 def faults_of(dump: Dump, trace: Trace | None, runs: Sequence[Run]) -> list[Fault]:
@@ -137,9 +144,7 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
     found = listed[0] if listed else None
     offset = _offset(grid, warp)
     ptx = _text(trace, found, "ptx") if trace is not None and found is not None else None
-    is_hanging = not grid.exception and offset is not None
-    poll = poll_around(grid.code, offset) if is_hanging and offset is not None else None
-    is_at_barrier = is_hanging and offset is not None and waits(grid.code, offset)
+    poll, waits_for = (None, "") if grid.exception else _wait(grid, offset)
     if poll is not None:  # the warp was stopped anywhere in its loop
         offset = poll.offset
     place = None if offset is None else place_of(grid.image, grid.entry + offset, ptx)
@@ -160,20 +165,44 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
         match=found,
         fitting=len(listed),
         poll=poll,
-        waits_for="" if grid.exception else _waits_for(grid, poll, is_at_barrier=is_at_barrier),
+        waits_for=waits_for,
+        elsewhere=() if grid.exception else _elsewhere(grid, ptx, place, waits_for),
     )
     if trace is None or run is None or found is None:
         return fault
     return _with_cause(fault, trace, run, found)
 
 
-def _waits_for(grid: Grid, poll: Poll | None, *, is_at_barrier: bool) -> str:
+def _wait(grid: Grid, offset: int | None) -> tuple[Poll | None, str]:
+    """Return the poll around an instruction, and what a warp there waits for; empty: not known."""
+    poll = None if offset is None else poll_around(grid.code, offset)
     collective = collective_of(grid.name)
     if collective:
-        return f"other ranks, in {collective}"
+        return poll, f"other ranks, in {collective}"
     if poll is not None:
-        return _POLLED[poll.kind]
-    return _BARRIER if is_at_barrier else ""
+        return poll, _POLLED[poll.kind]
+    return None, _BARRIER if offset is not None and waits(grid.code, offset) else ""
+
+
+def _elsewhere(grid: Grid, ptx: str | None, place: Place | None, waits_for: str) -> tuple[str, ...]:
+    """Return where most warps are that neither are at a place nor wait for the same."""
+    offsets = Counter(_offset(grid, warp) for warp in grid.warps[:_MOST_WARPS])
+    groups: Counter[tuple[str, str]] = Counter()
+    for offset, count in offsets.most_common(_MOST_OFFSETS):
+        if offset is None:
+            continue
+        poll, reason = _wait(grid, offset)
+        at = place_of(grid.image, grid.entry + (offset if poll is None else poll.offset), ptx)
+        if _line(at) != _line(place) or reason != waits_for:
+            groups[_line(at), reason] += count
+    return tuple(
+        f"{plural(count, 'warp')} at {line}" + (reason and f", for {reason}")
+        for (line, reason), count in groups.most_common(_MOST_GROUPS)
+    )
+
+
+def _line(place: Place | None) -> str:
+    return "a line that is not known" if place is None else f"line {place.line}"
 
 
 def _matches(trace: Trace, runs: Sequence[Run], grid: Grid) -> tuple[Run | None, list[Match]]:

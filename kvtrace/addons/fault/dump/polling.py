@@ -1,7 +1,8 @@
 """Loops in NVIDIA's machine code that poll: what a warp in one waits for.
 
-A kernel that hangs is stopped anywhere in its loop, often at the branch. So the shortest loop around
-the instruction is searched for what it reads again and again. Example, of `ld.acquire` for sm_90:
+A kernel that hangs is stopped anywhere in its loop, often at the branch. So the shortest loop
+around the instruction is searched for what it reads again and again. Example, of `ld.acquire` for
+sm_90:
 
     0040  LDG.E.STRONG.GPU R0, …    the load that polls
     0060  ISETP.NE.U32.AND P0, …
@@ -43,8 +44,8 @@ class Poll:
     """The instruction that a loop polls by.
 
     Attributes:
-        kind: `mbarrier`; `grid`, the barrier of cooperative groups; `atomic`; or `load`, which other
-            threads' stores are visible to.
+        kind: `mbarrier`; `grid`, the barrier of cooperative groups; `atomic`; or `load`, a strong
+            one, which sees what other threads store.
         offset: bytes from the start of the function.
     """
 

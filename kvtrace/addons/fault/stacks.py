@@ -1,0 +1,94 @@
+"""Python stacks of a recorded process, which it writes whenever `kvtrace fault --now` asks.
+
+A thread waits for a writer of a named pipe in the trace's folder `faults`. It takes no time until
+then, and needs neither signals nor privileges: a thread that waits for the GPU, or for other ranks,
+has released the interpreter's lock.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+from kvtrace.capture.stacks import user_frames
+
+TYPE_CHECKING = False  # as type checkers read it; every process that is recorded imports this
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from kvtrace.capture.session import Session
+
+#: Suffixes of the pipe that is asked by, and of the file with the answer.
+REQUEST = ".ask"
+STACKS = ".stacks"
+_PACKAGES = ("/site-packages/", "/dist-packages/")
+_STANDARD = f"{os.path.dirname(os.__file__)}/"  # noqa: PTH120 - pathlib takes longer to import
+
+#: The process whose thread answers: a forked one has no thread of its parent.
+_answering: "int | None" = None
+
+
+def answer_requests(session: "Session", folder: str) -> None:
+    """Start the thread that writes this process's stacks into a folder when asked, once."""
+    global _answering
+    process = os.getpid()
+    if _answering == process or not hasattr(os, "mkfifo"):
+        return
+    _answering = process
+    file = os.path.join(folder, f"{os.uname().nodename}.{process}")  # noqa: PTH118
+    try:
+        if not os.path.exists(file + REQUEST):  # noqa: PTH110
+            os.mkfifo(file + REQUEST)
+        threading.Thread(
+            target=_answer, args=(session, file), name="kvtrace-stacks", daemon=True
+        ).start()
+    except (OSError, RuntimeError) as error:  # no pipes in this file system; or Python ends
+        _say(session, error)
+
+
+def _answer(session: "Session", file: str) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    while True:
+        try:
+            with open(file + REQUEST, "rb") as pipe:  # noqa: PTH123 - returns once somebody writes
+                pipe.read()
+            content = json.dumps({"time": time.time_ns(), "threads": _threads()})
+            with open(f"{file}{STACKS}.new", "w", encoding="utf-8") as answer:  # noqa: PTH123
+                answer.write(content)
+            os.replace(f"{file}{STACKS}.new", file + STACKS)  # noqa: PTH105 - a reader sees it whole
+        except Exception as error:  # noqa: BLE001 - as the pipe was removed, or the disk is full
+            _say(session, error)
+            return
+
+
+def _say(session: "Session", error: Exception) -> None:
+    session.message("info", "no-stacks", f"kvtrace fault --now gets no Python stacks: {error}")
+
+
+def _threads() -> "list[dict[str, Any]]":
+    """Return the threads that run code of the program or of its libraries."""
+    known = {thread.ident: thread.name for thread in threading.enumerate()}
+    main = threading.main_thread().ident
+    threads = []
+    for ident, frame in sys._current_frames().items():
+        name = known.get(ident, "")
+        frames = [] if name.startswith("kvtrace") else _frames(frame)
+        if frames:
+            threads.append({"name": name, "is_main": ident == main, "frames": frames})
+    return threads
+
+
+def _frames(frame: "FrameType") -> "list[dict[str, Any]]":
+    """Return a stack's frames, innermost first; the program's own have `is_own`."""
+    return [
+        {
+            "file": one.file,
+            "line": one.line,
+            "function": one.function,
+            "is_own": not (one.file.startswith(_STANDARD) or any(p in one.file for p in _PACKAGES)),
+        }
+        for one in user_frames(frame)
+    ]
