@@ -89,7 +89,12 @@ def _ask_for_stacks(file: Path) -> bool:
     if descriptor is None:
         return False
     file.with_name(file.name + STACKS).unlink(missing_ok=True)
-    os.close(descriptor)  # the process writes its stacks at the end of the request
+    try:
+        os.write(descriptor, b"1")
+    except BlockingIOError:
+        return True  # it has not read the requests before this one
+    finally:
+        os.close(descriptor)
     return True
 
 

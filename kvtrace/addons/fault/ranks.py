@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import groupby
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.fault.collectives import collective_of
-from kvtrace.addons.fault.texts import frame_text, place_text
 from kvtrace.text import columns, terminal_width
 
 if TYPE_CHECKING:
@@ -32,7 +31,8 @@ def _row(process: Process) -> tuple[str, ...]:
     kernel = waits_for = ""
     if fault is not None:
         kernel = fault.kernel or "a kernel whose module is not in the dump"
-        kernel += "" if fault.place is None else f", {place_text(fault)}"
+        if fault.place is not None:
+            kernel += f", {Path(fault.place.file).name}:{fault.place.line}"
         waits_for = fault.waits_for
     elif process.dump is not None:
         kernel = "nothing"
@@ -41,7 +41,7 @@ def _row(process: Process) -> tuple[str, ...]:
         process.name.rpartition(".")[2],
         kernel,
         waits_for,
-        frame_text(process.threads[0].own[0]) if process.threads else "",
+        _frame(process),
     )
 
 
@@ -50,12 +50,10 @@ def _who_is_where(processes: Sequence[Process]) -> Iterator[str]:
 
     Only collectives of different names contradict each other: a name has no operation and no size.
     """
-    places = sorted((_where(process), number) for number, process in enumerate(processes))
-    groups = [
-        (where, [processes[number] for _, number in members])
-        for where, members in groupby(places, key=lambda one: one[0])
-    ]
-    groups.sort(key=lambda group: len(group[1]))
+    by_place: dict[str, list[Process]] = {}
+    for process in processes:
+        by_place.setdefault(_where(process), []).append(process)
+    groups = sorted(by_place.items(), key=lambda group: len(group[1]))
     sentence = "; ".join(f"{_named(members)} in {where}" for where, members in groups)
     yield f"{sentence[0].upper()}{sentence[1:]}."
     collectives = {where for where, members in groups if _collective(members[0])}
@@ -72,8 +70,8 @@ def _who_is_where(processes: Sequence[Process]) -> Iterator[str]:
     if missing and known:
         subject = _ranks(missing)
         yield (
-            f"{subject[0].upper()}{subject[1:]} of {size} did not answer: ended, on another host, or "
-            "not recorded."
+            f"{subject[0].upper()}{subject[1:]} of {size} did not answer: ended, on another host, "
+            "or not recorded."
         )
 
 
@@ -85,8 +83,16 @@ def _where(process: Process) -> str:
     if fault is not None:
         return f"kernel {fault.kernel}" if fault.kernel else "a kernel that is not known"
     if process.threads:
-        return f"Python at {frame_text(process.threads[0].own[0])}"
+        return f"Python at {_frame(process)}"
     return "a place that is not known"
+
+
+def _frame(process: Process) -> str:
+    """Return the program's innermost frame as `step, train.py:42`; empty: no stacks came."""
+    if not process.threads:
+        return ""
+    frame = process.threads[0].own[0]
+    return f"{frame.function}, {Path(frame.file).name}:{frame.line}"
 
 
 def _collective(process: Process) -> str:

@@ -1,7 +1,7 @@
 """Python stacks of a recorded process, which it writes whenever `kvtrace fault --now` asks.
 
-A thread waits for a writer of a named pipe in the trace's folder `faults`. It takes no time until
-then, and needs neither signals nor privileges: a thread that waits for the GPU, or for other ranks,
+A thread reads a named pipe in the trace's folder `faults`. It takes no time until somebody writes,
+and needs neither signals nor privileges: a thread that waits for the GPU, or for other ranks,
 has released the interpreter's lock.
 """
 
@@ -24,16 +24,18 @@ if TYPE_CHECKING:
 #: Suffixes of the pipe that is asked by, and of the file with the answer.
 REQUEST = ".ask"
 STACKS = ".stacks"
+_MOST_BYTES = 4096
 _PACKAGES = ("/site-packages/", "/dist-packages/")
 _STANDARD = f"{os.path.dirname(os.__file__)}/"  # noqa: PTH120 - pathlib takes longer to import
 
-#: The process whose thread answers: a forked one has no thread of its parent.
+#: The process whose thread answers, and its pipe: a forked one has no thread of its parent.
 _answering: "int | None" = None
+_pipe: "int | None" = None
 
 
 def answer_requests(session: "Session", folder: str) -> None:
     """Start the thread that writes this process's stacks into a folder when asked, once."""
-    global _answering
+    global _answering, _pipe
     process = os.getpid()
     if _answering == process or not hasattr(os, "mkfifo"):
         return
@@ -42,24 +44,37 @@ def answer_requests(session: "Session", folder: str) -> None:
     try:
         if not os.path.exists(file + REQUEST):  # noqa: PTH110
             os.mkfifo(file + REQUEST)
+        # Open for writing, too, so that reading waits even while nobody asks.
+        _pipe = os.open(file + REQUEST, os.O_RDWR)
         threading.Thread(
-            target=_answer, args=(session, file), name="kvtrace-stacks", daemon=True
+            target=_answer, args=(session, file, _pipe), name="kvtrace-stacks", daemon=True
         ).start()
     except (OSError, RuntimeError) as error:  # no pipes in this file system; or Python ends
         _say(session, error)
 
 
-def _answer(session: "Session", file: str) -> None:
+def _close_in_child() -> None:
+    """Close the parent's pipe: somebody who asks sees by its readers whether the parent runs."""
+    global _pipe
+    if _pipe is not None:
+        os.close(_pipe)
+        _pipe = None
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_close_in_child)
+
+
+def _answer(session: "Session", file: str, pipe: int) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     while True:
         try:
-            with open(file + REQUEST, "rb") as pipe:  # noqa: PTH123 - returns once somebody writes
-                pipe.read()
+            os.read(pipe, _MOST_BYTES)
             content = json.dumps({"time": time.time_ns(), "threads": _threads()})
             with open(f"{file}{STACKS}.new", "w", encoding="utf-8") as answer:  # noqa: PTH123
                 answer.write(content)
             os.replace(f"{file}{STACKS}.new", file + STACKS)  # noqa: PTH105 - a reader sees it whole
-        except Exception as error:  # noqa: BLE001 - as the pipe was removed, or the disk is full
+        except Exception as error:  # noqa: BLE001 - as the folder was removed, or the disk is full
             _say(session, error)
             return
 

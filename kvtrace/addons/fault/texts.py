@@ -49,13 +49,13 @@ def _thread_text(thread: PythonThread) -> Iterator[str]:
     name = "" if thread.is_main else f"thread {thread.name or 'without a name'}: "
     inner, *callers = thread.own[:_MOST_FRAMES]
     waits_in = thread.waits_in
-    library = "" if waits_in is None or waits_in == inner else f", in {frame_text(waits_in)}"
-    yield f"  python    {name}{frame_text(inner)}{library}"
+    library = "" if waits_in is None or waits_in == inner else f", in {_frame_text(waits_in)}"
+    yield f"  python    {name}{_frame_text(inner)}{library}"
     for frame in callers:
-        yield f"            called at {frame_text(frame)}"
+        yield f"            called at {_frame_text(frame)}"
 
 
-def frame_text(frame: PythonFrame) -> str:
+def _frame_text(frame: PythonFrame) -> str:
     """Return a frame as `step, train.py:42`; the file of a package begins with the package."""
     file = frame.file if frame.is_own else _INSTALLED.sub("", frame.file)
     return f"{frame.function}, {_short(file)}:{frame.line}"
@@ -65,7 +65,7 @@ def fault_text(dump: Dump, fault: Fault, lines: SourceLines | None) -> Iterator[
     """Yield the lines on one fault: what failed, where, which launch, which argument, and why."""
     what = fault.exception or "on the device when the dump was written"
     name = fault.kernel or "a kernel whose module is not in the dump"
-    yield f"{place_text(fault)}: {what}, in kernel {name}"
+    yield f"{_place_text(fault)}: {what}, in kernel {name}"
     if fault.place is not None and lines is not None:
         file, column = fault.place.file, fault.place.column
         yield from source_excerpt(lambda line: lines.text(file, line), fault.place.line, column)
@@ -73,8 +73,7 @@ def fault_text(dump: Dump, fault: Fault, lines: SourceLines | None) -> Iterator[
         yield f"  {label:<9} {text}"
 
 
-def place_text(fault: Fault) -> str:
-    """Return the place of a fault as `serve.py:42:35`."""
+def _place_text(fault: Fault) -> str:
     place = fault.place
     if place is None:
         return "line not known"
@@ -173,7 +172,7 @@ def brief_text(faults: Sequence[Fault]) -> Iterator[str]:
     fault = faults[0]
     name = fault.kernel or "a kernel whose module is not in the dump"
     what = fault.exception or "stopped"
-    yield f"kvtrace: {what} in kernel {name}, {place_text(fault)}"
+    yield f"kvtrace: {what} in kernel {name}, {_place_text(fault)}"
     if fault.argument is not None and fault.argument.element is not None:
         yield f"kvtrace: {_argument_text(fault.argument)}"
     yield from (f"kvtrace: {cause}" for cause in fault.causes[:1])
