@@ -2,8 +2,9 @@
 
 NCCL compiles a kernel for a few of its functions, and runs the others in that of the nearest one: a
 maximum in the kernel of the sum, signed integers in that of the unsigned ones, and other protocols
-in that of LL (`best_kernel` and `equivalent_primary` in `src/device/generate.py`,
-https://github.com/NVIDIA/nccl). So a name has the collective and its type, and not the operation.
+in that of LL: see `best_kernel` and `equivalent_primary` in
+https://github.com/NVIDIA/nccl/blob/master/src/device/generate.py. So a name has the collective and
+its type, and not the operation.
 """
 
 import re
