@@ -35,48 +35,54 @@ class NothingToAsk(KvtraceError):
     slug: ClassVar[str] = "nothing-to-ask"
 
 
-def ask_now(folder: Path) -> Mapping[str, Sequence[str]]:
+@dataclass(slots=True)
+class Answer:
+    """What came of a process: `notes` are sentences on what did not come, and why."""
+
+    has_dump: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+def ask_now(folder: Path) -> Mapping[str, Answer]:
     """Ask all processes that are recorded into a trace for their stacks and for a dump.
 
-    Both are written into the folder `faults`. Return, by the process (`HOST.PID`, as the files are
-    named), sentences on what did not come and why.
+    Both are written into the folder `faults`. Return what came by the process, as its files are
+    named: `HOST.PID`.
 
     Raises:
         NothingToAsk: no process listens.
     """
     faults = folder / FOLDER
-    notes: dict[str, list[str]] = {}
     stacks = [name for name in _names(faults, REQUEST) if _ask_for_stacks(faults / name)]
-    requests = [
-        request
+    writers = {
+        name: writer
         for name in _names(faults, PIPE)
-        if (request := _opened(faults / name)) is not None
-    ]  # fmt: skip
-    if not stacks and not requests:
+        if (writer := _writer_of(faults / name, PIPE)) is not None
+    }
+    if not stacks and not writers:
         raise NothingToAsk(
             f"No process that is recorded into {folder} listens for requests: start the program "
             "with KVTRACE_FAULTS=on, and ask while it runs and has launched a kernel."
         )
-    try:
-        for name in _without_answer(faults, stacks):
-            notes[name] = [
-                f"no Python stacks came within {_STACK_PATIENCE:.0f} s: the process is stopped, or "
-                "code without Python holds the interpreter's lock"
-            ]
-        for request in requests:
-            request.repeat()
-        for name, note in _await_dumps(requests).items():
-            notes.setdefault(name, []).append(note)
-    finally:
-        for request in requests:
-            os.close(request.descriptor)
-    with_driver = {request.name for request in requests}
-    for name in stacks:
-        if name not in with_driver:
-            notes.setdefault(name, []).append(
-                "the process has no CUDA context that could be asked for its kernels"
-            )
-    return {name: notes.get(name, ()) for name in dict.fromkeys((*stacks, *sorted(with_driver)))}
+    answers = {name: Answer() for name in (*stacks, *writers)}
+    for name in _without_answer(faults, stacks):
+        answers[name].notes.append(
+            f"no Python stacks came within {_STACK_PATIENCE:.0f} s: the process is stopped, or "
+            "code without Python holds the interpreter's lock"
+        )
+    requests = [_request(faults / name) for name in writers]
+    for request in requests:
+        request.send(writers[request.file.name])
+    _await_dumps(requests)
+    for request in requests:
+        answer, note = answers[request.file.name], request.note()
+        answer.has_dump = not note
+        answer.notes += [note] if note else []
+    for name in answers.keys() - writers.keys():
+        answers[name].notes.append(
+            "the process has no CUDA context that could be asked for its kernels"
+        )
+    return answers
 
 
 def _names(faults: Path, suffix: str) -> Sequence[str]:
@@ -85,25 +91,30 @@ def _names(faults: Path, suffix: str) -> Sequence[str]:
 
 def _ask_for_stacks(file: Path) -> bool:
     """Remove a former answer and ask for a new one; return whether the process runs."""
-    descriptor = _writer_of(file.with_name(file.name + REQUEST))
+    descriptor = _writer_of(file, REQUEST)
     if descriptor is None:
         return False
     file.with_name(file.name + STACKS).unlink(missing_ok=True)
-    try:
-        os.write(descriptor, b"1")
-    except BlockingIOError:
-        return True  # it has not read the requests before this one
-    finally:
-        os.close(descriptor)
+    _write(descriptor, b"1")
     return True
 
 
-def _writer_of(pipe: Path) -> int | None:
-    """Return a descriptor that writes to a pipe; None if nobody reads it."""
+def _writer_of(file: Path, suffix: str) -> int | None:
+    """Return a descriptor that writes to a process's pipe; None if nobody reads it."""
     try:
-        return os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        return os.open(file.with_name(file.name + suffix), os.O_WRONLY | os.O_NONBLOCK)
     except OSError:  # the process has ended, or its driver has not opened the pipe so far
         return None
+
+
+def _write(descriptor: int, content: bytes) -> int:
+    """Write to a pipe and close it; return how many bytes it took."""
+    try:
+        return os.write(descriptor, content)
+    except (BlockingIOError, BrokenPipeError):  # full of requests; or the process ends
+        return 0
+    finally:
+        os.close(descriptor)
 
 
 def _without_answer(faults: Path, names: Sequence[str]) -> Sequence[str]:
@@ -119,37 +130,61 @@ def _without_answer(faults: Path, names: Sequence[str]) -> Sequence[str]:
 
 @dataclass(slots=True)
 class _Request:
-    """A request for a dump, whose pipe stays open until the dump is there.
+    """A request for a dump to the driver of a process.
 
-    `size` and `since` are the dump's size when it last grew, and when that was.
+    Attributes:
+        file: the process's files without their suffixes.
+        before: when a former dump was written; None: there was none.
+        size: bytes of the dump when it last grew.
+        since: when that was, and `begin` and `asked` the first and the last request, in seconds.
+        written: bytes that were written to the driver's pipe.
+        is_closed: the driver did not read its pipe at the last request.
     """
 
-    name: str
-    descriptor: int
-    dump: Path
+    file: Path
     before: int | None
     size: int = 0
     begin: float = field(default_factory=time.monotonic)
     since: float = field(default_factory=time.monotonic)
     asked: float = 0.0
     written: int = 0
-    has_ended: bool = False
+    is_closed: bool = False
 
-    def repeat(self) -> None:
-        """Write to the pipe; the process may have ended."""
+    @property
+    def _dump(self) -> Path:
+        return self.file.with_name(self.file.name + SUFFIX)
+
+    def send(self, descriptor: int | None = None) -> None:
+        """Write to the driver's pipe and close it: the driver may wait for the end of a request.
+
+        `descriptor` is a writer that is open already.
+        """
         self.asked = time.monotonic()
-        try:
-            self.written += os.write(self.descriptor, _REQUEST)
-        except BlockingIOError:
-            return  # the driver has not read the last request
-        except BrokenPipeError:
-            self.has_ended = True
+        if descriptor is None:
+            descriptor = _writer_of(self.file, PIPE)
+        self.is_closed = descriptor is None
+        if descriptor is not None:
+            self.written += _write(descriptor, _REQUEST)
 
     @property
     def is_unread(self) -> bool:
-        """The driver has read nothing of the request."""
-        size = fcntl.ioctl(self.descriptor, termios.FIONREAD, bytes(4))
+        """The driver has read nothing of the requests."""
+        descriptor = _writer_of(self.file, PIPE)
+        if descriptor is None:
+            return False
+        try:
+            size = fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4))
+        finally:
+            os.close(descriptor)
         return int.from_bytes(size, sys.byteorder) >= self.written
+
+    @property
+    def has_ended(self) -> bool:
+        """The process reads neither of its pipes any more."""
+        descriptor = _writer_of(self.file, REQUEST)
+        if descriptor is not None:
+            os.close(descriptor)
+        return descriptor is None and self.is_closed
 
     def is_done(self) -> bool:
         """Look at the dump; return whether it is whole, or not to be waited for any more."""
@@ -158,23 +193,23 @@ class _Request:
         if size != self.size:
             self.size, self.since = size, now
             return False  # it still grows
-        if size and _is_whole(self.dump):
+        if size and _is_whole(self._dump):
             return True
-        if not size and not self.has_ended and now - self.asked >= _AGAIN:
-            self.repeat()
-        return self.has_ended or now - self.since >= _PATIENCE
+        if not size and now - self.asked >= _AGAIN:
+            self.send()
+        return now - self.since >= _PATIENCE or (not size and self.has_ended)
 
     def _size(self) -> int:
         """Return the bytes of the dump that this request made: one from before has another time."""
         try:
-            status = self.dump.stat()
+            status = self._dump.stat()
         except FileNotFoundError:
             return 0
         return 0 if status.st_mtime_ns == self.before else status.st_size
 
     def note(self) -> str:
         """Return why there is no whole dump; empty: there is one."""
-        if self.size and _is_whole(self.dump):
+        if self.size and _is_whole(self._dump):
             return ""
         seconds = f"{time.monotonic() - self.begin:.0f} s"
         if self.size:
@@ -183,6 +218,8 @@ class _Request:
             )
         if self.has_ended:
             return "the process ended before CUDA's driver wrote a dump"
+        if self.is_closed:
+            return f"CUDA's driver closed its pipe, and wrote no dump in {seconds}"
         if self.is_unread:
             return f"CUDA's driver has not read the request for a dump in {seconds}"
         return (
@@ -191,24 +228,17 @@ class _Request:
         )
 
 
-def _opened(file: Path) -> _Request | None:
-    """Return a request to a process's driver that is not written so far; None if it has ended."""
-    descriptor = _writer_of(file.with_name(file.name + PIPE))
-    if descriptor is None:
-        return None
+def _request(file: Path) -> _Request:
     dump = file.with_name(file.name + SUFFIX)
-    before = dump.stat().st_mtime_ns if dump.exists() else None
-    return _Request(file.name, descriptor, dump, before)
+    return _Request(file, dump.stat().st_mtime_ns if dump.exists() else None)
 
 
-def _await_dumps(requests: Sequence[_Request]) -> dict[str, str]:
-    """Wait for dumps; return, by process, why one is missing."""
+def _await_dumps(requests: Sequence[_Request]) -> None:
     waiting = list(requests)
     while waiting:
         waiting = [request for request in waiting if not request.is_done()]
         if waiting:
             time.sleep(_STEP)
-    return {request.name: note for request in requests if (note := request.note())}
 
 
 def _is_whole(dump: Path) -> bool:

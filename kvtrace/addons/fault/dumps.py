@@ -19,6 +19,7 @@ from kvtrace.converters.source_lines import SourceLines
 from kvtrace.schema.trace import select_runs
 
 if TYPE_CHECKING:
+    from kvtrace.addons.fault.asking import Answer
     from kvtrace.addons.fault.dump.reading import Dump
     from kvtrace.addons.fault.explaining import Fault
     from kvtrace.schema.trace import Run, Trace
@@ -62,7 +63,7 @@ def explained(
     file: Path | None,
     *,
     newest: bool = False,
-    asked: Mapping[str, Sequence[str]] | None = None,
+    asked: Mapping[str, Answer] | None = None,
 ) -> Explained:
     """Read the dumps and stacks of a trace, or one dump, and explain them.
 
@@ -71,7 +72,7 @@ def explained(
         run: a run of the trace, as `--run` names it; None: all runs.
         file: a dump to read in place of the trace's own.
         newest: read only the newest dump.
-        asked: the processes that were asked now, with notes: read only what they answered.
+        asked: what came of processes that were asked now: read only that.
 
     Raises:
         UnreadableDump: a dump is none, or damaged.
@@ -87,15 +88,15 @@ def explained(
     trace = selection.trace
     # A process that died may be of another group than the newest one.
     runs = selection.runs if run is not None else trace.runs
-    notes = asked or {}
     if file is not None:
         files = {file.name.removesuffix(SUFFIX): file}
     else:
         files = {one.name.removesuffix(SUFFIX): one for one in _newest_first(folder, SUFFIX)}
     stacks = {one.name.removesuffix(STACKS): one for one in _newest_first(folder, STACKS)}
-    names = list(dict.fromkeys((*files, *(() if file is not None else stacks), *notes)))
+    names = list(dict.fromkeys((*files, *(() if file is not None else stacks))))
     if asked is not None:
-        names = [name for name in names if name in asked]
+        names = list(asked)
+        files = {name: files[name] for name, answer in asked.items() if answer.has_dump}
     if newest:
         names = list(files)[:1]
     processes = []
@@ -112,7 +113,7 @@ def explained(
                 () if dumped is None else faults_of(dumped, trace, of_process or runs),
                 threads,
                 time,
-                notes.get(name, ()),
+                () if asked is None else asked[name].notes,
             )
         )
     return Explained(tuple(processes), trace, tuple(runs), folder)

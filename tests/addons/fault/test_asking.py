@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -173,7 +174,31 @@ def test_dump_from_before_is_not_taken_for_the_answer(tmp_path, capsys, monkeypa
     out = tmp_path / "out"
     with hanging(out, "silent") as (program,):
         shutil.copy(DUMP, out / "faults" / f"{os.uname().nodename}.{program.pid}.nvcudmp")
-        assert "wrote no dump" in asked(out, capsys)
+        text = asked(out, capsys)
+    assert "wrote no dump" in text
+    assert "deadlocked" not in text
+
+
+def test_dump_that_ends_in_between_is_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(asking, "_PATIENCE", 1.0)
+    out = tmp_path / "out"
+    part = tmp_path / "part"
+    part.write_bytes(DUMP.read_bytes()[:5000])
+    with hanging(out, "driver", DUMP=str(part)):
+        text = asked(out, capsys)
+    assert "CUDA's driver began a dump, which has 5,000 bytes and no end" in text
+    assert "python    step" in text
+
+
+def test_process_that_ends_in_between_is_said(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(asking, "_AGAIN", 0.3)
+    out = tmp_path / "out"
+    with hanging(out, "silent") as (program,):
+        killing = threading.Timer(2, os.killpg, (program.pid, signal.SIGKILL))
+        killing.start()
+        text = asked(out, capsys)
+        killing.join()
+    assert "the process ended before CUDA's driver wrote a dump" in text
 
 
 def test_nobody_to_ask_is_one_sentence(tmp_path, capsys):
