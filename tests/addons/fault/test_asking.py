@@ -201,6 +201,11 @@ def test_process_that_ends_in_between_is_said(tmp_path, capsys, monkeypatch):
     assert "the process ended before CUDA's driver wrote a dump" in text
 
 
+def test_asking_and_a_dump_exclude_each_other(capsys):
+    assert main(["fault", str(FAULTS / "deadlock_eager"), "--now", "--dump", str(DUMP)]) == 2
+    assert "leave --dump out" in capsys.readouterr().err
+
+
 def test_nobody_to_ask_is_one_sentence(tmp_path, capsys):
     out = tmp_path / "out"
     with hanging(out, "wait"):

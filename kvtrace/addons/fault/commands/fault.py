@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kvtrace.cli.options import JsonOption, RunOption, complain_of, print_lines
-from kvtrace.cli.parsing import Argument, Option
+from kvtrace.cli.parsing import Argument, BadUsage, Option
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.explaining import Fault
@@ -52,6 +52,8 @@ def command(
     from kvtrace.addons.fault.dumps import explained
 
     asked = None
+    if now and dump is not None:
+        raise BadUsage("--now shows the dumps that it asks for: leave --dump out.")
     if now:
         from kvtrace.addons.fault.asking import ask_now
 
