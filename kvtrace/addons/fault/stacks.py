@@ -30,7 +30,37 @@ _STANDARD = f"{os.path.dirname(os.__file__)}/"  # noqa: PTH120 - pathlib takes l
 
 #: The process whose thread answers, and its pipe: a forked one has no thread of its parent.
 _answering: "int | None" = None
-_pipe: "int | None" = None
+_pipe: "Pipe | None" = None
+
+
+class Pipe:
+    """The reader of a pipe, open for writing, too, so that reading waits while nobody asks."""
+
+    def __init__(self, path: str) -> None:
+        """Open the pipe.
+
+        Raises:
+            OSError: There is none that can be opened.
+        """
+        self._descriptor = os.open(path, os.O_RDWR)
+        self._status = os.fstat(self._descriptor)
+
+    @property
+    def is_open(self) -> bool:
+        """The program has not closed the descriptor, whose number may be another file's then."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._status)
+        except OSError:
+            return False
+
+    def await_request(self) -> bool:
+        """Wait until somebody writes; return whether the pipe is still open."""
+        return self.is_open and bool(os.read(self._descriptor, _MOST_BYTES))
+
+    def close(self) -> None:
+        """Close the descriptor, if it is still the pipe's."""
+        if self.is_open:
+            os.close(self._descriptor)
 
 
 def answer_requests(session: "Session", folder: str) -> None:
@@ -44,8 +74,7 @@ def answer_requests(session: "Session", folder: str) -> None:
     try:
         if not os.path.exists(file + REQUEST):  # noqa: PTH110
             os.mkfifo(file + REQUEST)
-        # Open for writing, too, so that reading waits even while nobody asks.
-        _pipe = os.open(file + REQUEST, os.O_RDWR)
+        _pipe = Pipe(file + REQUEST)
         threading.Thread(
             target=_answer, args=(session, file, _pipe), name="kvtrace-stacks", daemon=True
         ).start()
@@ -57,7 +86,7 @@ def _close_in_child() -> None:
     """Close the parent's pipe: somebody who asks sees by its readers whether the parent runs."""
     global _pipe
     if _pipe is not None:
-        os.close(_pipe)
+        _pipe.close()
         _pipe = None
 
 
@@ -65,11 +94,12 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
     os.register_at_fork(after_in_child=_close_in_child)
 
 
-def _answer(session: "Session", file: str, pipe: int) -> None:
+def _answer(session: "Session", file: str, pipe: Pipe) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     while True:
         try:
-            os.read(pipe, _MOST_BYTES)
+            if not pipe.await_request():
+                return
             content = json.dumps({"time": time.time_ns(), "threads": _threads()})
             with open(f"{file}{STACKS}.new", "w", encoding="utf-8") as answer:  # noqa: PTH123
                 answer.write(content)
