@@ -47,7 +47,7 @@ _ASSERTION: Final = 12
 #: Warps among which one that does not wait at a barrier is looked for.
 _MOST_WARPS: Final = 4096
 #: Instructions of which the lines are looked up, and groups of warps that are named.
-_MOST_OFFSETS: Final = 8
+_MOST_OFFSETS: Final = 16
 _MOST_GROUPS: Final = 3
 _BARRIER: Final = "other threads of its program, at a barrier"
 #: What a kernel waits for, by the kind of its poll.
