@@ -1,25 +1,32 @@
-"""Faults of a trace: its dumps, read and explained, and the first NaN of its runs."""
+"""Faults of a trace: its processes' dumps and stacks, explained, and the first NaN of its runs."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow.compute as pc
 
-from kvtrace.addons.fault.dump.reading import Dump, UnreadableDump, read_dump
-from kvtrace.addons.fault.explaining import Fault, faults_of
+from kvtrace.addons.fault.dump.reading import UnreadableDump, read_dump
+from kvtrace.addons.fault.explaining import faults_of
 from kvtrace.addons.fault.non_finite import NonFinite, first_non_finite
+from kvtrace.addons.fault.processes import Process
+from kvtrace.addons.fault.ranks import ranks_text
+from kvtrace.addons.fault.stacks import STACKS
 from kvtrace.addons.fault.starting import FOLDER, SUFFIX
-from kvtrace.addons.fault.texts import ShownFault, shown_fault
+from kvtrace.addons.fault.texts import ShownFault, process_text, shown_faults
+from kvtrace.addons.fault.threads import UnreadableStacks, read_threads
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.trace import select_runs
 
 if TYPE_CHECKING:
+    from kvtrace.addons.fault.asking import Answer
+    from kvtrace.addons.fault.dump.reading import Dump
+    from kvtrace.addons.fault.explaining import Fault
     from kvtrace.schema.trace import Run, Trace
 
 #: Of a trace: what can be had on AMD's GPUs (https://rocm.docs.amd.com/projects/rocr_debug_agent).
@@ -32,42 +39,50 @@ _OF_AMD: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """Dumps with their faults, the newest first, and the trace with the calls behind them.
+    """Processes, the newest dump first, and the trace with the calls behind their kernels.
 
     `non_finite` has the first NaN or infinity of each run. `path` is the trace, or the file of a
     dump without one.
     """
 
-    dumps: tuple[tuple[Dump, list[Fault]], ...]
+    processes: tuple[Process, ...]
     non_finite: tuple[NonFinite, ...]
     trace: Trace | None
     runs: tuple[Run, ...]
     path: Path
 
+    @property
+    def dumps(self) -> tuple[tuple[Dump, Sequence[Fault]], ...]:
+        """Dumps with their faults, the newest first."""
+        return tuple((one.dump, one.faults) for one in self.processes if one.dump is not None)
+
     def shown(self, *, source: bool = True) -> Iterator[ShownFault]:
-        """Yield what is said of each fault, then of each first NaN.
+        """Yield what is said of each kernel in the dumps, then of each first NaN.
 
         Without `source`, lines of the program are left out.
         """
-        has_source = source and self.trace is not None and bool(self.dumps)
-        lines = SourceLines(self.trace, self.runs) if has_source and self.trace else None
-        for dump, faults in self.dumps:
-            for fault in faults:
-                yield shown_fault(dump, fault, lines, self.path)
+        lines = self._lines() if source else None
+        for process in self.processes:
+            yield from shown_faults(process, lines, self.path)
         for launch in self.non_finite:
             yield launch.shown(self.path)
 
     def text(self) -> Iterator[str]:
-        """Yield the lines on all faults."""
-        shown = list(self.shown())
-        for number, fault in enumerate(shown):
+        """Yield the lines on all processes, of several that hang first a table, and on NaNs."""
+        lines = self._lines()
+        hanging = [process for process in self.processes if process.was_asked]
+        parts: list[Iterable[str]] = [ranks_text(hanging)] if len(hanging) > 1 else []
+        parts += [process_text(process, lines, self.path) for process in self.processes]
+        parts += [launch.shown(self.path).text() for launch in self.non_finite]
+        for number, part in enumerate(parts or [(self._nothing(),)]):
             if number:
                 yield ""
-            yield from fault.text()
-        if any(not faults for _, faults in self.dumps):
-            yield "No kernel was on the device when the dump was written."
-        elif not shown:
-            yield self._nothing()
+            yield from part
+
+    def _lines(self) -> SourceLines | None:
+        if self.trace is None or not self.dumps:
+            return None
+        return SourceLines(self.trace, self.runs)
 
     def _nothing(self) -> str:
         trace = self.trace
@@ -84,34 +99,79 @@ def _is_of_amd(trace: Trace, run: Run) -> bool:
     return any((target or "").startswith("hip:") for target in targets.to_pylist())
 
 
-def explained(path: Path, run: str | None, file: Path | None, *, newest: bool = False) -> Explained:
-    """Read the dumps of a trace, or one file, and explain them.
+def explained(
+    path: Path,
+    run: str | None,
+    file: Path | None,
+    *,
+    newest: bool = False,
+    asked: Mapping[str, Answer] | None = None,
+) -> Explained:
+    """Read the dumps and stacks of a trace, or one dump, and explain them.
 
     Args:
         path: a trace, or a dump without a trace.
         run: a run of the trace, as `--run` names it; None: all runs.
         file: a dump to read in place of the trace's own.
         newest: read only the newest dump.
+        asked: what came of processes that were asked now: read only that, and look for a first NaN
+            in their runs alone.
 
     Raises:
-        UnreadableDump: a file is no dump, or damaged.
+        UnreadableDump: a dump is none, or damaged.
+        UnreadableStacks: a file of stacks is damaged.
         TraceNotFound, EmptyTrace, UnknownRun, NewerFormat, DamagedFile: See `kvtrace.schema.trace`.
     """
     if path.is_file():
         dump = read_dump(path)
-        return Explained(((dump, faults_of(dump, None, ())),), (), None, (), path)
+        alone = Process(path.name, None, dump, faults_of(dump, None, ()))
+        return Explained((alone,), (), None, (), path)
     selection = select_runs(path, run)
-    folder = selection.trace.path / FOLDER
-    files = [file] if file is not None else _newest_first(folder)
+    trace = selection.trace
     # A process that died may be of another group than the newest one.
-    runs = selection.runs if run is not None else selection.trace.runs
-    found = tuple(
-        (dump, faults_of(dump, selection.trace, _of_process(one, runs)))
-        for one in (files[:1] if newest else files)
-        for dump in (read_dump(one),)
+    runs = selection.runs if run is not None else trace.runs
+    folder = trace.path / FOLDER
+    files = _by_process(folder, SUFFIX) if file is None else {_process_name(file): file}
+    stacks = {} if newest else _by_process(folder, STACKS)
+    names = list(dict.fromkeys((*files, *(stacks if file is None else ()))))
+    checked: Sequence[Run] = runs
+    if asked is not None:
+        names = list(asked)
+        files = {name: files[name] for name, answer in asked.items() if answer.has_dump}
+        checked = [one for name in names for one in _of_process(name, runs)]
+    if newest:
+        names = list(files)[:1]
+    processes = tuple(
+        _explained_process(
+            name,
+            files.get(name),
+            stacks.get(name),
+            trace,
+            runs,
+            () if asked is None else asked[name].notes,
+        )
+        for name in names
     )
-    first = tuple(first_non_finite(selection.trace, runs))
-    return Explained(found, first, selection.trace, tuple(runs), selection.trace.path)
+    return Explained(
+        processes, tuple(first_non_finite(trace, checked)), trace, tuple(runs), trace.path
+    )
+
+
+def _explained_process(
+    name: str,
+    file: Path | None,
+    stacks: Path | None,
+    trace: Trace,
+    runs: Sequence[Run],
+    notes: Sequence[str] = (),
+) -> Process:
+    """Read a process's dump and its stacks, if it has them."""
+    of_process = _of_process(name, runs)
+    dump = None if file is None else read_dump(file)
+    faults = () if dump is None else faults_of(dump, trace, of_process or runs)
+    asked, threads = (None, ()) if stacks is None else read_threads(stacks)
+    run = of_process[-1] if of_process else None
+    return Process(name, run, dump, faults, threads, asked, notes)
 
 
 def dumps_of(trace: Trace, runs: Sequence[Run]) -> Sequence[Path]:
@@ -119,47 +179,53 @@ def dumps_of(trace: Trace, runs: Sequence[Run]) -> Sequence[Path]:
 
     Those are dumps of the runs' processes, and dumps whose names tell no process of the trace.
     """
-    files = _newest_first(trace.path / FOLDER)
-    others = {str(run.pid) for run in trace.runs} if files else set()
-    own = {str(run.pid) for run in runs}
-    return [file for file in files if _process(file) in own or _process(file) not in others]
+    files = _by_process(trace.path / FOLDER, SUFFIX)
+    return [
+        file
+        for name, file in files.items()
+        if _of_process(name, runs) or not _of_process(name, trace.runs)
+    ]
 
 
 def explained_runs(
     trace: Trace, runs: Sequence[Run], files: Sequence[Path]
 ) -> tuple[Explained, tuple[str, ...]]:
-    """Return the faults of some runs in dumps, and a sentence on each dump that cannot be read.
+    """Return the faults of some runs in dumps, and a sentence on each file that cannot be read.
 
     Faults that were found in other runs of the trace are left out.
     """
     run_ids = {run.run_id for run in runs}
-    dumps, problems = [], []
+    stacks = _by_process(trace.path / FOLDER, STACKS)
+    processes, problems = [], []
     for file in files:
+        name = _process_name(file)
         try:
-            dump = read_dump(file)
-        except UnreadableDump as error:
+            process = _explained_process(name, file, stacks.get(name), trace, trace.runs)
+        except (UnreadableDump, UnreadableStacks) as error:
             problems.append(str(error))
             continue
-        faults = faults_of(dump, trace, _of_process(file, trace.runs))
-        own = [fault for fault in faults if fault.run_id is None or fault.run_id in run_ids]
-        dumps.append((dump, own))
+        own = [one for one in process.faults if one.run_id is None or one.run_id in run_ids]
+        processes.append(replace(process, faults=own))
     first = tuple(first_non_finite(trace, runs))
-    return Explained(tuple(dumps), first, trace, tuple(runs), trace.path), tuple(problems)
+    return Explained(tuple(processes), first, trace, tuple(runs), trace.path), tuple(problems)
 
 
-def _process(file: Path) -> str:
-    """Return the number of the process that a dump's name tells."""
-    return file.name.removesuffix(SUFFIX).rpartition(".")[2]
+def _process_name(file: Path) -> str:
+    """Return the process that a file's name tells, `HOST.PID`."""
+    return file.name.removesuffix(SUFFIX).removesuffix(STACKS)
 
 
-def _of_process(file: Path, runs: Sequence[Run]) -> Sequence[Run]:
-    """Return the runs of the process that a dump's name tells; all runs if none is of it.
+def _of_process(name: str, runs: Sequence[Run]) -> Sequence[Run]:
+    """Return the runs of a process; empty: its name tells none of theirs.
 
     Ranks launch the same kernels with the same scalars: only the process tells their runs apart.
     """
-    return [run for run in runs if str(run.pid) == _process(file)] or runs
+    process = name.rpartition(".")[2]
+    return [run for run in runs if str(run.pid) == process]
 
 
-def _newest_first(folder: Path) -> Sequence[Path]:
-    files = folder.glob(f"*{SUFFIX}") if folder.is_dir() else ()
-    return sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)
+def _by_process(folder: Path, suffix: str) -> Mapping[str, Path]:
+    """Return the files with a suffix by their process, the newest first."""
+    files = folder.glob(f"*{suffix}") if folder.is_dir() else ()
+    newest = sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)
+    return {_process_name(file): file for file in newest}

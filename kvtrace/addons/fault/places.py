@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.fault.dump.line_table import LineTable
@@ -39,6 +40,14 @@ class Place:
     line: int
     column: int | None = None
     callers: tuple[tuple[int, int], ...] = ()
+
+
+def short_path(file: str) -> str:
+    """Return a path relative to the working directory, if the file is in it."""
+    try:
+        return str(Path(file).relative_to(Path.cwd()))
+    except ValueError:
+        return file
 
 
 def place_of(image: bytes, address: int, ptx: str | None) -> Place | None:

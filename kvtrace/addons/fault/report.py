@@ -26,6 +26,8 @@ _MOST: Final = 8
 class PageFault:
     """A fault, a hang or a first NaN."""
 
+    process: str
+    """The process that was asked where it hangs, on its first fault; empty: none was."""
     headline: str
     excerpt: tuple[str, ...]
     """Lines of the source, with a caret below the place."""
@@ -74,6 +76,7 @@ def _page_faults(context: Context, shown: "Iterable[ShownFault]") -> Iterator[Pa
     for fault in shown:
         run = None if fault.run is None else runs.get(fault.run)
         yield PageFault(
+            process=fault.process,
             headline=fault.headline,
             excerpt=fault.excerpt,
             facts=fault.facts,

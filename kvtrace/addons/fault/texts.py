@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.fault.dump.exceptions import Subject
 from kvtrace.addons.fault.explaining import BARRIER
+from kvtrace.addons.fault.places import short_path
 from kvtrace.converters.findings.findings_text import source_excerpt
 from kvtrace.text import plural
 
@@ -18,10 +20,16 @@ if TYPE_CHECKING:
     from kvtrace.addons.fault.arguments import Argument
     from kvtrace.addons.fault.dump.reading import Dump
     from kvtrace.addons.fault.explaining import Fault
+    from kvtrace.addons.fault.processes import Process
+    from kvtrace.addons.fault.threads import PythonFrame, PythonThread
     from kvtrace.converters.source_lines import SourceLines
 
 _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
 _NS: Final = 1_000_000_000
+#: Frames of a thread, and threads of a process, that are shown.
+_MOST_FRAMES: Final = 4
+_MOST_THREADS: Final = 8
+_INSTALLED: Final = re.compile(r"^.*/(?:site-packages|dist-packages|lib/python3\.\d+)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +46,90 @@ class ShownFault:
     run: str | None
     call: int | None
     """The call's id in its run."""
+    process: str = ""
+    """The process that was asked, with its rank and when; only of its first fault."""
 
     def text(self) -> Iterator[str]:
         """Yield the lines for a terminal."""
+        if self.process:
+            yield self.process
         yield self.headline
         yield from self.excerpt
         for label, sentence in (*self.facts, *(("run", command) for command in self.commands)):
-            yield f"  {label:<9} {sentence}"
+            yield _fact_line(label, sentence)
+
+
+def process_text(process: Process, lines: SourceLines | None, folder: Path) -> Iterator[str]:
+    """Yield the lines on one process: kernels on its GPU, Python threads, and what is missing.
+
+    `lines` and `folder` are those of `shown_faults`.
+    """
+    for fault in shown_faults(process, lines, folder):
+        yield from fault.text()
+    if process.faults:
+        return
+    if process.was_asked:
+        yield _process_line(process)
+    if process.dump is not None:
+        yield "No kernel was on the device when the dump was written."
+    for label, sentence in _process_facts(process):
+        yield _fact_line(label, sentence)
+
+
+def _fact_line(label: str, sentence: str) -> str:
+    return f"  {label:<9} {sentence}"
+
+
+def shown_faults(process: Process, lines: SourceLines | None, folder: Path) -> Iterator[ShownFault]:
+    """Yield what is said of each kernel of a process.
+
+    The first one names the process, if it was asked, and the last has its Python stacks.
+
+    Args:
+        process: the process.
+        lines: source lines of the trace; None: there is no trace, or no source is to be shown.
+        folder: the trace, for commands.
+    """
+    if process.dump is None or not process.faults:
+        return
+    shown = [shown_fault(process.dump, fault, lines, folder) for fault in process.faults]
+    if process.was_asked:
+        shown[0] = replace(shown[0], process=_process_line(process))
+        shown[-1] = replace(shown[-1], facts=(*shown[-1].facts, *_process_facts(process)))
+    yield from shown
+
+
+def _process_line(process: Process) -> str:
+    rank = "" if process.rank is None else f"rank {process.rank}, "
+    asked = "" if process.asked is None else f", asked at {_time_text(process.asked)} UTC"
+    return f"{rank}process {process.name}{asked}"
+
+
+def _process_facts(process: Process) -> Iterator[tuple[str, str]]:
+    """Yield labels and sentences on Python threads, and on what did not come."""
+    for thread in process.threads[:_MOST_THREADS]:
+        for sentence in _thread_sentences(thread):
+            yield "python", sentence
+    if len(process.threads) > _MOST_THREADS:
+        yield "python", plural(len(process.threads) - _MOST_THREADS, "more thread")
+    for note in process.notes:
+        yield "note", note
+
+
+def _thread_sentences(thread: PythonThread) -> Iterator[str]:
+    name = "" if thread.is_main else f"thread {thread.name or 'without a name'}: "
+    inner, *callers = thread.own[:_MOST_FRAMES]
+    waits_in = thread.waits_in
+    library = "" if waits_in is None or waits_in == inner else f", in {_frame_text(waits_in)}"
+    yield f"{name}{_frame_text(inner)}{library}"
+    for frame in callers:
+        yield f"called at {_frame_text(frame)}"
+
+
+def _frame_text(frame: PythonFrame) -> str:
+    """Return a frame as `step, train.py:42`; the file of a package begins with the package."""
+    file = frame.file if frame.is_own else _INSTALLED.sub("", frame.file)
+    return f"{frame.function}, {short_path(file)}:{frame.line}"
 
 
 def shown_fault(dump: Dump, fault: Fault, lines: SourceLines | None, folder: Path) -> ShownFault:
@@ -91,14 +176,7 @@ def _place_text(fault: Fault) -> str:
     if place is None:
         return "line not known"
     column = "" if place.column is None else f":{place.column}"
-    return f"{_short(place.file)}:{place.line}{column}"
-
-
-def _short(file: str) -> str:
-    try:
-        return str(Path(file).relative_to(Path.cwd()))
-    except ValueError:
-        return file
+    return f"{short_path(place.file)}:{place.line}{column}"
 
 
 def _facts(dump: Dump, fault: Fault) -> Iterator[tuple[str, str]]:
@@ -124,6 +202,8 @@ def _facts(dump: Dump, fault: Fault) -> Iterator[tuple[str, str]]:
         yield "why", cause
     if fault.waits_for:
         yield "waits for", fault.waits_for
+    for group in fault.elsewhere:
+        yield "also", group
     if fault.advice:
         yield "try", fault.advice
     if fault.advice and fault.match is not None and fault.index_arguments:
@@ -146,8 +226,7 @@ def _launch_text(fault: Fault) -> str:
         )
     if match.seq is None or match.enter is None:
         return f"{call}, whose launch was not recorded"
-    when = time.strftime("%H:%M:%S", time.gmtime(match.enter / _NS))
-    last = f"launch {match.seq}, at {when}.{match.enter % _NS // 1_000_000:03d} UTC"
+    last = f"launch {match.seq}, at {_time_text(match.enter)} UTC"
     captured = " (captured into a graph, which was replayed)" if _is_captured(fault) else ""
     others = (
         f"; {plural(fault.fitting - 1, 'other call')} would fit, launched before"
@@ -155,6 +234,11 @@ def _launch_text(fault: Fault) -> str:
         else ""
     )
     return f"{call}, its last {last}{captured}{others}"
+
+
+def _time_text(nanoseconds: int) -> str:
+    when = time.strftime("%H:%M:%S", time.gmtime(nanoseconds // _NS))
+    return f"{when}.{nanoseconds % _NS // 1_000_000:03d}"
 
 
 def _is_captured(fault: Fault) -> bool:
@@ -187,8 +271,32 @@ def brief_text(faults: Sequence[Fault]) -> Iterator[str]:
     yield from (f"kvtrace: {cause}" for cause in fault.causes[:1])
 
 
-def fault_object(dump: Dump, fault: Fault) -> dict[str, Any]:
-    """Return a fault for JSON."""
+def process_objects(process: Process) -> Iterator[dict[str, Any]]:
+    """Yield an object for JSON for each kernel of a process; one if it has stacks alone."""
+    of_process = {
+        "process": process.name,
+        "rank": process.rank,
+        "python": [
+            {
+                "thread": thread.name,
+                "is_main": thread.is_main,
+                "frames": [
+                    {"file": one.file, "line": one.line, "function": one.function}
+                    for one in thread.frames
+                ],
+            }
+            for thread in process.threads
+        ],
+        "notes": list(process.notes),
+    }
+    if process.dump is not None:
+        for fault in process.faults:
+            yield _fault_object(process.dump, fault) | of_process
+    if not process.faults and process.was_asked:
+        yield {"kernel": None} | of_process
+
+
+def _fault_object(dump: Dump, fault: Fault) -> dict[str, Any]:
     place, argument, match, warp = fault.place, fault.argument, fault.match, fault.warp
     return {
         "exception": fault.exception or None,
@@ -212,6 +320,7 @@ def fault_object(dump: Dump, fault: Fault) -> dict[str, Any]:
         "causes": list(fault.causes),
         "advice": fault.advice or None,
         "waits_for": fault.waits_for or None,
+        "elsewhere": list(fault.elsewhere),
         "index_arguments": list(fault.index_arguments),
         "time": dump.time or None,
         "devices": list(dump.devices),

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import kvtrace
+from kvtrace.addons.fault.asking import Answer
 from kvtrace.addons.fault.dumps import explained
 from kvtrace.cli import main
 from kvtrace.schema.trace import open_trace
@@ -41,6 +42,17 @@ def test_json_has_the_launch(trace, capsys):
     (launch,) = json.loads(capsys.readouterr().out)
     assert (launch["exception"], launch["kernel"]) == ("first NaN", "zero_by_zero")
     assert (launch["launch_seq"], launch["arguments"]) == (1, ["out"])
+
+
+def test_first_nan_of_a_process_that_hangs_follows_it(trace):
+    """Processes that were asked now: a NaN of a run that ended before is none of theirs."""
+    (run,) = open_trace(trace).runs
+    silent = Answer(notes=["no Python stacks came"])
+    for number, has_nan in ((run.pid, True), (run.pid + 1, False)):
+        found = explained(trace, None, None, asked={f"host.{number}": silent})
+        lines = list(found.text())
+        assert lines[:2] == [f"process host.{number}", "  note      no Python stacks came"]
+        assert lines[2:4] == (["", "first NaN, in kernel zero_by_zero"] if has_nan else [])
 
 
 def test_finding_of_the_check_is_repeated(trace, tmp_path):

@@ -1,5 +1,6 @@
 """The fault on the report's first screen: the sentences of `kvtrace fault`, in Chromium."""
 
+import json
 import shutil
 
 import pytest
@@ -44,6 +45,48 @@ def test_fault_is_the_first_thing_on_the_first_screen(report_browser, trace, pag
         assert accessibility_problems(opened) == []
         opened.page.get_by_role("link", name="its arguments and accesses").click()
         opened.page.wait_for_function("() => location.hash === '#/call/0'")
+
+
+@pytest.fixture(scope="module")
+def hang(tmp_path_factory):
+    """A deadlock, of a process that was also asked for its Python stacks."""
+    out = tmp_path_factory.mktemp("hang") / "out"
+    shutil.copytree(FAULTS / "deadlock_eager", out)
+    (dump,) = (out / "faults").iterdir()
+    frames = [
+        {"file": f"/home/me/{name}.py", "line": line, "function": name, "is_own": True}
+        for name, line in (("step", 7), ("train", 9))
+    ]
+    threads = [{"name": "MainThread", "is_main": True, "frames": frames}]
+    stacks = dump.with_suffix(".stacks")
+    stacks.write_text(json.dumps({"time": 5, "threads": threads}), encoding="utf-8")
+    return out
+
+
+def test_kernel_that_hangs_is_shown_with_its_process_and_python_stack(
+    report_browser, hang, tmp_path
+):
+    (shown,) = explained(hang, None, None).shown()
+    assert shown.process.endswith(", asked at 00:00:00.000 UTC")
+    page = written_page(hang, tmp_path / "page.html", "--no-replay")
+    with opened_page(report_browser, page, "#/", width=1440) as opened:
+        opened.page.wait_for_selector("#faults .fault")
+        assert opened.page.locator("#faults .fault p").inner_text() == shown.process
+        assert opened.page.locator("[data-fact=python] dd").inner_text().split("\n") == [
+            "step, /home/me/step.py:7",
+            "called at train, /home/me/train.py:9",
+        ]
+        assert "a value of locks" in opened.text('[data-fact="waits for"]')
+        assert screen_problems(opened) == []
+        assert accessibility_problems(opened) == []
+
+
+def test_stacks_that_cannot_be_read_are_a_sentence(hang, tmp_path):
+    out = shutil.copytree(hang, tmp_path / "out")
+    next(out.glob("faults/*.stacks")).write_bytes(b"{}")
+    block = faults_on(out)
+    (problem,) = block["problems"]
+    assert "cannot be read as Python stacks" in problem
 
 
 def faults_on(trace, *, source=True):

@@ -16,6 +16,8 @@ export interface Faults {
 
 /** A fault, a hang or a first NaN. */
 export interface PageFault {
+  /** The process that was asked where it hangs, on its first fault; empty: none was. */
+  readonly process: string;
   readonly headline: string;
   /** Lines of the source, with a caret below the place. */
   readonly excerpt: readonly string[];

@@ -39,10 +39,11 @@ function OfRuns() {
 }
 
 function One({ fault }: { fault: PageFault }) {
-  const { headline, excerpt, facts, commands, call } = fault;
+  const { process, headline, excerpt, facts, commands, call } = fault;
   const labels = [...new Set(facts.map(([label]) => label))];
   return (
     <article class="fault">
+      {process ? <p class="muted">{plainText(process)}</p> : null}
       <h3>{plainText(headline)}</h3>
       {excerpt.length ? (
         <pre tabIndex={0} aria-label="Source">
