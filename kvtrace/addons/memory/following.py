@@ -1,0 +1,296 @@
+"""The memory of a run, followed in order: who wrote a byte before it is read?
+
+Launches, operators and allocations are put into the order of their times on the host, and each
+storage has a state from its allocation on (`states.py`). Streams are not followed: what was
+launched before counts as done before. A captured launch counts where it was captured.
+
+What cannot be seen is not guessed: a storage that nothing recorded made counts as written, and what
+reads it is *unknown*.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from kvtrace.addons.memory.lives import Birth, Life, Lives
+from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
+from kvtrace.addons.memory.states import Answer, Effect, NewStates, Reading, State
+
+Kind = Literal["launch", "operator"]
+
+UNSEEN: Final = "its storage was made where kvtrace does not see it"
+
+
+@dataclass(frozen=True, slots=True)
+class CallStorage:
+    """A storage of a call: which of a launch's addresses leads to it, and what the call does to it.
+
+    `position` is an index in the launch's addresses, `argument` in the call's arguments; the
+    storage begins `offset_bytes` before that address and has `size` bytes.
+    """
+
+    position: int
+    argument: int
+    offset_bytes: int
+    size: int
+    effect: Effect
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A unique call of an operator: a row of the table `operators`, and what it does."""
+
+    name: str
+    tensors: tuple[OperatorTensor, ...]
+    effects: OperatorEffects
+
+    @property
+    def is_torchs(self) -> bool:
+        """Whether it is one of torch's own: what happens inside of it is not recorded apart."""
+        return self.name.startswith("aten::")
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """A launch, at its time in ns; `addresses` are the data pointers of its tensors."""
+
+    time: int
+    seq: int
+    call_id: int
+    addresses: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Operated:
+    """A call of an operator, at the time when it returned; it began at `begin` (both ns)."""
+
+    time: int
+    begin: int
+    operator_id: int
+    addresses: Sequence[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Allocated:
+    """Memory that was allocated; `rounded` by an allocator that makes blocks larger than asked."""
+
+    time: int
+    row: int
+    address: int
+    size: int
+    rounded: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """Memory that was freed."""
+
+    time: int
+    address: int
+
+
+Event = Launched | Operated | Allocated | Freed
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tensor of a unique call or operator: `argument` is its index there."""
+
+    kind: Kind
+    row: int
+    argument: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unwritten:
+    """The first time that something read bytes that nobody wrote.
+
+    `state` is the storage's state before it, whose steps say who wrote to it; `seq` is the launch
+    that read, None for an operator.
+    """
+
+    reading: Reading
+    birth: Birth
+    state: State
+    seq: int | None
+
+
+@dataclass(slots=True)
+class Reads:
+    """What is known of all reads at a place: how many of each answer, and the first violation."""
+
+    answers: Counter[Answer] = field(default_factory=Counter)
+    first: Unwritten | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A storage that a kernel wrote in part and that nobody read: a result with unwritten bytes."""
+
+    birth: Birth
+    state: State
+
+
+class Follower:
+    """Follows the storages of a run from event to event, in the order of time.
+
+    Attributes:
+        reads: what is known of the reads at each place.
+        leftovers: results with unwritten bytes, by the place that wrote them last.
+    """
+
+    def __init__(
+        self, calls: Mapping[int, Sequence[CallStorage]], operators: Mapping[int, Operator]
+    ) -> None:
+        """`calls` and `operators` have what each unique one does, by its id."""
+        self._calls, self._operators = calls, operators
+        self._lives, self._states = Lives(), NewStates()
+        self._writers: dict[Effect, Place] = {
+            storage.effect: Place("launch", call_id, storage.argument)
+            for call_id, storages in calls.items()
+            for storage in storages
+        }
+        self.reads: dict[Place, Reads] = {}
+        self.leftovers: dict[Place, Leftover] = {}
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Follow events in the order of their times, to the end of the run."""
+        for event in events:
+            match event:
+                case Launched():
+                    self._launch(event)
+                case Operated():
+                    self._operate(event)
+                case Allocated():
+                    self._allocate(event)
+                case Freed():
+                    self._end(self._lives.end(event.address))
+        for life in self._lives:
+            self._end(life)
+
+    def writers(self, state: State) -> list[Place]:
+        """Return the kernels that led to a state by their writes, the last one first."""
+        places: dict[Place, None] = {}
+        before = state.before
+        while before is not None:
+            place = self._writers.get(before[1])
+            if place is not None:
+                places[place] = None
+            before = before[0].before
+        return list(places)
+
+    def _launch(self, event: Launched) -> None:
+        for storage in self._calls.get(event.call_id, ()):
+            begin = event.addresses[storage.position] - storage.offset_bytes
+            life = self._life(begin, storage.size, event.time)
+            place = Place("launch", event.call_id, storage.argument)
+            self._step(life, storage.effect, place, event.time, event.seq)
+
+    def _operate(self, event: Operated) -> None:
+        operator = self._operators[event.operator_id]
+        if not operator.is_torchs:
+            self._operate_around(operator, event)
+            return
+        moved = operator.effects.moves and self._passes_on(operator, event)
+        effects = operator.effects.unsure if moved else operator.effects.effects
+        for index, (tensor, effect) in enumerate(zip(operator.tensors, effects, strict=True)):
+            if not tensor.storage_bytes:
+                continue
+            begin = event.addresses[index] - tensor.offset_bytes
+            if tensor.role == "created":
+                birth = Birth("operator", event.operator_id)
+                life = self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=False)
+            else:
+                life = self._life(begin, tensor.storage_bytes, event.time)
+            if effect is not None:
+                place = Place("operator", event.operator_id, index)
+                self._step(life, effect, place, event.time, None)
+
+    def _operate_around(self, operator: Operator, event: Operated) -> None:
+        """Follow an operator of another library: what happened inside of it was followed already.
+
+        What it was to write and nothing inside of it wrote, code wrote that kvtrace does not see.
+        """
+        for tensor, address, effect in zip(
+            operator.tensors, event.addresses, operator.effects.writes, strict=True
+        ):
+            if effect is None or not tensor.storage_bytes:
+                continue
+            begin = address - tensor.offset_bytes
+            life = self._lives.at(begin, tensor.storage_bytes)
+            if life is None:
+                birth = Birth("operator", event.operator_id)
+                self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=True)
+            elif life.written < event.begin:
+                life.state, _ = life.state.step(effect)
+
+    def _passes_on(self, operator: Operator, event: Operated) -> bool:
+        """Return whether an operator that moves values may move bytes that nobody wrote.
+
+        These reads are not judged: what it moves is judged where it is used.
+        """
+        for tensor, address, effect in zip(
+            operator.tensors, event.addresses, operator.effects.effects, strict=True
+        ):
+            if tensor.role != "read" or effect is None or not tensor.storage_bytes:
+                continue
+            life = self._life(address - tensor.offset_bytes, tensor.storage_bytes, event.time)
+            life.is_read = True
+            _, reading = life.state.step(effect)
+            if reading.answer != "proven":
+                return True
+        return False
+
+    def _allocate(self, event: Allocated) -> None:
+        birth = Birth("allocation", event.row)
+        life = self._new_life(event.address, event.size, birth, event.time, whole=False)
+        life.rounded = event.rounded
+
+    def _life(self, begin: int, size: int, time: int) -> Life:
+        """Return the storage at an address; one that nothing made is made here, as written."""
+        life = self._lives.at(begin, size)
+        if life is None:
+            return self._new_life(begin, size, Birth("unseen"), time, whole=True)
+        if life.size != size:  # the tensor of an allocation that was rounded up
+            life.size, life.state, life.rounded = size, self._states.empty(size), False
+        return life
+
+    def _new_life(self, begin: int, size: int, birth: Birth, time: int, *, whole: bool) -> Life:
+        state = self._states.whole(size) if whole else self._states.empty(size)
+        life = Life(begin, size, state, birth, time)
+        for old in self._lives.add(life):
+            self._end(old)
+        return life
+
+    def _step(self, life: Life, effect: Effect, place: Place, time: int, seq: int | None) -> None:
+        before = life.state
+        life.state, reading = before.step(effect)
+        if effect.may_write:
+            life.written, life.is_read = time, False
+        if not effect.may_read:
+            return
+        life.is_read = True
+        reads = self.reads.get(place)
+        if reads is None:
+            reads = self.reads[place] = Reads()
+        if life.birth.origin == "unseen":
+            reads.answers["unknown"] += 1
+            reads.reason = reads.reason or UNSEEN
+            return
+        reads.answers[reading.answer] += 1
+        if reading.answer == "violation" and reads.first is None:
+            reads.first = Unwritten(reading, life.birth, before, seq)
+        elif reading.answer == "unknown":
+            reads.reason = reads.reason or reading.reason
+
+    def _end(self, life: Life | None) -> None:
+        """Note a result that ends with bytes that nobody wrote, if a kernel wrote the others."""
+        if life is None or life.is_read or not life.state.unwritten:
+            return
+        writers = self.writers(life.state)
+        if writers:
+            self.leftovers.setdefault(writers[0], Leftover(life.birth, life.state))
