@@ -19,8 +19,7 @@ from kvtrace.addons.memory.byte_ranges import MOST_RANGES, ByteRanges
 from kvtrace.evaluate.observe import Access, AccessParts, AffineFormula
 from kvtrace.metrics.combs import Comb, ascending_steps, comb_of
 from kvtrace.metrics.patterns import patterns_of
-from kvtrace.metrics.unique_bytes import Ranges, Repetition, joined, touched
-from kvtrace.schema.errors import KvtraceError
+from kvtrace.metrics.unique_bytes import Ranges, Repetition, TooManyRanges, joined, touched
 
 MOST_LANES: Final = 1 << 22
 """Limit of lanes of one access that are not described by a formula."""
@@ -32,10 +31,11 @@ _MOST_SETS: Final = 64
 """Number of irregular sets at which they are joined into one."""
 
 
-class TooLarge(KvtraceError):
-    """An access is not affine, and has more programs and lanes than are listed."""
+_SCATTERED: Final = "its bytes are too scattered: they are in more than a million ranges"
 
-    slug = "too-many-lanes"
+
+class NotListed(Exception):
+    """The error of bytes that are too many or too scattered to list; its text is the reason."""
 
 
 @dataclass(eq=False)
@@ -43,24 +43,34 @@ class TouchedBytes:
     """The bytes of a storage that some accesses touch; offsets count from the storage's begin.
 
     `low` and `high` are the first byte and the end of all; low >= high if there are none.
+    `problem` says why they cannot be listed, "" if they can.
     """
 
     combs: dict[Comb, None] = field(default_factory=dict)
     sets: list[Repetition] = field(default_factory=list)
     low: int = 0
     high: int = 0
+    problem: str = ""
 
     def add(self, access: Access) -> None:
         """Add the active lanes of an access with known addresses, over all its programs and trips.
 
-        Raises:
-            TooLarge: the access is not affine, and too large.
-            TooManyRanges: its bytes are in too many ranges.
+        An access that is too large to list sets `problem`.
         """
         if access.active == 0 or access.lowest is None or access.highest is None:
             return
         origin = origin_of(access)
         self._extend(access.lowest + origin, access.highest + origin + access.element_bytes)
+        if self.problem:
+            return
+        try:
+            self._add_lanes(access)
+        except TooManyRanges:
+            self.problem = _SCATTERED
+        except NotListed as reason:
+            self.problem = str(reason)
+
+    def _add_lanes(self, access: Access) -> None:
         formula = access.formula
         if access.parts is not None:
             self._add_parts(access.parts, [0], access.element_bytes)
@@ -75,9 +85,20 @@ class TouchedBytes:
             self._extend(other.low, other.high)
             self.combs.update(other.combs)
             self.sets += other.sets
+            self.problem = self.problem or other.problem
+            if len(self.sets) > _MOST_SETS:
+                self._join_sets()
 
     def listed(self, size: int) -> ByteRanges:
-        """Return the bytes within a storage of `size` bytes; raise TooManyRanges."""
+        """Return the bytes within a storage of `size` bytes; raise NotListed."""
+        if self.problem:
+            raise NotListed(self.problem)
+        try:
+            return self._listed(size)
+        except TooManyRanges as error:
+            raise NotListed(_SCATTERED) from error
+
+    def _listed(self, size: int) -> ByteRanges:
         sets = [_repetition(comb) for comb in _joined_combs(list(self.combs))] + self.sets
         ranges = [byte_set.listed(MOST_RANGES) for byte_set in sets]
         if not ranges:
@@ -107,7 +128,7 @@ class TouchedBytes:
         repetition = Repetition(Ranges(start, start + element_bytes))
         for step, count in sorted(steps):
             repetition = repetition.repeated(count, step, MOST_RANGES)
-        self._add_sets([repetition])
+        self.sets.append(repetition)
 
     def _add_conditional(self, access: Access, formula: AffineFormula) -> None:
         """Add an access whose mask is not a box; trips are added at once if they share the mask."""
@@ -116,7 +137,7 @@ class TouchedBytes:
         masked_by = {number for _, factors in formula.conditions for number, _ in factors}
         programs = prod(a.last - a.first + 1 for a in formula.axes if a.kind == "program")
         if programs > MOST_LANES:
-            raise TooLarge("its mask is not a box of lanes, and its grid is too large to list")
+            raise NotListed("its mask is not a box of lanes, and its grid is too large to list")
         if masked_by.isdisjoint(axis.number for axis in trips):
             offsets = np.zeros(1, np.int64)
             for axis in trips:
@@ -127,7 +148,7 @@ class TouchedBytes:
                 self._add_parts(parts, offsets, access.element_bytes)
             return
         if access.executions // programs > _MOST_TRIPS:
-            raise TooLarge("its mask differs between too many trips of a loop")
+            raise NotListed("its mask differs between too many trips of a loop")
         for trip in access.each_trip():
             if trip.parts is not None and trip.active != 0:
                 self._add_parts(trip.parts, [0], access.element_bytes)
@@ -135,14 +156,15 @@ class TouchedBytes:
     def _add_parts(self, parts: AccessParts, offsets: object, element_bytes: int) -> None:
         patterns = patterns_of(parts, MOST_LANES)
         if patterns is None:
-            raise TooLarge("its addresses or its mask are not affine, and it is too large to list")
+            raise NotListed("its addresses or its mask are not affine, and it is too large to list")
         constants = np.asarray(offsets, np.int64) + (parts.constant + parts.origin_bytes)
-        self._add_sets(touched(patterns, constants, element_bytes, MOST_RANGES))
+        self.sets += touched(patterns, constants, element_bytes, MOST_RANGES)
 
-    def _add_sets(self, sets: list[Repetition]) -> None:
-        self.sets += sets
-        if len(self.sets) > _MOST_SETS:
+    def _join_sets(self) -> None:
+        try:
             self.sets = [Repetition(joined([part.listed(MOST_RANGES) for part in self.sets]))]
+        except TooManyRanges:
+            self.problem, self.sets = _SCATTERED, []
 
 
 def origin_of(access: Access) -> int:

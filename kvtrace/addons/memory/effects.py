@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from kvtrace.addons.memory.access_bytes import TooLarge, TouchedBytes
+from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.first_reads import FirstReads
 from kvtrace.addons.memory.own_stores import may_precede
@@ -28,7 +27,7 @@ from kvtrace.ir import Op
 from kvtrace.metrics.unique_bytes import TooManyRanges
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.contents.index_arguments import index_arguments
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.replaying import TooManyLanes, run
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -42,7 +41,9 @@ _LEAST_LANES: Final = 1 << 9
 _MOST_PAIRS: Final = 1 << 12
 """Limit of pairs of a store and a read whose formulas are compared, for one storage."""
 
-_SCATTERED: Final = "its bytes are too scattered: they are in more than a million ranges"
+_MOST_PROGRAMS: Final = 1 << 20
+"""Limit of programs whose accesses are listed in order."""
+
 _UNDERIVED: Final = "an address could not be derived"
 
 
@@ -121,23 +122,13 @@ def effects_of(call: Call) -> CallEffects:
     ]
     accesses = _Accesses(call.arguments, storages, contested)
     failure = run(call, [accesses], contents="all")
-    undecided = [] if failure else accesses.undecided()
-    listing = FirstReads(call.arguments, undecided)
-    not_listed = None
-    if undecided:
-        x, y, z = call.grid
-        not_listed = run(call, [listing, _Limit()], range(x * y * z), contents="all")
+    order = None if failure else _order_in_programs(call, accesses.undecided())
     unseen = roles_of(call.module).unseen
-    failure = failure or (None if unseen is None else f"it has {unseen}")
-    return CallEffects(
-        tuple(
-            _effect(
-                accesses.of(storage), args, storage, sites, failure,
-                listing if storage in undecided else None, not_listed,
-            )
-            for storage, args in storages.items()
-        )
-    )  # fmt: skip
+    known = (
+        _StorageEffects(args, storage, accesses.of(storage), failure, unseen, order)
+        for storage, args in storages.items()
+    )
+    return CallEffects(tuple(effects.effect(sites) for effects in known))
 
 
 def _storages(arguments: Sequence[Argument]) -> dict[Storage, tuple[int, ...]]:
@@ -165,11 +156,11 @@ def _with_index_contents(call: Call) -> Call:
     copies: dict[Storage, Storage] = {}
     for storage, args in _storages(call.arguments).items():
         decides = storage not in written and (
-            any(call.arguments[index].dtype[0] in "iu" for index in args)
+            any(_holds_integers(call.arguments[index]) for index in args)
             if reads is None
             else not reads.isdisjoint(args)
         )
-        copies[storage] = Storage(storage.nbytes, storage.data if decides else None)
+        copies[storage] = replace(storage, data=storage.data if decides else None)
     arguments = tuple(
         replace(argument, storage=copies[argument.storage])
         if isinstance(argument, TensorArgument)
@@ -179,8 +170,12 @@ def _with_index_contents(call: Call) -> Call:
     return replace(call, arguments=arguments)
 
 
+def _holds_integers(argument: Argument) -> bool:
+    return isinstance(argument, TensorArgument) and argument.dtype[0] in "iu"
+
+
 class _Limit(Observer):
-    """Raises TooLarge after MOST_LANES lanes of accesses without a formula."""
+    """Raises TooManyLanes after MOST_LANES lanes of accesses without a formula."""
 
     def __init__(self) -> None:
         self._lanes = 0
@@ -190,7 +185,7 @@ class _Limit(Observer):
         if access.formula is None and access.active != 0:
             self._lanes += max(access.lanes, _LEAST_LANES)
             if self._lanes > MOST_LANES:
-                raise TooLarge(f"evaluating it takes more than {MOST_LANES:,} lanes")
+                raise TooManyLanes(f"evaluating it takes more than {MOST_LANES:,} lanes")
 
 
 @dataclass(slots=True, eq=False)
@@ -348,87 +343,102 @@ def _add_first_formulas(storage_bytes: _StorageBytes) -> None:
 def _is_all_first(storage_bytes: _StorageBytes, size: int) -> bool:
     try:
         read, first = (part.listed(size) for part in (storage_bytes.may_read, storage_bytes.first))
-    except TooManyRanges:
-        return True  # the listing would have as many
+    except NotListed:
+        return True  # a listing would fail, too
     return not read - first
 
 
-def _effect(
-    storage_bytes: _StorageBytes,
-    args: tuple[int, ...],
-    storage: Storage,
-    sites: Sequence[Site],
-    failure: str | None,
-    listing: FirstReads | None,
-    not_listed: str | None,
-) -> StorageEffect:
-    """Return the effect on one storage.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Order:
+    """The accesses to some storages in the order of each program; `problem`: why they are not."""
 
-    Args:
-        storage_bytes: the accesses to the storage.
-        args: indices of its tensors.
-        storage: the storage.
-        sites: all memory ops of the kernel.
-        failure: why other accesses than these may happen.
-        listing: the order of accesses in each program, where it matters.
-        not_listed: why the listing is not complete.
+    storages: Sequence[Storage]
+    listing: FirstReads
+    problem: str | None
+
+
+def _order_in_programs(call: Call, storages: Sequence[Storage]) -> _Order | None:
+    """Return accesses in the order of each program, None if no storage needs it."""
+    if not storages:
+        return None
+    listing = FirstReads(call.arguments, storages)
+    programs = prod(call.grid)
+    if programs > _MOST_PROGRAMS:
+        return _Order(storages, listing, f"{programs:,} programs are too many to list")
+    problem = run(call, [listing, _Limit()], range(programs), contents="all")
+    return _Order(storages, listing, problem)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _StorageEffects:
+    """All that is known of one storage, from which its effect is made.
+
+    `failure` says why other accesses may happen besides those seen, `unseen` names an op that may
+    touch any memory.
     """
-    size = storage.nbytes
-    whole = ByteRanges.of(0, size)
-    writers = _reaching(sites, args, writes=True)
-    readers = _reaching(sites, args, writes=False)
-    reasons = [storage_bytes.reason, failure or ""]
-    stored, may_store = _bounds(storage_bytes.stored, storage_bytes.may_store, size, reasons)
-    read, may_read = _bounds(storage_bytes.first, storage_bytes.may_read, size, reasons)
-    if listing is not None and not isinstance(read, Unknown):
-        read, may_read = _listed_reads(listing, storage, (read, may_read), not_listed, reasons)
-    if storage_bytes.lost - {"load"} or (failure and writers):
-        may_store = whole
-    if storage_bytes.lost - {"store"} or (failure and readers):
-        may_read = whole
-    differs = (stored, read) != (may_store, may_read)
-    reason = next(filter(None, reasons), _UNDERIVED) if differs else ""
-    return StorageEffect(
-        args, size, stored, may_store, read, may_read, reason,
-        tuple(_site(site, storage_bytes, size) for site in writers),
-    )  # fmt: skip
+
+    args: tuple[int, ...]
+    storage: Storage
+    bytes_: _StorageBytes
+    failure: str | None
+    unseen: str | None
+    order: _Order | None
+
+    def effect(self, sites: Sequence[Site]) -> StorageEffect:
+        """Return the effect; `sites` are all memory ops of the kernel."""
+        size, lost = self.storage.nbytes, self.bytes_.lost
+        whole = ByteRanges.of(0, size)
+        writers = _reaching(sites, self.args, writes=True)
+        readers = _reaching(sites, self.args, writes=False)
+        stored, may_store, why_stored = _bounds(self.bytes_.stored, self.bytes_.may_store, size)
+        read, may_read, why_read = self._reads()
+        if self.unseen is not None or lost - {"load"} or (self.failure and writers):
+            may_store = whole
+        if self.unseen is not None or lost - {"store"} or (self.failure and readers):
+            may_read = whole
+        if self.unseen is not None:
+            read = NOTHING  # it may have stored before
+        reason = ""
+        if (stored, read) != (may_store, may_read):
+            unseen = None if self.unseen is None else f"the kernel has {self.unseen}"
+            reasons = (self.failure, unseen, self.bytes_.reason, why_stored, why_read, _UNDERIVED)
+            reason = next(filter(None, reasons))
+        return StorageEffect(
+            self.args, size, stored, may_store, read, may_read, reason,
+            tuple(_site(site, self.bytes_, size) for site in writers),
+        )  # fmt: skip
+
+    def _reads(self) -> tuple[ByteRanges | Unknown, ByteRanges, str]:
+        """Return the bytes certainly and perhaps read first, and why they may be unknown."""
+        bounds = _bounds(self.bytes_.first, self.bytes_.may_read, self.storage.nbytes)
+        order = self.order
+        if order is None or self.storage not in order.storages:
+            return bounds
+        read, may_read, why = bounds
+        if order.problem is not None:
+            return read, may_read, why or order.problem
+        try:
+            return *order.listing.bounds(self.storage), ""
+        except TooManyRanges:
+            return read, may_read, why or "it reads and stores too many ranges of bytes"
 
 
 def _bounds(
-    certain: TouchedBytes, possible: TouchedBytes, size: int, reasons: list[str]
-) -> tuple[ByteRanges | Unknown, ByteRanges]:
-    """Return bytes that are certain, and those that are possible; add a reason if unknown."""
+    certain: TouchedBytes, possible: TouchedBytes, size: int
+) -> tuple[ByteRanges | Unknown, ByteRanges, str]:
+    """Return the bytes that are certain, those that are possible, and why they are unknown."""
     try:
-        return certain.listed(size), possible.listed(size)
-    except TooManyRanges:
-        reasons.append(_SCATTERED)
-        return Unknown(_SCATTERED), possible.hull(size)
+        return certain.listed(size), possible.listed(size), ""
+    except NotListed as reason:
+        return Unknown(str(reason)), possible.hull(size), str(reason)
 
 
-def _listed_reads(
-    listing: FirstReads,
-    storage: Storage,
-    bounds: tuple[ByteRanges, ByteRanges],
-    not_listed: str | None,
-    reasons: list[str],
-) -> tuple[ByteRanges | Unknown, ByteRanges]:
-    """Return the bounds of first reads from a complete listing, else the bounds given."""
-    if not_listed is not None:
-        reasons.append(not_listed)
-        return bounds
-    try:
-        return listing.bounds(storage)
-    except TooManyRanges:
-        reasons.append(_SCATTERED)
-        return bounds
-
-
-def _site(site: Site, storage_bytes: _StorageBytes, size: int) -> StoreSite:
-    known = storage_bytes.sites.get(site.op.index)
+def _site(site: Site, bytes_: _StorageBytes, size: int) -> StoreSite:
+    known = bytes_.sites.get(site.op.index)
     if known is None:
         return StoreSite(site.op, NOTHING, 0, 0)
     try:
         stored: ByteRanges | Unknown = known.certain.listed(size)
-    except TooManyRanges:
-        stored = Unknown(_SCATTERED)
+    except NotListed as reason:
+        stored = Unknown(str(reason))
     return StoreSite(site.op, stored, known.executions, known.masked)

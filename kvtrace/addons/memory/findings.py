@@ -1,4 +1,4 @@
-"""The rules of this add-on: reads of memory that nobody wrote, and results that have such memory."""
+"""The rules of this add-on: memory that nobody wrote, and writes that nobody declared."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 READ: Final = "uninitialized-read"
 RESULT: Final = "unwritten-result"
+DECLARED: Final = "undeclared-write"
 
 RULES: Final = {
     READ: {
@@ -30,14 +31,19 @@ RULES: Final = {
         "hint": "make the buffer as large as what is written, or make it with torch.zeros",
         "page": "docs/memory.md",
     },
+    DECLARED: {
+        "severity": "warning",
+        "summary": "a kernel changes memory that its autotuner does not restore between trials",
+        "hint": "add the argument to restore_value or reset_to_zero of triton.autotune",
+        "page": "docs/memory.md",
+    },
 }
 
 
 def _findings_of(trace: Trace, run: Run, named: bool) -> Mapping[str, pa.Table] | None:
     from kvtrace.addons.memory.judged import findings_of  # listing rules needs no evaluator
 
-    del named  # judged wherever memory was recorded
-    return findings_of(trace, run)
+    return findings_of(trace, run, named=named)
 
 
 ADDED: Final = AddedRules(RULES, _findings_of)

@@ -15,11 +15,11 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.memory.access_bytes import TooLarge
 from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.metrics.distinct import distinct
 from kvtrace.metrics.unique_bytes import merged
+from kvtrace.verdicts.replaying import TooManyLanes
 
 MOST_ELEMENTS: Final = 1 << 21
 """Limit of elements that are listed, over all accesses to all followed storages."""
@@ -47,7 +47,7 @@ class _Listed:
 
 
 class FirstReads(Observer):
-    """Lists the accesses of some storages; raises TooLarge beyond MOST_ELEMENTS.
+    """Lists the accesses of some storages; raises TooManyLanes beyond MOST_ELEMENTS.
 
     The launch must be evaluated on arrays, where accesses come in the order of each program.
     """
@@ -72,7 +72,7 @@ class FirstReads(Observer):
             return
         self._elements += access.lanes if access.active is None else access.active
         if self._elements > MOST_ELEMENTS:
-            raise TooLarge("it may read what the same program stored, and is too large to list")
+            raise TooManyLanes("it may read what the same program stored, and is too large to list")
         elements = access.elements()
         assert elements is not None
         starts, programs = elements[0] + argument.offset_bytes, elements[1]
@@ -125,8 +125,7 @@ class _Earliest:
         if not len(self._keys):
             return np.zeros(len(keys), np.bool_)
         position = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-        is_earlier: NDArray[np.bool_] = self._indices[position] < index
-        return (self._keys[position] == keys) & is_earlier
+        return np.asarray((self._keys[position] == keys) & (self._indices[position] < index))
 
 
 def _lose_track(listed: _Listed, access: Access) -> None:

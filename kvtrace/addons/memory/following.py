@@ -141,6 +141,8 @@ class Follower:
     Attributes:
         reads: what is known of the reads at each place.
         leftovers: results with unwritten bytes, by the place that wrote them last.
+        undeclared: the kernel that wrote a tensor inside of an operator whose schema says that it
+            reads it, by the operator's tensor.
     """
 
     def __init__(
@@ -156,6 +158,7 @@ class Follower:
         }
         self.reads: dict[Place, Reads] = {}
         self.leftovers: dict[Place, Leftover] = {}
+        self.undeclared: dict[Place, Place] = {}
 
     def follow(self, events: Iterable[Event]) -> None:
         """Follow events in the order of their times, to the end of the run."""
@@ -215,6 +218,7 @@ class Follower:
 
         What it was to write and nothing inside of it wrote, code wrote that kvtrace does not see.
         """
+        self._note_undeclared(operator, event)
         for tensor, address, effect in zip(
             operator.tensors, event.addresses, operator.effects.writes, strict=True
         ):
@@ -227,6 +231,21 @@ class Follower:
                 self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=True)
             elif life.written < event.begin:
                 life.state, _ = life.state.step(effect)
+
+    def _note_undeclared(self, operator: Operator, event: Operated) -> None:
+        begins = [
+            address - tensor.offset_bytes
+            for tensor, address in zip(operator.tensors, event.addresses, strict=True)
+        ]
+        tensors = list(zip(operator.tensors, begins, strict=True))
+        declared = {begin for tensor, begin in tensors if tensor.role in ("written", "created")}
+        for index, (tensor, begin) in enumerate(tensors):
+            life = self._lives.at(begin, tensor.storage_bytes) if tensor.role == "read" else None
+            if life is None or begin in declared or life.written < event.begin:
+                continue
+            if isinstance(life.writer, Place) and life.writer.kind == "launch":
+                place = Place("operator", event.operator_id, index)
+                self.undeclared.setdefault(place, life.writer)
 
     def _passes_on(self, operator: Operator, event: Operated) -> bool:
         """Return whether an operator that moves values may move bytes that nobody wrote.
@@ -270,7 +289,7 @@ class Follower:
         before = life.state
         life.state, reading = before.step(effect)
         if effect.may_write:
-            life.written, life.is_read = time, False
+            life.written, life.writer, life.is_read = time, place, False
         if not effect.may_read:
             return
         life.is_read = True

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.addons.memory.declared_writes import Declarations, declared_verdicts
 from kvtrace.addons.memory.effects import StorageEffect, StoreSite, Unknown, effects_of
 from kvtrace.addons.memory.events import events_of
-from kvtrace.addons.memory.findings import READ, RESULT, RULES
+from kvtrace.addons.memory.findings import DECLARED, READ, RESULT, RULES
 from kvtrace.addons.memory.following import (
     CallStorage,
     Follower,
@@ -42,25 +43,44 @@ if TYPE_CHECKING:
 _ADDRESSED: Final = ("tensor", "descriptor")
 
 
-def findings_of(trace: Trace, run: Run) -> Mapping[str, pa.Table] | None:
-    """Return the findings of a run whose memory was recorded; None if it was not.
+def findings_of(trace: Trace, run: Run, *, named: bool) -> Mapping[str, pa.Table] | None:
+    """Return the findings of a run whose memory was recorded, or of any run if `named`.
 
     Each tensor that a call reads has a row: proven, a violation with an unwritten element, or
-    unknown with the reason.
+    unknown with the reason; each that a kernel with a declaration writes has another. Without
+    recorded memory there are only the latter. None if nothing is judged.
     """
-    if not trace.table("operations", (run,), ["record"]).num_rows:
+    recorded = bool(trace.table("operations", (run,), ["record"]).num_rows)
+    if not recorded and not named:
         return None
     memory = RunMemory(trace, run)
-    follower = Follower(
-        {call_id: call.storages for call_id, call in memory.calls.items()}, memory.operators
-    )
-    follower.follow(events_of(trace, run))
     stacks = StackRows()
-    rows = list(_Rows(memory, follower, stacks).rows())
+    rows = list(_declared_rows(memory, Declarations(trace, run), stacks))
+    if recorded:
+        follower = Follower(
+            {call_id: call.storages for call_id, call in memory.calls.items()}, memory.operators
+        )
+        follower.follow(events_of(trace, run))
+        rows += _Rows(memory, follower, stacks).rows()
     by_table = {"findings": rows, "stacks": stacks.rows()}
     return {
         name: pa.Table.from_pylist(listed, TABLES[name].schema) for name, listed in by_table.items()
     }
+
+
+def _declared_rows(
+    memory: RunMemory, declarations: Declarations, stacks: StackRows
+) -> Iterator[dict[str, Any]]:
+    """Yield rows of the rule `undeclared-write`, for one call of each kernel variant."""
+    judged: set[int] = set()
+    for call_id, judged_call in memory.calls.items():
+        kernel_id = declarations.kernel_id(call_id)
+        declared = None if kernel_id in judged else declarations.of(call_id)
+        if declared is None or judged_call.call is None:
+            continue
+        judged.add(kernel_id)
+        for verdict in declared_verdicts(judged_call.call, judged_call.effects, declared):
+            yield row_of(verdict, judged_call.call, stacks, "warning")
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +220,8 @@ class _Rows:
                 yield self._row(*verdict)
         for place, leftover in self._follower.leftovers.items():
             yield self._row(*self._leftover(place, leftover))
+        for place, writer in self._follower.undeclared.items():
+            yield self._row(*self._undeclared(place, writer))
 
     def _row(self, call: Call, verdict: Verdict) -> dict[str, Any]:
         severity = RULES[verdict.rule]["severity"]
@@ -235,7 +257,7 @@ class _Rows:
         begin, _ = next(iter(unwritten))
         elements = _elements(unwritten, argument.offset_bytes, argument.element.bytes)
         launches = reads.answers["violation"]
-        often = f", in {plural(launches, "launch")}" if launches > 1 else ""
+        often = f", in {plural(launches, 'launch')}" if launches > 1 else ""
         return Verdict(
             READ, "violation", op,
             f"{elements} of {argument.name} {_are(unwritten, argument.element.bytes)} read, and "
@@ -259,8 +281,8 @@ class _Rows:
         return call, Verdict(
             READ, "violation", site.op,
             f"{self._memory.operator(place.row)} reads "
-            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name}, and nobody wrote {_them(unwritten, size)}: "
-            f"{self._history(first.birth, first.state)}",
+            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name}, and nobody "
+            f"wrote {_them(unwritten, size)}: {self._history(first.birth, first.state)}",
             method="followed", access="store", arg=argument.name,
             address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
             lanes=unwritten.size // size,
@@ -280,6 +302,19 @@ class _Rows:
             method="followed", access="store", arg=argument.name,
             address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
             lanes=unwritten.size // size,
+        )  # fmt: skip
+
+    def _undeclared(self, place: Place, writer: Place) -> tuple[Call, Verdict]:
+        call, site, argument = self._site(writer)
+        assert call is not None
+        assert site is not None
+        operator = self._memory.operators[place.row]
+        return call, Verdict(
+            DECLARED, "violation", site.op,
+            f"{argument.name} is written inside of {self._memory.operator(place.row)}, whose schema "
+            f"says that it only reads its tensor {place.argument} of {len(operator.tensors)}: "
+            "torch.compile may move it before or after other uses",
+            method="followed", access="store", arg=argument.name,
         )  # fmt: skip
 
     def _site(self, place: Place) -> tuple[Call | None, StoreSite | None, TensorArgument]:

@@ -35,6 +35,7 @@ class Life:
         birth: where it came from.
         born: time of its birth, ns.
         written: time of the last write, ns; -1: none.
+        writer: what wrote last, in the terms of who follows; None: nothing.
         is_read: whether something read it since a kernel wrote to it.
         rounded: whether `size` may be larger than its tensor's storage.
     """
@@ -45,6 +46,7 @@ class Life:
     birth: Birth
     born: int
     written: int = -1
+    writer: object = None
     is_read: bool = False
     rounded: bool = False
 

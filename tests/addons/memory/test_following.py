@@ -165,6 +165,13 @@ def test_a_result_that_nobody_reads_is_left_over():
     assert not followed(("operator", EMPTY, A)).leftovers  # no kernel wrote
 
 
+def test_writes_that_a_schema_does_not_declare_are_noted():
+    follower = followed(("operator", ZEROS, A), ("launch", IN_PLACE, A), ("around", MINE, 2, A, B))
+    assert follower.undeclared == {Place("operator", MINE, 0): Place("launch", IN_PLACE, 0)}
+    follower = followed(("operator", ZEROS, A), ("launch", READS_ALL, A), ("around", MINE, 2, A, B))
+    assert not follower.undeclared
+
+
 def test_steps_repeat_without_new_states():
     once = (("operator", EMPTY, A), ("launch", WRITES_HALF, A), ("launch", READS_HALF, A))
     follower = followed(*(once * 50))
