@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kvtrace.addons.memory.following import Allocated, Event, Freed, Launched, Operated
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from kvtrace.schema.trace import Run, Trace
 
 _Integers = NDArray[np.int64]
-#: Events that are made at a time.
-_AT_ONCE = 1 << 16
+#: The sorted times of events, and the events in that order.
+_Source = tuple[_Integers, Iterator[Event]]
+#: Rows that become Python objects at a time.
+_AT_ONCE: Final = 1 << 16
 
 
 def events_of(trace: Trace, run: Run) -> Iterator[Event]:
@@ -26,84 +27,96 @@ def events_of(trace: Trace, run: Run) -> Iterator[Event]:
 
     An operator comes at the time when it returned. Errors as `Trace.table`.
     """
-    sources = [
-        source
-        for source in (
-            _launches(trace, run), _operations(trace, run), *_allocations(trace, run)
-        )
-        if len(source[0])
-    ]  # fmt: skip
-    if not sources:
-        return
+    sources = [_launches(trace, run), _operations(trace, run), *_allocations(trace, run)]
     times = np.concatenate([times for times, _ in sources])
     numbers = np.repeat(np.arange(len(sources)), [len(times) for times, _ in sources])
-    rows = np.concatenate([np.arange(len(times)) for times, _ in sources])
-    order = np.argsort(times, kind="stable")
-    for begin in range(0, len(order), _AT_ONCE):
-        part = order[begin : begin + _AT_ONCE]
-        for number, row in zip(numbers[part].tolist(), rows[part].tolist(), strict=True):
-            yield sources[number][1](row)
-
-
-_Source = tuple[_Integers, "Callable[[int], Event]"]
+    iterators = [events for _, events in sources]
+    for number in numbers[np.argsort(times, kind="stable")].tolist():
+        yield next(iterators[number])
 
 
 def _launches(trace: Trace, run: Run) -> _Source:
     table = trace.table("launches", (run,), ["seq", "call_id", "enter", "addresses"])
-    table = table.filter(pa.compute.is_valid(table["addresses"]))
-    enter, seq, call = (_integers(table, name) for name in ("enter", "seq", "call_id"))
-    addresses = _Lists(table["addresses"])
-    return enter, lambda row: Launched(
-        int(enter[row]), int(seq[row]), int(call[row]), addresses[row]
+    table = table.filter(pc.is_valid(table["addresses"]))
+    table, enter = _sorted(table, "enter")
+    return enter, (
+        Launched(time, seq, call_id, addresses)
+        for part in _parts(table)
+        for time, seq, call_id, addresses in zip(
+            *_lists(part, "enter", "seq", "call_id"), _address_lists(part), strict=True
+        )
     )
 
 
 def _operations(trace: Trace, run: Run) -> _Source:
     table = trace.table("operations", (run,), ["operator_id", "begin", "end", "addresses"])
-    operator, begin, end = (_integers(table, name) for name in ("operator_id", "begin", "end"))
-    end = np.maximum(end, begin)
-    addresses = _Lists(table["addresses"])
-    return end, lambda row: Operated(
-        int(end[row]), int(begin[row]), int(operator[row]), addresses[row]
+    table, end = _sorted(table, "end")
+    return end, (
+        Operated(time, begin, operator_id, addresses)
+        for part in _parts(table)
+        for time, begin, operator_id, addresses in zip(
+            *_lists(part, "end", "begin", "operator_id"), _address_lists(part), strict=True
+        )
     )
 
 
 def _allocations(trace: Trace, run: Run) -> tuple[_Source, _Source]:
+    """Return allocations and frees; those of generated code have a stack, and their exact size."""
     columns = ["record", "address", "bytes", "begin", "end", "stack_id"]
     table = trace.table("allocations", (run,), columns)
-    record, address, size, begin, end = (_integers(table, name) for name in columns[:-1])
-    within_operator = table["stack_id"].is_null().to_numpy()
-    freed = np.flatnonzero(end > 0)
+    allocated, begin = _sorted(table, "begin")
+    freed, end = _sorted(table.filter(pc.is_valid(table["end"])), "end")
     return (
         (
             begin,
-            lambda row: Allocated(
-                int(begin[row]), int(record[row]), int(address[row]), int(size[row]),
-                bool(within_operator[row]),
+            (
+                Allocated(time, row, address, size, stack is None)
+                for part in _parts(allocated)
+                for time, row, address, size, stack in zip(
+                    *_lists(part, "begin", "record", "address", "bytes"),
+                    part["stack_id"].to_pylist(),
+                    strict=True,
+                )
             ),
         ),
-        (end[freed], lambda row: Freed(int(end[freed[row]]), int(address[freed[row]]))),
-    )  # fmt: skip
+        (
+            end,
+            (
+                Freed(time, address)
+                for part in _parts(freed)
+                for time, address in zip(*_lists(part, "end", "address"), strict=True)
+            ),
+        ),
+    )
 
 
-class _Lists:
-    """A column of lists of integers as one array; items are lists of Python integers."""
-
-    def __init__(self, column: pa.ChunkedArray) -> None:
-        chunks = [chunk for chunk in column.chunks if len(chunk)]
-        lengths = [chunk.value_lengths().fill_null(0).to_numpy() for chunk in chunks]
-        self._values = np.concatenate(
-            [np.zeros(0, np.int64), *(chunk.flatten().to_numpy() for chunk in chunks)]
-        )
-        self._ends = np.cumsum(np.concatenate([np.zeros(1, np.int64), *lengths]))
-
-    def __getitem__(self, row: int) -> Sequence[int]:
-        values: list[int] = self._values[self._ends[row] : self._ends[row + 1]].tolist()
-        return values
+def _sorted(table: pa.Table, name: str) -> tuple[pa.Table, _Integers]:
+    """Return a table in the order of a column of times, and the times in ns."""
+    times = _integers(table[name])
+    order = np.argsort(times, kind="stable")
+    return table.take(order), times[order]
 
 
-def _integers(table: pa.Table, name: str) -> _Integers:
+def _parts(table: pa.Table) -> Iterator[pa.Table]:
+    for begin in range(0, table.num_rows, _AT_ONCE):
+        yield table.slice(begin, _AT_ONCE)
+
+
+def _lists(part: pa.Table, *names: str) -> list[list[int]]:
+    return [_integers(part[name]).tolist() for name in names]
+
+
+def _address_lists(part: pa.Table) -> Iterator[list[int]]:
+    column = part["addresses"].combine_chunks()
+    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
+    values = column.flatten().to_numpy().tolist()
+    begin = 0
+    for end in np.cumsum(lengths).tolist():
+        yield values[begin:end]
+        begin = end
+
+
+def _integers(column: pa.ChunkedArray) -> _Integers:
     """Return a column of integers or times (ns) as int64, 0 for null."""
-    column: Any = table[name]
-    values: _Integers = column.cast(pa.int64()).fill_null(0).to_numpy()
+    values: _Integers = pc.fill_null(column.cast(pa.int64()), 0).to_numpy()
     return values

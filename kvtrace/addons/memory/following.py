@@ -10,14 +10,13 @@ reads it is *unknown*.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal, NamedTuple
 
 from kvtrace.addons.memory.lives import Birth, Life, Lives
 from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
-from kvtrace.addons.memory.states import Answer, Effect, NewStates, Reading, State
+from kvtrace.addons.memory.states import Effect, NewStates, Reading, State
 
 Kind = Literal["launch", "operator"]
 
@@ -53,8 +52,7 @@ class Operator:
         return self.name.startswith("aten::")
 
 
-@dataclass(frozen=True, slots=True)
-class Launched:
+class Launched(NamedTuple):
     """A launch, at its time in ns; `addresses` are the data pointers of its tensors."""
 
     time: int
@@ -63,8 +61,7 @@ class Launched:
     addresses: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Operated:
+class Operated(NamedTuple):
     """A call of an operator, at the time when it returned; it began at `begin` (both ns)."""
 
     time: int
@@ -73,8 +70,7 @@ class Operated:
     addresses: Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Allocated:
+class Allocated(NamedTuple):
     """Memory that was allocated; `rounded` by an allocator that makes blocks larger than asked."""
 
     time: int
@@ -84,8 +80,7 @@ class Allocated:
     rounded: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Freed:
+class Freed(NamedTuple):
     """Memory that was freed."""
 
     time: int
@@ -120,11 +115,44 @@ class Unwritten:
 
 @dataclass(slots=True)
 class Reads:
-    """What is known of all reads at a place: how many of each answer, and the first violation."""
+    """What is known of all reads at a place: how many of each answer, and the first violation.
 
-    answers: Counter[Answer] = field(default_factory=Counter)
+    `reason` is why the first unknown read is unknown.
+    """
+
+    proven: int = 0
+    violations: int = 0
+    unknown: int = 0
     first: Unwritten | None = None
     reason: str = ""
+
+    @property
+    def count(self) -> int:
+        """How many reads there were."""
+        return self.proven + self.violations + self.unknown
+
+    def add(self, reading: Reading, life: Life, state: State, seq: int | None) -> None:
+        """Add a read of a storage that was in a state."""
+        if life.birth.origin == "unseen" or reading.answer == "unknown":
+            self.unknown += 1
+            self.reason = self.reason or reading.reason or UNSEEN
+        elif reading.answer == "proven":
+            self.proven += 1
+        else:
+            self.violations += 1
+            if self.first is None:
+                self.first = Unwritten(reading, life.birth, state, seq)
+
+
+class _Step(NamedTuple):
+    """What a launch does to one storage, and what is known of its reads so far."""
+
+    position: int
+    offset_bytes: int
+    size: int
+    effect: Effect
+    place: Place
+    reads: Reads
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +167,6 @@ class Follower:
     """Follows the storages of a run from event to event, in the order of time.
 
     Attributes:
-        reads: what is known of the reads at each place.
         leftovers: results with unwritten bytes, by the place that wrote them last.
         undeclared: the kernel that wrote a tensor inside of an operator whose schema says that it
             reads it, by the operator's tensor.
@@ -149,29 +176,47 @@ class Follower:
         self, calls: Mapping[int, Sequence[CallStorage]], operators: Mapping[int, Operator]
     ) -> None:
         """`calls` and `operators` have what each unique one does, by its id."""
-        self._calls, self._operators = calls, operators
+        self._operators = operators
         self._lives, self._states = Lives(), NewStates()
-        self._writers: dict[Effect, Place] = {
-            storage.effect: Place("launch", call_id, storage.argument)
-            for call_id, storages in calls.items()
-            for storage in storages
-        }
-        self.reads: dict[Place, Reads] = {}
+        self._steps: dict[int, list[_Step]] = {}
+        self._writers: dict[Effect, Place] = {}
+        for call_id, storages in calls.items():
+            self._steps[call_id] = []
+            for storage in storages:
+                place = Place("launch", call_id, storage.argument)
+                self._writers[storage.effect] = place
+                self._steps[call_id].append(
+                    _Step(
+                        storage.position,
+                        storage.offset_bytes,
+                        storage.size,
+                        storage.effect,
+                        place,
+                        Reads(),
+                    )
+                )
+        self._operator_reads: dict[Place, Reads] = {}
         self.leftovers: dict[Place, Leftover] = {}
         self.undeclared: dict[Place, Place] = {}
+
+    @property
+    def reads(self) -> dict[Place, Reads]:
+        """What is known of the reads at each place where something was read."""
+        steps = (step for steps in self._steps.values() for step in steps)
+        by_call = {step.place: step.reads for step in steps if step.reads.count}
+        return by_call | self._operator_reads
 
     def follow(self, events: Iterable[Event]) -> None:
         """Follow events in the order of their times, to the end of the run."""
         for event in events:
-            match event:
-                case Launched():
-                    self._launch(event)
-                case Operated():
-                    self._operate(event)
-                case Allocated():
-                    self._allocate(event)
-                case Freed():
-                    self._end(self._lives.end(event.address))
+            if type(event) is Launched:
+                self._launch(event)
+            elif type(event) is Operated:
+                self._operate(event)
+            elif type(event) is Allocated:
+                self._allocate(event)
+            elif type(event) is Freed:
+                self._end(self._lives.end(event.address))
         for life in self._lives:
             self._end(life)
 
@@ -187,11 +232,20 @@ class Follower:
         return list(places)
 
     def _launch(self, event: Launched) -> None:
-        for storage in self._calls.get(event.call_id, ()):
-            begin = event.addresses[storage.position] - storage.offset_bytes
-            life = self._life(begin, storage.size, event.time)
-            place = Place("launch", event.call_id, storage.argument)
-            self._step(life, storage.effect, place, event.time, event.seq)
+        time, seq, call_id, addresses = event
+        lives = self._lives
+        for position, offset_bytes, size, effect, place, reads in self._steps.get(call_id, ()):
+            begin = addresses[position] - offset_bytes
+            life = lives.at(begin, size)
+            if life is None or life.size != size:
+                life = self._life(begin, size, time)
+            before = life.state
+            life.state, reading = before.step(effect)
+            if effect.may_write:
+                life.written, life.writer, life.is_read = time, place, False
+            if effect.may_read:
+                life.is_read = True
+                reads.add(reading, life, before, seq)
 
     def _operate(self, event: Operated) -> None:
         operator = self._operators[event.operator_id]
@@ -210,8 +264,7 @@ class Follower:
             else:
                 life = self._life(begin, tensor.storage_bytes, event.time)
             if effect is not None:
-                place = Place("operator", event.operator_id, index)
-                self._step(life, effect, place, event.time, None)
+                self._step(life, effect, Place("operator", event.operator_id, index), event.time)
 
     def _operate_around(self, operator: Operator, event: Operated) -> None:
         """Follow an operator of another library: what happened inside of it was followed already.
@@ -285,26 +338,15 @@ class Follower:
             self._end(old)
         return life
 
-    def _step(self, life: Life, effect: Effect, place: Place, time: int, seq: int | None) -> None:
+    def _step(self, life: Life, effect: Effect, place: Place, time: int) -> None:
+        """Follow what an operator does to a storage."""
         before = life.state
         life.state, reading = before.step(effect)
         if effect.may_write:
             life.written, life.writer, life.is_read = time, place, False
-        if not effect.may_read:
-            return
-        life.is_read = True
-        reads = self.reads.get(place)
-        if reads is None:
-            reads = self.reads[place] = Reads()
-        if life.birth.origin == "unseen":
-            reads.answers["unknown"] += 1
-            reads.reason = reads.reason or UNSEEN
-            return
-        reads.answers[reading.answer] += 1
-        if reading.answer == "violation" and reads.first is None:
-            reads.first = Unwritten(reading, life.birth, before, seq)
-        elif reading.answer == "unknown":
-            reads.reason = reads.reason or reading.reason
+        if effect.may_read:
+            life.is_read = True
+            self._operator_reads.setdefault(place, Reads()).add(reading, life, before, None)
 
     def _end(self, life: Life | None) -> None:
         """Note a result that ends with bytes that nobody wrote, if a kernel wrote the others."""

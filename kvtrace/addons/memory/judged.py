@@ -237,7 +237,7 @@ class _Rows:
             return call, self._violation(call, place, reads.first, reads)
         argument = call.arguments[place.argument]
         op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
-        if reads.answers["unknown"]:
+        if reads.unknown:
             return call, Verdict(
                 READ, "unknown", op, f"whether all that it reads of {argument.name} was written "
                 f"is not known: {reads.reason}", reason=reads.reason, access="load",
@@ -256,7 +256,7 @@ class _Rows:
         op = _reading_op(call, effect, unwritten)
         begin, _ = next(iter(unwritten))
         elements = _elements(unwritten, argument.offset_bytes, argument.element.bytes)
-        launches = reads.answers["violation"]
+        launches = reads.violations
         often = f", in {plural(launches, 'launch')}" if launches > 1 else ""
         return Verdict(
             READ, "violation", op,
@@ -308,12 +308,10 @@ class _Rows:
         call, site, argument = self._site(writer)
         assert call is not None
         assert site is not None
-        operator = self._memory.operators[place.row]
         return call, Verdict(
             DECLARED, "violation", site.op,
-            f"{argument.name} is written inside of {self._memory.operator(place.row)}, whose schema "
-            f"says that it only reads its tensor {place.argument} of {len(operator.tensors)}: "
-            "torch.compile may move it before or after other uses",
+            f"{argument.name} is written inside of {self._memory.operator(place.row)}, whose "
+            "schema says that it only reads it: torch.compile may move it past other uses",
             method="followed", access="store", arg=argument.name,
         )  # fmt: skip
 

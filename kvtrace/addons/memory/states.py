@@ -66,6 +66,7 @@ class State:
         doubt: why they only may have been.
         before: the state before the last step that wrote, and the effect of that step; None for the
             state of a new storage.
+        whole: whether every byte was certainly written.
     """
 
     size: int
@@ -73,23 +74,23 @@ class State:
     doubtful: ByteRanges = field(default_factory=ByteRanges)
     doubt: str = ""
     before: tuple[State, Effect] | None = None
+    whole: bool = field(init=False)
     _steps: dict[Effect, tuple[State, Reading]] = field(default_factory=dict, repr=False)
 
-    @property
-    def whole(self) -> bool:
-        """Whether every byte was certainly written."""
-        return not self.unwritten and not self.doubtful
+    def __post_init__(self) -> None:
+        """Note whether all bytes are written, which is asked at each step."""
+        self.whole = not self.unwritten and not self.doubtful
 
     def step(self, effect: Effect) -> tuple[State, Reading]:
         """Return the state after an effect, and what is known of the bytes that it reads."""
+        if self.whole:
+            return self, _READ_WRITTEN
         known = self._steps.get(effect)
         if known is None:
             known = self._steps[effect] = (self._after(effect), self._reading(effect))
         return known
 
     def _reading(self, effect: Effect) -> Reading:
-        if self.whole:
-            return _READ_WRITTEN
         unwritten = effect.reads & self.unwritten
         if unwritten:
             return Reading("violation", unwritten)
@@ -102,8 +103,6 @@ class State:
         return _READ_WRITTEN
 
     def _after(self, effect: Effect) -> State:
-        if self.whole:
-            return self
         unwritten = self.unwritten - effect.may_write
         doubtful = (self.doubtful | (self.unwritten & effect.may_write)) - effect.writes
         if unwritten == self.unwritten and doubtful == self.doubtful:

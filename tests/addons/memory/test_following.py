@@ -83,7 +83,9 @@ def followed(*steps):
 
 
 def answers(follower, place):
-    return dict(follower.reads[place].answers)
+    reads = follower.reads[place]
+    counts = {"proven": reads.proven, "violation": reads.violations, "unknown": reads.unknown}
+    return {answer: count for answer, count in counts.items() if count}
 
 
 READ = Place("launch", READS_ALL, 0)
