@@ -1,0 +1,248 @@
+"""Rows of `findings` of a followed run, and their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
+from kvtrace.addons.memory.effects import StorageEffect, StoreSite, Unknown
+from kvtrace.addons.memory.findings import DECLARED, READ, RESULT, RULES
+from kvtrace.evaluate import Access, Observer, TensorArgument
+from kvtrace.evaluate.order import memory_sites
+from kvtrace.text import plural
+from kvtrace.verdicts.replaying import run as evaluate_call
+from kvtrace.verdicts.verdict import Verdict, row_of
+
+if TYPE_CHECKING:
+    from kvtrace.addons.memory.byte_ranges import ByteRanges
+    from kvtrace.addons.memory.following import (
+        Follower,
+        Leftover,
+        Place,
+        Reads,
+        Unwritten,
+    )
+    from kvtrace.addons.memory.lives import Birth
+    from kvtrace.addons.memory.run_memory import RunMemory
+    from kvtrace.addons.memory.states import State
+    from kvtrace.ir import Op
+    from kvtrace.metrics.stacks import StackRows
+    from kvtrace.recorded_calls.recorded import Call
+
+
+class Rows:
+    """The rows of `findings` of a followed run."""
+
+    def __init__(self, memory: RunMemory, follower: Follower, stacks: StackRows) -> None:
+        self._memory, self._follower, self._stacks = memory, follower, stacks
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows: of reads by calls, by operators, and of results left unwritten."""
+        for place, reads in self._follower.reads.items():
+            verdict = self._verdict(place, reads)
+            if verdict is not None:
+                yield self._row(*verdict)
+        for place, leftover in self._follower.leftovers.items():
+            yield self._row(*self._leftover(place, leftover))
+        for place, writer in self._follower.undeclared.items():
+            yield self._row(*self._undeclared(place, writer))
+
+    def _row(self, call: Call, verdict: Verdict) -> dict[str, Any]:
+        severity = RULES[verdict.rule]["severity"]
+        return row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
+
+    def _verdict(self, place: Place, reads: Reads) -> tuple[Call, Verdict] | None:
+        if place.kind == "operator":
+            return None if reads.first is None else self._of_operator(place, reads.first)
+        call = self._memory.calls[place.row].call
+        if call is None:
+            return None
+        if reads.first is not None:
+            return call, self._violation(call, place, reads.first, reads)
+        argument = call.arguments[place.argument]
+        op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
+        if reads.unknown:
+            return call, Verdict(
+                READ, "unknown", op, f"whether all that it reads of {argument.name} was written "
+                f"is not known: {reads.reason}", reason=reads.reason, access="load",
+                arg=argument.name,
+            )  # fmt: skip
+        return call, Verdict(
+            READ, "proven", op, f"all that it reads of {argument.name} was written before",
+            method="followed", access="load", arg=argument.name,
+        )  # fmt: skip
+
+    def _violation(self, call: Call, place: Place, first: Unwritten, reads: Reads) -> Verdict:
+        argument = call.arguments[place.argument]
+        assert isinstance(argument, TensorArgument)
+        effect = self._memory.calls[place.row].effects[place.argument]
+        unwritten = first.reading.unwritten
+        op = _reading_op(call, effect, unwritten)
+        begin, _ = next(iter(unwritten))
+        elements = _elements(unwritten, argument.offset_bytes, argument.element.bytes)
+        launches = reads.violations
+        often = f", in {plural(launches, 'launch')}" if launches > 1 else ""
+        return Verdict(
+            READ, "violation", op,
+            f"{elements} of {argument.name} {_are(unwritten, argument.element.bytes)} read, and "
+            f"nobody wrote {_them(unwritten, argument.element.bytes)}{often}: "
+            f"{self._history(first.birth, first.state)}",
+            method="followed", access="load", arg=argument.name,
+            address_offset=begin - argument.offset_bytes,
+            lanes=unwritten.size // argument.element.bytes,
+        )  # fmt: skip
+
+    def _of_operator(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
+        """Return a finding at the kernel that left elements out which an operator reads."""
+        writers = self._follower.writers(first.state)
+        if not writers:
+            return None  # no kernel has to do with it
+        call, site, argument = self._site(writers[0])
+        if call is None or site is None:
+            return None
+        unwritten = first.reading.unwritten
+        size = argument.element.bytes
+        return call, Verdict(
+            READ, "violation", site.op,
+            f"{self._memory.operator(place.row)} reads "
+            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name}, and nobody "
+            f"wrote {_them(unwritten, size)}: {self._history(first.birth, first.state)}",
+            method="followed", access="store", arg=argument.name,
+            address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
+            lanes=unwritten.size // size,
+        )  # fmt: skip
+
+    def _leftover(self, place: Place, leftover: Leftover) -> tuple[Call, Verdict]:
+        call, site, argument = self._site(place)
+        assert call is not None
+        assert site is not None
+        unwritten = leftover.state.unwritten
+        size = argument.element.bytes
+        return call, Verdict(
+            RESULT, "violation", site.op,
+            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name} "
+            f"{'was' if unwritten.size <= size else 'were'} never written, nor read in this run: "
+            f"{self._history(leftover.birth, leftover.state)}",
+            method="followed", access="store", arg=argument.name,
+            address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
+            lanes=unwritten.size // size,
+        )  # fmt: skip
+
+    def _undeclared(self, place: Place, writer: Place) -> tuple[Call, Verdict]:
+        call, site, argument = self._site(writer)
+        assert call is not None
+        assert site is not None
+        return call, Verdict(
+            DECLARED, "violation", site.op,
+            f"{argument.name} is written inside of {self._memory.operator(place.row)}, whose "
+            "schema says that it only reads it: torch.compile may move it past other uses",
+            method="followed", access="store", arg=argument.name,
+        )  # fmt: skip
+
+    def _site(self, place: Place) -> tuple[Call | None, StoreSite | None, TensorArgument]:
+        """Return the call that wrote, its store, and the tensor that it stored to."""
+        judged = self._memory.calls[place.row]
+        if judged.call is None:
+            raise AssertionError("calls without IR are no writers")
+        argument = judged.call.arguments[place.argument]
+        assert isinstance(argument, TensorArgument)
+        stores = judged.effects[place.argument].stores
+        return judged.call, stores[0] if stores else None, argument
+
+    def _history(self, birth: Birth, state: State) -> str:
+        """Return who made a storage, and who wrote to it in part and why no more."""
+        texts = [f"{self._memory.birth(birth)} made it"]
+        writers = self._follower.writers(state)
+        for place in writers[:2]:
+            call, site, argument = self._site(place)
+            if call is None or site is None:
+                continue
+            texts.append(_stored(call, site, argument))
+        if not writers:
+            texts.append("and no kernel wrote to it")
+        return ", ".join(texts)
+
+
+def _stored(call: Call, site: StoreSite, argument: TensorArgument) -> str:
+    """Return what one store wrote, and why it left the others out."""
+    stored = (
+        "an unknown part"
+        if isinstance(site.stored, Unknown)
+        else _ranges(site.stored, argument.offset_bytes, argument.element.bytes)
+    )
+    text = f"{call.kernel} stored {stored} of it"
+    if not site.executions:
+        return f"{call.kernel} has a store to it that no program reaches"
+    if site.masked:
+        return f"{text} (its mask leaves out {plural(site.masked, 'lane')})"
+    if site.masked == 0:
+        programs = call.grid[0] * call.grid[1] * call.grid[2]
+        return f"{text} with its {plural(programs, 'program')} and no mask"
+    return text
+
+
+def _elements(unwritten: ByteRanges, offset: int, size: int) -> str:
+    count = -(-unwritten.size // size)
+    where = _ranges(unwritten, offset, size)
+    return (
+        f"{where}" if count == 1 or len(unwritten) == 1 else f"{plural(count, 'element')} ({where})"
+    )
+
+
+def _ranges(listed: ByteRanges, offset: int, size: int) -> str:
+    """Return ranges of bytes as elements of a tensor: elements 128 to 639."""
+    texts = []
+    for begin, end in listed:
+        first, last = (begin - offset) // size, (end - 1 - offset) // size
+        texts.append(f"{first:,}" if first == last else f"{first:,} to {last:,}")
+        if len(texts) == 3 and len(listed) > 3:
+            texts.append("…")
+            break
+    if not texts:
+        return "nothing"
+    word = "element" if len(listed) == 1 and " to " not in texts[0] else "elements"
+    return f"{word} {', '.join(texts)}"
+
+
+def _are(unwritten: ByteRanges, size: int) -> str:
+    return "is" if unwritten.size <= size else "are"
+
+
+def _them(unwritten: ByteRanges, size: int) -> str:
+    return "it" if unwritten.size <= size else "them"
+
+
+def _first_reading_op(call: Call, effect: StorageEffect) -> Op:
+    """Return the first op, in the order of the IR, that may read a storage."""
+    sites = memory_sites(call.module)
+    return next(
+        site.op for site in sites if site.kind != "store" and any(map(site.reaches, effect.args))
+    )
+
+
+def _reading_op(call: Call, effect: StorageEffect, unwritten: ByteRanges) -> Op:
+    """Return the first op that reads one of some bytes of a storage."""
+    readers = _Readers(effect)
+    evaluate_call(call, [readers], contents="all")
+    for op, touched in readers.by_op.values():
+        try:
+            if touched.listed(effect.size) & unwritten:
+                return op
+        except NotListed:
+            continue
+    return _first_reading_op(call, effect)
+
+
+class _Readers(Observer):
+    """Collects the bytes of one storage that each op reads."""
+
+    def __init__(self, effect: StorageEffect) -> None:
+        self._args = frozenset(effect.args)
+        self.by_op: dict[int, tuple[Op, TouchedBytes]] = {}
+
+    def access(self, access: Access) -> None:
+        """Add the bytes of a read."""
+        if access.kind != "store" and access.argument in self._args:
+            _, touched = self.by_op.setdefault(access.op.index, (access.op, TouchedBytes()))
+            touched.add(access)
