@@ -97,6 +97,10 @@ class ByteRanges:
 
     __hash__ = None  # type: ignore[assignment]  # sets are large; none is a key
 
+    def moved(self, by: int) -> ByteRanges:
+        """Return the bytes that lie `by` farther on."""
+        return ByteRanges(Ranges(self._ranges.first + by, self._ranges.end + by))
+
     def is_all(self, size: int) -> bool:
         """Return whether all bytes of a storage of `size` bytes are in the set."""
         if size <= 0:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
+from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.lives import Birth, Life, Lives
 from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
 from kvtrace.addons.memory.states import Effect, NewStates, Reading, State
@@ -21,14 +22,18 @@ from kvtrace.addons.memory.states import Effect, NewStates, Reading, State
 Kind = Literal["launch", "operator"]
 
 UNSEEN: Final = "its storage was made where kvtrace does not see it"
+_OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
 
 
 @dataclass(frozen=True, slots=True)
 class CallStorage:
     """A storage of a call: which of a launch's addresses leads to it, and what the call does to it.
 
-    `position` is an index in the launch's addresses, `argument` in the call's arguments; the
-    storage begins `offset_bytes` before that address and has `size` bytes.
+    `position` is an index in the launch's addresses, `argument` in the call's arguments. At the
+    call's first launch, from which the effect is derived, the storage began `offset_bytes` before
+    that address and had `size` bytes. Other launches of the call may have views elsewhere in their
+    storages. `others` are the positions of further tensors in the storage, each with its distance
+    in bytes from the first one.
     """
 
     position: int
@@ -36,6 +41,7 @@ class CallStorage:
     offset_bytes: int
     size: int
     effect: Effect
+    others: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +110,15 @@ class Unwritten:
     """The first read of unwritten bytes of a kind of storages, and how many of these were read.
 
     `state` is the storage's state before it, whose steps say who wrote to it; `seq` is the launch
-    that read, None for an operator.
+    that read, None for an operator; `origin` is where its tensor's data pointer lies in the
+    storage, in bytes.
     """
 
     reading: Reading
     birth: Birth
     state: State
     seq: int | None
+    origin: int
     count: int = 1
 
 
@@ -133,8 +141,8 @@ class Reads:
         """How many reads there were."""
         return self.proven + self.violations + self.unknown
 
-    def add(self, reading: Reading, life: Life, state: State, seq: int | None) -> None:
-        """Add a read of a storage that was in a state."""
+    def add(self, reading: Reading, life: Life, state: State, seq: int | None, origin: int) -> None:
+        """Add a read of a storage that was in a state; `origin`: where the tensor lies in it."""
         if life.birth.origin == "unseen" or reading.answer == "unknown":
             self.unknown += 1
             self.reason = self.reason or reading.reason or UNSEEN
@@ -144,7 +152,7 @@ class Reads:
             self.violations += 1
             known = self.unwritten.get(life.birth)
             if known is None:
-                self.unwritten[life.birth] = Unwritten(reading, life.birth, state, seq)
+                self.unwritten[life.birth] = Unwritten(reading, life.birth, state, seq, origin)
             else:
                 known.count += 1
 
@@ -156,6 +164,7 @@ class _Step(NamedTuple):
     offset_bytes: int
     size: int
     effect: Effect
+    others: tuple[tuple[int, int], ...]
     place: Place
     reads: Reads
 
@@ -196,10 +205,13 @@ class Follower:
                         storage.offset_bytes,
                         storage.size,
                         storage.effect,
+                        storage.others,
                         place,
                         Reads(),
                     )
                 )
+        self._moved: dict[tuple[Effect, int, int], Effect] = {}
+        self._anywheres: dict[int, Effect] = {}
         self._operator_reads: dict[Place, Reads] = {}
         self.leftovers: dict[Place, Leftover] = {}
         self.undeclared: dict[Place, Place] = {}
@@ -239,18 +251,50 @@ class Follower:
     def _launch(self, event: Launched) -> None:
         time, seq, call_id, addresses = event
         lives = self._lives
-        for position, offset_bytes, size, effect, place, reads in self._steps.get(call_id, ()):
-            begin = addresses[position] - offset_bytes
-            life = lives.at(begin, size)
+        touched: list[tuple[Life, State]] = []
+        for step in self._steps.get(call_id, ()):
+            position, offset_bytes, size, effect, others, place, reads = step
+            address = addresses[position]
+            life = lives.at(address - offset_bytes, size)
             if life is None or life.size != size:
-                life = self._life(begin, size, time)
+                life, effect = self._elsewhere(step, address, time)
+            for other, distance in others:
+                if addresses[other] - address != distance:
+                    effect = self._anywhere(life.size)
             before = life.state
-            life.state, reading = before.step(effect)
+            for earlier, state in touched:  # a storage that several tensors lie in, as never before
+                if earlier is life:
+                    before = state
+            touched.append((life, before))
+            _, reading = before.step(effect)
+            life.state, _ = life.state.step(effect)
             if effect.may_write:
                 life.written, life.writer, life.is_read = time, place, False
             if effect.may_read:
                 life.is_read = True
-                reads.add(reading, life, before, seq)
+                reads.add(reading, life, before, seq, address - life.begin)
+
+    def _elsewhere(self, step: _Step, address: int, time: int) -> tuple[Life, Effect]:
+        """Return the storage of a tensor that lies elsewhere in its storage than at first."""
+        life = self._lives.around(address)
+        if life is None or life.rounded:
+            return self._life(address - step.offset_bytes, step.size, time), step.effect
+        key = step.effect, address - life.begin - step.offset_bytes, life.size
+        moved = self._moved.get(key)
+        if moved is None:
+            moved = self._moved[key] = step.effect.moved(*key[1:])
+            self._writers[moved] = step.place
+        return life, moved
+
+    def _anywhere(self, size: int) -> Effect:
+        """Return the effect on a storage whose tensors lie otherwise than at the first launch."""
+        effect = self._anywheres.get(size)
+        if effect is None:
+            whole = ByteRanges.of(0, size)
+            effect = self._anywheres[size] = Effect(
+                may_read=whole, may_write=whole, reason=_OTHERWISE
+            )
+        return effect
 
     def _operate(self, event: Operated) -> None:
         operator = self._operators[event.operator_id]
@@ -269,7 +313,8 @@ class Follower:
             else:
                 life = self._life(begin, tensor.storage_bytes, event.time)
             if effect is not None:
-                self._step(life, effect, Place("operator", event.operator_id, index), event.time)
+                place = Place("operator", event.operator_id, index)
+                self._step(life, effect, place, event.time, tensor.offset_bytes)
 
     def _operate_around(self, operator: Operator, event: Operated) -> None:
         """Follow an operator of another library: what happened inside of it was followed already.
@@ -343,7 +388,7 @@ class Follower:
             self._end(old)
         return life
 
-    def _step(self, life: Life, effect: Effect, place: Place, time: int) -> None:
+    def _step(self, life: Life, effect: Effect, place: Place, time: int, origin: int) -> None:
         """Follow what an operator does to a storage."""
         before = life.state
         life.state, reading = before.step(effect)
@@ -351,7 +396,8 @@ class Follower:
             life.written, life.writer, life.is_read = time, place, False
         if effect.may_read:
             life.is_read = True
-            self._operator_reads.setdefault(place, Reads()).add(reading, life, before, None)
+            reads = self._operator_reads.setdefault(place, Reads())
+            reads.add(reading, life, before, None, origin)
 
     def _end(self, life: Life | None) -> None:
         """Note a result that ends with bytes that nobody wrote, if a kernel wrote the others."""

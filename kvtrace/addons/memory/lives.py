@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -67,6 +67,12 @@ class Lives:
         if life is None or (life.size != size and not (life.rounded and size < life.size)):
             return None
         return life
+
+    def around(self, address: int) -> Life | None:
+        """Return the storage that has the byte at an address, if it is known."""
+        index = bisect_right(self._begins, address)
+        life = self._by_begin[self._begins[index - 1]] if index else None
+        return life if life is not None and address < life.begin + life.size else None
 
     def add(self, life: Life) -> list[Life]:
         """Add a new storage, and return the storages whose memory it takes."""

@@ -93,7 +93,7 @@ class Rows:
         unwritten = first.reading.unwritten
         op = _reading_op(call, effect, unwritten)
         begin, _ = next(iter(unwritten))
-        elements = _elements(unwritten, argument.offset_bytes, argument.element.bytes)
+        elements = _elements(unwritten, first.origin, argument.element.bytes)
         often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
         return call, Verdict(
             READ, "violation", op,
@@ -101,7 +101,7 @@ class Rows:
             f"nobody wrote {_them(unwritten, argument.element.bytes)}{often}: "
             f"{self._history(first.birth, first.state)}",
             method="followed", access="load", arg=argument.name,
-            address_offset=begin - argument.offset_bytes,
+            address_offset=begin - first.origin,
             lanes=unwritten.size // argument.element.bytes,
         )  # fmt: skip
 

@@ -104,17 +104,19 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
     storages: list[CallStorage] = []
     effects: dict[int, StorageEffect] = {}
     for effect in effects_of(call).storages:
-        for index in effect.args:
-            argument = call.arguments[index]
-            position = positions.get(argument.name)
-            if position is not None and isinstance(argument, TensorArgument) and effect.size:
-                storages.append(
-                    CallStorage(
-                        position, index, argument.offset_bytes, effect.size, _effect(effect)
-                    )
-                )
-                effects[index] = effect
-                break
+        tensors = [
+            (positions[argument.name], index, argument.offset_bytes)
+            for index, argument in ((index, call.arguments[index]) for index in effect.args)
+            if isinstance(argument, TensorArgument) and argument.name in positions
+        ]
+        if not tensors or not effect.size:
+            continue
+        (position, index, offset), *others = tensors
+        distances = tuple((other, distance - offset) for other, _, distance in others)
+        storages.append(
+            CallStorage(position, index, offset, effect.size, _effect(effect), distances)
+        )
+        effects[index] = effect
     return JudgedCall(call, tuple(storages), effects)
 
 

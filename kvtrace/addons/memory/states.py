@@ -38,6 +38,17 @@ class Effect:
     may_write: ByteRanges = field(default_factory=ByteRanges)
     reason: str = ""
 
+    def moved(self, by: int, size: int) -> Effect:
+        """Return the effect `by` bytes farther on, in a storage of `size` bytes."""
+        whole = ByteRanges.of(0, size)
+        return Effect(
+            whole & self.reads.moved(by),
+            whole & self.may_read.moved(by),
+            whole & self.writes.moved(by),
+            whole & self.may_write.moved(by),
+            self.reason,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:

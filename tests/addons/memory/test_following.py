@@ -167,6 +167,43 @@ def test_a_result_that_nobody_reads_is_left_over():
     assert not followed(("operator", EMPTY, A)).leftovers  # no kernel wrote
 
 
+def test_a_view_elsewhere_in_its_storage_is_followed_there():
+    """The same call, on the second half of a larger storage."""
+    large = operator("aten::empty", tensor("created", (32,), storage=128))
+    follower = Follower(CALLS, OPERATORS | {99: large})
+    follower.follow(
+        [
+            Operated(2, 1, 99, [A]),
+            Launched(3, 0, WRITES_ALL, [A + 64]),
+            Launched(4, 1, READS_ALL, [A + 64]),
+            Launched(5, 2, READS_HALF, [A + 32]),
+        ]
+    )
+    assert answers(follower, READ) == {"proven": 1}
+    half = Place("launch", READS_HALF, 0)
+    (unwritten,) = follower.reads[half].unwritten.values()
+    assert unwritten.reading.unwritten == ByteRanges.of(32, 64)
+    assert unwritten.origin == 32
+
+
+def test_tensors_that_share_a_storage_for_once_are_read_before_they_are_written():
+    """A kernel that writes its first tensor and reads its second one, given one tensor twice."""
+    both = (
+        CallStorage(0, 0, 0, 64, Effect(NOTHING, NOTHING, ALL, ALL)),
+        CallStorage(1, 1, 0, 64, Effect(ALL, ALL)),
+    )
+    follower = Follower({0: both}, OPERATORS)
+    follower.follow([Operated(2, 1, EMPTY, [A]), Launched(3, 0, 0, [A, A])])
+    assert answers(follower, Place("launch", 0, 1)) == {"violation": 1}
+
+
+def test_tensors_that_lie_otherwise_in_their_storage_are_unknown():
+    pair = (CallStorage(0, 0, 0, 64, Effect(HALF, HALF), ((1, 32),)),)
+    follower = Follower({0: pair}, OPERATORS)
+    follower.follow([Operated(2, 1, EMPTY, [A]), Launched(3, 0, 0, [A, A + 16])])
+    assert answers(follower, Place("launch", 0, 0)) == {"unknown": 1}
+
+
 def test_writes_that_a_schema_does_not_declare_are_noted():
     follower = followed(("operator", ZEROS, A), ("launch", IN_PLACE, A), ("around", MINE, 2, A, B))
     assert follower.undeclared == {Place("operator", MINE, 0): Place("launch", IN_PLACE, 0)}
