@@ -18,11 +18,13 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
+from kvtrace.addons.memory.boxed_accesses import boxed_accesses
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.first_reads import FirstReads
 from kvtrace.addons.memory.own_stores import may_precede
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.order import Site, memory_sites, written_storages
+from kvtrace.evaluate.plan import explain
 from kvtrace.ir import Op
 from kvtrace.metrics.unique_bytes import TooManyRanges
 from kvtrace.verdicts.conflicts.parts import roles_of
@@ -56,16 +58,10 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoreSite:
-    """An op that may store to a storage, and the bytes that it certainly stores there.
-
-    `executions` are programs times trips, 0 for an op that no program runs; `masked` is the number
-    of lanes that are masked off, None if it depends on unrecorded data.
-    """
+    """An op that may store to a storage, and the bytes that it certainly stores there."""
 
     op: Op
     stored: ByteRanges | Unknown
-    executions: int
-    masked: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +117,7 @@ def effects_of(call: Call) -> CallEffects:
         if _reaching(sites, args, writes=False) and _reaching(sites, args, writes=True)
     ]
     accesses = _Accesses(call.arguments, storages, contested)
-    failure = run(call, [accesses], contents="all")
+    failure = _observe(call, accesses, sites)
     order = None if failure else _order_in_programs(call, accesses.undecided())
     unseen = roles_of(call.module).unseen
     known = (
@@ -129,6 +125,25 @@ def effects_of(call: Call) -> CallEffects:
         for storage, args in storages.items()
     )
     return CallEffects(tuple(effects.effect(sites) for effects in known))
+
+
+def _observe(call: Call, accesses: _Accesses, sites: Sequence[Site]) -> str | None:
+    """Collect the accesses of a call; return why some may be missing, None if none is.
+
+    They come from the evaluator's plan, else from the symbolic summary if that has all, else from
+    an evaluation on arrays. What is too large for that is lost, op by op.
+    """
+    if explain(call.module, call.arguments, call.grid) == "planned":
+        return run(call, [accesses], contents="all")
+    boxed = boxed_accesses(call)
+    if boxed.unresolved and boxed.lanes <= MOST_LANES:
+        return run(call, [accesses], contents="all")
+    for access in boxed.accesses:
+        accesses.access(access)
+    for site in sites:
+        if site.op.index in boxed.unresolved:
+            accesses.lose(site, boxed.unresolved[site.op.index])
+    return None
 
 
 def _storages(arguments: Sequence[Argument]) -> dict[Storage, tuple[int, ...]]:
@@ -189,16 +204,6 @@ class _Limit(Observer):
 
 
 @dataclass(slots=True, eq=False)
-class _SiteBytes:
-    """What one op stores to one storage."""
-
-    op: Op
-    certain: TouchedBytes = field(default_factory=TouchedBytes)
-    executions: int = 0
-    masked: int | None = 0
-
-
-@dataclass(slots=True, eq=False)
 class _StorageBytes:
     """The accesses to one storage: bytes that are certainly or only perhaps accessed.
 
@@ -207,7 +212,7 @@ class _StorageBytes:
     `hull` (of stores on arrays) decide what is first.
     """
 
-    sites: dict[int, _SiteBytes] = field(default_factory=dict)
+    sites: dict[int, TouchedBytes] = field(default_factory=dict)
     stored: TouchedBytes = field(default_factory=TouchedBytes)
     may_store: TouchedBytes = field(default_factory=TouchedBytes)
     read: TouchedBytes = field(default_factory=TouchedBytes)
@@ -245,28 +250,28 @@ class _Accesses(_Limit):
         super().access(access)
         argument = None if access.argument is None else self._arguments[access.argument]
         if not isinstance(argument, TensorArgument):
-            for storage_bytes in self._bytes.values():
-                _lose(storage_bytes, access)
+            for storage_bytes in self._bytes.values() if access.active != 0 else ():
+                _lose(storage_bytes, access.kind, access.reason)
             return
         storage_bytes = self._bytes[argument.storage]
         site = None
         if access.kind != "load":
-            site = storage_bytes.sites.setdefault(access.op.index, _SiteBytes(access.op))
-            site.executions += access.executions
-            site.masked = (
-                None
-                if access.active is None or site.masked is None
-                else site.masked + access.lanes - access.active
-            )
+            site = storage_bytes.sites.setdefault(access.op.index, TouchedBytes())
         if access.active == 0 or not access.executions:
             return
         if access.parts is None and access.formula is None:
-            _lose(storage_bytes, access)
+            _lose(storage_bytes, access.kind, access.reason)
             return
         self._add(storage_bytes, site, access, argument.storage in self._contested)
 
+    def lose(self, site: Site, reason: str) -> None:
+        """Note that addresses of an op are not known."""
+        for index, argument in enumerate(self._arguments):
+            if isinstance(argument, TensorArgument) and site.reaches(index):
+                _lose(self._bytes[argument.storage], site.kind, reason)
+
     def _add(
-        self, bytes_: _StorageBytes, site: _SiteBytes | None, access: Access, contested: bool
+        self, bytes_: _StorageBytes, site: TouchedBytes | None, access: Access, contested: bool
     ) -> None:
         touched = TouchedBytes()
         touched.add(access)
@@ -283,7 +288,7 @@ class _Accesses(_Limit):
             bytes_.may_store.include(touched)
             if is_certain:
                 bytes_.stored.include(touched)
-                site.certain.include(touched)
+                site.include(touched)
         if contested and access.formula is not None:
             bytes_.formulas.append(access)
         elif contested and access.kind != "load" and touched.low < touched.high:
@@ -304,11 +309,10 @@ class _Accesses(_Limit):
         return undecided
 
 
-def _lose(storage_bytes: _StorageBytes, access: Access) -> None:
-    """Note an access at an unknown address."""
-    if access.executions and access.active != 0:
-        storage_bytes.reason = storage_bytes.reason or access.reason or _UNDERIVED
-        storage_bytes.lost.add(access.kind)
+def _lose(storage_bytes: _StorageBytes, kind: str, reason: str) -> None:
+    """Note an access of a kind at an unknown address."""
+    storage_bytes.reason = storage_bytes.reason or reason or _UNDERIVED
+    storage_bytes.lost.add(kind)
 
 
 def _hull(first: TouchedBytes, second: TouchedBytes) -> tuple[int, int]:
@@ -436,9 +440,8 @@ def _bounds(
 def _site(site: Site, bytes_: _StorageBytes, size: int) -> StoreSite:
     known = bytes_.sites.get(site.op.index)
     if known is None:
-        return StoreSite(site.op, NOTHING, 0, 0)
+        return StoreSite(site.op, NOTHING)
     try:
-        stored: ByteRanges | Unknown = known.certain.listed(size)
+        return StoreSite(site.op, known.listed(size))
     except NotListed as reason:
-        stored = Unknown(str(reason))
-    return StoreSite(site.op, stored, known.executions, known.masked)
+        return StoreSite(site.op, Unknown(str(reason)))
