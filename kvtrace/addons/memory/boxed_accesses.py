@@ -22,6 +22,7 @@ from kvtrace.addons.memory.digit_forms import (
     Number,
     at_least_zero,
     boxes,
+    cases_of,
     digits_of,
     existing,
     in_digits,
@@ -107,17 +108,27 @@ class Boxing:
                 raise NoBoxes("an integer of its address or mask may wrap around")
         mask = active.substitute(self._in_range)
         symbols = self._symbols_of(access)
-        for conditions, offset in ways(access.offset.substitute(self._in_range)):
-            all_conditions = (*mask.conjuncts(), *conditions)
-            forms = Forms((offset, *all_conditions))
-            sums = [s for c in all_conditions for s in at_least_zero(c, forms)]
-            place = forms.quotients(offset)
-            numbers = dict.fromkeys(forms.number_of(symbol) for symbol in symbols)
-            digits = digits_of(numbers, [place, *sums])
-            claims = [*existing(digits), *(in_digits(s, digits) for s in sums)]
-            place_form = in_digits(place, digits)
-            for box in boxes(claims, (d for parts in digits.values() for d in parts)):
-                yield self._access(access, symbols, digits, place_form, box)
+        for choices, offset in ways(access.offset.substitute(self._in_range)):
+            for case in cases_of((*mask.conjuncts(), *choices)):
+                yield from self._boxed(access, symbols, offset, case)
+
+    def _boxed(
+        self,
+        access: SymbolicAccess,
+        symbols: Sequence[Symbol],
+        offset: Term,
+        conditions: Sequence[Condition],
+    ) -> Iterator[Access]:
+        """Yield an access for each box of the digits for which all conditions hold."""
+        forms = Forms((offset, *conditions))
+        sums = [s for condition in conditions for s in at_least_zero(condition, forms)]
+        place = forms.quotients(offset)
+        numbers = dict.fromkeys(forms.number_of(symbol) for symbol in symbols)
+        digits = digits_of(numbers, [place, *sums])
+        claims = [*existing(digits), *(in_digits(s, digits) for s in sums)]
+        place_in_digits = in_digits(place, digits)
+        for box in boxes(claims, (digit for parts in digits.values() for digit in parts)):
+            yield self._access(access, symbols, digits, place_in_digits, box)
 
     def _symbols_of(self, access: SymbolicAccess) -> list[Symbol]:
         """Return the programs, trips and lanes of an access that vary, slowest first."""

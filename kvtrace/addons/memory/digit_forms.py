@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from itertools import chain, islice, pairwise
 from typing import Final
 
-from kvtrace.symbolic.conditions import AtLeast, Condition, Equal
+from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or, at_least
 from kvtrace.symbolic.functions import Quotient, Remainder
 from kvtrace.symbolic.terms import Atom, Symbol, Term
 
 _MOST_BOXES: Final = 256
+_MOST_CASES: Final = 16
 
 KINDS: Final = ("program", "trip", "lane")
 
@@ -242,6 +243,29 @@ def at_least_zero(condition: Condition, forms: Forms) -> list[Quotients]:
     if condition.symbols("content"):
         raise NoBoxes(_why(condition.atoms()))
     raise NoBoxes("its mask is not a conjunction of comparisons")
+
+
+def cases_of(conditions: Iterable[Condition]) -> list[tuple[Condition, ...]]:
+    """Return conjunctions, one of which holds where all conditions hold; raise NoBoxes."""
+    cases: list[tuple[Condition, ...]] = [()]
+    for condition in conditions:
+        options = _options(condition)
+        if len(cases) * len(options) > _MOST_CASES:
+            raise NoBoxes("its mask has too many alternatives")
+        cases = [(*case, *option) for case in cases for option in options]
+    return cases
+
+
+def _options(condition: Condition) -> list[tuple[Condition, ...]]:
+    """Return conjunctions, one of which holds where a condition holds."""
+    if isinstance(condition, Or):
+        return [case for part in condition.parts for case in cases_of(part.conjuncts())]
+    if isinstance(condition, Not) and isinstance(condition.inner, Equal):
+        term = condition.inner.term
+        return [(at_least(term, 1),), (at_least(-term, 1),)]
+    if isinstance(condition, Not) and isinstance(condition.inner, And):
+        return _options(~condition.inner)
+    return [(condition,)]
 
 
 # -- boxes -------------------------------------------------------------------------------------

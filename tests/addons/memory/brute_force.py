@@ -27,6 +27,10 @@ def call_of_case(case, unknown=()):
     return call_of(case.kernel, case.grid, arguments, case.constexprs, unknown)
 
 
+class NotMarked(Exception):
+    """The error of a call whose accesses depend on data that were not recorded."""
+
+
 class Marked(Observer):
     """The bytes of each storage that programs store, and that they read before they store them."""
 
@@ -36,8 +40,8 @@ class Marked(Observer):
         self.stored, self.read_first = {}, {}
 
     def access(self, access):
-        assert access.parts is not None
-        assert access.certain
+        if access.parts is None or not access.certain:
+            raise NotMarked(access.reason)
         argument = self._arguments[access.argument]
         offsets, active = materialised(access.parts)
         size = argument.storage.nbytes

@@ -149,3 +149,32 @@ def by_assembly(x, out, BLOCK: tl.constexpr):
         "ld.global.b32 $0, [$1];", "=r,l", [(x + lanes).to(tl.int64)], tl.int32, False, 1
     )
     tl.store(out + lanes, value)
+
+
+@triton.jit
+def divided(x, out, n, INNER: tl.constexpr, OUTER: tl.constexpr, BLOCK: tl.constexpr):
+    """A transposition of two axes, with an element's number divided as by Inductor."""
+    element = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inner, middle, outer = element % INNER, element // INNER % OUTER, element // (INNER * OUTER)
+    place = inner + INNER * (outer + (n // (INNER * OUTER)) * middle)
+    tl.store(out + place, tl.load(x + element, mask=element < n), mask=element < n)
+
+
+@triton.jit
+def divided_in_loop(x, out, n, INNER: tl.constexpr, COUNT: tl.constexpr, BLOCK: tl.constexpr):
+    """Rows of padding between rows, over the trips of a loop."""
+    for block in range(COUNT):
+        element = block * BLOCK + tl.arange(0, BLOCK)
+        place = tl.program_id(0) * 8192 + element % INNER + (INNER + 3) * (element // INNER)
+        tl.store(out + place, tl.load(x + element, mask=element < n), mask=element < n)
+
+
+@triton.jit
+def divided_in_place(x, n, INNER: tl.constexpr, COUNT: tl.constexpr, BLOCK: tl.constexpr):
+    """Each trip reads the row before the one that it stores, which the trip before stored."""
+    for block in range(COUNT):
+        element = block * BLOCK + tl.arange(0, BLOCK)
+        place = element % INNER + (INNER + 3) * (element // INNER)
+        value = tl.load(x + place, mask=element < n)
+        tl.store(x + place + INNER + 3, value, mask=element < n)
+        tl.debug_barrier()

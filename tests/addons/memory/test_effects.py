@@ -113,6 +113,29 @@ EXACT = {
         (kernels.through_scratch, (3,), {"x": X, "scratch": out(192), "out": out(192)}, B),
         "scratch", [(0, 192)], [(63, 64), (127, 128)],
     ),
+    "elements divided by 20 and 12": (
+        (kernels.divided, (12,), {"x": X, "out": out(720), "n": 720},
+         {"INNER": 20, "OUTER": 12, **B}),
+        "out", [(0, 720)], [],
+    ),
+    "elements divided by 129, and a mask": (
+        (kernels.divided, (12,), {"x": X, "out": out(774), "n": 700},
+         {"INNER": 129, "OUTER": 2, **B}),
+        "out", [(0, 571)], [],
+    ),
+    "rows with padding, divided in a loop": (
+        (kernels.divided_in_loop, (2,), {"x": X, "out": out(16384), "n": 200},
+         {"INNER": 67, "COUNT": 4, **B}),
+        "out",
+        [(70 * row + base, min(70 * row + 67, 206) + base) for row in range(3)
+         for base in (0, 8192)],
+        [],
+    ),
+    "rows read where the trip before stored": (
+        (kernels.divided_in_place, (1,), {"x": out(1024), "n": 256},
+         {"INNER": 64, "COUNT": 4, **B}),
+        "x", [(67 * row, 67 * row + 64) for row in range(1, 5)], [(0, 64)],
+    ),
     "what the trip before stored": (
         (kernels.shifted_in_loop, (2,), {"x": out(640)}, {"COUNT": 4, **B}),
         "x", [(64, 320), (384, 640)], [(0, 64), (320, 384)],
