@@ -60,13 +60,10 @@ def test_effects_of_tensors_in_one_storage_are_those_marked_lane_by_lane(part):
         for call in with_common_storages(call_of_case(case)):
             try:
                 truth = marked(call)
-            except KvtraceError:
-                counts["wrong values"] += 1
+            except (KvtraceError, IndexError):  # another tensor's values became its indices
                 continue
             effects = effects_of(call)
             assert_bounds(effects, truth)
             counts.update(effect.exact for effect in effects.storages)
-            counts.update(effect.reason for effect in effects.storages if effect.reason)
 
-    print(counts)
     assert counts[True] > 20 * counts[False]
