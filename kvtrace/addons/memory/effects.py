@@ -18,7 +18,7 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.addons.memory.boxed_accesses import boxed_accesses
+from kvtrace.addons.memory.boxed_accesses import BoxedAccesses, boxed_accesses
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.first_reads import FirstReads
 from kvtrace.addons.memory.own_stores import may_precede
@@ -58,10 +58,17 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StoreSite:
-    """An op that may store to a storage, and the bytes that it certainly stores there."""
+    """An op that may store to a storage, and the bytes that it certainly stores there.
+
+    `runs` is False if no program runs the op there with an active lane. `masked` is the number of
+    lanes that are masked off, None if it is not counted: `missing_stores` says why bytes are left
+    out.
+    """
 
     op: Op
     stored: ByteRanges | Unknown
+    runs: bool
+    masked: int | None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,11 +145,7 @@ def _observe(call: Call, accesses: _Accesses, sites: Sequence[Site]) -> str | No
     boxed = boxed_accesses(call)
     if boxed.unresolved and boxed.lanes <= MOST_LANES:
         return run(call, [accesses], contents="all")
-    for access in boxed.accesses:
-        accesses.access(access)
-    for site in sites:
-        if site.op.index in boxed.unresolved:
-            accesses.lose(site, boxed.unresolved[site.op.index])
+    accesses.add_boxed(boxed, sites)
     return None
 
 
@@ -204,6 +207,15 @@ class _Limit(Observer):
 
 
 @dataclass(slots=True, eq=False)
+class _SiteBytes:
+    """What one op stores to one storage, and how many of its lanes do not."""
+
+    stored: TouchedBytes = field(default_factory=TouchedBytes)
+    runs: bool = False
+    masked: int | None = 0
+
+
+@dataclass(slots=True, eq=False)
 class _StorageBytes:
     """The accesses to one storage: bytes that are certainly or only perhaps accessed.
 
@@ -212,7 +224,7 @@ class _StorageBytes:
     `hull` (of stores on arrays) decide what is first.
     """
 
-    sites: dict[int, TouchedBytes] = field(default_factory=dict)
+    sites: dict[int, _SiteBytes] = field(default_factory=dict)
     stored: TouchedBytes = field(default_factory=TouchedBytes)
     may_store: TouchedBytes = field(default_factory=TouchedBytes)
     read: TouchedBytes = field(default_factory=TouchedBytes)
@@ -240,6 +252,7 @@ class _Accesses(_Limit):
         self._arguments = arguments
         self._bytes = {storage: _StorageBytes() for storage in storages}
         self._contested = frozenset(contested)
+        self._boxed = False
 
     def of(self, storage: Storage) -> _StorageBytes:
         """Return the bytes of a storage."""
@@ -256,7 +269,13 @@ class _Accesses(_Limit):
         storage_bytes = self._bytes[argument.storage]
         site = None
         if access.kind != "load":
-            site = storage_bytes.sites.setdefault(access.op.index, TouchedBytes())
+            site = storage_bytes.sites.setdefault(access.op.index, _SiteBytes())
+            site.runs = site.runs or access.active != 0
+            site.masked = (
+                None
+                if access.active is None or site.masked is None or self._boxed
+                else site.masked + access.lanes - access.active
+            )
         if access.active == 0 or not access.executions:
             return
         if access.parts is None and access.formula is None:
@@ -264,14 +283,19 @@ class _Accesses(_Limit):
             return
         self._add(storage_bytes, site, access, argument.storage in self._contested)
 
-    def lose(self, site: Site, reason: str) -> None:
-        """Note that addresses of an op are not known."""
-        for index, argument in enumerate(self._arguments):
-            if isinstance(argument, TensorArgument) and site.reaches(index):
-                _lose(self._bytes[argument.storage], site.kind, reason)
+    def add_boxed(self, boxed: BoxedAccesses, sites: Sequence[Site]) -> None:
+        """Add accesses, which have active lanes alone; `sites` are all memory ops."""
+        self._boxed = True
+        for access in boxed.accesses:
+            self.access(access)
+        for site in sites:
+            reason = boxed.unresolved.get(site.op.index)
+            for index, argument in enumerate(self._arguments if reason is not None else ()):
+                if isinstance(argument, TensorArgument) and site.reaches(index):
+                    _lose(self._bytes[argument.storage], site.kind, reason or _UNDERIVED)
 
     def _add(
-        self, bytes_: _StorageBytes, site: TouchedBytes | None, access: Access, contested: bool
+        self, bytes_: _StorageBytes, site: _SiteBytes | None, access: Access, contested: bool
     ) -> None:
         touched = TouchedBytes()
         touched.add(access)
@@ -288,7 +312,7 @@ class _Accesses(_Limit):
             bytes_.may_store.include(touched)
             if is_certain:
                 bytes_.stored.include(touched)
-                site.include(touched)
+                site.stored.include(touched)
         if contested and access.formula is not None:
             bytes_.formulas.append(access)
         elif contested and access.kind != "load" and touched.low < touched.high:
@@ -440,8 +464,9 @@ def _bounds(
 def _site(site: Site, bytes_: _StorageBytes, size: int) -> StoreSite:
     known = bytes_.sites.get(site.op.index)
     if known is None:
-        return StoreSite(site.op, NOTHING)
+        return StoreSite(site.op, NOTHING, runs=False, masked=None)
     try:
-        return StoreSite(site.op, known.listed(size))
+        stored: ByteRanges | Unknown = known.stored.listed(size)
     except NotListed as reason:
-        return StoreSite(site.op, Unknown(str(reason)))
+        stored = Unknown(str(reason))
+    return StoreSite(site.op, stored, known.runs, known.masked)

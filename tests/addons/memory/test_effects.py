@@ -231,13 +231,14 @@ def test_tensors_in_one_storage_have_one_effect():
 
 
 def test_each_op_that_may_store_is_listed_with_its_own_bytes():
-    call = call_of(kernels.pairs, (4,), {"x": X, "out": out(500)}, B)
+    call = call_of(kernels.pairs, (4,), {"x": X, "out": out(512)}, B)
 
     even, odd = effect(call, "out").stores
 
     assert even.op.index < odd.op.index
-    assert even.stored == elements(*[(2 * i, 2 * i + 1) for i in range(250)])
-    assert odd.stored == elements(*[(2 * i + 1, 2 * i + 2) for i in range(250)])
+    assert (even.runs, even.masked) == (True, 0)
+    assert even.stored == elements(*[(2 * i, 2 * i + 1) for i in range(256)])
+    assert odd.stored == elements(*[(2 * i + 1, 2 * i + 2) for i in range(256)])
 
 
 def test_a_store_that_no_program_runs_is_listed():
@@ -246,7 +247,15 @@ def test_a_store_that_no_program_runs_is_listed():
     result = effect(call, "out")
 
     assert not result.may_store
-    assert [site.stored for site in result.stores] == [ByteRanges()]
+    assert [(site.runs, site.stored) for site in result.stores] == [(False, ByteRanges())]
+
+
+def test_lanes_that_are_masked_off_are_counted():
+    call = call_of(kernels.copied, (8,), {"x": X, "out": out(512), "n": 500}, B)
+
+    (site,) = effect(call, "out").stores
+
+    assert (site.runs, site.masked) == (True, 12)
 
 
 def sized(call, name, nbytes):
