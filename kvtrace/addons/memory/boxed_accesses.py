@@ -8,7 +8,7 @@ arithmetic wraps around, which is checked.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING
 
@@ -29,12 +29,13 @@ from kvtrace.addons.memory.digit_forms import (
 )
 from kvtrace.evaluate import Access, TensorArgument
 from kvtrace.evaluate.observe import AffineAxis, AffineFormula
-from kvtrace.symbolic.conditions import Condition
+from kvtrace.symbolic.conditions import Condition, conjunction
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.summary import Access as SymbolicAccess
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
 from kvtrace.verdicts.binding import BoundCall, Budget
+from kvtrace.verdicts.feeding import feeding
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -44,12 +45,15 @@ if TYPE_CHECKING:
 class BoxedAccesses:
     """Accesses of a call in the order of the program; each has a formula without conditions.
 
-    `unresolved` are the ops of which not all accesses are known, with the reason. `lanes` is the
-    number of lanes of all memory ops, masked ones included.
+    Those whose masks are not known are not `certain`, and have all lanes that may be active.
+    `unresolved` are the ops of which not all accesses are known, with the reason. `complete`: all
+    accesses are known and certain. `lanes` is the number of lanes of all memory ops, masked ones
+    included.
     """
 
     accesses: tuple[Access, ...]
     unresolved: Mapping[int, str]
+    complete: bool
     lanes: int
 
 
@@ -58,16 +62,31 @@ def boxed_accesses(call: Call) -> BoxedAccesses:
     boxing = Boxing(call)
     accesses: list[Access] = []
     unresolved: dict[int, str] = {}
+    is_complete = True
     for access in boxing.symbolic:
         try:
             accesses += boxing.boxed(access, access.active)
-        except NoBoxes as reason:
-            unresolved.setdefault(access.op.index, str(reason))
-    return BoxedAccesses(
-        tuple(access for access in accesses if access.op.index not in unresolved),
-        unresolved,
-        boxing.lanes,
-    )
+        except NoBoxes as error:
+            is_complete = False
+            reason = boxing.unrecorded(access) or str(error)
+            try:
+                accesses += boxing.perhaps(access, reason)
+            except NoBoxes:
+                unresolved.setdefault(access.op.index, reason)
+    resolved = tuple(access for access in accesses if access.op.index not in unresolved)
+    return BoxedAccesses(resolved, unresolved, is_complete, boxing.lanes)
+
+
+def _is_known(condition: Condition) -> bool:
+    """Return whether a part of a mask is made of comparisons of sums over digits."""
+    try:
+        for case in cases_of((condition,)):
+            forms = Forms(case)
+            for part in case:
+                at_least_zero(part, forms)
+    except NoBoxes:
+        return False
+    return True
 
 
 class Boxing:
@@ -111,6 +130,21 @@ class Boxing:
         for choices, offset in ways(access.offset.substitute(self._in_range)):
             for case in cases_of((*mask.conjuncts(), *choices)):
                 yield from self._boxed(access, symbols, offset, case)
+
+    def unrecorded(self, access: SymbolicAccess) -> str:
+        """Return a phrase for tensors without contents that decide an access; "" for none."""
+        tensors = self._bound.contents.read_by(feeding(access.op, self._bound.call.module))
+        names = ", ".join(dict.fromkeys(tensor.name for tensor in tensors))
+        return f"it depends on the data of {names}" if names else ""
+
+    def perhaps(self, access: SymbolicAccess, reason: str) -> list[Access]:
+        """Return an access without the parts of its mask that are no boxes; raise NoBoxes."""
+        mask = access.active.substitute(self._in_range)
+        known = [part for part in mask.conjuncts() if _is_known(part)]
+        return [
+            replace(boxed, active=None, certain=False, reason=reason)
+            for boxed in self.boxed(access, conjunction(known))
+        ]
 
     def _boxed(
         self,

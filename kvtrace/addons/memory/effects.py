@@ -143,7 +143,7 @@ def _observe(call: Call, accesses: _Accesses, sites: Sequence[Site]) -> str | No
     if explain(call.module, call.arguments, call.grid) == "planned":
         return run(call, [accesses], contents="all")
     boxed = boxed_accesses(call)
-    if boxed.unresolved and boxed.lanes <= MOST_LANES:
+    if not boxed.complete and boxed.lanes <= MOST_LANES:
         return run(call, [accesses], contents="all")
     accesses.add_boxed(boxed, sites)
     return None
@@ -364,7 +364,9 @@ def _add_first_formulas(storage_bytes: _StorageBytes) -> None:
     if len(stores) * len(reads) > _MOST_PAIRS or storage_bytes.lost - {"load"}:
         return
     for position, read in reads:
-        if not any(may_precede(store, read, listed_first=i < position) for i, store in stores):
+        if read.certain and not any(
+            may_precede(store, read, listed_first=i < position) for i, store in stores
+        ):
             storage_bytes.first.add(read)
 
 

@@ -178,3 +178,21 @@ def divided_in_place(x, n, INNER: tl.constexpr, COUNT: tl.constexpr, BLOCK: tl.c
         value = tl.load(x + place, mask=element < n)
         tl.store(x + place + INNER + 3, value, mask=element < n)
         tl.debug_barrier()
+
+
+@triton.jit
+def cross_entropy(targets, logits, loss, n, COUNT: tl.constexpr, BLOCK: tl.constexpr):
+    """A row is left alone where its target says so; its gradient is stored in place."""
+    row = tl.program_id(0)
+    target = tl.load(targets + row)
+    if target == -100:
+        return
+    total = 0.0
+    for block in range(COUNT):
+        lanes = block * BLOCK + tl.arange(0, BLOCK)
+        total += tl.sum(tl.load(logits + row * n + lanes, mask=lanes < n, other=0.0))
+    for block in range(COUNT):
+        lanes = block * BLOCK + tl.arange(0, BLOCK)
+        value = tl.load(logits + row * n + lanes, mask=lanes < n, other=0.0)
+        tl.store(logits + row * n + lanes, value / total, mask=lanes < n)
+    tl.store(loss + row, total)

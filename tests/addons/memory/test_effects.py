@@ -279,6 +279,26 @@ def test_a_huge_grid_takes_no_longer_than_a_small_one():
     assert time.perf_counter() - begin < 5
 
 
+def test_a_large_grid_with_an_unrecorded_condition_is_bounded_by_formulas():
+    rows, n = 1 << 16, 1000
+    targets = torch.zeros(1, dtype=torch.int64)
+    call = call_of(
+        kernels.cross_entropy, (rows,),
+        {"targets": targets, "logits": out(8), "loss": out(8), "n": n}, {"COUNT": 16, **B},
+    )  # fmt: skip
+    call = sized(sized(call, "logits", 4 * rows * (n + 1)), "loss", 8 * rows)
+    call = sized(call, "targets", 8 * rows)
+
+    logits, loss = effect(call, "logits"), effect(call, "loss")
+
+    assert "data of targets" in logits.reason
+    assert not logits.stored
+    assert not logits.read_first
+    assert logits.may_store == logits.may_read == elements((0, rows * n))
+    assert loss.may_store == elements((0, rows))
+    assert effect(call, "targets").exact
+
+
 def test_too_many_ranges_are_unknown_between_their_ends():
     call = call_of(kernels.columns, (1 << 15,), {"x": X, "out": out(8), "stride": 2}, B)
     call = sized(sized(call, "x", 1 << 23), "out", 1 << 24)
