@@ -18,11 +18,13 @@ from math import prod
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
+from kvtrace.addons.memory.boxed_accesses import BoxedAccesses, boxed_accesses
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.first_reads import FirstReads
 from kvtrace.addons.memory.own_stores import may_precede
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.order import Site, memory_sites, written_storages
+from kvtrace.evaluate.plan import explain
 from kvtrace.ir import Op
 from kvtrace.metrics.unique_bytes import TooManyRanges
 from kvtrace.verdicts.conflicts.parts import roles_of
@@ -58,13 +60,14 @@ class Unknown:
 class StoreSite:
     """An op that may store to a storage, and the bytes that it certainly stores there.
 
-    `executions` are programs times trips, 0 for an op that no program runs; `masked` is the number
-    of lanes that are masked off, None if it depends on unrecorded data.
+    `runs` is False if no program runs the op there with an active lane. `masked` is the number of
+    lanes that are masked off, None if it is not counted: `missing_stores` says why bytes are left
+    out.
     """
 
     op: Op
     stored: ByteRanges | Unknown
-    executions: int
+    runs: bool
     masked: int | None
 
 
@@ -121,7 +124,7 @@ def effects_of(call: Call) -> CallEffects:
         if _reaching(sites, args, writes=False) and _reaching(sites, args, writes=True)
     ]
     accesses = _Accesses(call.arguments, storages, contested)
-    failure = run(call, [accesses], contents="all")
+    failure = _observe(call, accesses, sites)
     order = None if failure else _order_in_programs(call, accesses.undecided())
     unseen = roles_of(call.module).unseen
     known = (
@@ -129,6 +132,21 @@ def effects_of(call: Call) -> CallEffects:
         for storage, args in storages.items()
     )
     return CallEffects(tuple(effects.effect(sites) for effects in known))
+
+
+def _observe(call: Call, accesses: _Accesses, sites: Sequence[Site]) -> str | None:
+    """Collect the accesses of a call; return why some may be missing, None if none is.
+
+    They come from the evaluator's plan, else from the symbolic summary if that has all, else from
+    an evaluation on arrays. What is too large for that is lost, op by op.
+    """
+    if explain(call.module, call.arguments, call.grid) == "planned":
+        return run(call, [accesses], contents="all")
+    boxed = boxed_accesses(call)
+    if not boxed.complete and boxed.lanes <= MOST_LANES:
+        return run(call, [accesses], contents="all")
+    accesses.add_boxed(boxed, sites)
+    return None
 
 
 def _storages(arguments: Sequence[Argument]) -> dict[Storage, tuple[int, ...]]:
@@ -190,11 +208,10 @@ class _Limit(Observer):
 
 @dataclass(slots=True, eq=False)
 class _SiteBytes:
-    """What one op stores to one storage."""
+    """What one op stores to one storage, and how many of its lanes do not."""
 
-    op: Op
-    certain: TouchedBytes = field(default_factory=TouchedBytes)
-    executions: int = 0
+    stored: TouchedBytes = field(default_factory=TouchedBytes)
+    runs: bool = False
     masked: int | None = 0
 
 
@@ -235,6 +252,7 @@ class _Accesses(_Limit):
         self._arguments = arguments
         self._bytes = {storage: _StorageBytes() for storage in storages}
         self._contested = frozenset(contested)
+        self._boxed = False
 
     def of(self, storage: Storage) -> _StorageBytes:
         """Return the bytes of a storage."""
@@ -245,25 +263,36 @@ class _Accesses(_Limit):
         super().access(access)
         argument = None if access.argument is None else self._arguments[access.argument]
         if not isinstance(argument, TensorArgument):
-            for storage_bytes in self._bytes.values():
-                _lose(storage_bytes, access)
+            for storage_bytes in self._bytes.values() if access.active != 0 else ():
+                _lose(storage_bytes, access.kind, access.reason)
             return
         storage_bytes = self._bytes[argument.storage]
         site = None
         if access.kind != "load":
-            site = storage_bytes.sites.setdefault(access.op.index, _SiteBytes(access.op))
-            site.executions += access.executions
+            site = storage_bytes.sites.setdefault(access.op.index, _SiteBytes())
+            site.runs = site.runs or access.active != 0
             site.masked = (
                 None
-                if access.active is None or site.masked is None
+                if access.active is None or site.masked is None or self._boxed
                 else site.masked + access.lanes - access.active
             )
         if access.active == 0 or not access.executions:
             return
         if access.parts is None and access.formula is None:
-            _lose(storage_bytes, access)
+            _lose(storage_bytes, access.kind, access.reason)
             return
         self._add(storage_bytes, site, access, argument.storage in self._contested)
+
+    def add_boxed(self, boxed: BoxedAccesses, sites: Sequence[Site]) -> None:
+        """Add accesses, which have active lanes alone; `sites` are all memory ops."""
+        self._boxed = True
+        for access in boxed.accesses:
+            self.access(access)
+        for site in sites:
+            reason = boxed.unresolved.get(site.op.index)
+            for index, argument in enumerate(self._arguments if reason is not None else ()):
+                if isinstance(argument, TensorArgument) and site.reaches(index):
+                    _lose(self._bytes[argument.storage], site.kind, reason or _UNDERIVED)
 
     def _add(
         self, bytes_: _StorageBytes, site: _SiteBytes | None, access: Access, contested: bool
@@ -283,7 +312,7 @@ class _Accesses(_Limit):
             bytes_.may_store.include(touched)
             if is_certain:
                 bytes_.stored.include(touched)
-                site.certain.include(touched)
+                site.stored.include(touched)
         if contested and access.formula is not None:
             bytes_.formulas.append(access)
         elif contested and access.kind != "load" and touched.low < touched.high:
@@ -304,11 +333,10 @@ class _Accesses(_Limit):
         return undecided
 
 
-def _lose(storage_bytes: _StorageBytes, access: Access) -> None:
-    """Note an access at an unknown address."""
-    if access.executions and access.active != 0:
-        storage_bytes.reason = storage_bytes.reason or access.reason or _UNDERIVED
-        storage_bytes.lost.add(access.kind)
+def _lose(storage_bytes: _StorageBytes, kind: str, reason: str) -> None:
+    """Note an access of a kind at an unknown address."""
+    storage_bytes.reason = storage_bytes.reason or reason or _UNDERIVED
+    storage_bytes.lost.add(kind)
 
 
 def _hull(first: TouchedBytes, second: TouchedBytes) -> tuple[int, int]:
@@ -336,7 +364,9 @@ def _add_first_formulas(storage_bytes: _StorageBytes) -> None:
     if len(stores) * len(reads) > _MOST_PAIRS or storage_bytes.lost - {"load"}:
         return
     for position, read in reads:
-        if not any(may_precede(store, read, listed_first=i < position) for i, store in stores):
+        if read.certain and not any(
+            may_precede(store, read, listed_first=i < position) for i, store in stores
+        ):
             storage_bytes.first.add(read)
 
 
@@ -436,9 +466,9 @@ def _bounds(
 def _site(site: Site, bytes_: _StorageBytes, size: int) -> StoreSite:
     known = bytes_.sites.get(site.op.index)
     if known is None:
-        return StoreSite(site.op, NOTHING, 0, 0)
+        return StoreSite(site.op, NOTHING, runs=False, masked=None)
     try:
-        stored: ByteRanges | Unknown = known.certain.listed(size)
+        stored: ByteRanges | Unknown = known.stored.listed(size)
     except NotListed as reason:
         stored = Unknown(str(reason))
-    return StoreSite(site.op, stored, known.executions, known.masked)
+    return StoreSite(site.op, stored, known.runs, known.masked)
