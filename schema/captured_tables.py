@@ -494,7 +494,8 @@ CAPTURED: Final = (
             _C(
                 "stack_id",
                 I64,
-                "Python call stack; null within an operation of its thread, which has the stack",
+                "Python call stack, of which the innermost 16 frames are certain; null within an "
+                "operation of its thread, which has the stack",
                 private=STACK,
             ),
         ),

@@ -149,9 +149,9 @@ static const char *code_of(const char *frame) {
 
 /* Identity of a stack, read at each request: a cache line for each frame, and the parts of the innermost
  * code objects, whose addresses other objects may have later. */
-static uint64_t key_of_stack(const char *frame) {
+static uint64_t key_of_stack(const char *frame, int depth) {
   uint64_t key = 1;
-  for (int count = 0; frame && count < DEPTH; count++, frame = pointer(frame, at.previous)) {
+  for (int count = 0; frame && count < depth; count++, frame = pointer(frame, at.previous)) {
     const char *code = count < CHECKED ? code_of(frame) : NULL;
     key = mixed(key, code ? key_of(code) : (uint64_t)(uintptr_t)pointer(frame, at.code));
     key = mixed(key, (uint64_t)(uintptr_t)pointer(frame, at.instruction));
@@ -197,11 +197,12 @@ static uint32_t code_number(const char *code) {
   return entry->number = ++codes_known;
 }
 
-/* The number of the calling thread's stack; 0 if it runs no Python, or with too many stacks. */
-static uint32_t stack_number(void) {
+/* The number of the calling thread's stack; 0 if it runs no Python, or with too many stacks. Stacks that
+ * differ only in frames outside of the innermost `depth` have the number of the first. */
+static uint32_t stack_number(int depth) {
   const char *frame = known ? innermost() : NULL;
   if (!frame) return 0;
-  uint64_t key = key_of_stack(frame);
+  uint64_t key = key_of_stack(frame, depth);
   LOCK();
   struct entry *entry = entry_of(stacks, key);
   uint32_t found = entry->number;

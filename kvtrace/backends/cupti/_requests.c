@@ -109,7 +109,7 @@ static void callback(void *user, int domain, uint32_t id, const struct asked *as
       .thread = thread_number(),
       .correlation = asked->correlation,
       .kind = (uint32_t)kind,
-      .stack = stack_number(),
+      .stack = stack_number(DEPTH),
   };
   if (kind == LAUNCH) read_autograd(&request);
   if ((kind == ALLOCATE || kind == ALLOCATE_HOST) && asked->parameters) {
