@@ -439,11 +439,11 @@ CAPTURED: Final = (
                 "tensors",
                 pa.list_(OPERAND),
                 "its tensors: arguments in the schema's order, then results. role: read or "
-                "written, an argument that the operator's schema does not or does mutate; viewed "
-                "or created, a result whose storage is or is not that of an argument. name: the "
-                "schema's, with an index in a list of tensors; null: a result without a name. "
-                "shape and strides in elements; offset_bytes from the storage's start; "
-                "storage_bytes when the operator returned",
+                "written, an argument that the operator's schema does not or does mutate (written "
+                "where the schema is not known, read where the call failed); viewed or created, a "
+                "result whose storage is or is not that of an argument. name: the schema's, with "
+                "an index in a list of tensors; null: a result without a name. shape and strides "
+                "in elements; offset_bytes from the storage's start",
                 private={"name": PARAMETER_NAMED, "role": OPEN, "dtype": OPEN},
             ),
             _C("stack_id", I64, "Python call stack of its first such call", private=STACK),
@@ -453,7 +453,7 @@ CAPTURED: Final = (
     ),
     Table(
         "operations",
-        "one call of an operator of torch that no other operator made",
+        "one call of an operator of torch that no operator of the namespace aten made",
         "captured",
         (
             _C("record", I64, "order of arrival in the run", key=True),
@@ -461,8 +461,8 @@ CAPTURED: Final = (
             _C(
                 "begin",
                 TIME,
-                "when the operator was entered, by the clock of launches.enter; launches of its "
-                "thread between begin and end are its own",
+                "when the operator was entered, by the clock of launches.enter; launches and "
+                "operations of its thread between begin and end are its own",
             ),
             _C("end", TIME, "when it returned (the device may still be busy)"),
             _C("thread", I64, "native id of the calling thread"),
@@ -494,7 +494,8 @@ CAPTURED: Final = (
             _C(
                 "stack_id",
                 I64,
-                "Python call stack; null within an operation of its thread, which has the stack",
+                "Python call stack, of which the innermost 16 frames are certain; null within an "
+                "operation of its thread, which has the stack",
                 private=STACK,
             ),
         ),
