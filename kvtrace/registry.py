@@ -12,6 +12,7 @@ This module imports nothing, since every process that starts with `KVTRACE` set 
 | group `kvtrace.…` | name | object |
 |---|---|---|
 | `api` | of the function | a further public function of `kvtrace`, under that name |
+| `at_failure` | of the function | called with the session and the process's last exception |
 | `at_start` | a variable | called with the trace's folder when a process starts with it set |
 | `around_launches` | of the hook | see `kvtrace.backends.compiled_kernels.around` |
 | `backends` | of the backend | a `kvtrace.capture.backends.Backend` |

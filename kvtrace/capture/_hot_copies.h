@@ -18,12 +18,11 @@ struct driver {
   int (*is_capturing)(void *stream, int *status);
   int (*copy)(uint64_t target, uint64_t source, size_t size, void *stream);
   int (*write_value)(void *stream, uint64_t address, uint32_t value, unsigned flags);
-  int (*allocate_host)(void **memory, size_t size, unsigned flags);
   int (*exchange_capture_mode)(int *mode);
   int (*query)(void *stream);
 };
 
-enum { COPIES_LIMIT = 1024, COPY_ALIGNMENT = 64, PORTABLE = 1, RELAXED = 2 };
+enum { COPIES_LIMIT = 1024, COPY_ALIGNMENT = 64, RELAXED = 2 };
 
 /* A copy with allocated memory; `owner` is its reader, NULL once the reader is freed. */
 struct copy {
@@ -44,14 +43,15 @@ static struct {
   size_t first, count;
 } arena;
 
-SELDOM static int arena_make(const struct driver *driver, size_t size) {
-  int mode = RELAXED;
-  void *memory = NULL;
-  driver->exchange_capture_mode(&mode);
-  int failed = driver->allocate_host(&memory, size, PORTABLE);
-  driver->exchange_capture_mode(&mode);
-  if (failed) return failed;
-  arena.base = memory;
+/* `pinned` is `device_copies.pinned_memory`. Returns the driver's error, -1 without a driver, or 0. */
+SELDOM static int arena_make(PyObject *pinned, size_t size) {
+  PyObject *result = PyObject_CallFunction(pinned, "n", (Py_ssize_t)size);
+  long long address = result ? PyLong_AsLongLong(result) : 0;
+  Py_XDECREF(result);
+  PyErr_Clear();
+  if (arena.base) return 0; /* made by another thread in the meantime */
+  if (address <= 0) return address ? (int)-address : -1;
+  arena.base = (char *)(uintptr_t)address;
   arena.size = size;
   return 0;
 }
@@ -126,11 +126,11 @@ static int may_copy(const struct driver *driver, void *stream) {
 
 /* Enqueues a copy. 1: enqueued; 0: not possible now; -1: the driver's error is in `failed`. Waits for
  * the driver, if at all, without the interpreter's lock. */
-static int device_copy(const struct driver *driver, size_t arena_bytes, void *owner,
-                       const struct span *spans, size_t count, void *stream, struct copy *out,
-                       char **place, int *failed) {
+static int device_copy(const struct driver *driver, PyObject *pinned, size_t arena_bytes,
+                       void *owner, const struct span *spans, size_t count, void *stream,
+                       struct copy *out, char **place, int *failed) {
   if (!may_copy(driver, stream)) return 0;
-  if (!arena.base && (*failed = arena_make(driver, arena_bytes))) return -1;
+  if (!arena.base && (*failed = arena_make(pinned, arena_bytes))) return -1;
   *place = arena_place(owner, spans, count, out);
   if (!*place) return 0;
   char *target = *place;

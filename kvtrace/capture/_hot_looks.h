@@ -13,6 +13,7 @@ typedef struct {
   dl_exchange *exchange;
   PyTypeObject *tensor_type; /* owned */
   PyObject *capsule, *numbers, *waiting; /* owned; numbers of copies, a list of tuples */
+  PyObject *pinned; /* owned; `device_copies.pinned_memory` */
   int64_t begin, spent, allowance;
   double fraction;
   long long limit; /* bytes of the largest tensor */
@@ -141,8 +142,8 @@ static PyObject *device_copies(looks *self, const struct span *spans, size_t cou
   struct copy copy;
   char *place = NULL;
   int made = self->failed ? -1
-                          : device_copy(&self->driver, (size_t)self->arena_bytes, self, spans, count,
-                                        stream, &copy, &place, &self->failed);
+                          : device_copy(&self->driver, self->pinned, (size_t)self->arena_bytes, self,
+                                        spans, count, stream, &copy, &place, &self->failed);
   if (made < 0) self->lost = 1;
   if (made <= 0) Py_RETURN_NONE;
   PyObject *parts = PyTuple_New((Py_ssize_t)count);
@@ -336,6 +337,7 @@ static int looks_traverse(PyObject *object, visitproc visit, void *arg) {
   Py_VISIT(self->capsule);
   Py_VISIT(self->numbers);
   Py_VISIT(self->waiting);
+  Py_VISIT(self->pinned);
   return 0;
 }
 
@@ -348,23 +350,24 @@ static void looks_free(PyObject *object) {
   Py_XDECREF(self->capsule);
   Py_XDECREF(self->numbers);
   Py_XDECREF(self->waiting);
+  Py_XDECREF(self->pinned);
   PyObject_GC_Del(object);
   Py_DECREF(type);
 }
 
-/* `Recorder.looks(numbers, budget, room, schedule, driver, host_kind)`; None without torch. */
+/* `Recorder.looks(numbers, budget, room, schedule, driver, pinned, host_kind)`; None without torch. */
 SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
   recorder *by = (recorder *)object;
-  PyObject *numbers;
+  PyObject *numbers, *pinned;
   long long allowance, copy_ns, limit, waiting, bytes, arena_bytes, row, step, farthest, refused;
   long long in_trials;
   int host_kind;
   double fraction, byte_ns;
-  unsigned long long f[7];
-  if (!PyArg_ParseTuple(args, "O(LdLd)(LLLL)(LLLLL)(KKKKKKK)i:looks", &numbers, &allowance, &fraction,
+  unsigned long long f[6];
+  if (!PyArg_ParseTuple(args, "O(LdLd)(LLLL)(LLLLL)(KKKKKK)Oi:looks", &numbers, &allowance, &fraction,
                         &copy_ns, &byte_ns, &limit, &waiting, &bytes, &arena_bytes, &row, &step,
                         &farthest, &refused, &in_trials, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5],
-                        &f[6], &host_kind))
+                        &pinned, &host_kind))
     return NULL;
   if (!by->exchange) Py_RETURN_NONE;
   looks *self = PyObject_GC_New(looks, looks_type);
@@ -376,7 +379,9 @@ SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
   self->numbers = numbers;
   Py_INCREF((PyObject *)self->tensor_type);
   Py_INCREF(self->capsule);
+  self->pinned = pinned;
   Py_INCREF(self->numbers);
+  Py_INCREF(self->pinned);
   self->waiting = PyList_New(0);
   self->allowance = allowance;
   self->fraction = fraction;
@@ -396,9 +401,8 @@ SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
   *(void **)&self->driver.is_capturing = (void *)(uintptr_t)f[1];
   *(void **)&self->driver.copy = (void *)(uintptr_t)f[2];
   *(void **)&self->driver.write_value = (void *)(uintptr_t)f[3];
-  *(void **)&self->driver.allocate_host = (void *)(uintptr_t)f[4];
-  *(void **)&self->driver.exchange_capture_mode = (void *)(uintptr_t)f[5];
-  *(void **)&self->driver.query = (void *)(uintptr_t)f[6];
+  *(void **)&self->driver.exchange_capture_mode = (void *)(uintptr_t)f[4];
+  *(void **)&self->driver.query = (void *)(uintptr_t)f[5];
   self->failed = f[0] ? 0 : -1;
   looks_renew_facts(self);
   PyObject_GC_Track(self);

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from kvtrace import _boot
+from kvtrace import _boot, registry
 from kvtrace.capture import groups
 from kvtrace.capture.session import Session
 from kvtrace.forks import Lock
@@ -20,6 +20,7 @@ ELSEWHERE = "recording works on Linux only; here traces can be read, replayed an
 
 _lock = Lock()
 _current: Session | None = None
+_latest: Session | None = None  # the last one that has ended
 _registered = False
 _gave_group = False
 _ended = False
@@ -177,29 +178,42 @@ def library_imported(name: str) -> None:
 def process_ends() -> None:
     """End and seal the recording at exit, with the ending "exit", "signal" or "exception".
 
-    `sys.last_type` shows whether an exception ended the process.
+    `sys.last_value` shows whether an exception ended the process.
     """
-    global _ended
+    global _ended, _latest
     _ended = True
-    kind = getattr(sys, "last_type", None)
-    if kind is None:
+    error = getattr(sys, "last_value", None)
+    if error is None:
         _end("exit")
-    elif issubclass(kind, KeyboardInterrupt):
+    elif isinstance(error, KeyboardInterrupt):
         _end("signal")
     else:
         _end("exception")
     ends_module = sys.modules.get("kvtrace.capture.ends")
     if ends_module is not None:
         ends_module.sigterm_may_end()
+    session, _latest = _latest, None  # this may be called again
+    if isinstance(error, Exception) and session is not None:
+        _explain_failure(session, error)
+
+
+def _explain_failure(session: Session, error: Exception) -> None:
+    try:
+        for _, explain in registry.loaded("at_failure"):
+            explain(session, error)
+    except (Exception, KeyboardInterrupt) as failure:  # noqa: BLE001 - the program ends as it would
+        problem = f"{type(failure).__name__}: {failure}"
+        print(f"kvtrace: the failure is not explained: {problem}", file=sys.stderr)
 
 
 def _end(ending: str) -> None:
-    global _current, _gave_group
+    global _current, _gave_group, _latest
     with _lock:
         session, _current = _current, None
         _boot.out = None  # the recording that the variable asked for has ended
     if session is None:
         return
+    _latest = session
     from kvtrace.capture.backends import uninstall_all
 
     uninstall_all()

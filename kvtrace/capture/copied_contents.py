@@ -21,6 +21,7 @@ from kvtrace.capture.device_copies import (
     CopyFailed,
     driver_addresses,
     has_failed,
+    pinned_memory,
 )
 from kvtrace.capture.host_devices import host_kind, memory_kind
 from kvtrace.capture.launch_copies import Copied, LaunchCopier, LaunchCopies
@@ -130,7 +131,9 @@ class Contents(LaunchCopier[_ContentCopies]):
             limits = self._limit, _WAITING, _WAITING_BYTES, ARENA_BYTES
             numbers = self._session.copy_numbers
             driver = driver_addresses()
-            self._looks = recorder.looks(numbers, budget, limits, schedule, driver, host_kind())
+            self._looks = recorder.looks(
+                numbers, budget, limits, schedule, driver, pinned_memory, host_kind()
+            )
             self._devices = None if self._looks is None else _NativeCopies(self._looks)
         self._looks_asked = True
         return self._looks

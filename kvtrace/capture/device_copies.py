@@ -11,11 +11,11 @@ begins at its start.
 """
 
 import ctypes
+import itertools
 from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Final
 
 from kvtrace.forks import Lock
@@ -26,6 +26,11 @@ ARENA_BYTES: Final = 16 << 20
 
 _ALIGNMENT: Final = 64
 _PORTABLE: Final = 1
+_MAPPED: Final = 2
+#: Of <sys/mman.h>: `PROT_READ | PROT_WRITE`, `MAP_SHARED | MAP_ANONYMOUS`, `MAP_FAILED`.
+_READ_WRITE: Final = 3
+_SHARED_ANONYMOUS: Final = 0x21
+_MAP_FAILED: Final = ctypes.c_void_p(-1).value
 _RELAXED: Final = 2
 
 #: The driver's results for a stream that has not failed: work done, or in progress. Results that
@@ -115,7 +120,9 @@ class DeviceCopies:
         self._ends: deque[int] = deque()  # of copies whose room is taken, in order
         self._released: set[int] = set()  # ends of those that are not the oldest
         self._size = size
-        self._base = self._pinned(size)
+        self._base = pinned_memory(size)
+        if self._base <= 0:
+            raise CopyFailed(f"cuMemHostAlloc failed with error {-self._base}")
 
     def copy(self, spans: Sequence[tuple[int, int]], stream: int) -> Copy | None:
         """Enqueue a copy of ranges of memory (address, bytes) on the stream, and return the copy.
@@ -154,8 +161,8 @@ class DeviceCopies:
         sizes = [size for _, size in spans]
         memory = ctypes.create_string_buffer(sum(sizes))
         begin = ctypes.addressof(memory)
-        targets = [begin + offset for offset in accumulate(sizes[:-1], initial=0)]
-        with self._relaxed():
+        targets = [begin + offset for offset in itertools.accumulate(sizes[:-1], initial=0)]
+        with _relaxed(self._driver):
             self._enqueue(spans, targets, stream)
             self._call("cuStreamSynchronize", ctypes.c_void_p(stream))
         return tuple(map(ctypes.string_at, targets, sizes))
@@ -194,7 +201,7 @@ class DeviceCopies:
 
     def is_lost(self, copy: Copy) -> bool:
         """Return whether a copy can never complete because its stream has failed."""
-        with self._relaxed():
+        with _relaxed(self._driver):
             result = self._driver.cuStreamQuery(ctypes.c_void_p(copy.stream))
         return has_failed(result) and not copy.done
 
@@ -233,27 +240,72 @@ class DeviceCopies:
         ctypes.c_uint32.from_address(address).value = 0
         return Copy(tuple(parts), address, self._number, stream, begin + total)
 
-    def _pinned(self, size: int) -> int:
-        memory = ctypes.c_void_p()
-        with self._relaxed():
-            self._call("cuMemHostAlloc", ctypes.byref(memory), ctypes.c_size_t(size), _PORTABLE)
-        assert memory.value is not None
-        return memory.value
-
-    @contextmanager
-    def _relaxed(self) -> Iterator[None]:
-        """Prevent calls in this context from disturbing another thread's graph capture."""
-        mode = ctypes.c_int(_RELAXED)
-        self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
-        try:
-            yield
-        finally:
-            self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
-
     def _call(self, name: str, *arguments: object) -> None:
         failed = getattr(self._driver, name)(*arguments)
         if failed:
             raise CopyFailed(f"{name} failed with error {failed}")
+
+
+@contextmanager
+def _relaxed(driver: ctypes.CDLL) -> Iterator[None]:
+    """Prevent calls in this context from disturbing another thread's graph capture."""
+    mode = ctypes.c_int(_RELAXED)
+    driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+    try:
+        yield
+    finally:
+        driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
+
+
+def pinned_memory(size: int) -> int:
+    """Return the address of pinned host memory, or minus the driver's error if there is none.
+
+    The memory has `size` bytes, and is valid under that address on devices, too. It is never freed.
+    Needs a thread with a context.
+
+    Memory that the driver allocates lies among the program's tensors, and moves those that are
+    allocated later: a program that leaves a tensor could then fail only while it is recorded. So
+    this is memory of the process, far from where the driver allocates, which the driver pins.
+    """
+    driver = ctypes.CDLL("libcuda.so.1")
+    with _relaxed(driver):
+        return _registered(driver, size) or _allocated_by(driver, size)
+
+
+def _registered(driver: ctypes.CDLL, size: int) -> int:
+    """Return the address of memory of the process that the driver has pinned; 0 if it refuses."""
+    address = _mapped(size)
+    if not address:
+        return 0
+    host, on_device = ctypes.c_void_p(address), ctypes.c_uint64()
+    if driver.cuMemHostRegister_v2(host, ctypes.c_size_t(size), _PORTABLE | _MAPPED):
+        return 0
+    driver.cuMemHostGetDevicePointer_v2(ctypes.byref(on_device), host, 0)
+    if on_device.value == address:
+        return address
+    driver.cuMemHostUnregister(host)
+    return 0
+
+
+def _allocated_by(driver: ctypes.CDLL, size: int) -> int:
+    memory = ctypes.c_void_p()
+    failed = driver.cuMemHostAlloc(ctypes.byref(memory), ctypes.c_size_t(size), _PORTABLE)
+    return -int(failed) if failed else memory.value or 0
+
+
+def _mapped(size: int) -> int:
+    """Return the address of new memory that is never freed, 0 if there is none.
+
+    The device goes on writing there as Python ends. The memory is shared, since a fork would
+    otherwise move pages from under the device.
+    """
+    system = ctypes.CDLL(None)
+    system.mmap.restype = ctypes.c_void_p
+    address = system.mmap(
+        ctypes.c_void_p(next(_far_addresses)), ctypes.c_size_t(size), _READ_WRITE,
+        _SHARED_ANONYMOUS, -1, ctypes.c_long(0),
+    )  # fmt: skip
+    return 0 if address in (None, _MAP_FAILED) else int(address)
 
 
 def has_failed(result: int) -> bool:
@@ -293,7 +345,7 @@ def driver_addresses() -> tuple[int, ...]:
     """Return addresses of the driver's functions that `_hot_copies.h` calls; 0 without a driver."""
     names = (
         "cuCtxGetCurrent", "cuStreamIsCapturing", "cuMemcpyAsync", "cuStreamWriteValue32_v2",
-        "cuMemHostAlloc", "cuThreadExchangeStreamCaptureMode", "cuStreamQuery",
+        "cuThreadExchangeStreamCaptureMode", "cuStreamQuery",
     )  # fmt: skip
     try:
         driver = ctypes.CDLL("libcuda.so.1")
@@ -304,6 +356,9 @@ def driver_addresses() -> tuple[int, ...]:
         return (0,) * len(names)
 
 
+#: Addresses at which Linux and CUDA put nothing by themselves, below programs and their heaps; if
+#: they are taken, Linux chooses others.
+_far_addresses: Final = itertools.count(0x5000_0000_0000, 1 << 30)
 _copies_by_size: dict[int, DeviceCopies] = {}
 
 

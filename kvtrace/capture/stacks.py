@@ -31,7 +31,11 @@ def hide_frames_of(folder: str) -> None:
 
 def current_stack() -> tuple[Frame, ...]:
     """Return the calling thread's stack: `DEPTH_LIMIT` user frames at most, innermost first."""
-    frame: FrameType | None = sys._getframe(1)
+    return user_frames(sys._getframe(1))
+
+
+def user_frames(frame: FrameType | None) -> tuple[Frame, ...]:
+    """Return the stack of a frame: `DEPTH_LIMIT` user frames at most, innermost first."""
     frames: list[Frame] = []
     while frame is not None and len(frames) < DEPTH_LIMIT:
         code = frame.f_code

@@ -74,7 +74,7 @@ class Driver:
         self.waiting, self.held = [], []
         kinds = (
             (self.current_context, "p"), (self.is_capturing, "pp"), (self.copy, "LLzp"),
-            (self.write, "pLIi"), (self.allocate, "pzi"), (self.exchange, "p"), (self.query, "p"),
+            (self.write, "pLIi"), (self.exchange, "p"), (self.query, "p"),
         )  # fmt: skip
         types = {"p": ctypes.c_void_p, "L": ctypes.c_uint64, "z": ctypes.c_size_t,
                  "I": ctypes.c_uint32, "i": ctypes.c_uint}  # fmt: skip
@@ -100,10 +100,9 @@ class Driver:
         self.waiting.append(lambda: ctypes.memmove(place, number.to_bytes(4, "little"), 4))
         return 0
 
-    def allocate(self, found, size, _flags):
+    def pinned(self, size):
         self.held.append(ctypes.create_string_buffer(size))
-        ctypes.c_void_p.from_address(found).value = ctypes.addressof(self.held[-1])
-        return 0
+        return ctypes.addressof(self.held[-1])
 
     def exchange(self, _mode):
         return 0
@@ -147,7 +146,9 @@ def looks(recorder, driver):
     def make(allowance=10**9, fraction=0.0, limit=1 << 20, waiting=100):
         budget = allowance, fraction, COPY_NS, BYTE_NS
         room = limit, waiting, 1 << 20, ARENA
-        return recorder.looks(itertools.count(1), budget, room, SCHEDULE, driver.addresses, 0)
+        return recorder.looks(
+            itertools.count(1), budget, room, SCHEDULE, driver.addresses, driver.pinned, 0
+        )
 
     return make
 
@@ -195,7 +196,9 @@ def test_a_driver_error_stops_further_device_copies(looks, driver):
 
 
 def test_missing_driver_is_reported_at_the_first_copy(recorder):
-    made = recorder.looks(itertools.count(1), (0, 0.0, 1, 0.0), (8, 8, 8, 8), SCHEDULE, (0,) * 7, 0)
+    made = recorder.looks(
+        itertools.count(1), (0, 0.0, 1, 0.0), (8, 8, 8, 8), SCHEDULE, (0,) * 6, print, 0
+    )
     assert made.failed == 0
     assert made.take([(0, on_device(torch.arange(1)))], 0, None, 0) == 0
     assert made.failed == -1

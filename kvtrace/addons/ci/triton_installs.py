@@ -99,11 +99,16 @@ def _installer() -> list[str]:
     uv = shutil.which("uv")
     if uv is not None:
         return [uv, "pip", "install", "--quiet", "--python", sys.executable]
-    if PathFinder.find_spec("pip") is not None:  # setuptools' finder would change distutils
+    if _has_pip():
         return [sys.executable, "-m", "pip", "--disable-pip-version-check", "install", "--quiet"]
     raise NotInstallable(
         "installing a version of Triton needs uv or pip, and neither is installed."
     )
+
+
+def _has_pip() -> bool:
+    """Return whether pip is installed; asked past setuptools' finder, which changes distutils."""
+    return PathFinder.find_spec("pip") is not None
 
 
 def tag() -> str:

@@ -1,65 +1,244 @@
-"""Dumps of processes that still run, written because somebody asks for them: where a hang is."""
+"""Processes that still run, asked where they are: for Python's stacks, then for GPU dumps.
 
+Python's stacks come first, since the driver ends the program after its dump. All processes are
+asked before any is waited for: ranks that wait for each other show one moment.
+"""
+
+import fcntl
 import os
+import sys
+import termios
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Final
 
+from kvtrace.addons.fault.stacks import REQUEST, STACKS
 from kvtrace.addons.fault.starting import FOLDER, PIPE, SUFFIX
 from kvtrace.schema.errors import KvtraceError
 
-#: Seconds until a dump has to be there, and from one look to the next.
+#: Seconds until stacks have to be there: the thread that writes them needs the interpreter's lock.
+_STACK_PATIENCE: Final = 10.0
+#: Seconds without progress after which no dump is expected any more, from one request to the next,
+#: and from one look to the next.
 _PATIENCE: Final = 60.0
+_AGAIN: Final = 5.0
 _STEP: Final = 0.1
+#: What a pipe holds. A single byte may stay unnoticed: tools that ask for dumps write more.
+_REQUEST: Final = bytes(1 << 16)
 
 
 class NothingToAsk(KvtraceError):
-    """Raised if no process that could write a dump is recorded into a trace."""
+    """Raised if no process that could answer is recorded into a trace."""
 
     slug: ClassVar[str] = "nothing-to-ask"
 
 
-def ask_now(folder: Path) -> Sequence[Path]:
-    """Have the driver write a dump of each process that is recorded into a trace; return them.
+@dataclass(slots=True)
+class Answer:
+    """What came of a process: `notes` are sentences on what did not come, and why."""
 
-    The driver of a process listens at a named pipe in the folder `faults`.
+    has_dump: bool = False
+    notes: list[str] = field(default_factory=list)
+
+
+def ask_now(folder: Path) -> Mapping[str, Answer]:
+    """Ask all processes that are recorded into a trace for their stacks and for a dump.
+
+    Both are written into the folder `faults`. Return what came by the process, as its files are
+    named: `HOST.PID`.
 
     Raises:
-        NothingToAsk: no process listens, or no dump came.
+        NothingToAsk: no process listens.
     """
-    asked = [pipe for pipe in sorted((folder / FOLDER).glob(f"*{PIPE}")) if _ask(pipe)]
-    if not asked:
+    faults = folder / FOLDER
+    stacks = [name for name in _names(faults, REQUEST) if _ask_for_stacks(faults / name)]
+    writers = {
+        name: writer
+        for name in _names(faults, PIPE)
+        if (writer := _writer_of(faults / name, PIPE)) is not None
+    }
+    if not stacks and not writers:
         raise NothingToAsk(
             f"No process that is recorded into {folder} listens for requests: start the program "
-            "with KVTRACE_FAULTS=on, and ask while it runs and has used the GPU."
+            "with KVTRACE_FAULTS=on, and ask while it runs and has launched a kernel."
         )
-    dumps = [pipe.with_name(pipe.name.removesuffix(PIPE) + SUFFIX) for pipe in asked]
-    end = time.monotonic() + _PATIENCE
-    while time.monotonic() < end:
-        if all(_is_whole(dump) for dump in dumps):
-            return dumps
-        time.sleep(_STEP)
-    found = [dump for dump in dumps if dump.exists()]
-    if not found:
-        raise NothingToAsk(
-            f"The driver wrote no dump of {asked[0].name.removesuffix(PIPE)} within "
-            f"{_PATIENCE:.0f} s; its GPU may have no kernel to stop."
+    answers = {name: Answer() for name in (*stacks, *writers)}
+    for name in _without_answer(faults, stacks):
+        answers[name].notes.append(
+            f"no Python stacks came within {_STACK_PATIENCE:.0f} s: the process is stopped, or "
+            "code without Python holds the interpreter's lock"
         )
-    return found
+    requests = [_request(faults / name) for name in writers]
+    for request in requests:
+        request.send(writers[request.file.name])
+    _await_dumps(requests)
+    for request in requests:
+        answer, note = answers[request.file.name], request.note()
+        answer.has_dump = not note
+        answer.notes += [note] if note else []
+    for name in answers.keys() - writers.keys():
+        answers[name].notes.append(
+            "the process has no CUDA context that could be asked for its kernels"
+        )
+    return answers
 
 
-def _ask(pipe: Path) -> bool:
-    """Write to a pipe; return whether somebody reads it."""
-    try:
-        descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
-    except OSError:  # nobody reads: the process has ended
+def _names(faults: Path, suffix: str) -> Sequence[str]:
+    return [file.name.removesuffix(suffix) for file in sorted(faults.glob(f"*{suffix}"))]
+
+
+def _ask_for_stacks(file: Path) -> bool:
+    """Remove a former answer and ask for a new one; return whether the process runs."""
+    descriptor = _writer_of(file, REQUEST)
+    if descriptor is None:
         return False
+    file.with_name(file.name + STACKS).unlink(missing_ok=True)
+    _write(descriptor, b"1")
+    return True
+
+
+def _writer_of(file: Path, suffix: str) -> int | None:
+    """Return a descriptor that writes to a process's pipe; None if nobody reads it."""
     try:
-        os.write(descriptor, b"1")
+        return os.open(file.with_name(file.name + suffix), os.O_WRONLY | os.O_NONBLOCK)
+    except OSError:  # the process has ended, or its driver has not opened the pipe so far
+        return None
+
+
+def _write(descriptor: int, content: bytes) -> int:
+    """Write to a pipe and close it; return how many bytes it took."""
+    try:
+        return os.write(descriptor, content)
+    except (BlockingIOError, BrokenPipeError):  # full of requests; or the process ends
+        return 0
     finally:
         os.close(descriptor)
-    return True
+
+
+def _without_answer(faults: Path, names: Sequence[str]) -> Sequence[str]:
+    """Wait for the files of processes' stacks; return the processes that did not answer in time."""
+    end = time.monotonic() + _STACK_PATIENCE
+    missing = list(names)
+    while missing and time.monotonic() < end:
+        missing = [name for name in missing if not (faults / f"{name}{STACKS}").exists()]
+        if missing:
+            time.sleep(_STEP)
+    return missing
+
+
+@dataclass(slots=True)
+class _Request:
+    """A request for a dump to the driver of a process.
+
+    Attributes:
+        file: the process's files without their suffixes.
+        before: when a former dump was written; None: there was none.
+        size: bytes of the dump when it last grew.
+        since: when that was, and `begin` and `asked` the first and the last request, in seconds.
+        written: bytes that were written to the driver's pipe.
+        is_closed: the driver did not read its pipe at the last request.
+    """
+
+    file: Path
+    before: int | None
+    size: int = 0
+    begin: float = field(default_factory=time.monotonic)
+    since: float = field(default_factory=time.monotonic)
+    asked: float = 0.0
+    written: int = 0
+    is_closed: bool = False
+
+    @property
+    def _dump(self) -> Path:
+        return self.file.with_name(self.file.name + SUFFIX)
+
+    def send(self, descriptor: int | None = None) -> None:
+        """Write to the driver's pipe and close it: the driver may wait for the end of a request.
+
+        `descriptor` is a writer that is open already.
+        """
+        self.asked = time.monotonic()
+        if descriptor is None:
+            descriptor = _writer_of(self.file, PIPE)
+        self.is_closed = descriptor is None
+        if descriptor is not None:
+            self.written += _write(descriptor, _REQUEST)
+
+    @property
+    def is_unread(self) -> bool:
+        """The driver has read nothing of the requests."""
+        descriptor = _writer_of(self.file, PIPE)
+        if descriptor is None:
+            return False
+        try:
+            size = fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4))
+        finally:
+            os.close(descriptor)
+        return int.from_bytes(size, sys.byteorder) >= self.written
+
+    @property
+    def has_ended(self) -> bool:
+        """The process reads neither of its pipes any more."""
+        descriptor = _writer_of(self.file, REQUEST)
+        if descriptor is not None:
+            os.close(descriptor)
+        return descriptor is None and self.is_closed
+
+    def is_done(self) -> bool:
+        """Look at the dump; return whether it is whole, or not to be waited for any more."""
+        now = time.monotonic()
+        size = self._size()
+        if size != self.size:
+            self.size, self.since = size, now
+            return False  # it still grows
+        if size and _is_whole(self._dump):
+            return True
+        if not size and now - self.asked >= _AGAIN:
+            self.send()
+        return now - self.since >= _PATIENCE or (not size and self.has_ended)
+
+    def _size(self) -> int:
+        """Return the bytes of the dump that this request made: one from before has another time."""
+        try:
+            status = self._dump.stat()
+        except FileNotFoundError:
+            return 0
+        return 0 if status.st_mtime_ns == self.before else status.st_size
+
+    def note(self) -> str:
+        """Return why there is no whole dump; empty: there is one."""
+        if self.size and _is_whole(self._dump):
+            return ""
+        seconds = f"{time.monotonic() - self.begin:.0f} s"
+        if self.size:
+            return (
+                f"CUDA's driver began a dump, which has {self.size:,} bytes and no end ({seconds})"
+            )
+        if self.has_ended:
+            return "the process ended before CUDA's driver wrote a dump"
+        if self.is_closed:
+            return f"CUDA's driver closed its pipe, and wrote no dump in {seconds}"
+        if self.is_unread:
+            return f"CUDA's driver has not read the request for a dump in {seconds}"
+        return (
+            f"CUDA's driver has read the request, and wrote no dump in {seconds}: no kernel was on "
+            "the device, or it could not stop the kernel"
+        )
+
+
+def _request(file: Path) -> _Request:
+    dump = file.with_name(file.name + SUFFIX)
+    return _Request(file, dump.stat().st_mtime_ns if dump.exists() else None)
+
+
+def _await_dumps(requests: Sequence[_Request]) -> None:
+    waiting = list(requests)
+    while waiting:
+        waiting = [request for request in waiting if not request.is_done()]
+        if waiting:
+            time.sleep(_STEP)
 
 
 def _is_whole(dump: Path) -> bool:

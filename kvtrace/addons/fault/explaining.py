@@ -8,10 +8,13 @@ is of, and why it lies outside.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.fault.collectives import collective_of
+from kvtrace.addons.fault.dump.polling import Poll, poll_around
 from kvtrace.addons.fault.dump.reading import EXCEPTIONS, Dump, Grid, Thread, Warp
 from kvtrace.addons.fault.dump.sass import (
     INSTRUCTION_BYTES,
@@ -25,9 +28,11 @@ from kvtrace.addons.fault.dump.sass import (
 )
 from kvtrace.addons.fault.matching import Match, matches
 from kvtrace.addons.fault.places import Place, ops_at, place_of
+from kvtrace.addons.fault.suspects import RULES
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir.ops import KINDS
 from kvtrace.recorded_calls.recorded import Call, calls_of, stage_artifact
+from kvtrace.text import plural
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.feeding import loads_behind
 from kvtrace.verdicts.judge import Judgment
@@ -37,12 +42,21 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
     from kvtrace.verdicts.verdict import Verdict
 
-_RULES: Final = ("out-of-bounds", "overflow", "null-pointer", "misaligned", "device-assert")
 _MISALIGNED: Final = frozenset({6, 11})
 _ASSERTION: Final = 12
 #: Warps among which one that does not wait at a barrier is looked for.
 _MOST_WARPS: Final = 4096
+#: Instructions of which the lines are looked up, and groups of warps that are named.
+_MOST_OFFSETS: Final = 16
+_MOST_GROUPS: Final = 3
 _BARRIER: Final = "other threads of its program, at a barrier"
+#: What a kernel waits for, by the kind of its poll.
+_POLLED: Final = {
+    "mbarrier": "an mbarrier: a copy or other warps of its program have not arrived",
+    "grid": "other programs of its grid, at a barrier of the whole grid",
+    "atomic": "a value in memory, which it reads by an atomic",
+    "load": "a value in memory, which it reads again and again",
+}
 #: Lanes of an evaluation that decides what formulas leave open: a dying program waits for it.
 _LANES: Final = 1 << 20
 
@@ -91,7 +105,9 @@ class Fault:
         argument: the argument that the access is of.
         causes: sentences on why, the most certain first.
         index_arguments: arguments of integers that the address is computed from.
+        poll: the instruction by which a kernel without an exception waits in a loop.
         waits_for: what threads of a kernel without an exception wait for, as far as known.
+        elsewhere: for such a kernel, where most other warps are, in words.
     """
 
     exception: str
@@ -108,7 +124,9 @@ class Fault:
     argument: Argument | None = None
     causes: tuple[str, ...] = ()
     index_arguments: tuple[str, ...] = ()
+    poll: Poll | None = None
     waits_for: str = ""
+    elsewhere: tuple[str, ...] = ()
 
 
 def faults_of(dump: Dump, trace: Trace | None, runs: Sequence[Run]) -> list[Fault]:
@@ -126,6 +144,9 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
     found = listed[0] if listed else None
     offset = _offset(grid, warp)
     ptx = _text(trace, found, "ptx") if trace is not None and found is not None else None
+    poll, waits_for = (None, "") if grid.exception else _wait(grid, offset)
+    if poll is not None:  # the warp was stopped anywhere in its loop
+        offset = poll.offset
     place = None if offset is None else place_of(grid.image, grid.entry + offset, ptx)
     access = None if offset is None else access_at(grid.code, offset)
     if place is not None and trace is not None and run is not None:
@@ -143,13 +164,45 @@ def _fault(grid: Grid, trace: Trace | None, runs: Sequence[Run]) -> Fault:
         run_id=None if run is None else run.run_id,
         match=found,
         fitting=len(listed),
-        waits_for=_BARRIER
-        if not grid.exception and offset is not None and waits(grid.code, offset)
-        else "",
+        poll=poll,
+        waits_for=waits_for,
+        elsewhere=() if grid.exception else _elsewhere(grid, ptx, place, waits_for),
     )
     if trace is None or run is None or found is None:
         return fault
     return _with_cause(fault, trace, run, found)
+
+
+def _wait(grid: Grid, offset: int | None) -> tuple[Poll | None, str]:
+    """Return the poll around an instruction, and what a warp there waits for; empty: not known."""
+    poll = None if offset is None else poll_around(grid.code, offset)
+    collective = collective_of(grid.name)
+    if collective:
+        return poll, f"other ranks, in {collective}"
+    if poll is not None:
+        return poll, _POLLED[poll.kind]
+    return None, _BARRIER if offset is not None and waits(grid.code, offset) else ""
+
+
+def _elsewhere(grid: Grid, ptx: str | None, place: Place | None, waits_for: str) -> tuple[str, ...]:
+    """Return where most warps are that neither are at a place nor wait for the same."""
+    offsets = Counter(_offset(grid, warp) for warp in grid.warps[:_MOST_WARPS])
+    groups: Counter[tuple[str, str]] = Counter()
+    for offset, count in offsets.most_common(_MOST_OFFSETS):
+        if offset is None:
+            continue
+        poll, reason = _wait(grid, offset)
+        at = place_of(grid.image, grid.entry + (offset if poll is None else poll.offset), ptx)
+        if _line(at) != _line(place) or reason != waits_for:
+            groups[_line(at), reason] += count
+    return tuple(
+        f"{plural(count, 'warp')} at {line}" + (reason and f", for {reason}")
+        for (line, reason), count in groups.most_common(_MOST_GROUPS)
+    )
+
+
+def _line(place: Place | None) -> str:
+    return "a line that is not known" if place is None else f"line {place.line}"
 
 
 def _matches(trace: Trace, runs: Sequence[Run], grid: Grid) -> tuple[Run | None, list[Match]]:
@@ -250,7 +303,7 @@ def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
         reasons = tuple(one.reason for one in calls if not isinstance(one, Call))
         return replace(fault, argument=_nearest(fault.address, match), causes=reasons)
     ops = [] if fault.place is None else ops_at(call.module, fault.place, fault.effect)
-    judgment = Judgment(call, _RULES, Budget(lanes=_LANES))
+    judgment = Judgment(call, RULES, Budget(lanes=_LANES))
     verdicts = [one for one in judgment.verdicts() if any(one.op is op for op in ops)]
     violations = [one for one in verdicts if one.verdict == "violation"]
     name = next((one.arg for one in (*violations, *verdicts) if one.arg), None)
@@ -260,9 +313,10 @@ def _with_cause(fault: Fault, trace: Trace, run: Run, match: Match) -> Fault:
         _causes(fault, match, argument, violations, verdicts, indices) if fault.exception else ()
     )
     waits_for = fault.waits_for
-    is_polling = not fault.exception and any(KINDS[op.name].effect == "atomic" for op in ops)
-    if is_polling and argument is not None:
-        waits_for = f"a value of {argument.name}, which it reads by an atomic"
+    if fault.poll is not None and fault.poll.kind in ("atomic", "load") and argument is not None:
+        is_atomic = any(KINDS[op.name].effect == "atomic" for op in ops)
+        way = _POLLED["atomic" if is_atomic else fault.poll.kind].partition(", ")[2]
+        waits_for = f"a value of {argument.name}, {way}"
     return replace(
         fault, argument=argument, causes=causes, index_arguments=indices, waits_for=waits_for
     )

@@ -63,20 +63,25 @@ def ask_for_dumps(folder: str) -> None:
     for name, value in dump_variables(folder).items():
         os.environ.setdefault(name, value)
     ends.watchers.append(_watch)
-    atexit.register(_remove_pipe, folder)
+    atexit.register(_remove_pipes, folder)
 
 
-def _remove_pipe(folder: str) -> None:
-    """Remove the pipe of this process, which the driver leaves in the trace."""
+def _remove_pipes(folder: str) -> None:
+    """Remove the pipes of this process from the trace: the driver's, and that for stacks."""
     from pathlib import Path
 
-    for pipe in Path(folder, FOLDER).glob(f"*.{os.getpid()}{PIPE}"):
-        pipe.unlink(missing_ok=True)
+    from kvtrace.addons.fault.stacks import REQUEST
+
+    for suffix in (PIPE, REQUEST):
+        for pipe in Path(folder, FOLDER).glob(f"*.{os.getpid()}{suffix}"):
+            pipe.unlink(missing_ok=True)
 
 
 def _watch(session: "Session") -> None:
+    from kvtrace.addons.fault.stacks import answer_requests
     from kvtrace.capture import ends
 
+    answer_requests(session, os.path.join(session.out, FOLDER))  # noqa: PTH118
     ends.before_abort(lambda: _explain(session.out, session.run_id))
 
 
@@ -104,7 +109,7 @@ def _explain(folder: str, run_id: "str | None") -> None:
     sys.stderr.write(text)
     sys.stderr.flush()
     _make_smaller(folder)
-    _remove_pipe(folder)
+    _remove_pipes(folder)
 
 
 def _make_smaller(folder: str) -> None:

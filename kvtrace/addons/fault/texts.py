@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,10 +14,51 @@ from kvtrace.text import plural
 if TYPE_CHECKING:
     from kvtrace.addons.fault.dump.reading import Dump
     from kvtrace.addons.fault.explaining import Argument, Fault
+    from kvtrace.addons.fault.processes import Process
+    from kvtrace.addons.fault.threads import PythonFrame, PythonThread
     from kvtrace.converters.source_lines import SourceLines
 
 _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
 _NS: Final = 1_000_000_000
+#: Frames of a thread, and threads of a process, that are shown.
+_MOST_FRAMES: Final = 4
+_MOST_THREADS: Final = 8
+_INSTALLED: Final = re.compile(r"^.*/(?:site-packages|dist-packages|lib/python3\.\d+)/")
+
+
+def process_text(process: Process, lines: SourceLines | None) -> Iterator[str]:
+    """Yield the lines on one process: kernels on its GPU, Python threads, and what is missing."""
+    if process.was_asked:
+        rank = "" if process.rank is None else f"rank {process.rank}, "
+        asked = "" if process.asked is None else f", asked at {_time_text(process.asked)} UTC"
+        yield f"{rank}process {process.name}{asked}"
+    if process.dump is not None:
+        if not process.faults:
+            yield "No kernel was on the device when the dump was written."
+        for fault in process.faults:
+            yield from fault_text(process.dump, fault, lines)
+    for thread in process.threads[:_MOST_THREADS]:
+        yield from _thread_text(thread)
+    if len(process.threads) > _MOST_THREADS:
+        yield f"  python    {plural(len(process.threads) - _MOST_THREADS, 'more thread')}"
+    for note in process.notes:
+        yield f"  note      {note}"
+
+
+def _thread_text(thread: PythonThread) -> Iterator[str]:
+    name = "" if thread.is_main else f"thread {thread.name or 'without a name'}: "
+    inner, *callers = thread.own[:_MOST_FRAMES]
+    waits_in = thread.waits_in
+    library = "" if waits_in is None or waits_in == inner else f", in {_frame_text(waits_in)}"
+    yield f"  python    {name}{_frame_text(inner)}{library}"
+    for frame in callers:
+        yield f"            called at {_frame_text(frame)}"
+
+
+def _frame_text(frame: PythonFrame) -> str:
+    """Return a frame as `step, train.py:42`; the file of a package begins with the package."""
+    file = frame.file if frame.is_own else _INSTALLED.sub("", frame.file)
+    return f"{frame.function}, {_short(file)}:{frame.line}"
 
 
 def fault_text(dump: Dump, fault: Fault, lines: SourceLines | None) -> Iterator[str]:
@@ -36,10 +78,11 @@ def _place_text(fault: Fault) -> str:
     if place is None:
         return "line not known"
     column = "" if place.column is None else f":{place.column}"
-    return f"{_short(place.file)}:{place.line}{column}"
+    return f"{short_path(place.file)}:{place.line}{column}"
 
 
-def _short(file: str) -> str:
+def short_path(file: str) -> str:
+    """Return a path relative to the working directory, if the file is in it."""
     try:
         return str(Path(file).relative_to(Path.cwd()))
     except ValueError:
@@ -69,6 +112,8 @@ def _facts(dump: Dump, fault: Fault) -> Iterator[tuple[str, str]]:
         yield "why", cause
     if fault.waits_for:
         yield "waits for", fault.waits_for
+    for group in fault.elsewhere:
+        yield "also", group
     if fault.match is not None:
         call = fault.match.call["call_id"]
         yield "try", f"kvtrace repro {fault.run_id} --call {call}, and compute-sanitizer on it"
@@ -89,8 +134,7 @@ def _launch_text(fault: Fault) -> str:
         )
     if match.seq is None or match.enter is None:
         return f"{call}, whose launch was not recorded"
-    when = time.strftime("%H:%M:%S", time.gmtime(match.enter / _NS))
-    last = f"launch {match.seq}, at {when}.{match.enter % _NS // 1_000_000:03d} UTC"
+    last = f"launch {match.seq}, at {_time_text(match.enter)} UTC"
     captured = " (captured into a graph, which was replayed)" if _is_captured(fault) else ""
     others = (
         f"; {plural(fault.fitting - 1, 'other call')} would fit, launched before"
@@ -98,6 +142,11 @@ def _launch_text(fault: Fault) -> str:
         else ""
     )
     return f"{call}, its last {last}{captured}{others}"
+
+
+def _time_text(nanoseconds: int) -> str:
+    when = time.strftime("%H:%M:%S", time.gmtime(nanoseconds // _NS))
+    return f"{when}.{nanoseconds % _NS // 1_000_000:03d}"
 
 
 def _is_captured(fault: Fault) -> bool:
@@ -130,8 +179,32 @@ def brief_text(faults: Sequence[Fault]) -> Iterator[str]:
     yield from (f"kvtrace: {cause}" for cause in fault.causes[:1])
 
 
-def fault_object(dump: Dump, fault: Fault) -> dict[str, Any]:
-    """Return a fault for JSON."""
+def process_objects(process: Process) -> Iterator[dict[str, Any]]:
+    """Yield an object for JSON for each kernel of a process; one if it has stacks alone."""
+    of_process = {
+        "process": process.name,
+        "rank": process.rank,
+        "python": [
+            {
+                "thread": thread.name,
+                "is_main": thread.is_main,
+                "frames": [
+                    {"file": one.file, "line": one.line, "function": one.function}
+                    for one in thread.frames
+                ],
+            }
+            for thread in process.threads
+        ],
+        "notes": list(process.notes),
+    }
+    if process.dump is not None:
+        for fault in process.faults:
+            yield _fault_object(process.dump, fault) | of_process
+    if not process.faults and process.was_asked:
+        yield {"kernel": None} | of_process
+
+
+def _fault_object(dump: Dump, fault: Fault) -> dict[str, Any]:
     place, argument, match, warp = fault.place, fault.argument, fault.match, fault.warp
     return {
         "exception": fault.exception or None,
@@ -154,6 +227,7 @@ def fault_object(dump: Dump, fault: Fault) -> dict[str, Any]:
         "past_end_bytes": None if argument is None else argument.past_end,
         "causes": list(fault.causes),
         "waits_for": fault.waits_for or None,
+        "elsewhere": list(fault.elsewhere),
         "index_arguments": list(fault.index_arguments),
         "time": dump.time or None,
         "devices": list(dump.devices),

@@ -76,7 +76,7 @@ def test_uv_is_preferred_to_pip(monkeypatch):
     assert triton_installs._installer()[:3] == ["/usr/bin/uv", "pip", "install"]
     monkeypatch.setattr(triton_installs.shutil, "which", lambda _: None)
     assert triton_installs._installer()[:3] == [sys.executable, "-m", "pip"]
-    monkeypatch.setattr(triton_installs.PathFinder, "find_spec", lambda _: None)
+    monkeypatch.setattr(triton_installs, "_has_pip", lambda: False)
     with pytest.raises(NotInstallable, match="needs uv or pip"):
         triton_installs._installer()
 

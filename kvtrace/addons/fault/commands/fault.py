@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from kvtrace.cli.options import JsonOption, RunOption, complain_of, print_lines
-from kvtrace.cli.parsing import Argument, Option
+from kvtrace.cli.parsing import Argument, BadUsage, Option
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.explaining import Fault
@@ -27,8 +27,8 @@ def command(
         bool,
         Option(
             "--now",
-            help="First have the driver write dumps of the processes that are recorded into TRACE "
-            "now, which ends their kernels: to see where a hang is",
+            help="First ask the processes that are recorded into TRACE now where they hang: for "
+            "Python stacks, and for GPU dumps, after which a program ends",
         ),
     ] = False,
     as_json: JsonOption = False,
@@ -51,17 +51,19 @@ def command(
     """
     from kvtrace.addons.fault.dumps import explained
 
+    asked = None
+    if now and dump is not None:
+        raise BadUsage("--now shows the dumps that it asks for: leave --dump out.")
     if now:
         from kvtrace.addons.fault.asking import ask_now
 
-        ask_now(trace)
-    found = explained(trace, run, dump, newest=brief)
+        asked = ask_now(trace)
+    found = explained(trace, run, dump, newest=brief, asked=asked)
     if as_json:
-        from kvtrace.addons.fault.texts import fault_object
+        from kvtrace.addons.fault.texts import process_objects
 
-        print(
-            json.dumps([fault_object(d, f) for d, faults in found.dumps for f in faults], indent=2)
-        )
+        objects = [one for process in found.processes for one in process_objects(process)]
+        print(json.dumps(objects, indent=2))
     elif brief:
         from kvtrace.addons.fault.texts import brief_text
 

@@ -65,7 +65,7 @@ def access_at(code: bytes, offset: int) -> GlobalAccess | None:
 
     An instruction of another form, as a copy by the tensor memory accelerator, gives None too.
     """
-    word = _word(code, offset)
+    word = word_at(code, offset)
     if word is None:
         return None
     operation = word & 0xFFF
@@ -94,7 +94,7 @@ def holds_address(code: bytes, access: GlobalAccess, start: int, end: int) -> bo
     if access.overwrites or not start <= end:
         return False
     for offset in range(start + INSTRUCTION_BYTES, end, INSTRUCTION_BYTES):
-        word = _word(code, offset)
+        word = word_at(code, offset)
         if word is None or word & _BASE in _JUMPS:
             return False
         if any(access.register <= number <= access.register + 1 for number in written(word)):
@@ -104,19 +104,19 @@ def holds_address(code: bytes, access: GlobalAccess, start: int, end: int) -> bo
 
 def stops(code: bytes, offset: int) -> bool:
     """Return whether the instruction at an offset calls a function, or is a trap."""
-    word = _word(code, offset)
+    word = word_at(code, offset)
     return word is not None and word & _BASE in (*_CALLS, _TRAP)
 
 
 def waits(code: bytes, offset: int) -> bool:
     """Return whether the instruction at an offset waits for other threads of the program."""
-    word = _word(code, offset)
+    word = word_at(code, offset)
     return word is not None and word & _BASE == _BARRIER
 
 
 def traps(code: bytes, offset: int) -> bool:
     """Return whether the instruction at an offset is a trap."""
-    word = _word(code, offset)
+    word = word_at(code, offset)
     return word is not None and word & _BASE == _TRAP
 
 
@@ -135,7 +135,8 @@ def written(word: int) -> Sequence[int]:
     return range(first, first + count)
 
 
-def _word(code: bytes, offset: int) -> int | None:
+def word_at(code: bytes, offset: int) -> int | None:
+    """Return the 128 bits of the instruction at an offset; None: there is none."""
     if offset < 0 or offset % INSTRUCTION_BYTES or offset + INSTRUCTION_BYTES > len(code):
         return None
     return int.from_bytes(code[offset : offset + INSTRUCTION_BYTES], "little")

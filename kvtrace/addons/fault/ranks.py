@@ -1,0 +1,121 @@
+"""Processes that hang together: a table of where each is, and who waits for whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.addons.fault.collectives import collective_of
+from kvtrace.text import columns, terminal_width
+
+if TYPE_CHECKING:
+    from kvtrace.addons.fault.processes import Process
+
+#: Ranks that a sentence names.
+_MOST_RANKS: Final = 8
+_HEADER: Final = ("rank", "process", "on the GPU", "waits for", "Python")
+
+
+def ranks_text(processes: Sequence[Process]) -> Iterator[str]:
+    """Yield a table of processes by rank, and sentences on who is where."""
+    ordered = sorted(processes, key=lambda process: (process.rank is None, process.rank or 0))
+    yield from columns(
+        _HEADER, [_row(process) for process in ordered], terminal_width(), texts=(2, 3, 4)
+    )
+    yield from _who_is_where(ordered)
+
+
+def _row(process: Process) -> tuple[str, ...]:
+    rank, fault = process.rank, next(iter(process.faults), None)
+    kernel = waits_for = ""
+    if fault is not None:
+        kernel = fault.kernel or "a kernel whose module is not in the dump"
+        if fault.place is not None:
+            kernel += f", {Path(fault.place.file).name}:{fault.place.line}"
+        waits_for = fault.waits_for
+    elif process.dump is not None:
+        kernel = "nothing"
+    return (
+        "-" if rank is None else str(rank),
+        process.name.rpartition(".")[2],
+        kernel,
+        waits_for,
+        _frame(process),
+    )
+
+
+def _who_is_where(processes: Sequence[Process]) -> Iterator[str]:
+    """Yield a sentence on which processes are in which collective or kernel, and on missing ranks.
+
+    Only collectives of different names contradict each other: a name has no operation and no size.
+    """
+    by_place: dict[str, list[Process]] = {}
+    for process in processes:
+        by_place.setdefault(_where(process), []).append(process)
+    groups = sorted(by_place.items(), key=lambda group: len(group[1]))
+    sentence = "; ".join(f"{_named(members)} in {where}" for where, members in groups)
+    yield f"{sentence[0].upper()}{sentence[1:]}."
+    collectives = {where for where, members in groups if _collective(members[0])}
+    if len(collectives) > 1:
+        yield (
+            "These are different collectives: if the ranks are of one process group, each waits "
+            "for the others without end."
+        )
+    elif collectives and len(groups) > 1:
+        yield f"Who is in {collectives.pop()} waits for the ranks that are elsewhere."
+    known = {rank for process in processes if (rank := process.rank) is not None}
+    size = max((process.run.world_size or 0 for process in processes if process.run), default=0)
+    missing = [rank for rank in range(size) if rank not in known]
+    if missing and known:
+        subject = _ranks(missing)
+        yield (
+            f"{subject[0].upper()}{subject[1:]} of {size} did not answer: ended, on another host, "
+            "or not recorded."
+        )
+
+
+def _where(process: Process) -> str:
+    collective = _collective(process)
+    if collective:
+        return collective
+    fault = next(iter(process.faults), None)
+    if fault is not None:
+        return f"kernel {fault.kernel}" if fault.kernel else "a kernel that is not known"
+    if process.threads:
+        return f"Python at {_frame(process)}"
+    return "a place that is not known"
+
+
+def _frame(process: Process) -> str:
+    """Return the program's innermost frame as `step, train.py:42`; empty: no stacks came."""
+    if not process.threads:
+        return ""
+    frame = process.threads[0].own[0]
+    return f"{frame.function}, {Path(frame.file).name}:{frame.line}"
+
+
+def _collective(process: Process) -> str:
+    """Return the collective among a process's kernels, others may run beside it; empty: none."""
+    return next((text for fault in process.faults if (text := collective_of(fault.kernel))), "")
+
+
+def _named(processes: Sequence[Process]) -> str:
+    """Return the processes by rank, with the verb: "ranks 0 to 2 are"."""
+    ranks = [rank for process in processes if (rank := process.rank) is not None]
+    if len(ranks) < len(processes):
+        names = [process.name.rpartition(".")[2] for process in processes]
+        subject = "process " if len(names) == 1 else "processes "
+        return f"{subject}{', '.join(names)} {'is' if len(names) == 1 else 'are'}"
+    return f"{_ranks(ranks)} {'is' if len(ranks) == 1 else 'are'}"
+
+
+def _ranks(ranks: Sequence[int]) -> str:
+    """Return sorted ranks as text: "rank 3", "ranks 0 to 2", "ranks 0, 2, 5"."""
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    if len(ranks) > 2 and ranks[-1] - ranks[0] == len(ranks) - 1:
+        return f"ranks {ranks[0]} to {ranks[-1]}"
+    names = [str(rank) for rank in ranks[:_MOST_RANKS]]
+    last = names.pop() if len(ranks) <= _MOST_RANKS else f"{len(ranks) - _MOST_RANKS} others"
+    return f"ranks {', '.join(names)} and {last}"

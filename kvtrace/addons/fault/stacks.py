@@ -1,0 +1,139 @@
+"""Python stacks of a recorded process, which it writes whenever `kvtrace fault --now` asks.
+
+A thread reads a named pipe in the trace's folder `faults`. It takes no time until somebody writes,
+and needs neither signals nor privileges: a thread that waits for the GPU, or for other ranks,
+has released the interpreter's lock.
+"""
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+
+from kvtrace.capture.stacks import user_frames
+
+TYPE_CHECKING = False  # as type checkers read it; every process that is recorded imports this
+if TYPE_CHECKING:
+    from types import FrameType
+    from typing import Any
+
+    from kvtrace.capture.session import Session
+
+#: Suffixes of the pipe that is asked by, and of the file with the answer.
+REQUEST = ".ask"
+STACKS = ".stacks"
+_MOST_BYTES = 4096
+_PACKAGES = ("/site-packages/", "/dist-packages/")
+_STANDARD = f"{os.path.dirname(os.__file__)}/"  # noqa: PTH120 - pathlib takes longer to import
+
+#: The process whose thread answers, and its pipe: a forked one has no thread of its parent.
+_answering: "int | None" = None
+_pipe: "Pipe | None" = None
+
+
+class Pipe:
+    """The reader of a pipe, open for writing, too, so that reading waits while nobody asks."""
+
+    def __init__(self, path: str) -> None:
+        """Open the pipe.
+
+        Raises:
+            OSError: There is none that can be opened.
+        """
+        self._descriptor = os.open(path, os.O_RDWR)
+        self._status = os.fstat(self._descriptor)
+
+    @property
+    def is_open(self) -> bool:
+        """The program has not closed the descriptor, whose number may be another file's then."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._status)
+        except OSError:
+            return False
+
+    def await_request(self) -> bool:
+        """Wait until somebody writes; return whether the pipe is still open."""
+        return self.is_open and bool(os.read(self._descriptor, _MOST_BYTES))
+
+    def close(self) -> None:
+        """Close the descriptor, if it is still the pipe's."""
+        if self.is_open:
+            os.close(self._descriptor)
+
+
+def answer_requests(session: "Session", folder: str) -> None:
+    """Start the thread that writes this process's stacks into a folder when asked, once."""
+    global _answering, _pipe
+    process = os.getpid()
+    if _answering == process or not hasattr(os, "mkfifo"):
+        return
+    _answering = process
+    file = os.path.join(folder, f"{os.uname().nodename}.{process}")  # noqa: PTH118
+    try:
+        if not os.path.exists(file + REQUEST):  # noqa: PTH110
+            os.mkfifo(file + REQUEST)
+        _pipe = Pipe(file + REQUEST)
+        threading.Thread(
+            target=_answer, args=(session, file, _pipe), name="kvtrace-stacks", daemon=True
+        ).start()
+    except (OSError, RuntimeError) as error:  # no pipes in this file system; or Python ends
+        _say(session, error)
+
+
+def _close_in_child() -> None:
+    """Close the parent's pipe: somebody who asks sees by its readers whether the parent runs."""
+    global _pipe
+    if _pipe is not None:
+        _pipe.close()
+        _pipe = None
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
+    os.register_at_fork(after_in_child=_close_in_child)
+
+
+def _answer(session: "Session", file: str, pipe: Pipe) -> None:
+    signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+    while True:
+        try:
+            if not pipe.await_request():
+                return
+            content = json.dumps({"time": time.time_ns(), "threads": _threads()})
+            with open(f"{file}{STACKS}.new", "w", encoding="utf-8") as answer:  # noqa: PTH123
+                answer.write(content)
+            os.replace(f"{file}{STACKS}.new", file + STACKS)  # noqa: PTH105 - a reader sees it whole
+        except Exception as error:  # noqa: BLE001 - as the folder was removed, or the disk is full
+            _say(session, error)
+            return
+
+
+def _say(session: "Session", error: Exception) -> None:
+    session.message("info", "no-stacks", f"kvtrace fault --now gets no Python stacks: {error}")
+
+
+def _threads() -> "list[dict[str, Any]]":
+    """Return the threads that run code of the program or of its libraries."""
+    known = {thread.ident: thread.name for thread in threading.enumerate()}
+    main = threading.main_thread().ident
+    threads = []
+    for ident, frame in sys._current_frames().items():
+        name = known.get(ident, "")
+        frames = [] if name.startswith("kvtrace") else _frames(frame)
+        if frames:
+            threads.append({"name": name, "is_main": ident == main, "frames": frames})
+    return threads
+
+
+def _frames(frame: "FrameType") -> "list[dict[str, Any]]":
+    """Return a stack's frames, innermost first; the program's own have `is_own`."""
+    return [
+        {
+            "file": one.file,
+            "line": one.line,
+            "function": one.function,
+            "is_own": not (one.file.startswith(_STANDARD) or any(p in one.file for p in _PACKAGES)),
+        }
+        for one in user_frames(frame)
+    ]

@@ -1,0 +1,90 @@
+"""Threads of a process with their Python stacks, as `kvtrace.addons.fault.stacks` wrote them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from kvtrace.schema.errors import KvtraceError
+
+#: Threads in whose innermost frame torch is, as `torch.cuda.synchronize`, are shown first.
+_TORCH: Final = "/torch/"
+
+
+class UnreadableStacks(KvtraceError):
+    """Raised for a file of stacks that is damaged."""
+
+    slug: ClassVar[str] = "unreadable-stacks"
+
+
+@dataclass(frozen=True, slots=True)
+class PythonFrame:
+    """A frame of a stack; `is_own`: of the program, not of an installed package or of Python."""
+
+    file: str
+    line: int
+    function: str
+    is_own: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PythonThread:
+    """A thread that runs Python code; its frames are listed innermost first."""
+
+    name: str
+    is_main: bool
+    frames: tuple[PythonFrame, ...]
+
+    @property
+    def own(self) -> tuple[PythonFrame, ...]:
+        """The program's frames; all, if there is none."""
+        return tuple(frame for frame in self.frames if frame.is_own) or self.frames
+
+    @property
+    def waits_in(self) -> PythonFrame | None:
+        """The library's frame in which the thread is; None: it is in a line of the program."""
+        return None if self.frames[0].is_own else self.frames[0]
+
+    @property
+    def is_in_torch(self) -> bool:
+        """The thread is in a function of torch, as one that waits for the GPU."""
+        return self.waits_in is not None and _TORCH in self.waits_in.file
+
+
+def read_threads(file: Path) -> tuple[int, tuple[PythonThread, ...]]:
+    """Return when a file of stacks was written, in ns since 1970, and its threads.
+
+    First are the threads that are in torch, then the main thread.
+
+    Raises:
+        UnreadableStacks: The file is damaged, or cannot be read.
+    """
+    try:
+        content = json.loads(file.read_bytes())
+        time = int(content["time"])
+        threads = [
+            PythonThread(
+                str(thread["name"]),
+                bool(thread["is_main"]),
+                tuple(
+                    PythonFrame(
+                        str(frame["file"]),
+                        int(frame["line"]),
+                        str(frame["function"]),
+                        bool(frame["is_own"]),
+                    )
+                    for frame in thread["frames"]
+                ),
+            )
+            for thread in content["threads"]
+        ]
+    except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
+        raise UnreadableStacks(
+            f"{file} cannot be read as Python stacks: {type(error).__name__}: {error}; remove it, "
+            "and ask again."
+        ) from error
+    known = [thread for thread in threads if thread.frames]
+    known.sort(key=lambda thread: (not thread.is_in_torch, not thread.is_main))
+    return time, tuple(known)

@@ -1,0 +1,96 @@
+"""Who is where: processes with recorded dumps, whose kernels are given names of NCCL."""
+
+from dataclasses import replace
+
+import pytest
+
+from kvtrace.addons.fault.dumps import explained
+from kvtrace.addons.fault.processes import Process
+from kvtrace.addons.fault.ranks import ranks_text
+from kvtrace.addons.fault.threads import PythonFrame, PythonThread
+from kvtrace.schema.runs import Run
+from tests.addons.fault.recorded import FAULTS
+
+REDUCE = "_Z39ncclDevKernel_AllReduce_Sum_bf16_RING_LL20ncclDevKernelArgsStorageILm4096EE"
+GATHER = "_Z31ncclDevKernel_AllGather_RING_LL20ncclDevKernelArgsStorageILm4096EE"
+SUM = "_Z38ncclDevKernel_AllReduce_Sum_f32_TREE_LL20ncclDevKernelArgsStorageILm4096EE"
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    (process,) = explained(FAULTS / "deadlock_eager", None, None).processes
+    return process
+
+
+@pytest.fixture
+def job(recorded):
+    def ranks(*kernels, size=None, with_rank=True):
+        """Return a process for each kernel; None: no kernel is on its GPU."""
+        processes = []
+        for rank, kernel in enumerate(kernels):
+            run = Run(f"run-{rank}", pid=100 + rank, rank=rank if with_rank else None)
+            run = replace(run, world_size=size or len(kernels))
+            frames = (PythonFrame("train.py", 40 + rank, "step", is_own=True),)
+            faults = [] if kernel is None else [replace(recorded.faults[0], kernel=kernel)]
+            threads = (PythonThread("MainThread", True, frames),)
+            processes.append(
+                Process(f"host.{100 + rank}", run, recorded.dump, faults, threads, asked=1)
+            )
+        return processes
+
+    return ranks
+
+
+def sentences(processes):
+    return list(ranks_text(processes))[len(processes) + 1 :]
+
+
+def test_different_collectives_are_a_contradiction(job):
+    said = sentences(job(REDUCE, REDUCE, REDUCE, GATHER))
+    assert said[-2] == (
+        "Rank 3 is in NCCL's AllGather; ranks 0 to 2 are in NCCL's AllReduce of bf16."
+    )
+    assert said[-1].startswith("These are different collectives")
+
+
+def test_equal_collectives_are_none(job):
+    said = sentences(job(REDUCE, REDUCE))
+    assert said[-1] == "Ranks 0 and 1 are in NCCL's AllReduce of bf16."
+    assert "different" not in " ".join(said)
+
+
+def test_types_of_a_reduction_are_compared(job):
+    assert "different collectives" in sentences(job(REDUCE, SUM))[-1]
+
+
+def test_rank_that_is_in_another_kernel_is_waited_for(job):
+    said = sentences(job(REDUCE, "spinning", REDUCE))
+    assert (
+        said[-2] == "Rank 1 is in kernel spinning; ranks 0 and 2 are in NCCL's AllReduce of bf16."
+    )
+    assert said[-1] == "Who is in NCCL's AllReduce of bf16 waits for the ranks that are elsewhere."
+
+
+def test_rank_without_a_kernel_is_where_its_python_is(job):
+    said = sentences(job(REDUCE, None))
+    assert "rank 1 is in Python at step, train.py:41" in said[-2]
+
+
+def test_ranks_that_did_not_answer_are_named(job):
+    assert sentences(job(REDUCE, REDUCE, size=4))[-1].startswith("Ranks 2 and 3 of 4 did not")
+    assert sentences(job(REDUCE, size=13))[-1].startswith("Ranks 1 to 12 of 13 did not")
+
+
+def test_processes_without_ranks_are_named_by_number(job):
+    said = sentences(job("spinning", "spinning", with_rank=False))
+    assert said[-1] == "Processes 100, 101 are in kernel spinning."
+
+
+def test_table_is_sorted_by_rank_with_line_and_wait(job):
+    processes = job("spinning", None)
+    lines = list(ranks_text(processes[::-1]))
+    assert lines[1].split()[2:4] == ["spinning,", "planted_"]
+    assert "faults.py:142" in lines[2]
+    assert "a value of locks," in lines[1]
+    assert lines[1].split()[:2] == ["0", "100"]
+    assert lines == list(ranks_text(processes))
