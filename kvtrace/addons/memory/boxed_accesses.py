@@ -68,7 +68,7 @@ def boxed_accesses(call: Call) -> BoxedAccesses:
             accesses += boxing.boxed(access, access.active)
         except NoBoxes as error:
             is_complete = False
-            reason = boxing.unrecorded(access) or str(error)
+            reason = boxing.why_not_derived(access, error)
             try:
                 accesses += boxing.perhaps(access, reason)
             except NoBoxes:
@@ -131,11 +131,13 @@ class Boxing:
             for case in cases_of((*mask.conjuncts(), *choices)):
                 yield from self._boxed(access, symbols, offset, case)
 
-    def unrecorded(self, access: SymbolicAccess) -> str:
-        """Return a phrase for tensors without contents that decide an access; "" for none."""
+    def why_not_derived(self, access: SymbolicAccess, error: NoBoxes) -> str:
+        """Return why an access is no formula: data that were not recorded, else the error."""
         tensors = self._bound.contents.read_by(feeding(access.op, self._bound.call.module))
         names = ", ".join(dict.fromkeys(tensor.name for tensor in tensors))
-        return f"it depends on the data of {names}" if names else ""
+        if names:
+            return f"it depends on the data of {names}"
+        return f"{error}, and it has {self.lanes:,} lanes, too many to evaluate"
 
     def perhaps(self, access: SymbolicAccess, reason: str) -> list[Access]:
         """Return an access without the parts of its mask that are no boxes; raise NoBoxes."""

@@ -23,10 +23,12 @@ from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.first_reads import FirstReads
 from kvtrace.addons.memory.own_stores import may_precede
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
+from kvtrace.evaluate.errors import UNFIT, UnfitOp
 from kvtrace.evaluate.order import Site, memory_sites, written_storages
 from kvtrace.evaluate.plan import explain
 from kvtrace.ir import Op
 from kvtrace.metrics.unique_bytes import TooManyRanges
+from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.parts import roles_of
 from kvtrace.verdicts.contents.index_arguments import index_arguments
 from kvtrace.verdicts.replaying import TooManyLanes, run
@@ -140,9 +142,14 @@ def _observe(call: Call, accesses: _Accesses, sites: Sequence[Site]) -> str | No
     They come from the evaluator's plan, else from the symbolic summary if that has all, else from
     an evaluation on arrays. What is too large for that is lost, op by op.
     """
-    if explain(call.module, call.arguments, call.grid) == "planned":
-        return run(call, [accesses], contents="all")
-    boxed = boxed_accesses(call)
+    try:
+        if explain(call.module, call.arguments, call.grid) == "planned":
+            return run(call, [accesses], contents="all")
+        boxed = boxed_accesses(call)
+    except KvtraceError as error:
+        return str(error)
+    except UNFIT as error:  # recorded IR may be anything; reported for the call
+        return str(UnfitOp(call.kernel, error))
     if not boxed.complete and boxed.lanes <= MOST_LANES:
         return run(call, [accesses], contents="all")
     accesses.add_boxed(boxed, sites)

@@ -196,3 +196,25 @@ def cross_entropy(targets, logits, loss, n, COUNT: tl.constexpr, BLOCK: tl.const
         value = tl.load(logits + row * n + lanes, mask=lanes < n, other=0.0)
         tl.store(logits + row * n + lanes, value / total, mask=lanes < n)
     tl.store(loss + row, total)
+
+
+@triton.jit
+def padded(x, out, n, BLOCK: tl.constexpr):
+    """Loads whole blocks, and masks only the store."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.load(x + lanes) * 2 + 1, mask=lanes < n)
+
+
+@triton.jit
+def padded_sum(x, out, n, BLOCK: tl.constexpr):
+    """Sums whole blocks: lanes of the padding matter in the others."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + lanes)
+    tl.store(out + lanes, value + tl.sum(value), mask=lanes < n)
+
+
+@triton.jit
+def padded_choice(x, out, n, BLOCK: tl.constexpr):
+    """What lies in the padding decides what is stored."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + lanes, 1.0, mask=(lanes < n) & (tl.load(x + lanes) > 0))

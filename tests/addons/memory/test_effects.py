@@ -258,6 +258,16 @@ def test_lanes_that_are_masked_off_are_counted():
     assert (site.runs, site.masked) == (True, 12)
 
 
+def test_a_call_that_does_not_fit_its_kernel_is_unknown_with_the_reason():
+    call = call_of(kernels.copied, (8,), {"x": X, "out": out(512), "n": 500}, B)
+
+    result = effect(replace(call, arguments=call.arguments[:2]), "out")
+
+    assert result.reason
+    assert not result.stored
+    assert result.may_store == elements((0, 512))
+
+
 def sized(call, name, nbytes):
     """The call with a storage of another size, without data."""
     arguments = tuple(
