@@ -1,7 +1,7 @@
 """The trace format: tables, versions, writer, reader, recovery, validation.
 
-`tables.py` has all tables, defined only in `captured_tables.py`, `checked_tables.py` and
-`derived_tables.py`. Writing: `writer.py` (over `journal.py`, `parts.py`, `columns.py`,
+`tables.py` has all tables, defined only in `captured_tables.py`, `memory_tables.py`,
+`checked_tables.py` and `derived_tables.py`. Writing: `writer.py` (over `journal.py`, `parts.py`, `columns.py`,
 `layout.py`). Reading: `trace.py` (over `reading.py`, `artifacts.py`, `runs.py`); parts of passes:
 `derived.py`. Care: `recovery.py`, `validation.py`. `document.py` makes docs/format.md and
 schema.json; `golden/` holds one trace for each released version. `plain_reader.py` is a reader for

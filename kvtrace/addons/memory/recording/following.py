@@ -53,6 +53,8 @@ class MemoryRecording:
         self._read_stacks()
         self._replace(torch)
         ends.watchers.append(self._follow)
+        if self._session.run_id is not None:  # its first rows came before torch
+            self._follow(self._session)
         _recordings.add(self)
         _operators.record_calls(True)
         # Schemas are asked for while the program's operators are registered: torch removes those of
