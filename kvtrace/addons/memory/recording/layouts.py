@@ -51,6 +51,9 @@ _UNTRIED: Final = {
     17: ("quint2x4", 1),
 }
 
+#: Complex types that are not experimental, of which torch does not warn.
+_COMPLEX: Final = ("complex64", "complex128")
+
 _MEMBERS: Final = re.compile(
     r"StartCallback start_[^;]*;\s*EndCallback end_[^;]*;\s*double sampling_prob_[^;]*;\s*"
     r"std::array<bool, static_cast<size_t>\(RecordScope::NUM_SCOPES\)> scopes_[^;]*;\s*"
@@ -252,7 +255,7 @@ def _dtypes(torch: Any) -> tuple[dict[int, str], bytes]:
         sizes[number] = size
     for value in {v for v in vars(torch).values() if isinstance(v, torch.dtype)}:
         name = str(value).removeprefix("torch.")
-        if name in names.values():
+        if name in names.values() or (value.is_complex and name not in _COMPLEX):
             continue
         try:
             tensor = torch.empty(0, dtype=value, device="cpu")
