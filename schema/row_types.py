@@ -262,45 +262,6 @@ class HostEventsRow(TypedDict):
     run: str
 
 
-class OperatorsRow(TypedDict):
-    """A row of the table `operators`."""
-
-    operator_id: int
-    name: str | None
-    tensors: list[Operand] | None
-    stack_id: int | None
-    run: str
-
-
-class OperationsRow(TypedDict):
-    """A row of the table `operations`."""
-
-    record: int
-    operator_id: int | None
-    begin: str | None
-    end: str | None
-    thread: int | None
-    addresses: list[int] | None
-    graph_id: int | None
-    run: str
-
-
-class AllocationsRow(TypedDict):
-    """A row of the table `allocations`."""
-
-    record: int
-    address: int | None
-    bytes: int | None
-    begin: str | None
-    end: str | None
-    thread: int | None
-    device: int | None
-    stream: int | None
-    pool: int | None
-    stack_id: int | None
-    run: str
-
-
 class MarksRow(TypedDict):
     """A row of the table `marks`."""
 
@@ -371,6 +332,45 @@ class MessagesRow(TypedDict):
     code: str | None
     text: str | None
     count: int | None
+    run: str
+
+
+class OperatorsRow(TypedDict):
+    """A row of the table `operators`."""
+
+    operator_id: int
+    name: str | None
+    tensors: list[Operand] | None
+    stack_id: int | None
+    run: str
+
+
+class OperationsRow(TypedDict):
+    """A row of the table `operations`."""
+
+    record: int
+    operator_id: int | None
+    begin: str | None
+    end: str | None
+    thread: int | None
+    addresses: list[int] | None
+    graph_id: int | None
+    run: str
+
+
+class AllocationsRow(TypedDict):
+    """A row of the table `allocations`."""
+
+    record: int
+    address: int | None
+    bytes: int | None
+    begin: str | None
+    end: str | None
+    thread: int | None
+    device: int | None
+    stream: int | None
+    pool: int | None
+    stack_id: int | None
     run: str
 
 

@@ -13,7 +13,7 @@ static struct {
   Py_ssize_t schema, is_schema; /* pointer to the FunctionSchema; whether there is one, a byte */
   Py_ssize_t items; /* of a list: its vector's begin and end */
   Py_ssize_t storage, dimensions, numel, offset, dtype; /* of a TensorImpl */
-  Py_ssize_t data, bytes; /* of a StorageImpl */
+  Py_ssize_t data, bytes, device; /* of a StorageImpl; of the device its kind and index, a byte each */
   Py_ssize_t tensor; /* of a Python object: its TensorImpl */
   unsigned int tensor_tag, list_tag; /* of a boxed value */
 } torch_at;
@@ -59,6 +59,11 @@ static int read_tensor(const char *impl, struct tensor *out) {
 static const int64_t *strides_of(const struct tensor *tensor) {
   int64_t room = tensor->dimensions > INLINE_DIMENSIONS ? tensor->dimensions : INLINE_DIMENSIONS;
   return tensor->sizes + room;
+}
+
+/* The index of the device with a storage; -1: the host. */
+static int64_t device_of(const char *storage) {
+  return storage[torch_at.device] ? storage[torch_at.device + 1] : -1;
 }
 
 /* A C++ string, as libstdc++ lays it out: pointer and length. */

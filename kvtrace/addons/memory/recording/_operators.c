@@ -26,7 +26,6 @@ enum {
   LEVELS = 128,           /* operators within operators, of a thread; more are not recorded */
   ROWS_LIMIT = 1 << 20,   /* rows that wait to be taken; more are counted and lost */
   VALUES_LIMIT = 1 << 24, /* data pointers of these */
-  MOST_OPERATORS = 1 << 20,
   CERTAIN_FRAMES = 16, /* of an allocation's stack: each costs 5 ns */
 };
 
@@ -68,20 +67,12 @@ struct allocation {
   int64_t address, bytes, begin, thread, stack, device;
 };
 
-struct number {
-  uint64_t first, second;
-  uint32_t number; /* from 1; 0: free */
-};
-
 static int recording;      /* whether calls are recorded */
 static int64_t graph;      /* number of the graph that is being captured; -1: none */
 static struct row *rows;
 static struct words values;
 static struct allocation *allocations;
-static struct number *numbers;
-static size_t number_slots;
-static uint32_t rows_waiting, allocations_waiting, operators_known;
-static struct text operators; /* unique calls since Python last took them */
+static uint32_t rows_waiting, allocations_waiting;
 static long long lost_calls;
 
 static void free_thread(void *given) {
@@ -169,70 +160,7 @@ static int add_values(struct thread *thread, struct under_way *call, const char 
   return 1;
 }
 
-/* ---- unique calls ----------------------------------------------------------------------------- */
-
-static struct number *number_slot(uint64_t first, uint64_t second) {
-  size_t slot = (size_t)first & (number_slots - 1);
-  while (numbers[slot].number && (numbers[slot].first != first || numbers[slot].second != second))
-    slot = (slot + 1) & (number_slots - 1);
-  return &numbers[slot];
-}
-
-static int numbers_grow(void) {
-  if (numbers && 2 * (size_t)operators_known < number_slots) return 1;
-  struct number *before = numbers;
-  size_t slots = number_slots;
-  struct number *larger = calloc(slots ? 2 * slots : 1024, sizeof *larger);
-  if (!larger) return 0;
-  numbers = larger;
-  number_slots = slots ? 2 * slots : 1024;
-  for (size_t i = 0; i < slots; i++)
-    if (before[i].number) *number_slot(before[i].first, before[i].second) = before[i];
-  free(before);
-  return 1;
-}
-
-/* Copies a unique call for Python; layouts.py says how. Holds the lock. */
-static int copy_call(const struct under_way *call, const int64_t *words, size_t count,
-                     uint32_t stack, int64_t results) {
-  struct text_view name = text_at(call->schema), overload = text_at(call->schema + CXX_STRING);
-  size_t before = operators.size;
-  if (name.length <= TEXT_LIMIT && overload.length <= TEXT_LIMIT &&
-      add_sized(&operators, name.letters, name.length) &&
-      add_sized(&operators, overload.letters, overload.length) &&
-      add_number(&operators, stack) && add_number(&operators, (uint32_t)call->arguments) &&
-      add_number(&operators, (uint32_t)results) &&
-      add_sized(&operators, (const char *)words, count * sizeof *words))
-    return 1;
-  operators.size = before;
-  return 0;
-}
-
-/* The number of a unique call from 1; 0: there are too many. Does not hold the lock. */
-static uint32_t operator_number(const struct under_way *call, const int64_t *words, size_t count,
-                                int64_t results) {
-  uint64_t first = mixed(1, (uint64_t)(uintptr_t)call->schema);
-  uint64_t second = mixed(2, count | (uint64_t)results << 32);
-  for (size_t i = 0; i + 1 < count; i += 2) {
-    first = mixed(first, (uint64_t)words[i]);
-    second = mixed(second, (uint64_t)words[i + 1]);
-  }
-  if (count & 1) first = mixed(first, (uint64_t)words[count - 1]);
-  uint64_t place = mixed(first, second);
-  LOCK();
-  uint32_t known_number = numbers ? number_slot(place, second)->number : 0;
-  UNLOCK();
-  if (known_number) return known_number;
-  uint32_t stack = stack_number(DEPTH);
-  LOCK();
-  struct number *slot = numbers_grow() ? number_slot(place, second) : NULL;
-  if (slot && !slot->number && operators_known < MOST_OPERATORS &&
-      copy_call(call, words, count, stack, results))
-    *slot = (struct number){place, second, ++operators_known};
-  known_number = slot ? slot->number : 0;
-  UNLOCK();
-  return known_number;
-}
+#include "_unique.h"
 
 static void add_row(const struct thread *thread, const struct under_way *call, uint32_t number,
                     int64_t end) {
@@ -405,10 +333,10 @@ static PyObject *search_results(PyObject *module, PyObject *nothing) {
 static PyObject *lay_out_torch(PyObject *module, PyObject *arguments) {
   (void)module;
   Py_buffer sizes;
-  if (!PyArg_ParseTuple(arguments, "nnnnnnnnnnnnnIIy*", &torch_at.inputs, &torch_at.outputs,
+  if (!PyArg_ParseTuple(arguments, "nnnnnnnnnnnnnnIIy*", &torch_at.inputs, &torch_at.outputs,
                         &torch_at.schema, &torch_at.is_schema, &torch_at.items, &torch_at.storage,
                         &torch_at.dimensions, &torch_at.numel, &torch_at.offset, &torch_at.dtype,
-                        &torch_at.data, &torch_at.bytes, &torch_at.tensor, &torch_at.tensor_tag,
+                        &torch_at.data, &torch_at.bytes, &torch_at.device, &torch_at.tensor, &torch_at.tensor_tag,
                         &torch_at.list_tag, &sizes))
     return NULL;
   size_t given = (size_t)sizes.len;
@@ -435,7 +363,7 @@ static PyObject *set_graph(PyObject *module, PyObject *number) {
 
 /* ---- memory that generated code allocates ----------------------------------------------------- */
 
-static void add_allocation(const struct tensor *tensor, int64_t device) {
+static void add_allocation(const struct tensor *tensor) {
   struct thread *thread = this_thread();
   if (!tensor->data || !thread) return;
   struct allocation allocation = {
@@ -444,7 +372,7 @@ static void add_allocation(const struct tensor *tensor, int64_t device) {
       .begin = (int64_t)now(),
       .thread = thread->id,
       .stack = stack_number(CERTAIN_FRAMES),
-      .device = device,
+      .device = device_of(tensor->storage),
   };
   LOCK();
   if (!allocations) allocations = malloc(ROWS_LIMIT * sizeof *allocations);
@@ -455,28 +383,21 @@ static void add_allocation(const struct tensor *tensor, int64_t device) {
   UNLOCK();
 }
 
-/* Calls the function, the first item of `self`, and records the tensor that it returns as memory of
- * the device that is the second item. */
-static PyObject *call_allocating(PyObject *self, PyObject *args, PyObject *kwargs) {
-  PyObject *result = PyObject_Call(PyTuple_GetItem(self, 0), args, kwargs);
+/* Calls the function, and records the memory of the tensor that it returns. */
+static PyObject *call_allocating(PyObject *function, PyObject *args, PyObject *kwargs) {
+  PyObject *result = PyObject_Call(function, args, kwargs);
   struct tensor tensor;
   if (result && recording && read_tensor(pointer((const char *)result, torch_at.tensor), &tensor))
-    add_allocation(&tensor, PyLong_AsLongLong(PyTuple_GetItem(self, 1)));
+    add_allocation(&tensor);
   return result;
 }
 
 static PyMethodDef allocating = {"empty_strided", (PyCFunction)(void (*)(void))call_allocating,
                                  METH_VARARGS | METH_KEYWORDS, NULL};
 
-static PyObject *wrap_allocating(PyObject *module, PyObject *arguments) {
+static PyObject *wrap_allocating(PyObject *module, PyObject *function) {
   (void)module;
-  PyObject *function;
-  long long device;
-  if (!PyArg_ParseTuple(arguments, "OL", &function, &device)) return NULL;
-  PyObject *self = Py_BuildValue("(OL)", function, device);
-  PyObject *wrapper = self ? PyCFunction_NewEx(&allocating, self, NULL) : NULL;
-  Py_XDECREF(self);
-  return wrapper;
+  return PyCFunction_NewEx(&allocating, function, NULL);
 }
 
 /* ---- what Python takes ------------------------------------------------------------------------ */
@@ -487,14 +408,11 @@ static PyObject *forget(PyObject *module, PyObject *nothing) {
   (void)module, (void)nothing;
   LOCK();
   forget_stacks();
-  rows_waiting = allocations_waiting = operators_known = 0;
+  rows_waiting = allocations_waiting = 0;
   values.count = 0;
-  operators.size = 0;
   lost_calls = 0;
   graph = -1;
-  free(numbers);
-  numbers = NULL;
-  number_slots = 0;
+  forget_operators();
   UNLOCK();
   Py_RETURN_NONE;
 }
@@ -523,8 +441,8 @@ static PyMethodDef functions[] = {
      "lay_out_torch(...): where torch's fields lie; see layouts.py."},
     {"record_calls", record_calls, METH_O, "record_calls(flag): record, or stop recording."},
     {"set_graph", set_graph, METH_O, "set_graph(number): the graph being captured; -1: none."},
-    {"wrap_allocating", wrap_allocating, METH_VARARGS,
-     "wrap_allocating(function, device): the function, with the memory of its results recorded."},
+    {"wrap_allocating", wrap_allocating, METH_O,
+     "wrap_allocating(function): the function, with the memory of its results recorded."},
     {"take", take, METH_NOARGS,
      "take() -> (stacks, operators, operations, allocations, lost): what is new; rows.py."},
     {"forget", forget, METH_NOARGS, "forget(): begin again, with nothing seen and no frames."},

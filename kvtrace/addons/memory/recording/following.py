@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from kvtrace.capture.session import Session
 
-#: Functions by which Inductor's code allocates, past the dispatcher, and their device's index.
-_ALLOCATING: Final = {"_empty_strided_cpu": -1, "_empty_strided_cuda": 0}
+#: Functions by which Inductor's code allocates, past the dispatcher.
+_ALLOCATING: Final = ("_empty_strided_cpu", "_empty_strided_cuda")
 _NO_GRAPH: Final = -1
 
 
@@ -53,6 +53,8 @@ class MemoryRecording:
         self._read_stacks()
         self._replace(torch)
         ends.watchers.append(self._follow)
+        if self._session.run_id is not None:  # its first rows came before torch
+            self._follow(self._session)
         _recordings.add(self)
         _operators.record_calls(True)
         # Schemas are asked for while the program's operators are registered: torch removes those of
@@ -91,10 +93,10 @@ class MemoryRecording:
 
     def _replace(self, torch: Any) -> None:
         guards = torch._C._dynamo.guards
-        for name, device in _ALLOCATING.items():
+        for name in _ALLOCATING:
             original = getattr(guards, name, None)
             if original is not None:
-                wrapper = self._native_module.wrap_allocating(original, device)
+                wrapper = self._native_module.wrap_allocating(original)
                 self._replaced.put(guards, name, wrapper)
         graph: Any = getattr(torch.cuda, "CUDAGraph", None)
         if hasattr(graph, "capture_begin"):

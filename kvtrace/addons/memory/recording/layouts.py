@@ -34,6 +34,8 @@ REMOVE: Final = "_ZN2at14removeCallbackEm"
 _TENSOR_BYTES: Final = 23 * _WORD
 _STORAGE_BYTES: Final = 8 * _WORD
 _PYTHON_BYTES: Final = 4 * _WORD
+#: Bytes of a std::unique_ptr with a deleter beside an address, as c10::UniqueVoidPtr has them.
+_DEVICE: Final = 3 * _WORD
 #: Sizes and strides of up to so many dimensions lie in the tensor itself.
 _INLINE: Final = 5
 #: The index of a std::variant lies behind the largest member, here a std::string.
@@ -48,6 +50,9 @@ _UNTRIED: Final = {
     16: ("quint4x2", 1),
     17: ("quint2x4", 1),
 }
+
+#: Complex types that are not experimental, of which torch does not warn.
+_COMPLEX: Final = ("complex64", "complex128")
 
 _MEMBERS: Final = re.compile(
     r"StartCallback start_[^;]*;\s*EndCallback end_[^;]*;\s*double sampling_prob_[^;]*;\s*"
@@ -250,7 +255,7 @@ def _dtypes(torch: Any) -> tuple[dict[int, str], bytes]:
         sizes[number] = size
     for value in {v for v in vars(torch).values() if isinstance(v, torch.dtype)}:
         name = str(value).removeprefix("torch.")
-        if name in names.values():
+        if name in names.values() or (value.is_complex and name not in _COMPLEX):
             continue
         try:
             tensor = torch.empty(0, dtype=value, device="cpu")
@@ -262,8 +267,8 @@ def _dtypes(torch: Any) -> tuple[dict[int, str], bytes]:
     return names, bytes(sizes)
 
 
-def _storage_offsets(torch: Any) -> tuple[int, int]:
-    """Return a storage's offsets: address of its memory, and number of bytes."""
+def _storage_offsets(torch: Any) -> tuple[int, int, int]:
+    """Return a storage's offsets: address of its memory, number of bytes, and device."""
     storages = [
         torch.zeros(n, dtype=torch.uint8, device="cpu").untyped_storage() for n in (77, 991)
     ]
@@ -273,7 +278,14 @@ def _storage_offsets(torch: Any) -> tuple[int, int]:
     if data < 0:
         raise TorchUnknown("the field of a storage's memory was not found")
     number = _common([_at(s._cdata, size, s.nbytes()) for s in storages], "a storage's size")
-    return data, number
+    # The device lies behind the address and what frees it; c10::DeviceType has CPU 0, Meta 14.
+    kinds = [
+        ctypes.string_at(storage._cdata + data + _DEVICE, 1)[0]
+        for storage in (*storages, torch.empty(3, device="meta").untyped_storage())
+    ]
+    if kinds != [0, 0, 14]:
+        raise TorchUnknown("the field of a storage's device was not found")
+    return data, number, data + _DEVICE
 
 
 def _python_offset(torch: Any) -> int:
