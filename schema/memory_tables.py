@@ -24,8 +24,9 @@ MEMORY: Final = (
                 "written, an argument that the operator's schema does not or does mutate (written "
                 "where the schema is not known, read where the call failed); viewed or created, a "
                 "result whose storage is or is not that of an argument. name: the schema's, with "
-                "an index in a list of tensors; null: a result without a name. shape and strides "
-                "in elements; offset_bytes from the storage's start",
+                "an index in a list of tensors; null: a result without a name. device: its index; "
+                "null: the host. shape and strides in elements; offset_bytes from the storage's "
+                "start",
                 private={"name": PARAMETER_NAMED, "role": OPEN, "dtype": OPEN},
             ),
             _C("stack_id", I64, "Python call stack of its first such call", private=STACK),

@@ -39,6 +39,7 @@ class Operand(TypedDict):
     name: str | None
     role: str | None
     dtype: str | None
+    device: int | None
     shape: list[int] | None
     strides: list[int] | None
     offset_bytes: int | None

@@ -100,6 +100,7 @@ OPERAND: Final = _struct(
     name=TEXT,
     role=TEXT,
     dtype=TEXT,
+    device=I32,
     shape=pa.list_(I64),
     strides=pa.list_(I64),
     offset_bytes=I64,

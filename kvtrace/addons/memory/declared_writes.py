@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvtrace.addons.memory.declared import Declaration, declaration
 from kvtrace.addons.memory.effects import StorageEffect, Unknown
-from kvtrace.addons.memory.findings import DECLARED
+from kvtrace.addons.memory.rules import DECLARED
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:

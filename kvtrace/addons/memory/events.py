@@ -62,7 +62,7 @@ def _operations(trace: Trace, run: Run) -> _Source:
 
 def _allocations(trace: Trace, run: Run) -> tuple[_Source, _Source]:
     """Return allocations and frees; those of generated code have a stack, and their exact size."""
-    columns = ["record", "address", "bytes", "begin", "end", "stack_id"]
+    columns = ["record", "address", "bytes", "begin", "end", "device", "stack_id"]
     table = trace.table("allocations", (run,), columns)
     allocated, begin = _sorted(table, "begin")
     freed, end = _sorted(table.filter(pc.is_valid(table["end"])), "end")
@@ -70,11 +70,12 @@ def _allocations(trace: Trace, run: Run) -> tuple[_Source, _Source]:
         (
             begin,
             (
-                Allocated(time, row, address, size, stack is None)
+                Allocated(time, row, address, size, stack is None, device is None)
                 for part in _parts(allocated)
-                for time, row, address, size, stack in zip(
+                for time, row, address, size, stack, device in zip(
                     *_lists(part, "begin", "record", "address", "bytes"),
                     part["stack_id"].to_pylist(),
+                    part["device"].to_pylist(),
                     strict=True,
                 )
             ),

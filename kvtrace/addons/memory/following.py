@@ -16,12 +16,15 @@ from typing import Final, Literal, NamedTuple
 
 from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.lives import Birth, Life, Lives
+from kvtrace.addons.memory.moves import spoiling
 from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
-from kvtrace.addons.memory.states import Effect, NewStates, Reading, State
+from kvtrace.addons.memory.states import Effect, NewStates, Reading, Spoiling, State
 
 Kind = Literal["launch", "operator"]
 
 UNSEEN: Final = "its storage was made where kvtrace does not see it"
+HOST: Final = "it is memory of the host, which programs also write without operators"
+_UNFOLLOWED: Final = {"unseen": UNSEEN, "host": HOST}
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
 
 
@@ -33,7 +36,7 @@ class CallStorage:
     call's first launch, from which the effect is derived, the storage began `offset_bytes` before
     that address and had `size` bytes. Other launches of the call may have views elsewhere in their
     storages. `others` are the positions of further tensors in the storage, each with its distance
-    in bytes from the first one.
+    in bytes from the first one. `stores`: the kernel has a store to it, reached or not.
     """
 
     position: int
@@ -42,6 +45,7 @@ class CallStorage:
     size: int
     effect: Effect
     others: tuple[tuple[int, int], ...] = ()
+    stores: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +81,17 @@ class Operated(NamedTuple):
 
 
 class Allocated(NamedTuple):
-    """Memory that was allocated; `rounded` by an allocator that makes blocks larger than asked."""
+    """Memory that was allocated; `rounded` by an allocator that makes blocks larger than asked.
+
+    `is_of_host`: it is memory of the host.
+    """
 
     time: int
     row: int
     address: int
     size: int
     rounded: bool
+    is_of_host: bool = False
 
 
 class Freed(NamedTuple):
@@ -111,7 +119,7 @@ class Unwritten:
 
     `state` is the storage's state before it, whose steps say who wrote to it; `seq` is the launch
     that read, None for an operator; `origin` is where its tensor's data pointer lies in the
-    storage, in bytes.
+    storage, in bytes; `given` is the last kernel that was given the storage and has a store to it.
     """
 
     reading: Reading
@@ -119,6 +127,7 @@ class Unwritten:
     state: State
     seq: int | None
     origin: int
+    given: Place | None
     count: int = 1
 
 
@@ -143,16 +152,20 @@ class Reads:
 
     def add(self, reading: Reading, life: Life, state: State, seq: int | None, origin: int) -> None:
         """Add a read of a storage that was in a state; `origin`: where the tensor lies in it."""
-        if life.birth.origin == "unseen" or reading.answer == "unknown":
+        origin_reason = _UNFOLLOWED.get(life.birth.origin)
+        if origin_reason is not None or reading.answer == "unknown":
             self.unknown += 1
-            self.reason = self.reason or reading.reason or UNSEEN
+            self.reason = self.reason or reading.reason or origin_reason or ""
         elif reading.answer == "proven":
             self.proven += 1
         else:
             self.violations += 1
             known = self.unwritten.get(life.birth)
             if known is None:
-                self.unwritten[life.birth] = Unwritten(reading, life.birth, state, seq, origin)
+                given = life.given if isinstance(life.given, Place) else None
+                self.unwritten[life.birth] = Unwritten(
+                    reading, life.birth, state, seq, origin, given
+                )
             else:
                 known.count += 1
 
@@ -165,6 +178,7 @@ class _Step(NamedTuple):
     size: int
     effect: Effect
     others: tuple[tuple[int, int], ...]
+    stores: bool
     place: Place
     reads: Reads
 
@@ -206,12 +220,14 @@ class Follower:
                         storage.size,
                         storage.effect,
                         storage.others,
+                        storage.stores,
                         place,
                         Reads(),
                     )
                 )
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[int, Effect] = {}
+        self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
         self._operator_reads: dict[Place, Reads] = {}
         self.leftovers: dict[Place, Leftover] = {}
         self.undeclared: dict[Place, Place] = {}
@@ -253,7 +269,7 @@ class Follower:
         lives = self._lives
         touched: list[tuple[Life, State]] = []
         for step in self._steps.get(call_id, ()):
-            position, offset_bytes, size, effect, others, place, reads = step
+            position, offset_bytes, size, effect, others, stores, place, reads = step
             address = addresses[position]
             life = lives.at(address - offset_bytes, size)
             if life is None or life.size != size:
@@ -273,6 +289,8 @@ class Follower:
             if effect.may_read:
                 life.is_read = True
                 reads.add(reading, life, before, seq, address - life.begin)
+            if stores:
+                life.given = place
 
     def _elsewhere(self, step: _Step, address: int, time: int) -> tuple[Life, Effect]:
         """Return the storage of a tensor that lies elsewhere in its storage than at first."""
@@ -301,20 +319,29 @@ class Follower:
         if not operator.is_torchs:
             self._operate_around(operator, event)
             return
-        moved = operator.effects.moves and self._passes_on(operator, event)
-        effects = operator.effects.unsure if moved else operator.effects.effects
-        for index, (tensor, effect) in enumerate(zip(operator.tensors, effects, strict=True)):
+        moves = self._moves(operator, event) if operator.effects.moves else {}
+        for index, (tensor, effect) in enumerate(
+            zip(operator.tensors, operator.effects.effects, strict=True)
+        ):
             if not tensor.storage_bytes:
                 continue
             begin = event.addresses[index] - tensor.offset_bytes
+            if tensor.is_of_host:
+                self._note_host(begin, tensor.storage_bytes, event.time)
+                continue
             if tensor.role == "created":
                 birth = Birth("operator", event.operator_id)
                 life = self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=False)
             else:
                 life = self._life(begin, tensor.storage_bytes, event.time)
-            if effect is not None:
+            if operator.effects.moves and tensor.role == "read":
+                life.is_read = True  # what is moved is judged where it is used
+            elif effect is not None:
                 place = Place("operator", event.operator_id, index)
                 self._step(life, effect, place, event.time, tensor.offset_bytes)
+                spoiled = moves.get(index)
+                if spoiled is not None:
+                    life.state = life.state.spoiled(spoiled)
 
     def _operate_around(self, operator: Operator, event: Operated) -> None:
         """Follow an operator of another library: what happened inside of it was followed already.
@@ -329,7 +356,9 @@ class Follower:
                 continue
             begin = address - tensor.offset_bytes
             life = self._lives.at(begin, tensor.storage_bytes)
-            if life is None:
+            if tensor.is_of_host:
+                self._note_host(begin, tensor.storage_bytes, event.time)
+            elif life is None:
                 birth = Birth("operator", event.operator_id)
                 self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=True)
             elif life.written < event.begin:
@@ -350,24 +379,40 @@ class Follower:
                 place = Place("operator", event.operator_id, index)
                 self.undeclared.setdefault(place, life.writer)
 
-    def _passes_on(self, operator: Operator, event: Operated) -> bool:
-        """Return whether an operator that moves values may move bytes that nobody wrote.
-
-        These reads are not judged: what it moves is judged where it is used.
-        """
+    def _moves(self, operator: Operator, event: Operated) -> dict[int, Spoiling]:
+        """Return what a move leaves unwritten or in doubt, by the tensor that it writes."""
+        sources: list[tuple[OperatorTensor, State]] = []
         for tensor, address, effect in zip(
             operator.tensors, event.addresses, operator.effects.effects, strict=True
         ):
-            if tensor.role != "read" or effect is None or not tensor.storage_bytes:
-                continue
-            life = self._life(address - tensor.offset_bytes, tensor.storage_bytes, event.time)
-            life.is_read = True
-            _, reading = life.state.step(effect)
-            if reading.answer != "proven":
-                return True
-        return False
+            if tensor.role == "read" and effect is not None and tensor.storage_bytes:
+                life = self._life(address - tensor.offset_bytes, tensor.storage_bytes, event.time)
+                sources.append((tensor, life.state))
+        if all(state.whole for _, state in sources):
+            return {}
+        key = event.operator_id, tuple(state for _, state in sources)
+        known = self._spoilings.get(key)
+        if known is None:
+            name = operator.name.partition(".")[0]
+            known = self._spoilings[key] = {
+                index: spoiled
+                for index, (tensor, effect) in enumerate(
+                    zip(operator.tensors, operator.effects.writes, strict=True)
+                )
+                if effect is not None and (spoiled := spoiling(name, sources, tensor)) is not None
+            }
+        return known
+
+    def _note_host(self, begin: int, size: int, time: int) -> None:
+        """Note memory of the host, which counts as written."""
+        life = self._lives.at(begin, size)
+        if life is None or life.birth.origin != "host":
+            self._new_life(begin, size, Birth("host"), time, whole=True)
 
     def _allocate(self, event: Allocated) -> None:
+        if event.is_of_host:
+            self._note_host(event.address, event.size, event.time)
+            return
         birth = Birth("allocation", event.row)
         life = self._new_life(event.address, event.size, birth, event.time, whole=False)
         life.rounded = event.rounded

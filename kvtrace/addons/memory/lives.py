@@ -9,7 +9,7 @@ from typing import Literal
 
 from kvtrace.addons.memory.states import State
 
-Origin = Literal["operator", "allocation", "unseen"]
+Origin = Literal["operator", "allocation", "host", "unseen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Birth:
     """Where a storage came from.
 
     `row` is the operator's or the allocation's number. `unseen`: a launch or an operator was given
-    a storage that nothing recorded had made.
+    a storage that nothing recorded had made. `host`: memory of the host, which is not followed.
     """
 
     origin: Origin
@@ -36,6 +36,7 @@ class Life:
         born: time of its birth, ns.
         written: time of the last write, ns; -1: none.
         writer: what wrote last, in the terms of who follows; None: nothing.
+        given: the last kernel that was given it and has a store to it, in the same terms.
         is_read: whether something read it since a kernel wrote to it.
         rounded: whether `size` may be larger than its tensor's storage.
     """
@@ -47,6 +48,7 @@ class Life:
     born: int
     written: int = -1
     writer: object = None
+    given: object = None
     is_read: bool = False
     rounded: bool = False
 

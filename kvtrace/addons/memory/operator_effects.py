@@ -31,11 +31,13 @@ UNINITIALIZED: Final = frozenset(
 _SHAPES_ONLY: Final = UNINITIALIZED | frozenset(
     f"aten::{name}"
     for name in (
-        "full_like", "new_full", "new_ones", "new_zeros", "ones_like", "rand_like",
-        "randint_like", "randn_like", "record_stream", "resize_", "resize_as_", "set_",
-        "set_data", "zeros_like",
+        "_has_compatible_shallow_copy_type", "full_like", "new_full", "new_ones", "new_zeros",
+        "ones_like", "rand_like", "randint_like", "randn_like", "record_stream", "resize_",
+        "resize_as_", "set_", "set_data", "zeros_like",
     )
 )  # fmt: skip
+#: Operators that are given a tensor which Python code has filled, as `torch.tensor` does.
+_FILLED: Final = frozenset(("aten::lift", "aten::lift_fresh"))
 #: Operators that write all elements of the argument that they change, and read none of them.
 _OVERWRITING: Final = frozenset(
     f"aten::{name}"
@@ -69,11 +71,13 @@ MOVING: Final = frozenset(
 class OperatorTensor:
     """A tensor of an operator: an argument or a result, as in the table `operators`.
 
-    Shape and strides are in elements.
+    Shape and strides are in elements. `is_of_host`: it lies in memory of the host, which programs
+    also write without operators (`tensor.numpy()`).
     """
 
     role: Role
     dtype: str
+    is_of_host: bool
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     offset_bytes: int
@@ -97,13 +101,11 @@ class OperatorEffects:
     Attributes:
         effects: of each tensor; None where it does nothing to the tensor's bytes.
         writes: the same without reads: what is done to tensors that it writes.
-        unsure: the same if it passes on bytes that may not have been written.
         moves: whether it passes values on without computing with them.
     """
 
     effects: tuple[Effect | None, ...]
     writes: tuple[Effect | None, ...]
-    unsure: tuple[Effect | None, ...]
     moves: bool
 
 
@@ -112,11 +114,9 @@ def operator_effects(name: str, tensors: Sequence[OperatorTensor]) -> OperatorEf
     base, _, overload = name.partition(".")
     effects = tuple(_effect(base, overload, tensor, tensors) for tensor in tensors)
     written = [None if effect is None else effect.may_write for effect in effects]
-    reason = f"{name} passed on bytes that may not have been written"
     return OperatorEffects(
         effects,
         tuple(_writing(region) if region else None for region in written),
-        tuple(Effect(may_write=region, reason=reason) if region else None for region in written),
         base in MOVING,
     )
 
@@ -126,6 +126,8 @@ def _effect(
 ) -> Effect | None:
     if tensor.role == "viewed":
         return None
+    if base in _FILLED:
+        return _writing(tensor.bytes) if tensor.role == "read" else None
     if tensor.role == "read":
         reads_values = base not in _SHAPES_ONLY and not _makes_views(tensors)
         return _reading(tensor.bytes) if reads_values else None

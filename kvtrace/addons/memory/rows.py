@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.effects import StorageEffect, StoreSite, Unknown
-from kvtrace.addons.memory.findings import DECLARED, READ, RESULT, RULES
+from kvtrace.addons.memory.missing_stores import missing_stores
+from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
+from kvtrace.addons.memory.used_reads import used_reads
 from kvtrace.evaluate import Access, Observer, TensorArgument
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.text import plural
@@ -90,8 +92,11 @@ class Rows:
         argument = call.arguments[place.argument]
         assert isinstance(argument, TensorArgument)
         effect = self._memory.calls[place.row].effects[place.argument]
-        unwritten = first.reading.unwritten
-        op = _reading_op(call, effect, unwritten)
+        used = used_reads(call, effect).moved(first.origin - argument.offset_bytes)
+        unwritten = first.reading.unwritten & used
+        if not unwritten:
+            return None  # what is read is dropped
+        op = _reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
         begin, _ = next(iter(unwritten))
         elements = _elements(unwritten, first.origin, argument.element.bytes)
         often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
@@ -99,7 +104,7 @@ class Rows:
             READ, "violation", op,
             f"{elements} of {argument.name} {_are(unwritten, argument.element.bytes)} read, and "
             f"nobody wrote {_them(unwritten, argument.element.bytes)}{often}: "
-            f"{self._history(first.birth, first.state)}",
+            f"{self._history(first.birth, first.state, unwritten, first.given)}",
             method="followed", access="load", arg=argument.name,
             address_offset=begin - first.origin,
             lanes=unwritten.size // argument.element.bytes,
@@ -108,9 +113,9 @@ class Rows:
     def _of_operator(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
         """Return a finding at the kernel that left elements out which an operator reads."""
         writers = self._follower.writers(first.state)
-        if not writers:
+        if not writers and first.given is None:
             return None  # no kernel has to do with it
-        call, site, argument = self._site(writers[0])
+        call, site, argument = self._site(writers[0] if writers else first.given)
         if call is None or site is None:
             return None
         unwritten = first.reading.unwritten
@@ -119,7 +124,8 @@ class Rows:
             READ, "violation", site.op,
             f"{self._memory.operator(place.row)} reads "
             f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name}, and nobody "
-            f"wrote {_them(unwritten, size)}: {self._history(first.birth, first.state)}",
+            f"wrote {_them(unwritten, size)}: "
+            f"{self._history(first.birth, first.state, unwritten, first.given)}",
             method="followed", access="store", arg=argument.name,
             address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
             lanes=unwritten.size // size,
@@ -135,7 +141,7 @@ class Rows:
             RESULT, "violation", site.op,
             f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name} "
             f"{'was' if unwritten.size <= size else 'were'} never written, nor read in this run: "
-            f"{self._history(leftover.birth, leftover.state)}",
+            f"{self._history(leftover.birth, leftover.state, unwritten)}",
             method="followed", access="store", arg=argument.name,
             address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
             lanes=unwritten.size // size,
@@ -152,8 +158,9 @@ class Rows:
             method="followed", access="store", arg=argument.name,
         )  # fmt: skip
 
-    def _site(self, place: Place) -> tuple[Call | None, StoreSite | None, TensorArgument]:
+    def _site(self, place: Place | None) -> tuple[Call | None, StoreSite | None, TensorArgument]:
         """Return the call that wrote, its store, and the tensor that it stored to."""
+        assert place is not None
         judged = self._memory.calls[place.row]
         if judged.call is None:
             raise AssertionError("calls without IR are no writers")
@@ -162,36 +169,44 @@ class Rows:
         stores = judged.effects[place.argument].stores
         return judged.call, stores[0] if stores else None, argument
 
-    def _history(self, birth: Birth, state: State) -> str:
+    def _history(
+        self, birth: Birth, state: State, unwritten: ByteRanges, given: Place | None = None
+    ) -> str:
         """Return who made a storage, and who wrote to it in part and why no more."""
         texts = [f"{self._memory.birth(birth)} made it"]
         writers = self._follower.writers(state)
-        for place in writers[:2]:
-            call, site, argument = self._site(place)
-            if call is None or site is None:
-                continue
-            texts.append(_stored(call, site, argument))
-        if not writers:
+        for place in (writers or ([] if given is None else [given]))[:2]:
+            judged = self._memory.calls[place.row]
+            argument = judged.call.arguments[place.argument] if judged.call else None
+            effect = judged.effects.get(place.argument)
+            if judged.call and isinstance(argument, TensorArgument) and effect and effect.stores:
+                texts.append(_stored(judged.call, effect, argument, unwritten))
+        if not writers and given is None:
             texts.append("and no kernel wrote to it")
         return ", ".join(texts)
 
 
-def _stored(call: Call, site: StoreSite, argument: TensorArgument) -> str:
-    """Return what one store wrote, and why it left the others out."""
+_WHY: Final = {
+    "mask": "; its mask admits no lane for the others",
+    "branch": "; no program comes to that store for the others",
+    "grid": "; no program and trip has their addresses: its grid or a loop is too small",
+}
+
+
+def _stored(
+    call: Call, effect: StorageEffect, argument: TensorArgument, missing: ByteRanges
+) -> str:
+    """Return what a call's first store wrote, and why it left out some bytes of the storage."""
+    site = effect.stores[0]
+    if not site.runs:
+        return f"{call.kernel} has a store to it that no program reaches"
     stored = (
         "an unknown part"
         if isinstance(site.stored, Unknown)
         else _ranges(site.stored, argument.offset_bytes, argument.element.bytes)
     )
-    text = f"{call.kernel} stored {stored} of it"
-    if not site.executions:
-        return f"{call.kernel} has a store to it that no program reaches"
-    if site.masked:
-        return f"{text} (its mask leaves out {plural(site.masked, 'lane')})"
-    if site.masked == 0:
-        programs = call.grid[0] * call.grid[1] * call.grid[2]
-        return f"{text} with its {plural(programs, 'program')} and no mask"
-    return text
+    whys = {missed.op.index: missed.why for missed in missing_stores(call, effect, missing)}
+    return f"{call.kernel} stored {stored} of it{_WHY.get(whys[site.op.index] or '', '')}"
 
 
 def _elements(unwritten: ByteRanges, offset: int, size: int) -> str:

@@ -114,7 +114,15 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
         (position, index, offset), *others = tensors
         distances = tuple((other, distance - offset) for other, _, distance in others)
         storages.append(
-            CallStorage(position, index, offset, effect.size, _effect(effect), distances)
+            CallStorage(
+                position,
+                index,
+                offset,
+                effect.size,
+                _effect(effect),
+                distances,
+                bool(effect.stores),
+            )
         )
         effects[index] = effect
     return JudgedCall(call, tuple(storages), effects)
@@ -139,9 +147,14 @@ def _known(listed: ByteRanges | Unknown) -> ByteRanges:
 def _operator(row: Mapping[str, Any]) -> Operator:
     tensors = tuple(
         OperatorTensor(
-            tensor["role"], tensor["dtype"], tuple(tensor["shape"]), tuple(tensor["strides"]),
-            tensor["offset_bytes"], tensor["storage_bytes"],
+            role=tensor["role"],
+            dtype=tensor["dtype"],
+            is_of_host=tensor["device"] is None,
+            shape=tuple(tensor["shape"]),
+            strides=tuple(tensor["strides"]),
+            offset_bytes=tensor["offset_bytes"],
+            storage_bytes=tensor["storage_bytes"],
         )
         for tensor in row["tensors"]
-    )  # fmt: skip
+    )
     return Operator(row["name"], tensors, operator_effects(row["name"], tensors))

@@ -50,6 +50,15 @@ class Effect:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Spoiling:
+    """Bytes that get the values of unwritten memory, or perhaps do; `doubt` is why only perhaps."""
+
+    unwritten: ByteRanges = field(default_factory=ByteRanges)
+    doubtful: ByteRanges = field(default_factory=ByteRanges)
+    doubt: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What is known of the bytes that an effect reads.
@@ -87,6 +96,7 @@ class State:
     before: tuple[State, Effect] | None = None
     whole: bool = field(init=False)
     _steps: dict[Effect, tuple[State, Reading]] = field(default_factory=dict, repr=False)
+    _spoiled: dict[Spoiling, State] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         """Note whether all bytes are written, which is asked at each step."""
@@ -99,6 +109,17 @@ class State:
         known = self._steps.get(effect)
         if known is None:
             known = self._steps[effect] = (self._after(effect), self._reading(effect))
+        return known
+
+    def spoiled(self, by: Spoiling) -> State:
+        """Return the state after unwritten values were moved into the storage."""
+        known = self._spoiled.get(by)
+        if known is None:
+            unwritten = (self.unwritten - by.doubtful) | by.unwritten
+            doubtful = (self.doubtful | by.doubtful) - by.unwritten
+            doubt = (by.doubt or self.doubt) if doubtful else ""
+            known = State(self.size, unwritten, doubtful, doubt, self.before)
+            self._spoiled[by] = known
         return known
 
     def _reading(self, effect: Effect) -> Reading:

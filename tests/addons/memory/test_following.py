@@ -32,8 +32,8 @@ EFFECTS = {
 CALLS = {call: (CallStorage(0, 0, 0, 64, effect),) for call, effect in EFFECTS.items()}
 
 
-def tensor(role, shape=(16,), strides=(1,), offset=0, storage=64):
-    return OperatorTensor(role, "fp32", shape, strides, offset, storage)
+def tensor(role, shape=(16,), strides=(1,), offset=0, storage=64, host=False):
+    return OperatorTensor(role, "fp32", host, shape, strides, offset, storage)
 
 
 def operator(name, *tensors):
@@ -55,10 +55,20 @@ OPERATORS = {
             ("aten::index_put_", tensor("written"), tensor("viewed")),
             ("mine::op", tensor("read"), tensor("created")),
             ("aten::sum", tensor("read"), tensor("created", (), (), storage=4)),
+            ("aten::empty", tensor("created", host=True)),
+            ("aten::to", tensor("read", host=True), tensor("created")),
+            ("aten::lift_fresh", tensor("read"), tensor("viewed")),
+            ("aten::cat", tensor("read"), tensor("read"), tensor("created", (32,), storage=128)),
+            (
+                "aten::slice",
+                tensor("read", (32,), storage=128),
+                tensor("viewed", offset=64, storage=128),
+            ),
         )
     )
 }
-EMPTY, ZEROS, ADD, ADD_, COPY_, CLONE, VIEW, EMPTY_LIKE, INDEX_PUT_, MINE, SUM = OPERATORS
+EMPTY, ZEROS, ADD, ADD_, COPY_, CLONE, VIEW, EMPTY_LIKE, INDEX_PUT_, MINE, SUM, *_MORE = OPERATORS
+HOST_EMPTY, HOST_TO, LIFT, CAT, _ = _MORE
 A, B, C = 0x1000, 0x2000, 0x3000
 
 
@@ -108,7 +118,20 @@ READ = Place("launch", READS_ALL, 0)
          "unknown"),
         ([("operator", ZEROS, A), ("operator", EMPTY_LIKE, A, B), ("launch", READS_ALL, B)],
          "violation"),
-        ([("operator", EMPTY, A), ("operator", CLONE, A, B), ("launch", READS_ALL, B)], "unknown"),
+        ([("operator", EMPTY, A), ("operator", CLONE, A, B), ("launch", READS_ALL, B)],
+         "violation"),
+        ([("operator", EMPTY, A), ("launch", PERHAPS, A), ("operator", CLONE, A, B),
+          ("launch", READS_ALL, B)], "unknown"),
+        ([("operator", EMPTY, A), ("launch", WRITES_HALF, A), ("operator", ZEROS, B),
+          ("operator", COPY_, B + 32, A), ("launch", READS_ALL, B)], "proven"),
+        ([("operator", HOST_EMPTY, A), ("operator", HOST_TO, A, B), ("launch", READS_ALL, B)],
+         "proven"),
+        ([("operator", HOST_EMPTY, A), ("launch", READS_ALL, A)], "unknown"),
+        ([("operator", EMPTY, A), ("operator", LIFT, A, A), ("launch", READS_ALL, A)], "proven"),
+        ([("operator", ZEROS, A), ("operator", EMPTY, B), ("operator", CAT, A, B, C),
+          ("launch", READS_ALL, C)], "proven"),
+        ([("operator", ZEROS, A), ("operator", EMPTY, B), ("operator", CAT, A, B, C),
+          ("launch", READS_ALL, C + 64)], "violation"),
         ([("operator", ZEROS, A), ("operator", CLONE, A, B), ("launch", READS_ALL, B)], "proven"),
         ([("operator", ZEROS, A), ("operator", EMPTY, A), ("launch", READS_ALL, A)], "violation"),
         ([("operator", ZEROS, A), ("operator", EMPTY, A + 32), ("launch", READS_ALL, A + 32)],

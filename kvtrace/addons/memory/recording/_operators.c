@@ -129,7 +129,7 @@ static int add_tensor(struct thread *thread, struct under_way *call, const char 
   int64_t *pointers = to ? more(&thread->pointers, 2) : NULL;
   if (!pointers) return 0;
   to[0] = place | item << 32;
-  to[1] = (int64_t)tensor.dtype | tensor.dimensions << 8;
+  to[1] = (int64_t)tensor.dtype | tensor.dimensions << 8 | (device_of(tensor.storage) + 1) << 32;
   to[2] = alias;
   to[3] = tensor.offset_bytes;
   to[4] = tensor.storage_bytes;

@@ -53,7 +53,19 @@ static int copy_call(const struct under_way *call, const int64_t *words, size_t 
   return 0;
 }
 
-/* The number of a unique call from 1; 0: there are too many. Does not hold the lock. */
+/* Whether results have no values yet: aten::empty…, aten::new_empty…. */
+static int makes_empty(const char *schema) {
+  static const char *const beginnings[] = {"aten::empty", "aten::new_empty"};
+  struct text_view name = text_at(schema);
+  for (int i = 0; i < 2; i++) {
+    size_t length = strlen(beginnings[i]);
+    if (name.length >= length && !memcmp(name.letters, beginnings[i], length)) return 1;
+  }
+  return 0;
+}
+
+/* The number of a unique call from 1; 0: there are too many. Does not hold the lock. Empty memory
+ * that is made at another line is another call: a finding on it names the line. */
 static uint32_t operator_number(const struct under_way *call, const int64_t *words, size_t count,
                                 int64_t results) {
   uint64_t first = mixed(1, (uint64_t)(uintptr_t)call->schema);
@@ -63,12 +75,14 @@ static uint32_t operator_number(const struct under_way *call, const int64_t *wor
     second = mixed(second, (uint64_t)words[i + 1]);
   }
   if (count & 1) first = mixed(first, (uint64_t)words[count - 1]);
+  uint32_t stack = makes_empty(call->schema) ? stack_number(DEPTH) : 0;
+  second = mixed(second, stack);
   uint64_t place = mixed(first, second);
   LOCK();
   uint32_t known_number = numbers ? number_slot(place, second)->number : 0;
   UNLOCK();
   if (known_number) return known_number;
-  uint32_t stack = stack_number(DEPTH);
+  if (!stack) stack = stack_number(DEPTH);
   LOCK();
   struct number *slot = numbers_grow() ? number_slot(place, second) : NULL;
   if (slot && !slot->number && operators_known < MOST_OPERATORS &&

@@ -198,7 +198,7 @@ def _operands(
     while offset < len(words):
         place, kind, alias, offset_bytes, storage_bytes = words[offset : offset + _HEAD]
         index, item = place & _LOW, place >> 32
-        dimensions = kind >> 8
+        dimensions, device = (kind & _LOW) >> 8, (kind >> 32) - 1
         sizes = words[offset + _HEAD : offset + _HEAD + 2 * dimensions]
         offset += _HEAD + 2 * dimensions
         is_result = bool(index & _RESULT)
@@ -217,6 +217,7 @@ def _operands(
             "name": name,
             "role": role,
             "dtype": short_dtype(dtypes.get(kind & 0xFF, "?")),
+            "device": None if device < 0 else device,
             "shape": list(sizes[:dimensions]),
             "strides": list(sizes[dimensions:]),
             "offset_bytes": offset_bytes,

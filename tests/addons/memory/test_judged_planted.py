@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.addons.memory.findings import READ, RESULT
 from kvtrace.addons.memory.judged import findings_of
+from kvtrace.addons.memory.rules import READ, RESULT
 from kvtrace.schema.trace import open_trace
 
 pytest.importorskip("triton")
