@@ -131,8 +131,8 @@ def output_times_zero(fixed):
 
     The wrapper allocates the output if it is not given, and zero times NaN is NaN.
     """
-    a, c = ones(16, 16), torch.empty(16, 16, device="cuda")
-    multiplied[(1,)](a, a, c, 1.5, 0.0, GUARDED=fixed, N=16)
+    c = torch.empty(16, 16, device="cuda")
+    multiplied[(1,)](ones(16, 16), ones(16, 16), c, 1.5, 0.0, GUARDED=fixed, N=16)
     return c
 
 
@@ -148,22 +148,13 @@ def expert_gradients(inputs, ends, gradients, columns, WIDTH: tl.constexpr):
     tl.store(gradients + expert * columns + lanes, total, mask=lanes < columns)
 
 
-@triton.jit
-def stepped(weights, gradients, n, BLOCK: tl.constexpr):
-    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    values = tl.load(weights + lanes, mask=lanes < n)
-    values -= 0.1 * tl.load(gradients + lanes, mask=lanes < n)
-    tl.store(weights + lanes, values, mask=lanes < n)
-
-
 def experts_without_tokens(fixed):
     """grouped_gemm 36: the product of an expert that got no tokens is skipped, its part of the
     output is not written, and is used like the others.
     """
-    weights, gradients = ones(4, 9), allocation(fixed)(4, 9)
+    gradients = allocation(fixed)(4, 9)
     expert_gradients[(4,)](ones(11, 9), integers(0, 5, 5, 8, 11), gradients, 9, WIDTH=16)
-    stepped[(2,)](weights, gradients, 36, BLOCK=32)
-    return weights
+    return ones(4, 9) - 0.1 * gradients
 
 
 @triton.jit
@@ -215,12 +206,11 @@ def experts_of_other_ranks(fixed):
 
 
 @triton.jit
-def activated(source, bias, is_row, target, columns, GUARDED: tl.constexpr, WIDTH: tl.constexpr):
+def activated(source, is_row, target, columns, GUARDED: tl.constexpr, WIDTH: tl.constexpr):
     row, lanes = tl.program_id(0), tl.arange(0, WIDTH)
     cells = row * columns + lanes
     if tl.load(is_row + row) != 0:
         values = tl.load(source + cells, mask=lanes < columns)
-        values += tl.load(bias + lanes, mask=lanes < columns)
         tl.store(target + cells, tl.maximum(values, 0.0), mask=lanes < columns)
     elif GUARDED:
         tl.store(target + cells, tl.zeros([WIDTH], tl.float32), mask=lanes < columns)
@@ -230,10 +220,8 @@ def rows_masked_off(fixed):
     """Primus-Turbo 329: an activation with a mask of rows stores the active rows alone; the next
     layer's product takes all. The fix stores zeros to the others.
     """
-    source = ones(7, 18)
-    target = torch.empty_like(source)
-    rows = integers(1, 1, 0, 1, 0, 1, 1)
-    activated[(7,)](source, ones(18), rows, target, 18, GUARDED=fixed, WIDTH=32)
+    rows, target = integers(1, 1, 0, 1, 0, 1, 1), torch.empty(7, 18, device="cuda")
+    activated[(7,)](ones(7, 18), rows, target, 18, GUARDED=fixed, WIDTH=32)
     return target @ ones(18, 3)
 
 
@@ -429,9 +417,7 @@ def rotated(source, frequencies, target, columns, WIDTH: tl.constexpr):
 
 
 def frequencies_never_computed(fixed):
-    """transformers 45902: a module made on the meta device and then allocated by to_empty has
-    buffers that no checkpoint fills; its frequencies are used as they are.
-    """
+    """transformers 45902: after to_empty no checkpoint fills a module's buffer of frequencies."""
     module = torch.nn.Module()
     module.register_buffer("frequencies", torch.ones(11, device="meta"), persistent=False)
     module.to_empty(device="cuda")
@@ -453,19 +439,30 @@ def looked_up(table, rows, target, columns, SPREADS: tl.constexpr, BLOCK: tl.con
 
 
 def columns_after_first_block(fixed):
-    """triton 3399: all programs of a row look up its first block of columns. The comparison with
-    torch's result passed, for the memory still had that.
-    """
+    """triton 3399: all programs of a row look up its first block; the memory had the rest."""
     table, target = ones(2, 19), torch.empty(3, 19, device="cuda")
     looked_up[(3, 2)](table, integers(0, 1, 0), target, 19, SPREADS=fixed, BLOCK=16)
     return target - table[[0, 1, 0]]
 
 
 @triton.jit
-def channels_summed(colors, sums, CHANNELS: tl.constexpr):
-    pixel = tl.program_id(0)
-    values = tl.load(colors + pixel * CHANNELS + tl.arange(0, CHANNELS))
-    tl.store(sums + pixel, tl.sum(values))
+def doubled(source, target, n, BLOCK: tl.constexpr):
+    for block in range(n // BLOCK):
+        lanes = block * BLOCK + tl.arange(0, BLOCK)
+        tl.store(target + lanes, tl.load(source + lanes) * 2)
+
+
+def configuration_without_stores(fixed):
+    """helion 1676: a configuration that stores nothing passes the autotuner's comparison, if its
+    output gets the memory of the one before (1334, 1601 and 1672 are about the same).
+    """
+    source = ones(48)
+    for block in (16, 64):
+        target = allocation(fixed)(48)
+        doubled[(1,)](source, target, 48, BLOCK=block)
+        differences = target - source * 2
+        del target
+    return differences
 
 
 def padded_channels(fixed):
@@ -474,7 +471,7 @@ def padded_channels(fixed):
     """
     sums = torch.empty(6, device="cuda")
     colors = torch.cat((ones(6, 5), allocation(fixed)(6, 3)), 1)
-    channels_summed[(6,)](colors, sums, CHANNELS=8)
+    row_scales[(6,)](colors, sums, 8, WIDTH=8)
     return sums
 
 
@@ -485,13 +482,16 @@ CASES = (
     partial_tile_not_cleared, state_of_first_stage, values_of_empty_slots, attention_left_out,
     experts_of_padding, frequencies_never_computed, columns_after_first_block,
 )  # fmt: skip
-#: What was never written is moved before it is used, and moves are not followed byte by byte.
-MOVED = (padded_channels,)
+#: Reads that are not found, with the reason.
+NOT_FOUND = {
+    padded_channels: "what was never written is moved by torch.cat, and its use is unknown",
+    configuration_without_stores: "an operator reads what no kernel wrote",
+}
 
 
 def main(when: str) -> None:
     """Run all cases, each within a mark."""
-    for case in (*CASES, *MOVED):
+    for case in (*CASES, *NOT_FOUND):
         with kvtrace.mark(case.__name__):
             case(when == "after")
 
