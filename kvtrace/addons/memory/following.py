@@ -11,7 +11,7 @@ reads it is *unknown*.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
 from kvtrace.addons.memory.lives import Birth, Life, Lives
@@ -99,9 +99,9 @@ class Place:
     argument: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Unwritten:
-    """The first time that something read bytes that nobody wrote.
+    """The first read of unwritten bytes of a kind of storages, and how many of these were read.
 
     `state` is the storage's state before it, whose steps say who wrote to it; `seq` is the launch
     that read, None for an operator.
@@ -111,19 +111,21 @@ class Unwritten:
     birth: Birth
     state: State
     seq: int | None
+    count: int = 1
 
 
 @dataclass(slots=True)
 class Reads:
-    """What is known of all reads at a place: how many of each answer, and the first violation.
+    """What is known of all reads at a place: how many of each answer, and why.
 
-    `reason` is why the first unknown read is unknown.
+    `unwritten` has the violations by where the storage came from; `reason` is why the first
+    unknown read is unknown.
     """
 
     proven: int = 0
     violations: int = 0
     unknown: int = 0
-    first: Unwritten | None = None
+    unwritten: dict[Birth, Unwritten] = field(default_factory=dict)
     reason: str = ""
 
     @property
@@ -140,8 +142,11 @@ class Reads:
             self.proven += 1
         else:
             self.violations += 1
-            if self.first is None:
-                self.first = Unwritten(reading, life.birth, state, seq)
+            known = self.unwritten.get(life.birth)
+            if known is None:
+                self.unwritten[life.birth] = Unwritten(reading, life.birth, state, seq)
+            else:
+                known.count += 1
 
 
 class _Step(NamedTuple):

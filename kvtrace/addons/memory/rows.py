@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
@@ -40,26 +41,35 @@ class Rows:
     def rows(self) -> Iterator[dict[str, Any]]:
         """Yield the rows: of reads by calls, by operators, and of results left unwritten."""
         for place, reads in self._follower.reads.items():
-            verdict = self._verdict(place, reads)
-            if verdict is not None:
-                yield self._row(*verdict)
+            for unwritten in reads.unwritten.values():
+                judged = (
+                    self._of_operator(place, unwritten)
+                    if place.kind == "operator"
+                    else self._violation(place, unwritten)
+                )
+                if judged is not None:
+                    yield self._row(*judged, self._memory.birth(unwritten.birth))
+            undisputed = None if reads.unwritten else self._undisputed(place, reads)
+            if undisputed is not None:
+                yield self._row(*undisputed)
         for place, leftover in self._follower.leftovers.items():
-            yield self._row(*self._leftover(place, leftover))
+            yield self._row(*self._leftover(place, leftover), self._memory.birth(leftover.birth))
         for place, writer in self._follower.undeclared.items():
             yield self._row(*self._undeclared(place, writer))
 
-    def _row(self, call: Call, verdict: Verdict) -> dict[str, Any]:
+    def _row(self, call: Call, verdict: Verdict, birth: str = "") -> dict[str, Any]:
+        """Return the row of a verdict; those on storages of other origins are other findings."""
         severity = RULES[verdict.rule]["severity"]
-        return row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
+        row = row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
+        if birth:
+            row["finding_id"] = sha256(f"{row['finding_id']} {birth}".encode()).hexdigest()[:32]
+        return row
 
-    def _verdict(self, place: Place, reads: Reads) -> tuple[Call, Verdict] | None:
-        if place.kind == "operator":
-            return None if reads.first is None else self._of_operator(place, reads.first)
-        call = self._memory.calls[place.row].call
+    def _undisputed(self, place: Place, reads: Reads) -> tuple[Call, Verdict] | None:
+        """Return the verdict on a call's reads of which none is a violation."""
+        call = self._memory.calls[place.row].call if place.kind == "launch" else None
         if call is None:
             return None
-        if reads.first is not None:
-            return call, self._violation(call, place, reads.first, reads)
         argument = call.arguments[place.argument]
         op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
         if reads.unknown:
@@ -73,7 +83,10 @@ class Rows:
             method="followed", access="load", arg=argument.name,
         )  # fmt: skip
 
-    def _violation(self, call: Call, place: Place, first: Unwritten, reads: Reads) -> Verdict:
+    def _violation(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
+        call = self._memory.calls[place.row].call
+        if call is None:
+            return None
         argument = call.arguments[place.argument]
         assert isinstance(argument, TensorArgument)
         effect = self._memory.calls[place.row].effects[place.argument]
@@ -81,9 +94,8 @@ class Rows:
         op = _reading_op(call, effect, unwritten)
         begin, _ = next(iter(unwritten))
         elements = _elements(unwritten, argument.offset_bytes, argument.element.bytes)
-        launches = reads.violations
-        often = f", in {plural(launches, 'launch')}" if launches > 1 else ""
-        return Verdict(
+        often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
+        return call, Verdict(
             READ, "violation", op,
             f"{elements} of {argument.name} {_are(unwritten, argument.element.bytes)} read, and "
             f"nobody wrote {_them(unwritten, argument.element.bytes)}{often}: "

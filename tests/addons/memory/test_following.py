@@ -131,7 +131,7 @@ def test_the_unwritten_bytes_and_the_writers_are_named():
         ("operator", EMPTY, A), ("launch", WRITES_HALF, A), ("launch", READS_ALL, A),
         ("launch", IN_PLACE, A), ("launch", READS_ALL, A),
     )  # fmt: skip
-    first = follower.reads[READ].first
+    (first,) = follower.reads[READ].unwritten.values()
     assert first.reading.unwritten == REST
     assert first.seq == 3
     assert (first.birth.origin, first.birth.row) == ("operator", EMPTY)
