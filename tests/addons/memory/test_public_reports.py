@@ -22,7 +22,7 @@ NOT_FOUND = [
 
 
 def violations(when, folder):
-    """Record the program; return the rules that its calls violate, by the case that they are of."""
+    """Record the program; return the rules that the calls of each case violate."""
     out = folder / when
     run_with(
         INSTALLED, [public_reports.__file__, when], folder / "cache", fresh=True,
@@ -39,7 +39,7 @@ def violations(when, folder):
     assert {len(names) for names in cases.values()} == {1}  # no two cases make the same call
     tables = findings_of(trace, run, named=False)
     assert tables is not None, "what happened to memory was not recorded"
-    rules = defaultdict(set)
+    rules = {mark["name"]: set() for mark in marks}
     for finding in tables["findings"].to_pylist():
         if finding["verdict"] == "violation":
             (case,) = cases[finding["call_id"]]
