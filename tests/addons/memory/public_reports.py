@@ -490,10 +490,10 @@ NOT_FOUND = {
 
 
 def main(when: str) -> None:
-    """Run all cases, each within a mark."""
+    """Run all cases, each within a mark, and print their results."""
     for case in (*CASES, *NOT_FOUND):
         with kvtrace.mark(case.__name__):
-            case(when == "after")
+            print(case.__name__, case(when == "after").tolist())
 
 
 if __name__ == "__main__":
