@@ -7,18 +7,14 @@ import pytest
 pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from kvtrace.addons.memory.findings import READ, RESULT
 from kvtrace.addons.memory.judged import findings_of
+from kvtrace.addons.memory.rules import READ, RESULT
 from kvtrace.schema.trace import open_trace
 from tests.addons.memory import public_reports
 from tests.support.tiers import needs
 from tests.support.triton_versions import INSTALLED, run_with
 
-FOUND = [case.__name__ for case in public_reports.CASES]
-NOT_FOUND = [
-    pytest.param(case.__name__, marks=pytest.mark.xfail(reason=reason, strict=True))
-    for case, reason in public_reports.NOT_FOUND.items()
-]
+CASES = [case.__name__ for case in public_reports.CASES]
 
 
 def violations(when, folder):
@@ -60,12 +56,12 @@ def after(tmp_path_factory):
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("case", FOUND + NOT_FOUND)
+@pytest.mark.parametrize("case", CASES)
 def test_a_report_is_found_before_its_fix(before, case):
     assert READ in before[case]
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("case", FOUND + [case.__name__ for case in public_reports.NOT_FOUND])
+@pytest.mark.parametrize("case", CASES)
 def test_nothing_is_found_after_the_fix(after, case):
     assert not after[case] & {READ, RESULT}
