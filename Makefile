@@ -3,7 +3,8 @@
 
 PYTHON ?= python3
 BIN := .venv/bin
-NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h kvtrace/backends/cupti/*.c)
+NATIVE := $(wildcard kvtrace/capture/*.c kvtrace/capture/*.h kvtrace/backends/cupti/*.[ch]) \
+  $(wildcard kvtrace/addons/*/*/*.[ch])
 PYTHON_FOLDERS := kvtrace schema converters docs_site examples benchmarks tests setup.py
 SPELLED := kvtrace schema converters docs_site examples benchmarks docs $(wildcard *.md)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

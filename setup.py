@@ -110,6 +110,7 @@ NATIVE = [
             for part in (
                 "state",
                 "key",
+                "addresses",
                 "tables",
                 "copies",
                 "looks",
@@ -129,7 +130,20 @@ NATIVE = [
         flags=("-fno-plt",),
     ),
     extension("kvtrace.backends.cupti._buffers", "kvtrace/backends/cupti/_buffers.c"),
-    extension("kvtrace.backends.cupti._requests", "kvtrace/backends/cupti/_requests.c"),
+    extension(
+        "kvtrace.backends.cupti._requests",
+        "kvtrace/backends/cupti/_requests.c",
+        "kvtrace/backends/cupti/_frames.h",
+    ),
+    *(
+        extension(
+            ".".join(file.with_suffix("").parts),
+            str(file),
+            *map(str, file.parent.glob("*.h")),
+            "kvtrace/backends/cupti/_frames.h",
+        )
+        for file in sorted(Path("kvtrace/addons").rglob("_*.c"))
+    ),
 ]
 
 setup(

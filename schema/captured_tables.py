@@ -5,6 +5,7 @@ from typing import Final
 import pyarrow as pa
 
 from kvtrace.schema.private import (
+    ADDRESSES,
     ANYTHING,
     ARTIFACT,
     ATTRIBUTES,
@@ -289,6 +290,15 @@ CAPTURED: Final = (
                 "launches of the call in this phase that the row represents: itself, and those "
                 "before it that are not recorded; null: only itself",
                 since="1.7",
+            ),
+            _C(
+                "addresses",
+                pa.list_(I64),
+                "data pointer of each argument of the call whose kind is tensor or descriptor, in "
+                "their order; a storage begins at the data pointer minus the argument's "
+                "offset_bytes; null: not recorded (KVTRACE_MEMORY)",
+                since="1.12",
+                private=ADDRESSES,
             ),
         ),
         sort=("seq",),

@@ -33,7 +33,7 @@ _CAPTURED: Final[dict[str, tuple[str, ...]]] = {
     "runs": ("host", "pid"),
     "kernels": ("thread", "load_thread"),
     "calls": (),
-    "launches": ("stream",),
+    "launches": ("stream", "addresses"),
     "gpu_kernels": ("stream", "correlation_id", "requested", "stack_id", "forward_stack_id"),
     "graph_ops": ("stack_id",),
     "marks": (),

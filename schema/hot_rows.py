@@ -98,6 +98,15 @@ def integers(content: Any, kind: Any = None, valid: bytes | None = None) -> pa.A
     return pa.Array.from_buffers(kind, numbers.size * 8 // kind.bit_width, [flags, numbers])
 
 
+def address_lists(offsets: bytes, addresses: bytes, known: bytes) -> pa.ListArray:
+    """Return lists of 64-bit integers from Arrow's offsets and values; null where `known` is 0."""
+    values = integers(addresses)
+    valid = None if 0 not in known else pa.py_buffer(packed(known))
+    return pa.ListArray.from_buffers(
+        pa.list_(pa.int64()), len(known), [valid, pa.py_buffer(offsets)], children=[values]
+    )
+
+
 def _bits(flags: Iterable[bool]) -> bytes | None:
     content = bytes(flags)
     return packed(content) if 0 in content else None

@@ -31,7 +31,7 @@ _MAX_SMALL_BYTES: Final = 64 << 20
 #: Tables whose rows become Python objects, and the least bytes of a row in a file with very many
 #: rows. Launches may all be equal, and are read in pieces.
 _OBJECT_TABLES: Final = frozenset(
-    {"kernels", "calls", "stacks", "artifacts", "contents", "messages"}
+    {"kernels", "calls", "operators", "stacks", "artifacts", "contents", "messages"}
 )
 _OBJECT_BYTES: Final = 6
 _MANY_ROWS: Final = 131_072

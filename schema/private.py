@@ -37,6 +37,8 @@ def leaf(holds: str, action: Action = "nothing") -> Leaf:
 OPEN: Final = Leaf()
 ANYTHING: Final = leaf(" ".join(PRIVATE), "text")
 FREE_TEXT: Final = leaf("source paths names scalars tensors", "text")
+#: Addresses of memory: values of arguments that are pointers.
+ADDRESSES: Final = leaf("scalars")
 STACK: Final = leaf("paths names", "stack")
 NAMED: Final = leaf("names", "name")
 PARAMETER_NAMED: Final = leaf("names", "parameter")

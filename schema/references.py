@@ -72,6 +72,7 @@ REFERENCES: Final = (
         if table.name != "stacks" and "stack_id" in table.schema.names
     ),
     Reference("gpu_kernels", "forward_stack_id", "stacks", "stack_id", unchanged),
+    Reference("operations", "operator_id", "operators", "operator_id", unchanged),
     Reference("kernels", "source_artifact", "artifacts", "sha256", unchanged),
     Reference("kernels", "files", "artifacts", "sha256", _entry_field("artifact")),
     Reference("kernels", "stages", "artifacts", "sha256", _entry_field("artifact")),

@@ -21,6 +21,8 @@ RANGES: Final = {
     "launches": ("enter", "exit"),
     "gpu_kernels": ("start", "end"),
     "host_events": ("begin", "end"),
+    "operations": ("begin", "end"),
+    "allocations": ("begin", "end"),
     "marks": ("begin", "end"),
     "runs": ("started", "ended"),
 }

@@ -33,6 +33,19 @@ class Argument(TypedDict):
     value_artifact: str | None
 
 
+class Operand(TypedDict):
+    """A value of a column with fields."""
+
+    name: str | None
+    role: str | None
+    dtype: str | None
+    device: int | None
+    shape: list[int] | None
+    strides: list[int] | None
+    offset_bytes: int | None
+    storage_bytes: int | None
+
+
 class Parameter(TypedDict):
     """A value of a column with fields."""
 
@@ -189,6 +202,7 @@ class LaunchesRow(TypedDict):
     phase: str | None
     graph_id: int | None
     weight: int | None
+    addresses: list[int] | None
     run: str
 
 
@@ -319,6 +333,45 @@ class MessagesRow(TypedDict):
     code: str | None
     text: str | None
     count: int | None
+    run: str
+
+
+class OperatorsRow(TypedDict):
+    """A row of the table `operators`."""
+
+    operator_id: int
+    name: str | None
+    tensors: list[Operand] | None
+    stack_id: int | None
+    run: str
+
+
+class OperationsRow(TypedDict):
+    """A row of the table `operations`."""
+
+    record: int
+    operator_id: int | None
+    begin: str | None
+    end: str | None
+    thread: int | None
+    addresses: list[int] | None
+    graph_id: int | None
+    run: str
+
+
+class AllocationsRow(TypedDict):
+    """A row of the table `allocations`."""
+
+    record: int
+    address: int | None
+    bytes: int | None
+    begin: str | None
+    end: str | None
+    thread: int | None
+    device: int | None
+    stream: int | None
+    pool: int | None
+    stack_id: int | None
     run: str
 
 

@@ -95,6 +95,17 @@ ARGUMENT: Final = _struct(
     value_artifact=TEXT,
 )
 
+#: A tensor of a call of an operator.
+OPERAND: Final = _struct(
+    name=TEXT,
+    role=TEXT,
+    dtype=TEXT,
+    device=I32,
+    shape=pa.list_(I64),
+    strides=pa.list_(I64),
+    offset_bytes=I64,
+    storage_bytes=I64,
+)
 PARAMETER: Final = _struct(name=TEXT, type=TEXT, constexpr=TEXT, divisibility=I32)
 STAGE: Final = _struct(stage=TEXT, artifact=TEXT, duration_ns=I64)
 DEVICE: Final = _struct(index=I32, name=TEXT, capability=TEXT, memory_bytes=I64)

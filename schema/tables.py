@@ -1,8 +1,9 @@
 """Every table and column of the trace format, by its name.
 
-Each is defined once: tables that a recording writes in `captured_tables.py`, tables of checked
-launches in `checked_tables.py`, tables of passes in `derived_tables.py`. A column's definition also
-names the private things that the column may hold (`private.py`).
+Each is defined once: tables that a recording writes in `captured_tables.py`, those of memory in
+`memory_tables.py`, tables of checked launches in `checked_tables.py`, tables of passes in
+`derived_tables.py`. A column's definition also names the private things that the column may hold
+(`private.py`).
 
 `docs/format.md`, `schema.json`, the writer, the reader and the validator are all made from
 `TABLES`. Changes are new nullable columns and tables, whose `since` is the minor version behind
@@ -18,6 +19,9 @@ from typing import Final
 from kvtrace.schema.captured_tables import CAPTURED
 from kvtrace.schema.checked_tables import CHECKED
 from kvtrace.schema.derived_tables import DERIVED
+from kvtrace.schema.memory_tables import MEMORY
 from kvtrace.schema.table_types import Table
 
-TABLES: Final[dict[str, Table]] = {table.name: table for table in (*CAPTURED, *CHECKED, *DERIVED)}
+TABLES: Final[dict[str, Table]] = {
+    table.name: table for table in (*CAPTURED, *MEMORY, *CHECKED, *DERIVED)
+}

@@ -51,7 +51,13 @@ class Problem:
 
 
 #: Tables with a unique id in each run.
-_UNIQUE: Final = {"kernels": "kernel_id", "calls": "call_id", "launches": "seq", "marks": "mark_id"}
+_UNIQUE: Final = {
+    "kernels": "kernel_id",
+    "calls": "call_id",
+    "operators": "operator_id",
+    "launches": "seq",
+    "marks": "mark_id",
+}
 
 
 def validate(out: str | os.PathLike[str]) -> list[Problem]:

@@ -49,7 +49,7 @@ _SMALL_BYTES: Final = 1 << 20
 
 #: Tables to which other tables refer, in the order in which rows must reach the disk: so no row
 #: that survives refers to a lost row. Rows of all other tables come after.
-REFERRED_TO: Final = ("runs", "artifacts", "stacks", "kernels", "calls", "launches")
+REFERRED_TO: Final = ("runs", "artifacts", "stacks", "kernels", "calls", "operators", "launches")
 
 
 @dataclass(frozen=True, slots=True)

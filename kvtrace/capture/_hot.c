@@ -76,6 +76,7 @@ static PyObject *recorder_new(PyTypeObject *type, PyObject *args, PyObject *kwar
   self->max_calls = max_calls > 0 ? max_calls : 1;
   *(void **)&self->capture_info = (void *)(intptr_t)capture_info;
   self->active = 1;
+  self->addresses.noted = NOT_KEPT;
   self->names = PyDict_New();
   if (!self->names || use_exchange(self, types)) {
     Py_DECREF(self);
@@ -98,6 +99,7 @@ static void forget(recorder *self) {
   PyMem_Free(block);
   calls_clear(self);
   rows_clear(self);
+  addresses_clear(&self->addresses);
 }
 
 static int recorder_traverse(PyObject *object, visitproc visit, void *arg) {
@@ -141,6 +143,8 @@ static void recorder_free(PyObject *object) {
   PyObject_GC_UnTrack(object);
   recorder_clear(object);
   PyMem_Free(self->spare);
+  PyMem_Free(self->addresses.counts);
+  PyMem_Free(self->addresses.values);
   for (size_t i = 0; i < NAME_SLOTS; i++) Py_XDECREF(self->name_slots[i].object);
   Py_XDECREF(self->names);
   Py_XDECREF(self->describe);
@@ -202,6 +206,7 @@ static PyObject *recorder_append(PyObject *self, PyObject *args) {
   int device = -1;
   if (!PyArg_ParseTuple(args, "LLL|iL:append", &call, &enter, &leave, &device, &stream))
     return NULL;
+  ((recorder *)self)->addresses.noted = NOT_KEPT;
   append_row((recorder *)self, call, enter, leave, device, (void *)(intptr_t)stream, 0);
   Py_RETURN_NONE;
 }
@@ -347,6 +352,9 @@ static PyMethodDef recorder_methods[] = {
     {"swap_phase", recorder_swap_phase, METH_O, "Set the thread's phase; return the previous one."},
     {"drain", recorder_drain, METH_NOARGS,
      "Return and remove the waiting launches, as packed rows."},
+    {"place", recorder_place, METH_O, "Say where arguments point; see hot.Recorder.place."},
+    {"drain_addresses", recorder_drain_addresses, METH_O,
+     "Return and remove the addresses of the first launches."},
     {"spool_begin", recorder_spool_begin, METH_VARARGS, "Begin a spool; see spool.py."},
     {"spool_add", recorder_spool_add, METH_O, "Write a frame's content to the spool."},
     {"spool_switch", recorder_spool_switch, METH_NOARGS,
@@ -361,6 +369,8 @@ static PyMethodDef recorder_methods[] = {
 
 static PyGetSetDef recorder_attributes[] = {
     {"active", get_active, set_active, "whether launches are recorded", NULL},
+    {"keeps_addresses", get_keeps_addresses, set_keeps_addresses,
+     "whether the addresses of launches' tensors are kept", NULL},
     {"dropped", get_dropped, NULL, "launches dropped because the store was full", NULL},
     {"overflows", get_overflows, NULL, "how often the calls were forgotten", NULL},
     {"costs", get_costs, NULL, "nanoseconds for what is new, launches that were timed, and theirs",

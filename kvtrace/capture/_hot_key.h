@@ -16,6 +16,7 @@ struct key {
   size_t count, size;
   void **pointers;
   size_t pointer_count, pointer_size;
+  uint64_t *places; /* see _hot_addresses.h; NULL: not known */
   uint64_t words_at_hand[WORDS_AT_HAND];
   void *pointers_at_hand[POINTERS_AT_HAND];
 };
@@ -43,11 +44,13 @@ static void key_begin(struct key *key) {
   key->pointers = key->pointers_at_hand;
   key->pointer_size = POINTERS_AT_HAND;
   key->count = key->pointer_count = 0;
+  key->places = NULL;
 }
 
 static void key_end(struct key *key) {
   if (key->words != key->words_at_hand) PyMem_Free(key->words);
   if (key->pointers != key->pointers_at_hand) PyMem_Free(key->pointers);
+  PyMem_Free(key->places);
 }
 
 /* Doubles a buffer, whose first memory is inside the key. */

@@ -3,6 +3,7 @@
 #ifndef KVTRACE_HOT_RECORD_H
 #define KVTRACE_HOT_RECORD_H
 
+#include "_hot_addresses.h"
 #include "_hot_look.h"
 
 enum { WORDS_AHEAD = 64 };
@@ -70,7 +71,7 @@ static int kernel_known(recorder *self, PyObject *adapter, PyObject *owner, PyOb
 }
 
 SELDOM static int call_new(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
-                           const struct key *key, uint64_t hash, PyObject *args, Py_ssize_t first,
+                           struct key *key, uint64_t hash, PyObject *args, Py_ssize_t first,
                            PyObject *kwargs, int64_t *out) {
   PyObject *id = PyLong_FromLongLong((int64_t)key->words[0]);
   PyObject *grid = Py_BuildValue("(LLL)", (long long)key->words[1], (long long)key->words[2],
@@ -80,9 +81,12 @@ SELDOM static int call_new(recorder *self, PyObject *adapter, PyObject *owner, P
   PyObject *made = NULL;
   int64_t begin = now();
   if (kwargs) Py_INCREF(kwargs);
+  struct key *outer = thread_facts.making;
+  thread_facts.making = key;
   if (id && grid && given && values)
     made = PyObject_CallMethodObjArgs(adapter, name_new_call, owner, object, id, grid, values,
                                       given, NULL);
+  thread_facts.making = outer;
   self->new_ns += now() - begin;
   Py_XDECREF(id);
   Py_XDECREF(grid);
@@ -97,18 +101,25 @@ SELDOM static int call_new(recorder *self, PyObject *adapter, PyObject *owner, P
 }
 
 static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
-                      const struct key *key, PyObject *args, Py_ssize_t first, PyObject *kwargs,
+                      struct key *key, PyObject *args, Py_ssize_t first, PyObject *kwargs,
                       int64_t *out) {
   struct kernel *kernel = kernel_find(self, object);
   if (kernel && kernel->last_length == key->count &&
       !memcmp(self->arena + kernel->last_offset, key->words, key->count * 8)) {
     *out = kernel->last_call;
+    if (self->keeps_addresses)
+      note_addresses(self, key, self->arena + kernel->last_offset + kernel->last_length);
     return 0;
   }
   uint64_t hash = key_hash(key);
   struct call *found = call_find(self, key, hash);
-  if (!found) return call_new(self, adapter, owner, object, key, hash, args, first, kwargs, out);
+  if (!found) {
+    if (call_new(self, adapter, owner, object, key, hash, args, first, kwargs, out)) return -1;
+    if (self->keeps_addresses) note_addresses(self, key, key->places);
+    return 0;
+  }
   *out = found->id;
+  if (self->keeps_addresses) note_addresses(self, key, self->arena + found->offset + found->length);
   if (kernel) {
     kernel->last_call = found->id;
     kernel->last_offset = found->offset;
@@ -147,7 +158,10 @@ static int record_known(recorder *self, PyObject *adapter, PyObject *owner, PyOb
                call_known(self, adapter, owner, object, &key, args, first, kwargs, &call);
   key_end(&key);
   if (failed) return -1;
-  if (call < 0) return 0;
+  if (call < 0) {
+    self->addresses.noted = NOT_KEPT;
+    return 0;
+  }
   void *stream = NULL;
   if (kernel.device_kind && !given_stream(stream_given, &stream) &&
       (kernel.device_kind == DL_CUDA || kernel.device_kind == DL_ROCM) && self->exchange &&

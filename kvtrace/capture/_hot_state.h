@@ -117,10 +117,19 @@ struct kind {
 };
 enum { KINDS = 64 };
 
+/* Addresses of the launches of the waiting rows, one after the other; see _hot_addresses.h. */
+struct addresses {
+  int32_t *counts; /* of each row */
+  int64_t *values;
+  size_t rows, row_room, used, room;
+  size_t lacking; /* rows that found no memory */
+  int32_t noted;  /* addresses of the launch that is recorded next; -1: none */
+};
+
 /* Fields that every launch reads come first, to touch few cache lines. */
 typedef struct {
   PyObject_HEAD
-  char active;
+  char active, keeps_addresses;
   int until_timed; /* launches before the next one that is timed */
   PyTypeObject *fast_types[2];
   dl_exchange *exchange;
@@ -142,6 +151,7 @@ typedef struct {
   PyObject *names; /* text of a keyword → its number */
   size_t constant_count, name_count, kind_count;
   struct kind kinds[KINDS];
+  struct addresses addresses;
   /* Time of recording in the program's threads: of one launch in TIMED_EACH, and all new kernels. */
   int64_t timed, timed_ns, new_ns;
   struct name name_slots[NAME_SLOTS];

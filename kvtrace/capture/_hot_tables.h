@@ -24,6 +24,7 @@ static THREAD_LOCAL struct {
   int64_t id;
   int64_t contents; /* number of the copies for the launch just made, or 0 */
   void *launching;  /* address of the owner of the launch in flight; NULL: none */
+  struct key *making; /* key of the new call that Python is recording; NULL: none */
   int64_t theirs;   /* the program's own nanoseconds in the last recorded launch */
 } thread_facts;
 
@@ -44,6 +45,7 @@ SELDOM static void new_thread_facts(void) {
   thread_facts.generation = generation;
   thread_facts.phase = 0;
   thread_facts.contents = 0;
+  thread_facts.making = NULL;
 #ifdef PY_HAVE_THREAD_NATIVE_ID
   thread_facts.id = (int64_t)PyThread_get_thread_native_id();
 #else
@@ -160,10 +162,16 @@ SELDOM static int call_remember(recorder *self, const struct key *key, uint64_t 
     calls_clear(self);
     self->overflows++;
   }
-  if (calls_reserve(self, key->count)) return -1;
+  size_t places = 0; /* words behind those of the key */
+  if (self->keeps_addresses)
+    places = key->places && key->places[0] != UINT64_MAX ? 1 + (size_t)key->places[0] : 1;
+  if (calls_reserve(self, key->count + places)) return -1;
   struct call entry = {hash, id, self->arena_used, key->count};
   memcpy(self->arena + self->arena_used, key->words, key->count * 8);
   self->arena_used += key->count;
+  if (places == 1) self->arena[self->arena_used] = UINT64_MAX;
+  if (places > 1) memcpy(self->arena + self->arena_used, key->places, places * 8);
+  self->arena_used += places;
   call_put(self, entry);
   return 0;
 }
@@ -209,6 +217,8 @@ SELDOM static struct row *next_chunk(recorder *self) {
   return chunk->rows;
 }
 
+static void keep_addresses(recorder *self);
+
 static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leave, int32_t device,
                        void *stream, int64_t contents) {
   struct row *row = self->row;
@@ -233,6 +243,7 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
                       .device = device,
                       .phase = phase};
   __atomic_store_n(&self->row, row + 1, __ATOMIC_RELEASE); /* for the spool's thread */
+  if (self->keeps_addresses) keep_addresses(self);
   thread_facts.theirs = leave - enter;
 }
 

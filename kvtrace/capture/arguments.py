@@ -222,6 +222,16 @@ def flattened(name: str, kind: Any, value: Any) -> Iterator[tuple[str, str, Any]
         yield from flattened(f"{name}.{index}", inner, item)
 
 
+def addresses_of(records: Sequence[ArgumentRecord], values: Sequence[Any]) -> tuple[int, ...]:
+    """Return the data pointers of the arguments that are tensors or descriptors, in their order."""
+    tensors = [
+        value.base if record.kind == "descriptor" else value
+        for record, value in zip(records, values, strict=True)
+        if record.kind in ("tensor", "descriptor")
+    ]
+    return tuple(int(tensor.data_ptr()) for tensor in tensors)
+
+
 def literal(value: Any) -> str:
     """Return a scalar, text or tuple as a Python literal; other objects as their name or type."""
     if type(value).__name__ == "constexpr" and hasattr(value, "value"):

@@ -13,6 +13,7 @@ modulo 16, 0 as x is the first distinct pointer, int, 1024).
 import threading
 import time
 import weakref
+from array import array
 from collections.abc import Callable, Iterable, Sequence
 from struct import Struct
 from typing import Any, Final
@@ -50,6 +51,8 @@ class _Thread(threading.local):
 
     `contents` is the number of the next launch's copies; `launching` the id of the object in whose
     launch the thread is; `theirs` the duration, in ns, of the last recorded launch, or -1.
+    `pointers` are the distinct data pointers of the launch whose key was made last, and `places`
+    the places in them of the arguments of a call that is being recorded (`Recorder.place`).
     """
 
     def __init__(self) -> None:
@@ -58,6 +61,8 @@ class _Thread(threading.local):
         self.contents = 0
         self.launching = 0
         self.theirs = -1
+        self.pointers: list[int] = []
+        self.places: tuple[int, ...] | None = None
 
 
 class _Grid:
@@ -113,6 +118,10 @@ class Recorder:
         self._thread = _Thread()
         self._rows: list[int] = []
         self._calls: dict[tuple[Any, ...], int] = {}
+        self._keeps_addresses = False
+        #: By key: the place of each argument's data pointer among the key's; None: not known.
+        self._places: dict[tuple[Any, ...], tuple[int, ...] | None] = {}
+        self._addresses: list[tuple[int, ...] | None] = []
         #: id of a kernel object → (kernel id, device kind, device index, reference that unlists it)
         self._kernels: dict[int, tuple[int, int, int, Any]] = {}
         self._apart: set[int] = set()
@@ -305,15 +314,23 @@ class Recorder:
         if call_id is None:
             full_grid = (key[1], key[2], key[3])
             begin = time.time_ns()
+            pointers, self._thread.places = self._thread.pointers, None
             call_id = adapter.new_call(owner, kernel, kernel_id, full_grid, args, kwargs)
+            self._thread.pointers = pointers  # `new_call` may have launched a kernel
             self._new_ns += time.time_ns() - begin
             if len(self._calls) >= self._max_calls:
                 self.overflows += 1
                 self._calls.clear()
+                self._places.clear()
             self._calls[key] = call_id
+            if self._keeps_addresses:
+                self._places[key] = self._thread.places
         if call_id < 0:
             return
         contents = self._thread.contents
+        if self._keeps_addresses:
+            places, pointers = self._places.get(key), self._thread.pointers
+            self._thread.places = places and tuple(pointers[place] for place in places)
         if device_kind == NO_DEVICE:
             self.append(call_id, enter, leave, contents=contents)
             return
@@ -344,8 +361,33 @@ class Recorder:
             if graph is not None:
                 phase = GRAPH_CAPTURE | (graph & GRAPH_NUMBERS) << GRAPH_SHIFT
         thread.theirs = leave - enter
+        if self._keeps_addresses:
+            self._addresses.append(thread.places)
+            thread.places = None
         # In the order of `FIELDS`.
         self._rows += (enter, leave, call_id, stream, thread.id, contents, device, phase)
+
+    @property
+    def keeps_addresses(self) -> bool:
+        """Whether the addresses of launches' tensors are kept; set before the first launch."""
+        return self._keeps_addresses
+
+    @keeps_addresses.setter
+    def keeps_addresses(self, keeps: bool) -> None:
+        if keeps != self._keeps_addresses:
+            self._calls.clear()
+        self._keeps_addresses = keeps
+        self._addresses.clear()
+
+    def place(self, addresses: tuple[int, ...]) -> None:
+        """Say the data pointers of the call that the thread is recording, in its arguments' order.
+
+        Launches of equal keys have their addresses in the same order. Where an address is not one
+        of the launch's tensors, the call's launches have no addresses.
+        """
+        pointers = self._thread.pointers
+        places = tuple(pointers.index(a) for a in addresses if a in pointers)
+        self._thread.places = places if len(places) == len(addresses) else None
 
     def tag(self, contents: int) -> int:
         """Set the number of the copies for the running thread's current launch.
@@ -381,6 +423,22 @@ class Recorder:
         pack, size = ROW.pack, len(FIELDS)
         return b"".join(pack(*values[i : i + size]) for i in range(0, count, size))
 
+    def drain_addresses(self, launches: int) -> tuple[bytes, bytes, bytes]:
+        """Remove the addresses of the first launches, which `drain` has returned.
+
+        Return offsets (32 bits, one more than launches) and addresses (64 bits), as an Arrow list
+        has them, and for each launch a byte: 1, or 0 where the addresses are not known.
+        """
+        kept = self._addresses[:launches]
+        del self._addresses[:launches]
+        kept += [None] * (launches - len(kept))
+        offsets, addresses = array("i", [0]), array("q")
+        for launch in kept:
+            addresses.extend(launch or ())
+            offsets.append(len(addresses))
+        known = bytes(launch is not None for launch in kept)
+        return offsets.tobytes(), addresses.tobytes(), known
+
     @property
     def known_calls(self) -> int:
         """Number of unique calls that are remembered."""
@@ -390,6 +448,8 @@ class Recorder:
         """Forget kernels, calls and launches: another run begins, perhaps in a forked process."""
         self._rows.clear()
         self._calls.clear()
+        self._places.clear()
+        self._addresses.clear()
         self._kernels.clear()
         self._apart.clear()
         self._thread = _Thread()
@@ -434,6 +494,7 @@ class Recorder:
         """Return the identity of a launch's call: kernel, grid, and each argument's metadata."""
         key: list[Any] = [kernel_id, *whole_grid(grid)]
         pointers: list[int] = []
+        self._thread.pointers = pointers
         self._add_values(key, pointers, args)
         if kwargs:
             # Names distinguish keyword arguments; as values they cannot be mistaken for positional

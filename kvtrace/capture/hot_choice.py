@@ -7,6 +7,7 @@ from typing import Any
 
 from kvtrace.capture.adapters import Describe, Problem
 from kvtrace.capture.hot import CUDA, ROCM, Recorder
+from kvtrace.capture.records import GRAPH_NUMBERS
 from kvtrace.schema.spool import FIELDS
 
 
@@ -131,3 +132,19 @@ def _graph_of(torch: Any) -> Callable[[int], int | None] | None:
         return None if failed or not status.value else number.value
 
     return graph_of
+
+
+def capture_number(torch: Any) -> Callable[[], int | None]:
+    """Return a function that returns the number of the graph that torch's current stream captures.
+
+    That is the number in `launches.graph_id`; None without a capture, or if the number is unknown.
+    """
+    stream_of, graph_of = _stream_of(torch), _graph_of(torch)
+
+    def number() -> int | None:
+        if stream_of is None or graph_of is None:
+            return None
+        found = graph_of(stream_of(CUDA, torch.cuda.current_device()))
+        return (found & GRAPH_NUMBERS) or None if found is not None else None
+
+    return number

@@ -121,8 +121,9 @@ class Journal:
         self._rows: dict[str, list[dict[str, Any]]] = {}
         #: Artifacts without rows so far: hash, kind and content.
         self._artifacts: list[tuple[str, str, bytes]] = []
-        #: Drained launches that are not written yet: number of submissions before, and rows.
-        self._launches: deque[tuple[int, bytes]] = deque()
+        #: Drained launches that are not written yet: number of submissions before, rows, and
+        #: addresses as `Recorder.drain_addresses` returns them, if they are kept.
+        self._launches: deque[tuple[int, bytes, tuple[bytes, bytes, bytes] | None]] = deque()
         self._taken = 0
         self._written: set[Any] = set()
         self._writer: RunWriter | None = None
@@ -321,7 +322,7 @@ class Journal:
     def _lose_waiting(self) -> None:
         """Drop all waiting rows and count them as lost; a submission counts as one row."""
         lost = len(self._waiting) + sum(map(len, self._rows.values()))
-        lost += sum(len(launches) // ROW.size for _, launches in self._launches)
+        lost += sum(len(launches) // ROW.size for _, launches, _ in self._launches)
         for _ in range(len(self._waiting)):
             self._waiting.popleft()
         self._launches.clear()
@@ -342,7 +343,10 @@ class Journal:
     def _take_launches(self) -> None:
         drained = self._recorder.drain()
         if drained:
-            self._launches.append((self._taken + len(self._waiting), drained))
+            keeps = self._recorder.keeps_addresses
+            count = len(drained) // ROW.size
+            addresses = self._recorder.drain_addresses(count) if keeps else None
+            self._launches.append((self._taken + len(self._waiting), drained, addresses))
 
     def _process_waiting(self, deadline: float) -> None:
         for _ in range(len(self._waiting)):  # later submissions are for the next round
@@ -363,8 +367,9 @@ class Journal:
     def _write_first_launches(self) -> None:
         from kvtrace.capture.launch_rows import launch_rows
         from kvtrace.schema.arrays import memory_of
+        from kvtrace.schema.hot_rows import address_lists
 
-        _, content = self._launches[0]
+        _, content, addresses = self._launches[0]
         room = self._keeping.room(self._next_seq)
         if room is not None:
             content = content[: room * ROW.size]
@@ -373,6 +378,8 @@ class Journal:
             return
         launches = launch_rows(content, self._next_seq, self._last_exit)
         columns = launches.columns
+        if addresses is not None:
+            columns["addresses"] = address_lists(*addresses)[: len(columns["seq"])]
         if not self._saw_graph_capture and launches.saw_graph_capture:
             self._saw_graph_capture = True
             self.add("messages", message_row(*_GRAPH_MESSAGE))

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
     from kvtrace.schema.writer import RunWriter, SealedPart
 
 #: Tables that grow with every launch, whose old parts are deleted.
-_DROPPED: Final = ("launches", "gpu_kernels", "digests", "non_finite")
+_DROPPED: Final = (
+    "launches", "gpu_kernels", "digests", "non_finite", "operations", "allocations",
+)  # fmt: skip
 #: Parts, about, that the newest launches are kept in.
 _PARTS: Final = 8
 

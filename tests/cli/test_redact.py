@@ -314,6 +314,16 @@ def test_redaction_keeps_order_and_measurements(captured, tmp_path):
     assert not any(after.table(name).num_rows for name in ROWS if name in TABLES)
 
 
+@pytest.mark.parametrize("table", ["launches", "operations", "allocations"])
+def test_addresses_are_left_out_with_scalars_and_the_rows_stay(table, planted, tmp_path):
+    redact(planted, tmp_path / "copy", ("scalars",), redacted_ir)
+
+    column = "address" if table == "allocations" else "addresses"
+    before, after = (open_trace(path).table(table)[column] for path in (planted, tmp_path / "copy"))
+    assert before.to_pylist() == [1 if table == "allocations" else [1]]
+    assert after.to_pylist() == [None]
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

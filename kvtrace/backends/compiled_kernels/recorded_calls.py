@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.capture.arguments import KnownStorages, argument_records
+from kvtrace.capture.arguments import KnownStorages, addresses_of, argument_records
 from kvtrace.capture.records import ArgumentRecord, Parameter
 
 if TYPE_CHECKING:
@@ -55,6 +55,8 @@ class RecordedCalls:
         self._renew()
         session = self._session
         records = argument_records(parameters, values, self._storages)
+        if session.recorder.keeps_addresses:
+            session.recorder.place(addresses_of(records, values))
         text = repr((kernel_id, grid, records)).encode(errors="replace")
         identity = blake2b(text, digest_size=16).digest()
         call_id = self._calls.get(identity)

@@ -6,17 +6,17 @@ Ids of functions: cupti_driver_cbid.h and cupti_runtime_cbid.h (CUDA 12 and 13).
 """
 
 from collections.abc import Callable, Sequence
-from types import CodeType, ModuleType
+from types import ModuleType
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.autograd_nodes import NodesUnknown, find_autograd
-from kvtrace.backends.cupti.frames import ENTRY, FramesUnknown, find_frame_offsets
+from kvtrace.backends.cupti.frames import FramesUnknown, find_frame_offsets
 from kvtrace.backends.cupti.node_stacks import NodeStacks
+from kvtrace.backends.cupti.read_stacks import ReadStacks
 from kvtrace.capture.records import Frame
-from kvtrace.capture.stacks import is_hidden, line_and_column
 from kvtrace.figures.causes import NONE, RequestRows
 
 _DRIVER: Final = 1  # CUPTI_CB_DOMAIN_DRIVER_API
@@ -48,8 +48,6 @@ _LAYOUT: Final = np.dtype(
         ("next", "<u8"), ("node", "<u8"), ("here", "<u4"), ("maker", "<u4"),
     ]
 )  # fmt: skip
-#: Stands for names with non-ASCII letters, which the compiled part leaves out.
-_UNREAD: Final = "(not ASCII)"
 #: Rounds of the journal that a request waits for the execution.
 _ROUNDS: Final = 40
 
@@ -76,10 +74,9 @@ class Requests:
             self.stackless = str(error)
         self.nodeless: str | None = None
         self._follows_autograd = self.stackless is not None
-        self._nodes = NodeStacks(self._read_frames)
+        self._stacks = ReadStacks()
+        self._nodes = NodeStacks(self._stacks.frames)
         self.lost = 0
-        self._codes: list[_Code] = []
-        self._stacks: list[tuple[tuple[int, int], ...]] = []
         #: by the number of a stack, from 1: its id in the trace, 0 where no frame is the program's
         self._ids: dict[int, int] = {}
         self._launches: list[tuple[RequestRows, NDArray[Any], NDArray[np.int64]]] = []
@@ -89,7 +86,7 @@ class Requests:
         self._follow_autograd()
         content, news, lost = self._native.take()
         self.lost += lost
-        self._read_news(news)
+        self._stacks.add(news)
         rows = np.frombuffer(content, _LAYOUT)
         launches = rows["kind"] == _LAUNCH
         self._add(rows[launches])
@@ -143,56 +140,3 @@ class Requests:
     def frames(self, number: int) -> tuple[Frame, ...]:
         """Return the program's frames of the stack `number`, innermost first; () if unknown."""
         return self._nodes.frames(number)
-
-    def _read_frames(self, number: int) -> tuple[Frame, ...]:
-        if not 0 < number <= len(self._stacks):
-            return ()
-        instructions = [
-            (self._codes[code - 1], instruction)
-            for code, instruction in self._stacks[number - 1]
-            if code
-        ]
-        return tuple(
-            code.frame(instruction)
-            for code, instruction in instructions
-            if code.function != ENTRY and not is_hidden(code.file)
-        )
-
-    def _read_news(self, news: bytes) -> None:
-        """Store the new stacks and code objects, in the format that `_requests.c` writes."""
-        offset = 0
-
-        def number() -> int:
-            nonlocal offset
-            offset += 4
-            return int.from_bytes(news[offset - 4 : offset], "little")
-
-        def sized() -> bytes:
-            nonlocal offset
-            size = number()
-            offset += size
-            return news[offset - size : offset]
-
-        while offset < len(news):
-            count = number()
-            if count:
-                self._stacks.append(tuple((number(), number()) for _ in range(count)))
-            else:
-                line, file, function = number(), sized().decode(), sized().decode()
-                self._codes.append(_Code(file, function, line, sized()))
-
-
-class _Code:
-    """A copy of a code object's file, function and line table."""
-
-    def __init__(self, file: str, function: str, line: int, table: bytes) -> None:
-        self.file, self.function, self._line, self._table = file, function, line, table
-        self._code: CodeType | None = None
-
-    def frame(self, instruction: int) -> Frame:
-        """Return the frame of the instruction at a byte offset."""
-        if self._code is None:
-            fields: dict[str, Any] = {"co_firstlineno": self._line, "co_linetable": self._table}
-            self._code = _Code.frame.__code__.replace(**fields)
-        line, column = line_and_column(self._code, instruction)
-        return Frame(self.file or _UNREAD, line, column, self.function or _UNREAD)

@@ -21,7 +21,7 @@ from kvtrace.backends.compiled_kernels.generic import generic_ttir
 from kvtrace.backends.compiled_kernels.kernel_records import parameters_of, values_of
 from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.backends.triton.interpreted_ir import Language, Specializer, twin_of
-from kvtrace.capture.arguments import argument_records
+from kvtrace.capture.arguments import addresses_of, argument_records
 from kvtrace.capture.hot import NO_DEVICE
 from kvtrace.capture.records import KernelRecord, Stage
 from kvtrace.settings import Source
@@ -170,9 +170,10 @@ class InterpreterHooks:
     ) -> int:
         """Record a unique call and return its id."""
         values = values_of(kernel, args, kwargs)
-        return self._session.add_call(
-            kernel_id, grid, argument_records(parameters_of(kernel), values)
-        )
+        records = argument_records(parameters_of(kernel), values)
+        if self._session.recorder.keeps_addresses:
+            self._session.recorder.place(addresses_of(records, values))
+        return self._session.add_call(kernel_id, grid, records)
 
 
 class _RecordingGrid:

@@ -1,0 +1,233 @@
+"""Accesses of a call as formulas over boxes, from the kernel's symbolic summary.
+
+The evaluator's plan needs offsets that are affine in programs and lanes; here they need to be
+affine only in their digits (`digit_forms.py`). Ideal integers are those of the kernel only where no
+arithmetic wraps around, which is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from typing import TYPE_CHECKING
+
+from kvtrace.addons.memory.digit_forms import (
+    KINDS,
+    Box,
+    Digit,
+    Form,
+    Forms,
+    NoBoxes,
+    Number,
+    at_least_zero,
+    boxes,
+    cases_of,
+    digits_of,
+    existing,
+    in_digits,
+)
+from kvtrace.evaluate import Access, TensorArgument
+from kvtrace.evaluate.observe import AffineAxis, AffineFormula
+from kvtrace.symbolic.conditions import Condition, conjunction
+from kvtrace.symbolic.functions import ways
+from kvtrace.symbolic.prover import Proven
+from kvtrace.symbolic.summary import Access as SymbolicAccess
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term
+from kvtrace.verdicts.binding import BoundCall, Budget
+from kvtrace.verdicts.feeding import feeding
+
+if TYPE_CHECKING:
+    from kvtrace.recorded_calls.recorded import Call
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BoxedAccesses:
+    """Accesses of a call in the order of the program; each has a formula without conditions.
+
+    Those whose masks are not known are not `certain`, and have all lanes that may be active.
+    `unresolved` are the ops of which not all accesses are known, with the reason. `complete`: all
+    accesses are known and certain. `lanes` is the number of lanes of all memory ops, masked ones
+    included.
+    """
+
+    accesses: tuple[Access, ...]
+    unresolved: Mapping[int, str]
+    complete: bool
+    lanes: int
+
+
+def boxed_accesses(call: Call) -> BoxedAccesses:
+    """Return the accesses of a call whose offsets and masks are affine in digits."""
+    boxing = Boxing(call)
+    accesses: list[Access] = []
+    unresolved: dict[int, str] = {}
+    is_complete = True
+    for access in boxing.symbolic:
+        try:
+            accesses += boxing.boxed(access, access.active)
+        except NoBoxes as error:
+            is_complete = False
+            reason = boxing.why_not_derived(access, error)
+            try:
+                accesses += boxing.perhaps(access, reason)
+            except NoBoxes:
+                unresolved.setdefault(access.op.index, reason)
+    resolved = tuple(access for access in accesses if access.op.index not in unresolved)
+    return BoxedAccesses(resolved, unresolved, is_complete, boxing.lanes)
+
+
+def _is_known(condition: Condition) -> bool:
+    """Return whether a part of a mask is made of comparisons of sums over digits."""
+    try:
+        for case in cases_of((condition,)):
+            forms = Forms(case)
+            for part in case:
+                at_least_zero(part, forms)
+    except NoBoxes:
+        return False
+    return True
+
+
+class Boxing:
+    """The accesses of a call's summary, and their formulas over boxes.
+
+    `symbolic` are the accesses in the order of the program, `lanes` the number of all their lanes.
+    """
+
+    def __init__(self, call: Call) -> None:
+        self._bound = BoundCall(call, budget=Budget(solver_seconds_a_call=0.0))
+        self.symbolic: Sequence[SymbolicAccess] = self._bound.summary.accesses
+        self.lanes = self._bound.lanes
+        atoms: set[Atom] = {loop.trip for loop in self._bound.summary.loops}
+        for access in self.symbolic:
+            atoms |= access.offset.atoms() | access.active.atoms()
+        self._in_range = Substitution(dict(self._ranges_of(atoms)))
+        self._axis_numbers: dict[object, int] = {}
+
+    def _ranges_of(self, atoms: Iterable[Atom]) -> Iterator[tuple[Symbol, Term | int]]:
+        """Yield symbols with their only value, or with themselves in the range of this call."""
+        for atom in atoms:
+            if isinstance(atom, Symbol) and not atom.at:
+                low, high = self._bound.ranges.of(atom)
+                if low == high:
+                    yield atom, low
+                elif atom.kind in KINDS:
+                    yield atom, Symbol(atom.kind, atom.key, low, high).term
+
+    def boxed(self, access: SymbolicAccess, active: Condition) -> Iterator[Access]:
+        """Yield an access for each box of the digits for which it is active; raise NoBoxes.
+
+        `active` is the condition to apply: that of the access, or a part of it.
+        """
+        if access.argument is None or access.unknown is not None:
+            raise NoBoxes(access.unknown or "its pointer is no argument")
+        for arithmetic in self._bound.arithmetic_of(access):
+            if not isinstance(self._bound.width(arithmetic), Proven):
+                raise NoBoxes("an integer of its address or mask may wrap around")
+        mask = active.substitute(self._in_range)
+        symbols = self._symbols_of(access)
+        for choices, offset in ways(access.offset.substitute(self._in_range)):
+            for case in cases_of((*mask.conjuncts(), *choices)):
+                yield from self._boxed(access, symbols, offset, case)
+
+    def why_not_derived(self, access: SymbolicAccess, error: NoBoxes) -> str:
+        """Return why an access is no formula: data that were not recorded, else the error."""
+        tensors = self._bound.contents.read_by(feeding(access.op, self._bound.call.module))
+        names = ", ".join(dict.fromkeys(tensor.name for tensor in tensors))
+        if names:
+            return f"it depends on the data of {names}"
+        return f"{error}, and it has {self.lanes:,} lanes, too many to evaluate"
+
+    def perhaps(self, access: SymbolicAccess, reason: str) -> list[Access]:
+        """Return an access without the parts of its mask that are no boxes; raise NoBoxes."""
+        mask = access.active.substitute(self._in_range)
+        known = [part for part in mask.conjuncts() if _is_known(part)]
+        return [
+            replace(boxed, active=None, certain=False, reason=reason)
+            for boxed in self.boxed(access, conjunction(known))
+        ]
+
+    def _boxed(
+        self,
+        access: SymbolicAccess,
+        symbols: Sequence[Symbol],
+        offset: Term,
+        conditions: Sequence[Condition],
+    ) -> Iterator[Access]:
+        """Yield an access for each box of the digits for which all conditions hold."""
+        forms = Forms((offset, *conditions))
+        sums = [s for condition in conditions for s in at_least_zero(condition, forms)]
+        place = forms.quotients(offset)
+        numbers = dict.fromkeys(forms.number_of(symbol) for symbol in symbols)
+        digits = digits_of(numbers, [place, *sums])
+        claims = [*existing(digits), *(in_digits(s, digits) for s in sums)]
+        place_in_digits = in_digits(place, digits)
+        for box in boxes(claims, (digit for parts in digits.values() for digit in parts)):
+            yield self._access(access, symbols, digits, place_in_digits, box)
+
+    def _symbols_of(self, access: SymbolicAccess) -> list[Symbol]:
+        """Return the programs, trips and lanes of an access that vary, slowest first."""
+        programs = [(axis, self._bound.call.grid[axis]) for axis in (2, 1, 0)]
+        lanes = enumerate(access.shape)
+        trips = [self._in_range(loop.trip.term).atoms() for loop in access.loops]
+        return [
+            *(Symbol("program", axis, 0, extent - 1) for axis, extent in programs if extent > 1),
+            *(atom for atoms in trips for atom in atoms if isinstance(atom, Symbol)),
+            *(Symbol("lane", axis, 0, extent - 1) for axis, extent in lanes if extent > 1),
+        ]
+
+    def _access(
+        self,
+        access: SymbolicAccess,
+        symbols: Sequence[Symbol],
+        digits: Mapping[Number, Sequence[Digit]],
+        offset: Form,
+        box: Box,
+    ) -> Access:
+        argument = self._bound.call.arguments[access.argument or 0]
+        assert isinstance(argument, TensorArgument)
+        constant, steps = offset
+        reaches = [sorted((step * box[d][0], step * box[d][1])) for d, step in steps.items()]
+        low, high = (constant + sum(reach[end] for reach in reaches) for end in (0, 1))
+        formula = AffineFormula(
+            constant, tuple(self._axes(symbols, digits, steps, box)), (0, 0, 0), (), access.shape,
+            self._bound.call.grid, argument.offset_bytes,
+        )  # fmt: skip
+        active = prod(last - first + 1 for first, last in box.values())
+        return Access(
+            access.op, access.kind, access.argument, access.element_bytes, active, active, active,
+            low, high, formula=formula,
+        )  # fmt: skip
+
+    def _axes(
+        self,
+        symbols: Sequence[Symbol],
+        digits: Mapping[Number, Sequence[Digit]],
+        steps: Mapping[Digit, int],
+        box: Box,
+    ) -> Iterator[AffineAxis]:
+        """Yield the axes of programs, then of trips, then of all others.
+
+        Digits of a trip, or of a trip and lanes as one number, are axes of lanes: they say nothing
+        of the order of two accesses. The loop then has an axis that moves no address.
+        """
+        undivided = {
+            number.symbols[0]: parts[0] for number, parts in digits.items() if len(parts) == 1
+            and len(number.symbols) == 1
+        }  # fmt: skip
+        named = [(symbol, undivided.get(symbol)) for symbol in symbols]
+        for kind in ("program", "trip"):
+            for symbol, digit in named:
+                if symbol.kind != kind:
+                    continue
+                number = self._axis_numbers.setdefault(symbol, len(self._axis_numbers))
+                if digit is not None:
+                    yield AffineAxis(symbol.kind, number, steps.get(digit, 0), *box[digit])
+                elif kind == "trip":
+                    yield AffineAxis("trip", number, 0, symbol.low, symbol.high)
+        outside = {digit for symbol, digit in named if symbol.kind != "lane"}
+        for parts in digits.values():
+            for digit in parts:
+                if digit not in outside:
+                    yield AffineAxis("lane", 0, steps.get(digit, 0), *box[digit])

@@ -1,0 +1,109 @@
+"""What kernels read and write, against what their source declares: the rule `undeclared-write`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kvtrace.addons.memory.declared import Declaration, declaration
+from kvtrace.addons.memory.effects import StorageEffect, Unknown
+from kvtrace.addons.memory.rules import DECLARED
+from kvtrace.verdicts.verdict import Verdict
+
+if TYPE_CHECKING:
+    from kvtrace.recorded_calls.recorded import Call
+    from kvtrace.schema.trace import Run, Trace
+
+_RESTORED = {
+    "inductor": "mutated_arg_names does not have it",
+    "autotune": "neither restore_value nor reset_to_zero has it",
+}
+
+
+class Declarations:
+    """What the recorded source of a run's kernels declares, by the id of a call."""
+
+    def __init__(self, trace: Trace, run: Run) -> None:
+        """Read the run's kernels and calls. Errors as `Trace.table`."""
+        self._trace = trace
+        columns = ["kernel_id", "name", "file", "files", "origin"]
+        self._kernels = {
+            row["kernel_id"]: row for row in trace.table("kernels", (run,), columns).to_pylist()
+        }
+        calls = trace.table("calls", (run,), ["call_id", "kernel_id"])
+        self._kernel_ids: dict[int, int] = dict(
+            zip(calls["call_id"].to_pylist(), calls["kernel_id"].to_pylist(), strict=True)
+        )
+        self._declared: dict[int, Declaration | None] = {}
+
+    def kernel_id(self, call_id: int) -> int:
+        """Return the kernel variant that a call launches."""
+        return self._kernel_ids[call_id]
+
+    def of(self, call_id: int) -> Declaration | None:
+        """Return what is declared of a call's kernel; None: nothing, or its file is not known."""
+        kernel_id = self._kernel_ids[call_id]
+        if kernel_id not in self._declared:
+            self._declared[kernel_id] = self._of_kernel(self._kernels.get(kernel_id))
+        return self._declared[kernel_id]
+
+    def _of_kernel(self, kernel: Mapping[str, Any] | None) -> Declaration | None:
+        for file in (kernel or {}).get("files") or ():
+            if kernel is not None and file["path"] == kernel["file"] and file["artifact"]:
+                content = self._trace.artifact(file["artifact"])
+                if content is not None:
+                    return declaration(content.decode(errors="replace"), kernel["name"] or "")
+        return None
+
+
+def declared_verdicts(
+    call: Call, effects: Mapping[int, StorageEffect], declared: Declaration
+) -> Iterator[Verdict]:
+    """Yield a verdict for each storage of a call that it may write.
+
+    `effects` has them by the index of an argument. A tensor that is declared as changed and never
+    written is no finding: it is restored in vain.
+    """
+    for effect in effects.values():
+        names = [call.arguments[index].name for index in effect.args]
+        if not effect.may_store or not effect.stores:
+            continue
+        yield _verdict(names, effect, declared)
+
+
+def _verdict(names: list[str], effect: StorageEffect, declared: Declaration) -> Verdict:
+    op, name = effect.stores[0].op, names[0]
+    if not any(map(declared.permits_write, names)):
+        return Verdict(
+            DECLARED, "violation", op,
+            f"{name} is written, and {_RESTORED[declared.source]}: Inductor takes it for an input "
+            "that stays as it is",
+            method="followed", access="store", arg=name,
+        )  # fmt: skip
+    if any(map(declared.permits_update, names)):
+        return _proven(op, name, declared)
+    read_first, stored = effect.read_first, effect.may_store
+    if isinstance(read_first, Unknown):
+        reason = f"which elements of {name} it reads before it stores them: {effect.reason}"
+        return Verdict(DECLARED, "unknown", op, f"not known is {reason}", reason=effect.reason,
+                       access="store", arg=name)  # fmt: skip
+    if read_first & stored:
+        return Verdict(
+            DECLARED, "violation", op,
+            f"{name} is read and then changed, and {_RESTORED[declared.source]}: each trial of the "
+            "autotuner changes what the next one reads, and the launch that follows",
+            method="followed", access="store", arg=name,
+        )  # fmt: skip
+    if effect.may_read & stored:
+        return Verdict(DECLARED, "unknown", op, f"not known is whether {name} is read before it is "
+                       f"changed: {effect.reason}", reason=effect.reason, access="store",
+                       arg=name)  # fmt: skip
+    return _proven(op, name, declared)
+
+
+def _proven(op: Any, name: str, declared: Declaration) -> Verdict:
+    what = "mutated_arg_names" if declared.source == "inductor" else "its autotuner's lists"
+    return Verdict(
+        DECLARED, "proven", op, f"what is done to {name} is as {what} says", method="followed",
+        access="store", arg=name,
+    )  # fmt: skip

@@ -1,0 +1,24 @@
+"""How this add-on judges a run by its rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.addons.memory.rules import RULES
+from kvtrace.verdicts.rules.added import AddedRules
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from kvtrace.schema.trace import Run, Trace
+
+
+def _findings_of(trace: Trace, run: Run, named: bool) -> Mapping[str, pa.Table] | None:
+    from kvtrace.addons.memory.judged import findings_of  # listing rules needs no evaluator
+
+    return findings_of(trace, run, named=named)
+
+
+ADDED: Final = AddedRules(RULES, _findings_of)

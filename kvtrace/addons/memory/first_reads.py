@@ -1,0 +1,145 @@
+"""Reads that no earlier store of the same program precedes, found program by program.
+
+Where formulas leave it open whether a program reads what it stored before, the launch is evaluated
+on arrays: each access is listed as keys of program and cell, in the program's order, and a read is
+first if no earlier store has its key. Bounded by the number of elements.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
+from kvtrace.metrics.distinct import distinct
+from kvtrace.metrics.unique_bytes import merged
+from kvtrace.verdicts.replaying import TooManyLanes
+
+MOST_ELEMENTS: Final = 1 << 21
+"""Limit of elements that are listed, over all accesses to all followed storages."""
+
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Elements:
+    """One access: the offsets of its elements in the storage, and their programs."""
+
+    starts: Numbers
+    programs: Numbers
+    width: int
+    kind: str
+    certain: bool
+
+
+@dataclass(slots=True, eq=False)
+class _Listed:
+    """Accesses of one storage in order; stores at unknown addresses may come before `unsure`."""
+
+    accesses: list[_Elements] = field(default_factory=list)
+    unsure: int | None = None
+
+
+class FirstReads(Observer):
+    """Lists the accesses of some storages; raises TooManyLanes beyond MOST_ELEMENTS.
+
+    The launch must be evaluated on arrays, where accesses come in the order of each program.
+    """
+
+    def __init__(self, arguments: Sequence[Argument], storages: Sequence[Storage]) -> None:
+        self._arguments = arguments
+        self._listed: Mapping[Storage, _Listed] = {storage: _Listed() for storage in storages}
+        self._elements = 0
+
+    def access(self, access: Access) -> None:
+        """List the elements of an access to a followed storage."""
+        argument = None if access.argument is None else self._arguments[access.argument]
+        if not isinstance(argument, TensorArgument):
+            for listed in self._listed.values():
+                _lose_track(listed, access)
+            return
+        listed_storage = self._listed.get(argument.storage)
+        if listed_storage is None or access.active == 0:
+            return
+        if access.parts is None:
+            _lose_track(listed_storage, access)
+            return
+        self._elements += access.lanes if access.active is None else access.active
+        if self._elements > MOST_ELEMENTS:
+            raise TooManyLanes("it may read what the same program stored, and is too large to list")
+        elements = access.elements()
+        assert elements is not None
+        starts, programs = elements[0] + argument.offset_bytes, elements[1]
+        is_inside = (starts >= 0) & (starts + access.element_bytes <= argument.storage.nbytes)
+        listed_storage.accesses.append(
+            _Elements(
+                starts[is_inside], programs[is_inside], access.element_bytes, access.kind,
+                access.certain and access.active is not None,
+            )
+        )  # fmt: skip
+
+    def bounds(self, storage: Storage) -> tuple[ByteRanges, ByteRanges]:
+        """Return the bytes that are certainly read first, and all known ones that may be.
+
+        Raises:
+            TooManyRanges: they are in too many ranges.
+        """
+        listed = self._listed[storage]
+        accesses = listed.accesses
+        cell = math.gcd(*(access.width for access in accesses)) or 1
+        if any((access.starts % cell).any() for access in accesses):
+            cell = 1
+        cells = storage.nbytes // cell + 1
+        keys = [_keys(access, cell, cells) for access in accesses]
+        stores = [i for i, access in enumerate(accesses) if access.kind != "load"]
+        possible = _Earliest(keys, stores)
+        certain = _Earliest(keys, [i for i in stores if accesses[i].certain])
+        first, maybe_first = [], []
+        for index, access in enumerate(accesses):
+            if access.kind == "store":
+                continue
+            maybe_first.append(keys[index][~certain.precedes(keys[index], index)])
+            if access.certain and (listed.unsure is None or index < listed.unsure):
+                first.append(keys[index][~possible.precedes(keys[index], index)])
+        return _bytes_of(first, cell, cells), _bytes_of(maybe_first, cell, cells)
+
+
+class _Earliest:
+    """The index of the earliest of some accesses for each key."""
+
+    def __init__(self, keys: Sequence[Numbers], chosen: Sequence[int]) -> None:
+        none: Numbers = np.zeros(0, np.int64)
+        all_keys = np.concatenate([none, *(keys[i] for i in chosen)])
+        indices = np.repeat(np.array(chosen, np.int64), [len(keys[i]) for i in chosen])
+        self._keys, first = np.unique(all_keys, return_index=True)
+        self._indices = indices[first]
+
+    def precedes(self, keys: Numbers, index: int) -> NDArray[np.bool_]:
+        """Return for each key whether an access before the one at `index` has it."""
+        if not len(self._keys):
+            return np.zeros(len(keys), np.bool_)
+        position = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.asarray((self._keys[position] == keys) & (self._indices[position] < index))
+
+
+def _lose_track(listed: _Listed, access: Access) -> None:
+    if access.kind != "load" and listed.unsure is None and access.executions:
+        listed.unsure = len(listed.accesses)
+
+
+def _keys(access: _Elements, cell: int, cells: int) -> Numbers:
+    first = access.programs * cells + access.starts // cell
+    return (first[:, None] + np.arange(access.width // cell)).reshape(-1)
+
+
+def _bytes_of(keys: Sequence[Numbers], cell: int, cells: int) -> ByteRanges:
+    if not keys:
+        return ByteRanges()
+    begins = distinct(np.concatenate([part % cells for part in keys])) * cell
+    return ByteRanges(merged(begins, begins + cell))

@@ -1,0 +1,453 @@
+"""The memory of a run, followed in order: who wrote a byte before it is read?
+
+Launches, operators and allocations are put into the order of their times on the host, and each
+storage has a state from its allocation on (`states.py`). Streams are not followed: what was
+launched before counts as done before. A captured launch counts where it was captured.
+
+What cannot be seen is not guessed: a storage that nothing recorded made counts as written, and what
+reads it is *unknown*.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final, Literal, NamedTuple
+
+from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.addons.memory.lives import Birth, Life, Lives
+from kvtrace.addons.memory.moves import spoiling
+from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
+from kvtrace.addons.memory.states import Effect, NewStates, Reading, Spoiling, State
+
+Kind = Literal["launch", "operator"]
+
+UNSEEN: Final = "its storage was made where kvtrace does not see it"
+HOST: Final = "it is memory of the host, which programs also write without operators"
+_UNFOLLOWED: Final = {"unseen": UNSEEN, "host": HOST}
+_OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
+
+
+@dataclass(frozen=True, slots=True)
+class CallStorage:
+    """A storage of a call: which of a launch's addresses leads to it, and what the call does to it.
+
+    `position` is an index in the launch's addresses, `argument` in the call's arguments. At the
+    call's first launch, from which the effect is derived, the storage began `offset_bytes` before
+    that address and had `size` bytes. Other launches of the call may have views elsewhere in their
+    storages. `others` are the positions of further tensors in the storage, each with its distance
+    in bytes from the first one. `stores`: the kernel has a store to it, reached or not.
+    """
+
+    position: int
+    argument: int
+    offset_bytes: int
+    size: int
+    effect: Effect
+    others: tuple[tuple[int, int], ...] = ()
+    stores: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """A unique call of an operator: a row of the table `operators`, and what it does."""
+
+    name: str
+    tensors: tuple[OperatorTensor, ...]
+    effects: OperatorEffects
+
+    @property
+    def is_torchs(self) -> bool:
+        """Whether it is one of torch's own: what happens inside of it is not recorded apart."""
+        return self.name.startswith("aten::")
+
+
+class Launched(NamedTuple):
+    """A launch, at its time in ns; `addresses` are the data pointers of its tensors."""
+
+    time: int
+    seq: int
+    call_id: int
+    addresses: Sequence[int]
+
+
+class Operated(NamedTuple):
+    """A call of an operator, at the time when it returned; it began at `begin` (both ns)."""
+
+    time: int
+    begin: int
+    operator_id: int
+    addresses: Sequence[int]
+
+
+class Allocated(NamedTuple):
+    """Memory that was allocated; `rounded` by an allocator that makes blocks larger than asked.
+
+    `is_of_host`: it is memory of the host.
+    """
+
+    time: int
+    row: int
+    address: int
+    size: int
+    rounded: bool
+    is_of_host: bool = False
+
+
+class Freed(NamedTuple):
+    """Memory that was freed."""
+
+    time: int
+    address: int
+
+
+Event = Launched | Operated | Allocated | Freed
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tensor of a unique call or operator: `argument` is its index there."""
+
+    kind: Kind
+    row: int
+    argument: int
+
+
+@dataclass(slots=True)
+class Unwritten:
+    """The first read of unwritten bytes of a kind of storages, and how many of these were read.
+
+    `state` is the storage's state before it, whose steps say who wrote to it; `seq` is the launch
+    that read, None for an operator; `origin` is where its tensor's data pointer lies in the
+    storage, in bytes; `given` is the last kernel that was given the storage and has a store to it.
+    """
+
+    reading: Reading
+    birth: Birth
+    state: State
+    seq: int | None
+    origin: int
+    given: Place | None
+    count: int = 1
+
+
+@dataclass(slots=True)
+class Reads:
+    """What is known of all reads at a place: how many of each answer, and why.
+
+    `unwritten` has the violations by where the storage came from; `reason` is why the first
+    unknown read is unknown.
+    """
+
+    proven: int = 0
+    violations: int = 0
+    unknown: int = 0
+    unwritten: dict[Birth, Unwritten] = field(default_factory=dict)
+    reason: str = ""
+
+    @property
+    def count(self) -> int:
+        """How many reads there were."""
+        return self.proven + self.violations + self.unknown
+
+    def add(self, reading: Reading, life: Life, state: State, seq: int | None, origin: int) -> None:
+        """Add a read of a storage that was in a state; `origin`: where the tensor lies in it."""
+        origin_reason = _UNFOLLOWED.get(life.birth.origin)
+        if origin_reason is not None or reading.answer == "unknown":
+            self.unknown += 1
+            self.reason = self.reason or reading.reason or origin_reason or ""
+        elif reading.answer == "proven":
+            self.proven += 1
+        else:
+            self.violations += 1
+            known = self.unwritten.get(life.birth)
+            if known is None:
+                given = life.given if isinstance(life.given, Place) else None
+                self.unwritten[life.birth] = Unwritten(
+                    reading, life.birth, state, seq, origin, given
+                )
+            else:
+                known.count += 1
+
+
+class _Step(NamedTuple):
+    """What a launch does to one storage, and what is known of its reads so far."""
+
+    position: int
+    offset_bytes: int
+    size: int
+    effect: Effect
+    others: tuple[tuple[int, int], ...]
+    stores: bool
+    place: Place
+    reads: Reads
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """A storage that a kernel wrote in part and that nobody read: a result with unwritten bytes."""
+
+    birth: Birth
+    state: State
+
+
+class Follower:
+    """Follows the storages of a run from event to event, in the order of time.
+
+    Attributes:
+        leftovers: results with unwritten bytes, by the place that wrote them last.
+        undeclared: the kernel that wrote a tensor inside of an operator whose schema says that it
+            reads it, by the operator's tensor.
+    """
+
+    def __init__(
+        self, calls: Mapping[int, Sequence[CallStorage]], operators: Mapping[int, Operator]
+    ) -> None:
+        """`calls` and `operators` have what each unique one does, by its id."""
+        self._operators = operators
+        self._lives, self._states = Lives(), NewStates()
+        self._steps: dict[int, list[_Step]] = {}
+        self._writers: dict[Effect, Place] = {}
+        for call_id, storages in calls.items():
+            self._steps[call_id] = []
+            for storage in storages:
+                place = Place("launch", call_id, storage.argument)
+                self._writers[storage.effect] = place
+                self._steps[call_id].append(
+                    _Step(
+                        storage.position,
+                        storage.offset_bytes,
+                        storage.size,
+                        storage.effect,
+                        storage.others,
+                        storage.stores,
+                        place,
+                        Reads(),
+                    )
+                )
+        self._moved: dict[tuple[Effect, int, int], Effect] = {}
+        self._anywheres: dict[int, Effect] = {}
+        self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
+        self._operator_reads: dict[Place, Reads] = {}
+        self.leftovers: dict[Place, Leftover] = {}
+        self.undeclared: dict[Place, Place] = {}
+
+    @property
+    def reads(self) -> dict[Place, Reads]:
+        """What is known of the reads at each place where something was read."""
+        steps = (step for steps in self._steps.values() for step in steps)
+        by_call = {step.place: step.reads for step in steps if step.reads.count}
+        return by_call | self._operator_reads
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Follow events in the order of their times, to the end of the run."""
+        for event in events:
+            if type(event) is Launched:
+                self._launch(event)
+            elif type(event) is Operated:
+                self._operate(event)
+            elif type(event) is Allocated:
+                self._allocate(event)
+            elif type(event) is Freed:
+                self._end(self._lives.end(event.address))
+        for life in self._lives:
+            self._end(life)
+
+    def writers(self, state: State) -> list[Place]:
+        """Return the kernels that led to a state by their writes, the last one first."""
+        places: dict[Place, None] = {}
+        before = state.before
+        while before is not None:
+            place = self._writers.get(before[1])
+            if place is not None:
+                places[place] = None
+            before = before[0].before
+        return list(places)
+
+    def _launch(self, event: Launched) -> None:
+        time, seq, call_id, addresses = event
+        lives = self._lives
+        touched: list[tuple[Life, State]] = []
+        for step in self._steps.get(call_id, ()):
+            position, offset_bytes, size, effect, others, stores, place, reads = step
+            address = addresses[position]
+            life = lives.at(address - offset_bytes, size)
+            if life is None or life.size != size:
+                life, effect = self._elsewhere(step, address, time)
+            for other, distance in others:
+                if addresses[other] - address != distance:
+                    effect = self._anywhere(life.size)
+            before = life.state
+            for earlier, state in touched:  # a storage that several tensors lie in, as never before
+                if earlier is life:
+                    before = state
+            touched.append((life, before))
+            _, reading = before.step(effect)
+            life.state, _ = life.state.step(effect)
+            if effect.may_write:
+                life.written, life.writer, life.is_read = time, place, False
+            if effect.may_read:
+                life.is_read = True
+                reads.add(reading, life, before, seq, address - life.begin)
+            if stores:
+                life.given = place
+
+    def _elsewhere(self, step: _Step, address: int, time: int) -> tuple[Life, Effect]:
+        """Return the storage of a tensor that lies elsewhere in its storage than at first."""
+        life = self._lives.around(address)
+        if life is None or life.rounded:
+            return self._life(address - step.offset_bytes, step.size, time), step.effect
+        key = step.effect, address - life.begin - step.offset_bytes, life.size
+        moved = self._moved.get(key)
+        if moved is None:
+            moved = self._moved[key] = step.effect.moved(*key[1:])
+            self._writers[moved] = step.place
+        return life, moved
+
+    def _anywhere(self, size: int) -> Effect:
+        """Return the effect on a storage whose tensors lie otherwise than at the first launch."""
+        effect = self._anywheres.get(size)
+        if effect is None:
+            whole = ByteRanges.of(0, size)
+            effect = self._anywheres[size] = Effect(
+                may_read=whole, may_write=whole, reason=_OTHERWISE
+            )
+        return effect
+
+    def _operate(self, event: Operated) -> None:
+        operator = self._operators[event.operator_id]
+        if not operator.is_torchs:
+            self._operate_around(operator, event)
+            return
+        moves = self._moves(operator, event) if operator.effects.moves else {}
+        for index, (tensor, effect) in enumerate(
+            zip(operator.tensors, operator.effects.effects, strict=True)
+        ):
+            if not tensor.storage_bytes:
+                continue
+            begin = event.addresses[index] - tensor.offset_bytes
+            if tensor.is_of_host:
+                self._note_host(begin, tensor.storage_bytes, event.time)
+                continue
+            if tensor.role == "created":
+                birth = Birth("operator", event.operator_id)
+                life = self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=False)
+            else:
+                life = self._life(begin, tensor.storage_bytes, event.time)
+            if operator.effects.moves and tensor.role == "read":
+                life.is_read = True  # what is moved is judged where it is used
+            elif effect is not None:
+                place = Place("operator", event.operator_id, index)
+                self._step(life, effect, place, event.time, tensor.offset_bytes)
+                spoiled = moves.get(index)
+                if spoiled is not None:
+                    life.state = life.state.spoiled(spoiled)
+
+    def _operate_around(self, operator: Operator, event: Operated) -> None:
+        """Follow an operator of another library: what happened inside of it was followed already.
+
+        What it was to write and nothing inside of it wrote, code wrote that kvtrace does not see.
+        """
+        self._note_undeclared(operator, event)
+        for tensor, address, effect in zip(
+            operator.tensors, event.addresses, operator.effects.writes, strict=True
+        ):
+            if effect is None or not tensor.storage_bytes:
+                continue
+            begin = address - tensor.offset_bytes
+            life = self._lives.at(begin, tensor.storage_bytes)
+            if tensor.is_of_host:
+                self._note_host(begin, tensor.storage_bytes, event.time)
+            elif life is None:
+                birth = Birth("operator", event.operator_id)
+                self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=True)
+            elif life.written < event.begin:
+                life.state, _ = life.state.step(effect)
+
+    def _note_undeclared(self, operator: Operator, event: Operated) -> None:
+        begins = [
+            address - tensor.offset_bytes
+            for tensor, address in zip(operator.tensors, event.addresses, strict=True)
+        ]
+        tensors = list(zip(operator.tensors, begins, strict=True))
+        declared = {begin for tensor, begin in tensors if tensor.role in ("written", "created")}
+        for index, (tensor, begin) in enumerate(tensors):
+            life = self._lives.at(begin, tensor.storage_bytes) if tensor.role == "read" else None
+            if life is None or begin in declared or life.written < event.begin:
+                continue
+            if isinstance(life.writer, Place) and life.writer.kind == "launch":
+                place = Place("operator", event.operator_id, index)
+                self.undeclared.setdefault(place, life.writer)
+
+    def _moves(self, operator: Operator, event: Operated) -> dict[int, Spoiling]:
+        """Return what a move leaves unwritten or in doubt, by the tensor that it writes."""
+        sources: list[tuple[OperatorTensor, State]] = []
+        for tensor, address, effect in zip(
+            operator.tensors, event.addresses, operator.effects.effects, strict=True
+        ):
+            if tensor.role == "read" and effect is not None and tensor.storage_bytes:
+                life = self._life(address - tensor.offset_bytes, tensor.storage_bytes, event.time)
+                sources.append((tensor, life.state))
+        if all(state.whole for _, state in sources):
+            return {}
+        key = event.operator_id, tuple(state for _, state in sources)
+        known = self._spoilings.get(key)
+        if known is None:
+            name = operator.name.partition(".")[0]
+            known = self._spoilings[key] = {
+                index: spoiled
+                for index, (tensor, effect) in enumerate(
+                    zip(operator.tensors, operator.effects.writes, strict=True)
+                )
+                if effect is not None and (spoiled := spoiling(name, sources, tensor)) is not None
+            }
+        return known
+
+    def _note_host(self, begin: int, size: int, time: int) -> None:
+        """Note memory of the host, which counts as written."""
+        life = self._lives.at(begin, size)
+        if life is None or life.birth.origin != "host":
+            self._new_life(begin, size, Birth("host"), time, whole=True)
+
+    def _allocate(self, event: Allocated) -> None:
+        if event.is_of_host:
+            self._note_host(event.address, event.size, event.time)
+            return
+        birth = Birth("allocation", event.row)
+        life = self._new_life(event.address, event.size, birth, event.time, whole=False)
+        life.rounded = event.rounded
+
+    def _life(self, begin: int, size: int, time: int) -> Life:
+        """Return the storage at an address; one that nothing made is made here, as written."""
+        life = self._lives.at(begin, size)
+        if life is None:
+            return self._new_life(begin, size, Birth("unseen"), time, whole=True)
+        if life.size != size:  # the tensor of an allocation that was rounded up
+            life.size, life.state, life.rounded = size, self._states.empty(size), False
+        return life
+
+    def _new_life(self, begin: int, size: int, birth: Birth, time: int, *, whole: bool) -> Life:
+        state = self._states.whole(size) if whole else self._states.empty(size)
+        life = Life(begin, size, state, birth, time)
+        for old in self._lives.add(life):
+            self._end(old)
+        return life
+
+    def _step(self, life: Life, effect: Effect, place: Place, time: int, origin: int) -> None:
+        """Follow what an operator does to a storage."""
+        before = life.state
+        life.state, reading = before.step(effect)
+        if effect.may_write:
+            life.written, life.writer, life.is_read = time, place, False
+        if effect.may_read:
+            life.is_read = True
+            reads = self._operator_reads.setdefault(place, Reads())
+            reads.add(reading, life, before, None, origin)
+
+    def _end(self, life: Life | None) -> None:
+        """Note a result that ends with bytes that nobody wrote, if a kernel wrote the others."""
+        if life is None or life.is_read or not life.state.unwritten:
+            return
+        writers = self.writers(life.state)
+        if writers:
+            self.leftovers.setdefault(writers[0], Leftover(life.birth, life.state))

@@ -1,0 +1,107 @@
+"""Storages by their address, each from its allocation until its memory is another's."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from kvtrace.addons.memory.states import State
+
+Origin = Literal["operator", "allocation", "host", "unseen"]
+
+
+@dataclass(frozen=True, slots=True)
+class Birth:
+    """Where a storage came from.
+
+    `row` is the operator's or the allocation's number. `unseen`: a launch or an operator was given
+    a storage that nothing recorded had made. `host`: memory of the host, which is not followed.
+    """
+
+    origin: Origin
+    row: int = -1
+
+
+@dataclass(slots=True, eq=False)
+class Life:
+    """A storage from its allocation on.
+
+    Attributes:
+        begin: its address.
+        size: in bytes; of an allocation that no tensor was seen of yet, rounded up.
+        state: what is known of its bytes.
+        birth: where it came from.
+        born: time of its birth, ns.
+        written: time of the last write, ns; -1: none.
+        writer: what wrote last, in the terms of who follows; None: nothing.
+        given: the last kernel that was given it and has a store to it, in the same terms.
+        is_read: whether something read it since a kernel wrote to it.
+        rounded: whether `size` may be larger than its tensor's storage.
+    """
+
+    begin: int
+    size: int
+    state: State
+    birth: Birth
+    born: int
+    written: int = -1
+    writer: object = None
+    given: object = None
+    is_read: bool = False
+    rounded: bool = False
+
+
+class Lives:
+    """The storages that are alive, by address; they never overlap."""
+
+    def __init__(self) -> None:
+        self._by_begin: dict[int, Life] = {}
+        self._begins: list[int] = []  # sorted
+
+    def __iter__(self) -> Iterator[Life]:
+        return iter(self._by_begin.values())
+
+    def at(self, begin: int, size: int) -> Life | None:
+        """Return the storage that begins at an address and has that size, if it is known."""
+        life = self._by_begin.get(begin)
+        if life is None or (life.size != size and not (life.rounded and size < life.size)):
+            return None
+        return life
+
+    def around(self, address: int) -> Life | None:
+        """Return the storage that has the byte at an address, if it is known."""
+        index = bisect_right(self._begins, address)
+        life = self._by_begin[self._begins[index - 1]] if index else None
+        return life if life is not None and address < life.begin + life.size else None
+
+    def add(self, life: Life) -> list[Life]:
+        """Add a new storage, and return the storages whose memory it takes."""
+        ended = list(self._overlapping(life.begin, life.begin + life.size))
+        for old in ended:
+            self._remove(old)
+        self._by_begin[life.begin] = life
+        insort(self._begins, life.begin)
+        return ended
+
+    def end(self, begin: int) -> Life | None:
+        """Remove the storage at an address, because its memory was freed."""
+        life = self._by_begin.get(begin)
+        if life is not None:
+            self._remove(life)
+        return life
+
+    def _overlapping(self, begin: int, end: int) -> Iterator[Life]:
+        index = bisect_left(self._begins, begin)
+        if index:
+            before = self._by_begin[self._begins[index - 1]]
+            if before.begin + before.size > begin:
+                yield before
+        while index < len(self._begins) and self._begins[index] < end:
+            yield self._by_begin[self._begins[index]]
+            index += 1
+
+    def _remove(self, life: Life) -> None:
+        del self._by_begin[life.begin]
+        del self._begins[bisect_left(self._begins, life.begin)]

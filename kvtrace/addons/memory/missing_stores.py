@@ -1,0 +1,77 @@
+"""Why a store leaves bytes out: its mask, a branch around it, or the grid.
+
+Asked for the bytes of a finding alone: the store's addresses are derived again without its mask,
+and then without the branches around it. A lane that is masked off may lie in the next row, so that
+few of many bytes seem to be a mask's: the reason is that of the most bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
+from kvtrace.addons.memory.boxed_accesses import Boxing
+from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.addons.memory.digit_forms import NoBoxes
+from kvtrace.ir import Op
+from kvtrace.metrics.unique_bytes import TooManyRanges
+from kvtrace.symbolic.conditions import conjunction
+from kvtrace.symbolic.summary import Access
+
+if TYPE_CHECKING:
+    from kvtrace.addons.memory.effects import StorageEffect
+    from kvtrace.recorded_calls.recorded import Call
+
+Why = Literal["mask", "branch", "grid"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MissingStore:
+    """Why a store leaves out bytes; None if that is not derived.
+
+    Attributes:
+        op: the store.
+        why: "mask": its mask admits no lane that would store them; "branch": no program that would
+            store them comes to the op, as after an early return; "grid": no lane of any program and
+            trip has their address, so that the grid or a loop is too small.
+    """
+
+    op: Op
+    why: Why | None
+
+
+def missing_stores(
+    call: Call, effect: StorageEffect, missing: ByteRanges
+) -> tuple[MissingStore, ...]:
+    """Return for each op that may store to a storage why it does not store some bytes of it."""
+    boxing = Boxing(call)
+    result = []
+    for site in effect.stores:
+        accesses = [
+            access
+            for access in boxing.symbolic
+            if access.op is site.op and (access.argument is None or access.argument in effect.args)
+        ]
+        try:
+            why = _why(boxing, accesses, effect.size, missing)
+        except (NoBoxes, NotListed, TooManyRanges):
+            why = None
+        result.append(MissingStore(site.op, why))
+    return tuple(result)
+
+
+def _why(boxing: Boxing, accesses: list[Access], size: int, missing: ByteRanges) -> Why:
+    """Return the reason of most bytes; raises what boxes and lists of bytes raise."""
+    unmasked, unbranched = TouchedBytes(), TouchedBytes()
+    for access in accesses:
+        running = conjunction(loop.running for loop in access.loops)
+        for boxed in boxing.boxed(access, access.reached):
+            unmasked.add(boxed)
+        for boxed in boxing.boxed(access, running):
+            unbranched.add(boxed)
+    by_mask = missing & unmasked.listed(size)
+    by_branch = (missing & unbranched.listed(size)) - by_mask
+    sizes: dict[Why, int] = {"mask": by_mask.size, "branch": by_branch.size}
+    sizes["grid"] = missing.size - by_mask.size - by_branch.size
+    return max(sizes, key=lambda why: sizes[why])

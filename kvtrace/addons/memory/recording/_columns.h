@@ -1,0 +1,73 @@
+/* Rows of operations and allocations as columns, for rows.py. Included only by _operators.c. */
+#ifndef KVTRACE_MEMORY_COLUMNS_H
+#define KVTRACE_MEMORY_COLUMNS_H
+
+#include <stddef.h>
+
+/* A new bytes object of 64-bit integers: a field of each of `count` structures. */
+static PyObject *column(const void *structures, size_t count, size_t size, size_t field) {
+  PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)(count * sizeof(int64_t)));
+  if (!bytes) return NULL;
+  char *to = PyBytes_AsString(bytes);
+  const char *from = (const char *)structures + field;
+  for (size_t i = 0; i < count; i++, from += size)
+    memcpy(to + i * sizeof(int64_t), from, sizeof(int64_t));
+  return bytes;
+}
+
+#define ROW_COLUMN(name) column(taken, count, sizeof *taken, offsetof(struct row, name))
+#define ALLOCATION_COLUMN(name) \
+  column(taken, count, sizeof *taken, offsetof(struct allocation, name))
+
+static PyObject *operation_columns(const struct row *taken, size_t count,
+                                   const struct words *addresses) {
+  PyObject *offsets = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)((count + 1) * sizeof(int32_t)));
+  if (!offsets) return NULL;
+  int32_t *to = (int32_t *)(void *)PyBytes_AsString(offsets), sum = 0;
+  for (size_t i = 0; i < count; i++) {
+    to[i] = sum;
+    sum += (int32_t)taken[i].addresses;
+  }
+  to[count] = sum;
+  return Py_BuildValue("(NNNNNNy#)", ROW_COLUMN(operation), ROW_COLUMN(begin), ROW_COLUMN(end),
+                       ROW_COLUMN(thread), ROW_COLUMN(graph), offsets,
+                       addresses->data ? (char *)addresses->data : "",
+                       (Py_ssize_t)(addresses->count * sizeof(int64_t)));
+}
+
+static PyObject *allocation_columns(const struct allocation *taken, size_t count) {
+  return Py_BuildValue("(NNNNNN)", ALLOCATION_COLUMN(address), ALLOCATION_COLUMN(bytes),
+                       ALLOCATION_COLUMN(begin), ALLOCATION_COLUMN(thread),
+                       ALLOCATION_COLUMN(stack), ALLOCATION_COLUMN(device));
+}
+
+static PyObject *take(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  LOCK();
+  struct row *taken_rows = rows;
+  struct allocation *taken_allocations = allocations;
+  struct words addresses = values;
+  struct text unique = operators, stacks_seen = news;
+  size_t row_count = rows_waiting, allocation_count = allocations_waiting;
+  long long missed = lost_calls;
+  rows = NULL;
+  allocations = NULL;
+  values = (struct words){0};
+  operators = news = (struct text){0};
+  rows_waiting = allocations_waiting = 0;
+  lost_calls = 0;
+  UNLOCK();
+  PyObject *result = Py_BuildValue(
+      "(y#y#NNL)", stacks_seen.data ? stacks_seen.data : "", (Py_ssize_t)stacks_seen.size,
+      unique.data ? unique.data : "", (Py_ssize_t)unique.size,
+      operation_columns(taken_rows, row_count, &addresses),
+      allocation_columns(taken_allocations, allocation_count), missed);
+  free(taken_rows);
+  free(taken_allocations);
+  free(addresses.data);
+  free(unique.data);
+  free(stacks_seen.data);
+  return result;
+}
+
+#endif

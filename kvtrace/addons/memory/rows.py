@@ -1,0 +1,275 @@
+"""Rows of `findings` of a followed run, and their sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
+from kvtrace.addons.memory.effects import StorageEffect, StoreSite, Unknown
+from kvtrace.addons.memory.missing_stores import missing_stores
+from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
+from kvtrace.addons.memory.used_reads import used_reads
+from kvtrace.evaluate import Access, Observer, TensorArgument
+from kvtrace.evaluate.order import memory_sites
+from kvtrace.text import plural
+from kvtrace.verdicts.replaying import run as evaluate_call
+from kvtrace.verdicts.verdict import Verdict, row_of
+
+if TYPE_CHECKING:
+    from kvtrace.addons.memory.byte_ranges import ByteRanges
+    from kvtrace.addons.memory.following import (
+        Follower,
+        Leftover,
+        Place,
+        Reads,
+        Unwritten,
+    )
+    from kvtrace.addons.memory.lives import Birth
+    from kvtrace.addons.memory.run_memory import RunMemory
+    from kvtrace.addons.memory.states import State
+    from kvtrace.ir import Op
+    from kvtrace.metrics.stacks import StackRows
+    from kvtrace.recorded_calls.recorded import Call
+
+
+class Rows:
+    """The rows of `findings` of a followed run."""
+
+    def __init__(self, memory: RunMemory, follower: Follower, stacks: StackRows) -> None:
+        self._memory, self._follower, self._stacks = memory, follower, stacks
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Yield the rows: of reads by calls, by operators, and of results left unwritten."""
+        for place, reads in self._follower.reads.items():
+            for unwritten in reads.unwritten.values():
+                judged = (
+                    self._of_operator(place, unwritten)
+                    if place.kind == "operator"
+                    else self._violation(place, unwritten)
+                )
+                if judged is not None:
+                    yield self._row(*judged, self._memory.birth(unwritten.birth))
+            undisputed = None if reads.unwritten else self._undisputed(place, reads)
+            if undisputed is not None:
+                yield self._row(*undisputed)
+        for place, leftover in self._follower.leftovers.items():
+            yield self._row(*self._leftover(place, leftover), self._memory.birth(leftover.birth))
+        for place, writer in self._follower.undeclared.items():
+            yield self._row(*self._undeclared(place, writer))
+
+    def _row(self, call: Call, verdict: Verdict, birth: str = "") -> dict[str, Any]:
+        """Return the row of a verdict; those on storages of other origins are other findings."""
+        severity = RULES[verdict.rule]["severity"]
+        row = row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
+        if birth:
+            row["finding_id"] = sha256(f"{row['finding_id']} {birth}".encode()).hexdigest()[:32]
+        return row
+
+    def _undisputed(self, place: Place, reads: Reads) -> tuple[Call, Verdict] | None:
+        """Return the verdict on a call's reads of which none is a violation."""
+        call = self._memory.calls[place.row].call if place.kind == "launch" else None
+        if call is None:
+            return None
+        argument = call.arguments[place.argument]
+        op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
+        if reads.unknown:
+            return call, Verdict(
+                READ, "unknown", op, f"whether all that it reads of {argument.name} was written "
+                f"is not known: {reads.reason}", reason=reads.reason, access="load",
+                arg=argument.name,
+            )  # fmt: skip
+        return call, Verdict(
+            READ, "proven", op, f"all that it reads of {argument.name} was written before",
+            method="followed", access="load", arg=argument.name,
+        )  # fmt: skip
+
+    def _violation(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
+        call = self._memory.calls[place.row].call
+        if call is None:
+            return None
+        argument = call.arguments[place.argument]
+        assert isinstance(argument, TensorArgument)
+        effect = self._memory.calls[place.row].effects[place.argument]
+        used = used_reads(call, effect).moved(first.origin - argument.offset_bytes)
+        unwritten = first.reading.unwritten & used
+        if not unwritten:
+            return None  # what is read is dropped
+        op = _reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
+        begin, _ = next(iter(unwritten))
+        elements = _elements(unwritten, first.origin, argument.element.bytes)
+        often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
+        return call, Verdict(
+            READ, "violation", op,
+            f"{elements} of {argument.name} {_are(unwritten, argument.element.bytes)} read, and "
+            f"nobody wrote {_them(unwritten, argument.element.bytes)}{often}: "
+            f"{self._history(first.birth, first.state, unwritten, first.given)}",
+            method="followed", access="load", arg=argument.name,
+            address_offset=begin - first.origin,
+            lanes=unwritten.size // argument.element.bytes,
+        )  # fmt: skip
+
+    def _of_operator(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
+        """Return a finding at the kernel that left elements out which an operator reads."""
+        writers = self._follower.writers(first.state)
+        if not writers and first.given is None:
+            return None  # no kernel has to do with it
+        call, site, argument = self._site(writers[0] if writers else first.given)
+        if call is None or site is None:
+            return None
+        unwritten = first.reading.unwritten
+        size = argument.element.bytes
+        return call, Verdict(
+            READ, "violation", site.op,
+            f"{self._memory.operator(place.row)} reads "
+            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name}, and nobody "
+            f"wrote {_them(unwritten, size)}: "
+            f"{self._history(first.birth, first.state, unwritten, first.given)}",
+            method="followed", access="store", arg=argument.name,
+            address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
+            lanes=unwritten.size // size,
+        )  # fmt: skip
+
+    def _leftover(self, place: Place, leftover: Leftover) -> tuple[Call, Verdict]:
+        call, site, argument = self._site(place)
+        assert call is not None
+        assert site is not None
+        unwritten = leftover.state.unwritten
+        size = argument.element.bytes
+        return call, Verdict(
+            RESULT, "violation", site.op,
+            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name} "
+            f"{'was' if unwritten.size <= size else 'were'} never written, nor read in this run: "
+            f"{self._history(leftover.birth, leftover.state, unwritten)}",
+            method="followed", access="store", arg=argument.name,
+            address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
+            lanes=unwritten.size // size,
+        )  # fmt: skip
+
+    def _undeclared(self, place: Place, writer: Place) -> tuple[Call, Verdict]:
+        call, site, argument = self._site(writer)
+        assert call is not None
+        assert site is not None
+        return call, Verdict(
+            DECLARED, "violation", site.op,
+            f"{argument.name} is written inside of {self._memory.operator(place.row)}, whose "
+            "schema says that it only reads it: torch.compile may move it past other uses",
+            method="followed", access="store", arg=argument.name,
+        )  # fmt: skip
+
+    def _site(self, place: Place | None) -> tuple[Call | None, StoreSite | None, TensorArgument]:
+        """Return the call that wrote, its store, and the tensor that it stored to."""
+        assert place is not None
+        judged = self._memory.calls[place.row]
+        if judged.call is None:
+            raise AssertionError("calls without IR are no writers")
+        argument = judged.call.arguments[place.argument]
+        assert isinstance(argument, TensorArgument)
+        stores = judged.effects[place.argument].stores
+        return judged.call, stores[0] if stores else None, argument
+
+    def _history(
+        self, birth: Birth, state: State, unwritten: ByteRanges, given: Place | None = None
+    ) -> str:
+        """Return who made a storage, and who wrote to it in part and why no more."""
+        texts = [f"{self._memory.birth(birth)} made it"]
+        writers = self._follower.writers(state)
+        for place in (writers or ([] if given is None else [given]))[:2]:
+            judged = self._memory.calls[place.row]
+            argument = judged.call.arguments[place.argument] if judged.call else None
+            effect = judged.effects.get(place.argument)
+            if judged.call and isinstance(argument, TensorArgument) and effect and effect.stores:
+                texts.append(_stored(judged.call, effect, argument, unwritten))
+        if not writers and given is None:
+            texts.append("and no kernel wrote to it")
+        return ", ".join(texts)
+
+
+_WHY: Final = {
+    "mask": "; its mask admits no lane for the others",
+    "branch": "; no program comes to that store for the others",
+    "grid": "; no program and trip has their addresses: its grid or a loop is too small",
+}
+
+
+def _stored(
+    call: Call, effect: StorageEffect, argument: TensorArgument, missing: ByteRanges
+) -> str:
+    """Return what a call's first store wrote, and why it left out some bytes of the storage."""
+    site = effect.stores[0]
+    if not site.runs:
+        return f"{call.kernel} has a store to it that no program reaches"
+    stored = (
+        "an unknown part"
+        if isinstance(site.stored, Unknown)
+        else _ranges(site.stored, argument.offset_bytes, argument.element.bytes)
+    )
+    whys = {missed.op.index: missed.why for missed in missing_stores(call, effect, missing)}
+    return f"{call.kernel} stored {stored} of it{_WHY.get(whys[site.op.index] or '', '')}"
+
+
+def _elements(unwritten: ByteRanges, offset: int, size: int) -> str:
+    count = -(-unwritten.size // size)
+    where = _ranges(unwritten, offset, size)
+    return (
+        f"{where}" if count == 1 or len(unwritten) == 1 else f"{plural(count, 'element')} ({where})"
+    )
+
+
+def _ranges(listed: ByteRanges, offset: int, size: int) -> str:
+    """Return ranges of bytes as elements of a tensor: elements 128 to 639."""
+    texts = []
+    for begin, end in listed:
+        first, last = (begin - offset) // size, (end - 1 - offset) // size
+        texts.append(f"{first:,}" if first == last else f"{first:,} to {last:,}")
+        if len(texts) == 3 and len(listed) > 3:
+            texts.append("…")
+            break
+    if not texts:
+        return "nothing"
+    word = "element" if len(listed) == 1 and " to " not in texts[0] else "elements"
+    return f"{word} {', '.join(texts)}"
+
+
+def _are(unwritten: ByteRanges, size: int) -> str:
+    return "is" if unwritten.size <= size else "are"
+
+
+def _them(unwritten: ByteRanges, size: int) -> str:
+    return "it" if unwritten.size <= size else "them"
+
+
+def _first_reading_op(call: Call, effect: StorageEffect) -> Op:
+    """Return the first op, in the order of the IR, that may read a storage."""
+    sites = memory_sites(call.module)
+    return next(
+        site.op for site in sites if site.kind != "store" and any(map(site.reaches, effect.args))
+    )
+
+
+def _reading_op(call: Call, effect: StorageEffect, unwritten: ByteRanges) -> Op:
+    """Return the first op that reads one of some bytes of a storage."""
+    readers = _Readers(effect)
+    evaluate_call(call, [readers], contents="all")
+    for op, touched in readers.by_op.values():
+        try:
+            if touched.listed(effect.size) & unwritten:
+                return op
+        except NotListed:
+            continue
+    return _first_reading_op(call, effect)
+
+
+class _Readers(Observer):
+    """Collects the bytes of one storage that each op reads."""
+
+    def __init__(self, effect: StorageEffect) -> None:
+        self._args = frozenset(effect.args)
+        self.by_op: dict[int, tuple[Op, TouchedBytes]] = {}
+
+    def access(self, access: Access) -> None:
+        """Add the bytes of a read."""
+        if access.kind != "store" and access.argument in self._args:
+            _, touched = self.by_op.setdefault(access.op.index, (access.op, TouchedBytes()))
+            touched.add(access)

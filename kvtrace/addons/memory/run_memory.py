@@ -1,0 +1,160 @@
+"""What the calls and operators of a run do to memory, from the trace's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.addons.memory.effects import StorageEffect, Unknown, effects_of
+from kvtrace.addons.memory.following import CallStorage, Operator
+from kvtrace.addons.memory.operator_effects import OperatorTensor, operator_effects
+from kvtrace.addons.memory.states import Effect
+from kvtrace.evaluate import TensorArgument
+from kvtrace.figures.lines import is_plumbing
+from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+
+if TYPE_CHECKING:
+    from kvtrace.addons.memory.lives import Birth
+    from kvtrace.schema.trace import Run, Trace
+
+_ADDRESSED: Final = ("tensor", "descriptor")
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedCall:
+    """A unique call and what it does to its storages; `call` is None without IR."""
+
+    call: Call | None
+    storages: tuple[CallStorage, ...]
+    effects: Mapping[int, StorageEffect] = field(default_factory=dict)
+    """Effects by the argument of the `CallStorage`."""
+
+
+class RunMemory:
+    """What the calls and operators of a run do to memory, and where operators were called."""
+
+    def __init__(self, trace: Trace, run: Run) -> None:
+        """Derive the effects of all calls. Errors as `Trace.table`."""
+        self.calls: dict[int, JudgedCall] = {}
+        arguments = {
+            row["call_id"]: row["args"] or ()
+            for row in trace.table("calls", (run,), ["call_id", "args"]).to_pylist()
+        }
+        for call in calls_of(trace, run):
+            self.calls[call.call_id] = _judged_call(call, arguments[call.call_id])
+        columns = ["operator_id", "name", "tensors", "stack_id"]
+        rows = trace.table("operators", (run,), columns).to_pylist()
+        self.operators = {row["operator_id"]: _operator(row) for row in rows}
+        self._stacks = {row["operator_id"]: row["stack_id"] for row in rows}
+        table = trace.table("allocations", (run,), ["record", "stack_id"])
+        self._allocation_stacks = dict(
+            zip(table["record"].to_pylist(), table["stack_id"].to_pylist(), strict=True)
+        )
+        self._frames = {
+            row["stack_id"]: row["frames"]
+            for row in trace.table("stacks", (run,), ["stack_id", "frames"]).to_pylist()
+        }
+
+    def birth(self, birth: Birth) -> str:
+        """Return where a storage came from: torch.empty at model.py:12."""
+        if birth.origin == "operator":
+            operator = self.operators[birth.row]
+            return f"{_said(operator.name)}{self._at(self._stacks[birth.row])}"
+        return f"generated code{self._at(self._allocation_stacks.get(birth.row))}"
+
+    def operator(self, operator_id: int) -> str:
+        """Return an operator's name and place."""
+        return f"{_said(self.operators[operator_id].name)}{self._at(self._stacks[operator_id])}"
+
+    def _at(self, stack_id: int | None) -> str:
+        for frame in self._frames.get(stack_id) or ():
+            if not is_plumbing(frame["file"] or ""):
+                return f" at {_short(frame['file'])}:{frame['line']}"
+        return ""
+
+
+def _said(name: str) -> str:
+    """Return how users call an operator: torch.empty for aten::empty.memory_format."""
+    base = name.partition(".")[0]
+    return f"torch.{base.removeprefix('aten::')}" if base.startswith("aten::") else base
+
+
+def _short(file: str | None) -> str:
+    return (file or "?").rpartition("/")[2]
+
+
+def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]]) -> JudgedCall:
+    """Return what a call does; one that cannot be evaluated may do anything to its tensors."""
+    addressed = [argument for argument in arguments if argument["kind"] in _ADDRESSED]
+    if isinstance(call, UnreadyCall):
+        return JudgedCall(
+            None,
+            tuple(
+                CallStorage(
+                    position, position, argument["offset_bytes"] or 0, argument["storage_bytes"],
+                    _anything(argument["storage_bytes"], call.reason),
+                )
+                for position, argument in enumerate(addressed)
+                if argument["storage_bytes"]
+            ),
+        )  # fmt: skip
+    positions = {argument["name"]: position for position, argument in enumerate(addressed)}
+    storages: list[CallStorage] = []
+    effects: dict[int, StorageEffect] = {}
+    for effect in effects_of(call).storages:
+        tensors = [
+            (positions[argument.name], index, argument.offset_bytes)
+            for index, argument in ((index, call.arguments[index]) for index in effect.args)
+            if isinstance(argument, TensorArgument) and argument.name in positions
+        ]
+        if not tensors or not effect.size:
+            continue
+        (position, index, offset), *others = tensors
+        distances = tuple((other, distance - offset) for other, _, distance in others)
+        storages.append(
+            CallStorage(
+                position,
+                index,
+                offset,
+                effect.size,
+                _effect(effect),
+                distances,
+                bool(effect.stores),
+            )
+        )
+        effects[index] = effect
+    return JudgedCall(call, tuple(storages), effects)
+
+
+def _anything(size: int, reason: str) -> Effect:
+    whole = ByteRanges.of(0, size)
+    return Effect(may_read=whole, may_write=whole, reason=reason)
+
+
+def _effect(effect: StorageEffect) -> Effect:
+    return Effect(
+        _known(effect.read_first), effect.may_read, _known(effect.stored), effect.may_store,
+        effect.reason,
+    )  # fmt: skip
+
+
+def _known(listed: ByteRanges | Unknown) -> ByteRanges:
+    return ByteRanges() if isinstance(listed, Unknown) else listed
+
+
+def _operator(row: Mapping[str, Any]) -> Operator:
+    tensors = tuple(
+        OperatorTensor(
+            role=tensor["role"],
+            dtype=tensor["dtype"],
+            is_of_host=tensor["device"] is None,
+            shape=tuple(tensor["shape"]),
+            strides=tuple(tensor["strides"]),
+            offset_bytes=tensor["offset_bytes"],
+            storage_bytes=tensor["storage_bytes"],
+        )
+        for tensor in row["tensors"]
+    )
+    return Operator(row["name"], tensors, operator_effects(row["name"], tensors))

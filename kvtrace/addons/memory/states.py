@@ -1,0 +1,165 @@
+"""What is known of the bytes of a storage: written, perhaps written, or written by nobody.
+
+A state is the storage's size and two sets of bytes; a step, what a launch or an operator reads and
+writes, leads from one state to the next. Programs repeat themselves: a buffer is allocated and
+filled in the same way in each iteration. So states are made once, and the step from one state by
+one effect is worked out once; following a launch costs a lookup.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
+
+Answer = Literal["proven", "violation", "unknown"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Effect:
+    """What one launch or operator does to the bytes of one storage.
+
+    Bytes are offsets from the storage's begin. Reads come before writes: a read of what the same
+    program has stored before is not among them.
+
+    Attributes:
+        reads: bytes that are certainly read; an unwritten one is a violation.
+        may_read: all bytes that may be read, `reads` among them.
+        writes: bytes that are certainly written.
+        may_write: all bytes that may be written, `writes` among them.
+        reason: why `may_read` and `may_write` have more than `reads` and `writes`; "" if they have
+            not.
+    """
+
+    reads: ByteRanges = field(default_factory=ByteRanges)
+    may_read: ByteRanges = field(default_factory=ByteRanges)
+    writes: ByteRanges = field(default_factory=ByteRanges)
+    may_write: ByteRanges = field(default_factory=ByteRanges)
+    reason: str = ""
+
+    def moved(self, by: int, size: int) -> Effect:
+        """Return the effect `by` bytes farther on, in a storage of `size` bytes."""
+        whole = ByteRanges.of(0, size)
+        return Effect(
+            whole & self.reads.moved(by),
+            whole & self.may_read.moved(by),
+            whole & self.writes.moved(by),
+            whole & self.may_write.moved(by),
+            self.reason,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spoiling:
+    """Bytes that get the values of unwritten memory, or perhaps do; `doubt` is why only perhaps."""
+
+    unwritten: ByteRanges = field(default_factory=ByteRanges)
+    doubtful: ByteRanges = field(default_factory=ByteRanges)
+    doubt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What is known of the bytes that an effect reads.
+
+    `unwritten` are the bytes that are certainly read and that nobody wrote, if it is a violation;
+    `reason` says why it is unknown.
+    """
+
+    answer: Answer
+    unwritten: ByteRanges = field(default_factory=ByteRanges)
+    reason: str = ""
+
+
+_READ_WRITTEN: Final = Reading("proven")
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """A state of a storage of `size` bytes.
+
+    Attributes:
+        size: in bytes.
+        unwritten: bytes that certainly nobody wrote since the storage was allocated.
+        doubtful: bytes that may have been written.
+        doubt: why they only may have been.
+        before: the state before the last step that wrote, and the effect of that step; None for the
+            state of a new storage.
+        whole: whether every byte was certainly written.
+    """
+
+    size: int
+    unwritten: ByteRanges
+    doubtful: ByteRanges = field(default_factory=ByteRanges)
+    doubt: str = ""
+    before: tuple[State, Effect] | None = None
+    whole: bool = field(init=False)
+    _steps: dict[Effect, tuple[State, Reading]] = field(default_factory=dict, repr=False)
+    _spoiled: dict[Spoiling, State] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        """Note whether all bytes are written, which is asked at each step."""
+        self.whole = not self.unwritten and not self.doubtful
+
+    def step(self, effect: Effect) -> tuple[State, Reading]:
+        """Return the state after an effect, and what is known of the bytes that it reads."""
+        if self.whole:
+            return self, _READ_WRITTEN
+        known = self._steps.get(effect)
+        if known is None:
+            known = self._steps[effect] = (self._after(effect), self._reading(effect))
+        return known
+
+    def spoiled(self, by: Spoiling) -> State:
+        """Return the state after unwritten values were moved into the storage."""
+        known = self._spoiled.get(by)
+        if known is None:
+            unwritten = (self.unwritten - by.doubtful) | by.unwritten
+            doubtful = (self.doubtful | by.doubtful) - by.unwritten
+            doubt = (by.doubt or self.doubt) if doubtful else ""
+            known = State(self.size, unwritten, doubtful, doubt, self.before)
+            self._spoiled[by] = known
+        return known
+
+    def _reading(self, effect: Effect) -> Reading:
+        unwritten = effect.reads & self.unwritten
+        if unwritten:
+            return Reading("violation", unwritten)
+        if effect.reads & self.doubtful:
+            return Reading("unknown", reason=self.doubt)
+        if effect.may_read & self.unwritten:
+            return Reading("unknown", reason=effect.reason)
+        if effect.may_read & self.doubtful:
+            return Reading("unknown", reason=self.doubt)
+        return _READ_WRITTEN
+
+    def _after(self, effect: Effect) -> State:
+        unwritten = self.unwritten - effect.may_write
+        doubtful = (self.doubtful | (self.unwritten & effect.may_write)) - effect.writes
+        if unwritten == self.unwritten and doubtful == self.doubtful:
+            return self
+        doubt = self.doubt if self.doubtful else effect.reason
+        return State(self.size, unwritten, doubtful, doubt if doubtful else "", (self, effect))
+
+
+class NewStates:
+    """The states of storages that were just allocated, one for each size."""
+
+    def __init__(self) -> None:
+        self._empty: dict[int, State] = {}
+        self._whole: dict[int, State] = {}
+
+    def empty(self, size: int) -> State:
+        """Return the state of `size` bytes that nobody wrote."""
+        state = self._empty.get(size)
+        if state is None:
+            state = self._empty[size] = State(size, ByteRanges.of(0, size))
+        return state
+
+    def whole(self, size: int) -> State:
+        """Return the state of `size` bytes that were all written."""
+        state = self._whole.get(size)
+        if state is None:
+            state = self._whole[size] = State(size, NOTHING)
+        return state

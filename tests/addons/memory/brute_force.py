@@ -1,0 +1,117 @@
+"""Effects of a launch byte by byte: each program's lanes marked in Python sets, in its order."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from kvtrace.addons.memory.effects import Unknown
+from kvtrace.evaluate import Observer, TensorArgument, evaluate
+from kvtrace.recorded_calls.recorded import Call
+from tests.evaluate.plan.both_ways import with_copied_storages
+from tests.kernels.launching import bind, compile_for, to_tensor
+from tests.metrics.touching import materialised
+
+
+def call_of(function, grid, arguments, constexprs=None, unknown=()):
+    """A recorded call of a kernel; tensors named in `unknown` (True: all) were not recorded."""
+    module = compile_for(function, arguments, constexprs or {})
+    bound = bind(function, arguments, unknown=unknown)
+    return Call(0, function.fn.__name__, (*grid, 1, 1)[:3], module, tuple(bound), ())
+
+
+def call_of_case(case, unknown=()):
+    arguments = {
+        name: to_tensor(value) if isinstance(value, np.ndarray) else value
+        for name, value in case.inputs.items()
+    }
+    return call_of(case.kernel, case.grid, arguments, case.constexprs, unknown)
+
+
+class NotMarked(Exception):
+    """The error of a call whose accesses depend on data that were not recorded."""
+
+
+class Marked(Observer):
+    """The bytes of each storage that programs store, and that they read before they store them."""
+
+    def __init__(self, arguments):
+        self._arguments = arguments
+        self._own = set()
+        self.stored, self.read_first = {}, {}
+
+    def access(self, access):
+        if access.parts is None or not access.certain:
+            raise NotMarked(access.reason)
+        argument = self._arguments[access.argument]
+        offsets, active = materialised(access.parts)
+        size = argument.storage.nbytes
+        stored = self.stored.setdefault(argument.storage, set())
+        read_first = self.read_first.setdefault(argument.storage, set())
+        for program, row, on in zip(
+            access.parts.programs.tolist(), offsets.tolist(), active.tolist(), strict=True
+        ):
+            starts = {
+                start + argument.offset_bytes for start, is_on in zip(row, on, strict=True) if is_on
+            }
+            bytes_ = {b for start in starts for b in range(start, start + access.element_bytes)}
+            bytes_ &= set(range(size))
+            keys = {(program, argument.storage, byte) for byte in bytes_}
+            if access.kind != "store":
+                read_first |= {byte for _, _, byte in keys - self._own}
+            if access.kind != "load":
+                stored |= bytes_
+                self._own |= keys
+
+
+def marked(call):
+    """Return (stored, read first) as sets of bytes, for each storage of a call with all data."""
+    arguments = with_copied_storages(call.arguments)
+    observer = Marked(arguments)
+    evaluate(
+        call.module, arguments, call.grid, observers=(observer,), kernel=call.kernel,
+        planned=False, chunk_bytes=0,
+    )  # fmt: skip
+    return {
+        index: (
+            observer.stored.get(argument.storage, set()),
+            observer.read_first.get(argument.storage, set()),
+        )
+        for index, argument in enumerate(arguments)
+        if isinstance(argument, TensorArgument)
+    }
+
+
+def without_data(call, *names):
+    """The same call, of which some tensors' contents were not recorded."""
+    hidden = {
+        argument.storage: replace(argument.storage, data=None)
+        for argument in call.arguments
+        if argument.name in names
+    }
+    arguments = tuple(
+        replace(argument, storage=hidden.get(argument.storage, argument.storage))
+        if isinstance(argument, TensorArgument)
+        else argument
+        for argument in call.arguments
+    )
+    return replace(call, arguments=arguments)
+
+
+def bytes_of(ranges):
+    """A set of bytes as a Python set."""
+    return {byte for begin, end in ranges for byte in range(begin, end)}
+
+
+def assert_bounds(effects, truth):
+    """Assert that effects bound what was marked, and are equal to it where they say so."""
+    for effect in effects.storages:
+        stored, read_first = truth[effect.args[0]]
+        assert bytes_of(effect.may_store) >= stored, effect
+        assert bytes_of(effect.may_read) >= read_first, effect
+        if not isinstance(effect.stored, Unknown):
+            assert bytes_of(effect.stored) <= stored, effect
+        if not isinstance(effect.read_first, Unknown):
+            assert bytes_of(effect.read_first) <= read_first, effect
+        if effect.exact:
+            assert bytes_of(effect.stored) == bytes_of(effect.may_store) == stored
+            assert bytes_of(effect.read_first) == bytes_of(effect.may_read) == read_first

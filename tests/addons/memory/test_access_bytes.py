@@ -1,0 +1,88 @@
+"""Bytes of accesses, as formulas and as lanes, are those listed one by one."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
+from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.evaluate.observe import Access, AccessParts, AffineAxis, AffineFormula
+from tests.addons.memory.brute_force import bytes_of
+from tests.metrics.counted_calls import LOAD
+
+SIZE = 400
+
+
+def by_formula(base, axes, width, origin=0):
+    """An access over lanes of axes (step, count), and its bytes."""
+    lanes = (
+        AffineAxis("lane", number, step, 0, count - 1) for number, (step, count) in enumerate(axes)
+    )
+    formula = AffineFormula(base, tuple(lanes), (0, 0, 0), (), (1,), (1, 1, 1), origin)
+    starts = [
+        base + sum(i * step for i, (step, _) in zip(point, axes, strict=True))
+        for point in product(*(range(count) for _, count in axes))
+    ]
+    access = Access(
+        LOAD, "load", 0, width, 1, 1, len(starts), min(starts), max(starts), formula=formula
+    )
+    return access, {start + origin + byte for start in starts for byte in range(width)}
+
+
+AXES = st.lists(st.tuples(st.integers(-40, 40), st.integers(1, 5)), max_size=3)
+FORMULAS = st.builds(by_formula, st.integers(0, 300), AXES, st.sampled_from([1, 2, 4]))
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(FORMULAS, min_size=1, max_size=4))
+def test_unions_of_formulas_have_the_bytes_of_all_points(formulas):
+    touched = TouchedBytes()
+    expected = set()
+    for access, points in formulas:
+        touched.add(access)
+        expected |= points
+
+    assert bytes_of(touched.listed(SIZE)) == {byte for byte in expected if 0 <= byte < SIZE}
+    assert bytes_of(touched.hull(SIZE)) >= bytes_of(touched.listed(SIZE))
+
+
+@given(st.lists(st.booleans(), min_size=12, max_size=12), st.integers(0, 3))
+def test_lanes_that_are_masked_off_are_left_out(active, constant):
+    mask = np.array(active).reshape(3, 4)
+    terms = (np.arange(3).reshape(3, 1) * 20, np.arange(4).reshape(1, 4) * 4)
+    parts = AccessParts(constant, terms, (mask,), (4,), np.arange(3), 0, 8)
+    starts = [constant + 8 + 20 * p + 4 * i for p in range(3) for i in range(4) if mask[p, i]]
+    ends = (min(starts) - 8, max(starts) - 8) if starts else (None, None)
+    touched = TouchedBytes()
+
+    touched.add(Access(LOAD, "load", 0, 4, 3, 12, len(starts), *ends, parts=parts))
+
+    assert touched.listed(SIZE) == ByteRanges.union_of(ByteRanges.of(s, s + 4) for s in starts)
+
+
+def test_sets_that_fit_together_are_joined_before_they_are_listed():
+    touched = TouchedBytes()
+    for first in (4, 0):
+        access, _ = by_formula(first, [(8, 3)], 4)
+        axes = (AffineAxis("lane", 0, 8, 0, (1 << 22) - 1),)
+        formula = access.formula._replace(axes=axes)
+        last = first + 8 * ((1 << 22) - 1)
+        touched.add(Access(LOAD, "load", 0, 4, 1, 1, 1 << 22, first, last, formula=formula))
+
+    assert touched.listed(1 << 25) == ByteRanges.of(0, 1 << 25)
+
+
+def test_too_many_ranges_have_a_hull_and_a_reason():
+    formula = AffineFormula(
+        0, (AffineAxis("lane", 0, 8, 0, (1 << 21) - 1),), (0, 0, 0), (), (1,), (1, 1, 1)
+    )
+    last = 8 * ((1 << 21) - 1)
+    touched = TouchedBytes()
+    touched.add(Access(LOAD, "load", 0, 4, 1, 1, 1 << 21, 0, last, formula=formula))
+
+    with pytest.raises(NotListed, match="scattered"):
+        touched.listed(1 << 24)
+    assert touched.hull(1 << 24) == ByteRanges.of(0, last + 4)

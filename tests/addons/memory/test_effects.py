@@ -1,0 +1,334 @@
+"""Effects of planted kernels: what each leaves out, and what it reads before it stores it."""
+
+import time
+from dataclasses import replace
+
+import pytest
+import torch
+
+from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.addons.memory.effects import Unknown, effects_of
+from kvtrace.evaluate import Storage
+from tests.addons.memory import effect_kernels as kernels
+from tests.addons.memory.brute_force import assert_bounds, call_of, marked, without_data
+
+pytestmark = pytest.mark.usefixtures("free_driver")
+
+X = torch.ones(4096)
+
+
+def out(size, dtype=torch.float32):
+    return torch.zeros(size, dtype=dtype)
+
+
+def effect(call, name):
+    """The effect on the storage of a named tensor."""
+    (found,) = [
+        storage
+        for storage in effects_of(call).storages
+        if name in [call.arguments[index].name for index in storage.args]
+    ]
+    return found
+
+
+def elements(*ranges, size=4):
+    """Ranges of elements as bytes."""
+    return ByteRanges.union_of([ByteRanges.of(a * size, b * size) for a, b in ranges])
+
+
+# Of each: the call, the tensor, the elements stored to it, and those read first.
+B = {"BLOCK": 64}
+EXACT = {
+    "a row left out": (
+        (kernels.copied_rows, (8,), {"x": X, "out": out(512), "rows": 7}, B),
+        "out", [(0, 448)], [],
+    ),
+    "a grid too small": (
+        (kernels.copied, (7,), {"x": X, "out": out(500), "n": 500}, B), "out", [(0, 448)], [],
+    ),
+    "a mask too narrow": (
+        (kernels.copied, (8,), {"x": X, "out": out(500), "n": 499}, B), "out", [(0, 499)], [],
+    ),
+    "its right twin": (
+        (kernels.copied, (8,), {"x": X, "out": out(500), "n": 500}, B), "out", [(0, 500)], [],
+    ),
+    "an early exit": (
+        (kernels.left_early, (8,), {"x": X, "out": out(512), "last": 3}, B),
+        "out", [(0, 192), (256, 512)], [],
+    ),
+    "an accumulator": (
+        (kernels.accumulated, (4,), {"x": X, "total": out(256)}, B),
+        "total", [(0, 256)], [(0, 256)],
+    ),
+    "in place, in a loop": (
+        (kernels.scaled_in_place, (3,), {"x": out(400), "n": 100}, {"COUNT": 2, **B}),
+        "x", [(0, 300)], [(0, 300)],
+    ),
+    "a column": (
+        (kernels.columns, (2,), {"x": X, "out": out(1280), "stride": 10}, B),
+        "out", [(10 * row, 10 * row + 1) for row in range(128)], [],
+    ),
+    "even and odd elements": (
+        (kernels.pairs, (4,), {"x": X, "out": out(512)}, B), "out", [(0, 512)], [],
+    ),
+    "a tile with ragged edges": (
+        (kernels.tile, (3, 2), {"x": X, "out": out(40 * 20), "rows": 40, "columns": 20},
+         {"BM": 16, "BN": 16}),
+        "out", [(0, 800)], [],
+    ),
+    "a tile of too few columns": (
+        (kernels.tile, (3, 1), {"x": X, "out": out(40 * 20), "rows": 40, "columns": 20},
+         {"BM": 16, "BN": 16}),
+        "out", [(20 * row, 20 * row + 16) for row in range(40)], [],
+    ),
+    "a triangle": (
+        (kernels.triangle, (1,), {"x": X, "out": out(144), "n": 12}, {"B": 16}),
+        "out", [(12 * row, 12 * row + row + 1) for row in range(12)], [],
+    ),
+    "a scatter by recorded indices": (
+        (kernels.scattered, (2,), {"index": torch.arange(128) * 2, "x": X, "out": out(300)}, B),
+        "out", [(2 * i, 2 * i + 1) for i in range(128)], [],
+    ),
+    "a mask by a recorded count": (
+        (kernels.masked_by_count, (2,), {"count": torch.tensor([70]), "x": X, "out": out(128)}, B),
+        "out", [(0, 70)], [],
+    ),
+    "a store under a recorded flag": (
+        (kernels.stored_if, (3,), {"flag": torch.tensor([1, 0, 1]), "x": X, "out": out(192)}, B),
+        "out", [(0, 64), (128, 192)], [],
+    ),
+    "an atomic sum": (
+        (kernels.added, (2,), {"x": X, "total": out(40)}, B), "total", [(0, 32)], [(0, 32)],
+    ),
+    "a descriptor's store past its extents": (
+        (kernels.past_the_extents, (2, 2), {"out": out(20 * 40), "rows": 20, "columns": 40},
+         {"BM": 16, "BN": 32}),
+        "out", [(0, 800)], [],
+    ),
+    "a pointer that a loop carries": (
+        (kernels.stored_block_by_block, (3,), {"out": out(1000), "n": 300}, {"COUNT": 4, **B}),
+        "out", [(0, 256), (300, 556), (600, 856)], [],
+    ),
+    "what a program stored, and one element more": (
+        (kernels.through_scratch, (3,), {"x": X, "scratch": out(192), "out": out(192)}, B),
+        "scratch", [(0, 192)], [(63, 64), (127, 128)],
+    ),
+    "elements divided by 20 and 12": (
+        (kernels.divided, (12,), {"x": X, "out": out(720), "n": 720},
+         {"INNER": 20, "OUTER": 12, **B}),
+        "out", [(0, 720)], [],
+    ),
+    "elements divided by 129, and a mask": (
+        (kernels.divided, (12,), {"x": X, "out": out(774), "n": 700},
+         {"INNER": 129, "OUTER": 2, **B}),
+        "out", [(0, 571)], [],
+    ),
+    "rows with padding, divided in a loop": (
+        (kernels.divided_in_loop, (2,), {"x": X, "out": out(16384), "n": 200},
+         {"INNER": 67, "COUNT": 4, **B}),
+        "out",
+        [(70 * row + base, min(70 * row + 67, 206) + base) for row in range(3)
+         for base in (0, 8192)],
+        [],
+    ),
+    "rows read where the trip before stored": (
+        (kernels.divided_in_place, (1,), {"x": out(1024), "n": 256},
+         {"INNER": 64, "COUNT": 4, **B}),
+        "x", [(67 * row, 67 * row + 64) for row in range(1, 5)], [(0, 64)],
+    ),
+    "what the trip before stored": (
+        (kernels.shifted_in_loop, (2,), {"x": out(640)}, {"COUNT": 4, **B}),
+        "x", [(64, 320), (384, 640)], [(0, 64), (320, 384)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("planted", EXACT)
+def test_effects_of_planted_kernels_are_exact(planted):
+    launch, name, stored, read_first = EXACT[planted]
+    call = call_of(*launch)
+
+    result = effect(call, name)
+
+    assert result.exact, result.reason
+    assert result.stored == result.may_store == elements(*stored)
+    assert result.read_first == result.may_read == elements(*read_first)
+    assert_bounds(effects_of(call), marked(call))
+
+
+@pytest.mark.parametrize("planted", EXACT)
+def test_effects_need_no_contents_where_addresses_are_formulas(planted):
+    call = call_of(*EXACT[planted][0])
+    indices = [a.name for a in call.arguments if a.name in ("index", "count", "flag")]
+    names = [a.name for a in call.arguments if hasattr(a, "storage")]
+
+    effects = effects_of(without_data(call, *names))
+
+    assert_bounds(effects, marked(call))
+    assert all(effect.exact for effect in effects.storages) == (not indices)
+
+
+UNKNOWN = {
+    "a scatter": (
+        (kernels.scattered, (2,), {"index": torch.arange(128), "x": X, "out": out(300)}, B),
+        "index", [], [(0, 300)],
+    ),
+    "a mask": (
+        (kernels.masked_by_count, (2,), {"count": torch.tensor([70]), "x": X, "out": out(140)}, B),
+        "count", [], [(0, 128)],
+    ),
+    "a branch": (
+        (kernels.stored_if, (3,), {"flag": torch.tensor([1, 0, 1]), "x": X, "out": out(200)}, B),
+        "flag", [], [(0, 192)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("planted", UNKNOWN)
+def test_unrecorded_contents_leave_bounds_and_name_the_tensor(planted):
+    launch, hidden, stored, may_store = UNKNOWN[planted]
+
+    result = effect(without_data(call_of(*launch), hidden), "out")
+
+    assert hidden in result.reason
+    assert result.stored == elements(*stored)
+    assert result.may_store == elements(*may_store)
+    assert not result.may_read
+
+
+def test_slots_that_depend_on_the_order_of_programs_are_not_guessed():
+    flags, counter = torch.ones(4), torch.zeros(1, dtype=torch.int32)
+    call = call_of(kernels.appended, (4,), {"flags": flags, "counter": counter, "out": out(8)}, B)
+
+    result = effect(call, "out")
+
+    assert not result.stored
+    assert result.may_store == elements((0, 8))
+    assert result.reason
+
+
+def test_assembly_that_touches_memory_leaves_upper_bounds_open():
+    x = torch.ones(64, dtype=torch.int32)
+    call = call_of(kernels.by_assembly, (1,), {"x": x, "out": out(80, torch.int32)}, B)
+
+    result = effect(call, "out")
+
+    assert result.stored == elements((0, 64))
+    assert result.may_store == result.may_read == elements((0, 80))
+    assert "assembly" in result.reason
+
+
+def test_tensors_in_one_storage_have_one_effect():
+    whole = out(512)
+    call = call_of(kernels.copied, (4,), {"x": whole[:256], "out": whole[128:384], "n": 256}, B)
+
+    (result,) = effects_of(call).storages
+
+    assert result.args == (0, 1)
+    assert result.stored == elements((128, 384))
+    assert result.read_first == elements((0, 256))
+    assert_bounds(effects_of(call), marked(call))
+
+
+def test_each_op_that_may_store_is_listed_with_its_own_bytes():
+    call = call_of(kernels.pairs, (4,), {"x": X, "out": out(512)}, B)
+
+    even, odd = effect(call, "out").stores
+
+    assert even.op.index < odd.op.index
+    assert (even.runs, even.masked) == (True, 0)
+    assert even.stored == elements(*[(2 * i, 2 * i + 1) for i in range(256)])
+    assert odd.stored == elements(*[(2 * i + 1, 2 * i + 2) for i in range(256)])
+
+
+def test_a_store_that_no_program_runs_is_listed():
+    call = call_of(kernels.copied_rows, (8,), {"x": X, "out": out(512), "rows": 0}, B)
+
+    result = effect(call, "out")
+
+    assert not result.may_store
+    assert [(site.runs, site.stored) for site in result.stores] == [(False, ByteRanges())]
+
+
+def test_lanes_that_are_masked_off_are_counted():
+    call = call_of(kernels.copied, (8,), {"x": X, "out": out(512), "n": 500}, B)
+
+    (site,) = effect(call, "out").stores
+
+    assert (site.runs, site.masked) == (True, 12)
+
+
+def test_a_call_that_does_not_fit_its_kernel_is_unknown_with_the_reason():
+    call = call_of(kernels.copied, (8,), {"x": X, "out": out(512), "n": 500}, B)
+
+    result = effect(replace(call, arguments=call.arguments[:2]), "out")
+
+    assert result.reason
+    assert not result.stored
+    assert result.may_store == elements((0, 512))
+
+
+def sized(call, name, nbytes):
+    """The call with a storage of another size, without data."""
+    arguments = tuple(
+        replace(a, storage=Storage(nbytes), shape=(nbytes // 4,)) if a.name == name else a
+        for a in without_data(call, name).arguments
+    )
+    return replace(call, arguments=arguments)
+
+
+def test_a_huge_grid_takes_no_longer_than_a_small_one():
+    call = call_of(kernels.scaled_in_place, (1 << 20,), {"x": out(64), "n": 64}, {"COUNT": 1, **B})
+    call = sized(call, "x", 1 << 28)
+    begin = time.perf_counter()
+
+    result = effect(call, "x")
+
+    assert result.exact
+    assert result.stored == result.read_first == ByteRanges.of(0, 1 << 28)
+    assert time.perf_counter() - begin < 5
+
+
+def test_a_large_grid_with_an_unrecorded_condition_is_bounded_by_formulas():
+    rows, n = 1 << 16, 1000
+    targets = torch.zeros(1, dtype=torch.int64)
+    call = call_of(
+        kernels.cross_entropy, (rows,),
+        {"targets": targets, "logits": out(8), "loss": out(8), "n": n}, {"COUNT": 16, **B},
+    )  # fmt: skip
+    call = sized(sized(call, "logits", 4 * rows * (n + 1)), "loss", 8 * rows)
+    call = sized(call, "targets", 8 * rows)
+
+    logits, loss = effect(call, "logits"), effect(call, "loss")
+
+    assert "data of targets" in logits.reason
+    assert not logits.stored
+    assert not logits.read_first
+    assert logits.may_store == logits.may_read == elements((0, rows * n))
+    assert loss.may_store == elements((0, rows))
+    assert effect(call, "targets").exact
+
+
+def test_too_many_ranges_are_unknown_between_their_ends():
+    call = call_of(kernels.columns, (1 << 15,), {"x": X, "out": out(8), "stride": 2}, B)
+    call = sized(sized(call, "x", 1 << 23), "out", 1 << 24)
+
+    result = effect(call, "out")
+
+    assert isinstance(result.stored, Unknown)
+    assert "scattered" in result.stored.reason
+    assert result.reason == result.stored.reason
+    assert result.may_store == ByteRanges.of(0, (1 << 24) - 4)
+
+
+def test_a_scatter_over_a_huge_grid_ends_early():
+    index = torch.zeros(1, dtype=torch.int64)
+    call = call_of(kernels.scattered, (1 << 20,), {"index": index, "x": X, "out": out(8)}, B)
+    call = sized(call, "index", 1 << 29)
+    begin = time.perf_counter()
+
+    result = effect(call, "out")
+
+    assert result.reason
+    assert result.may_store == elements((0, 8))
+    assert time.perf_counter() - begin < 20

@@ -1,0 +1,41 @@
+"""Which of the read bytes matter."""
+
+import pytest
+import torch
+
+from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.addons.memory.effects import effects_of
+from kvtrace.addons.memory.used_reads import used_reads
+from tests.addons.memory import effect_kernels as kernels
+from tests.addons.memory.brute_force import call_of
+
+pytestmark = pytest.mark.usefixtures("free_driver")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "elements"),
+    [
+        (kernels.padded, 500),
+        (kernels.copied, 500),
+        (kernels.padded_sum, 512),
+        (kernels.padded_choice, 512),
+    ],
+    ids=["dropped by a store's mask", "masked", "summed", "a mask"],
+)
+def test_padding_is_used_unless_a_mask_drops_it(kernel, elements):
+    call = call_of(
+        kernel, (8,), {"x": torch.ones(512), "out": torch.ones(512), "n": 500}, {"BLOCK": 64}
+    )
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    assert used_reads(call, source) == ByteRanges.of(0, 4 * elements)
+
+
+def test_all_reads_of_an_unknown_place_are_used():
+    index = torch.arange(128)
+    arguments = {"index": index, "x": torch.ones(256), "out": torch.ones(256)}
+    call = call_of(kernels.scattered, (2,), arguments, {"BLOCK": 64})
+    indices, source, _ = effects_of(call).storages
+
+    assert used_reads(call, indices) == ByteRanges.of(0, 8 * 128)
+    assert used_reads(call, source) == ByteRanges.of(0, 4 * 128)
