@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.memory.settings import FILL
+from kvtrace.addons.memory.fresh_memory import FILL
 
 if TYPE_CHECKING:
     from kvtrace.backends.replacements import Replacements
@@ -24,7 +24,7 @@ _OF_GENERATED_CODE: Final = ("_empty_strided_cpu", "_empty_strided_cuda")
 
 
 def fill_fresh_memory(replaced: "Replacements", torch: Any) -> None:
-    """Replace torch's functions if the environment asks for it; see `settings.py`."""
+    """Replace torch's functions if the environment asks for it; see `fresh_memory.py`."""
     how, _, place = os.environ.get(FILL, "").partition("@")
     if not how:
         return
