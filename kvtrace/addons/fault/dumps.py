@@ -131,7 +131,8 @@ def explained(
     # A process that died may be of another group than the newest one.
     runs = selection.runs if run is not None else trace.runs
     folder = trace.path / FOLDER
-    files = _by_process(folder, SUFFIX) if file is None else {_process_name(file): file}
+    own = dumps_of(trace, runs) if file is None else (file,)  # others are of other processes
+    files = {_process_name(one): one for one in own}
     stacks = {} if newest else _by_process(folder, STACKS)
     names = list(dict.fromkeys((*files, *(stacks if file is None else ()))))
     checked: Sequence[Run] = runs

@@ -109,6 +109,23 @@ def test_brief_text_has_at_most_five_lines():
         assert FOUND[name][0] in lines[0]
 
 
+def test_a_newer_dump_of_another_process_is_not_taken_for_its_own(tmp_path):
+    """Several processes on one GPU, which die one after the other."""
+    out, names = tmp_path / "out", ("deadlock_eager", "barrier_graph")
+    runs = {}
+    for name in names:
+        shutil.copytree(FAULTS / name, out, dirs_exist_ok=True)
+        (runs[name],) = open_trace(FAULTS / name).runs
+        pid = runs[name].pid
+        shutil.move(out / "faults" / "host.1.nvcudmp", out / "faults" / f"host.{pid}.nvcudmp")
+    assert len({run.pid for run in runs.values()}) == 2
+    for name in names:
+        found = explained(out, runs[name].run_id, None, newest=True)
+        assert [process.name for process in found.processes] == [f"host.{runs[name].pid}"]
+        (fault,) = found.processes[0].faults
+        assert fault.kernel == fault_of(name).kernel
+
+
 def test_dump_alone_says_what_it_can(capsys):
     assert main(["fault", str(DUMPS / "gather.nvcudmp")]) == 1
     text = capsys.readouterr().out
