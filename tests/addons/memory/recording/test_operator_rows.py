@@ -124,6 +124,25 @@ def test_lost_calls_are_a_message(listener):
     ]
 
 
+def test_allocations_of_devices_and_of_the_host_are_told_apart(listener):
+    def content(*numbers):
+        return struct.pack(f"<{len(numbers)}q", *numbers)
+
+    columns = listener._allocation_columns(
+        Rows(), content(4096, 8192, 64), content(512, 1, 2), content(1, 2, 3), content(7, 7, 8),
+        content(0, 0, 0), content(0, -1, 3),
+    )  # fmt: skip
+
+    rows = batch_of_columns(TABLES["allocations"], columns).to_pylist()
+    assert [row["device"] for row in rows] == [0, None, 3]
+    assert [row["stack_id"] for row in rows] == [None, None, None]
+    assert [(row["record"], row["address"], row["bytes"]) for row in rows] == [
+        (0, 4096, 512),
+        (1, 8192, 1),
+        (2, 64, 2),
+    ]
+
+
 def test_unique_calls_are_read_as_they_are_copied():
     words = struct.pack("<7q", 1 << 30 | 0x3FFFFFFF << 32, 6 | 1 << 8, 0, 0, 12, 3, 1)
     content = b"".join(
