@@ -19,6 +19,11 @@ class ReadStacks:
         self._codes: list[_Code] = []
         self._stacks: list[tuple[tuple[int, int], ...]] = []
 
+    @property
+    def count(self) -> int:
+        """Number of stacks, which is the last one's number."""
+        return len(self._stacks)
+
     def frames(self, number: int) -> tuple[Frame, ...]:
         """Return the program's frames of the stack `number`, innermost first; () if unknown."""
         if not 0 < number <= len(self._stacks):

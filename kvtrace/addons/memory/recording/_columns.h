@@ -41,6 +41,35 @@ static PyObject *allocation_columns(const struct allocation *taken, size_t count
                        ALLOCATION_COLUMN(stack), ALLOCATION_COLUMN(device));
 }
 
+/* The entry of a table at each number; -1 for a number behind its end. */
+static PyObject *looked_up(PyObject *module, PyObject *arguments) {
+  (void)module;
+  Py_buffer numbers, table;
+  if (!PyArg_ParseTuple(arguments, "y*y*", &numbers, &table)) return NULL;
+  PyObject *bytes = PyBytes_FromStringAndSize(NULL, numbers.len);
+  int64_t *to = bytes ? (int64_t *)(void *)PyBytes_AsString(bytes) : NULL;
+  const int64_t *from = numbers.buf, *entries = table.buf;
+  int64_t count = to ? numbers.len / (Py_ssize_t)sizeof *from : 0;
+  int64_t known_entries = table.len / (Py_ssize_t)sizeof *entries;
+  for (int64_t i = 0; i < count; i++)
+    to[i] = from[i] >= 0 && from[i] < known_entries ? entries[from[i]] : -1;
+  PyBuffer_Release(&numbers);
+  PyBuffer_Release(&table);
+  return bytes;
+}
+
+/* The numbers from `first` on. */
+static PyObject *counted(PyObject *module, PyObject *arguments) {
+  (void)module;
+  long long first;
+  Py_ssize_t count;
+  if (!PyArg_ParseTuple(arguments, "Ln", &first, &count)) return NULL;
+  PyObject *bytes = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(int64_t));
+  int64_t *to = bytes ? (int64_t *)(void *)PyBytes_AsString(bytes) : NULL;
+  for (Py_ssize_t i = 0; to && i < count; i++) to[i] = first + i;
+  return bytes;
+}
+
 static PyObject *take(PyObject *module, PyObject *nothing) {
   (void)module, (void)nothing;
   LOCK();

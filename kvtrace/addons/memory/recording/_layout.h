@@ -36,8 +36,9 @@ struct tensor {
   unsigned int dtype;
 };
 
-/* 0: it has no storage, as sparse tensors, or a layout that is not read. */
+/* 0: it has no storage, as sparse tensors, or a layout that is not read; `numel` is read then, too. */
 static int read_tensor(const char *impl, struct tensor *out) {
+  out->numel = impl ? word(impl, torch_at.numel) : 0;
   if (!impl) return 0;
   out->storage = pointer(impl, torch_at.storage);
   out->dimensions = word(impl, torch_at.dimensions);
@@ -45,7 +46,6 @@ static int read_tensor(const char *impl, struct tensor *out) {
   const char *sizes = impl + torch_at.dimensions + sizeof(int64_t);
   if (out->dimensions > INLINE_DIMENSIONS) sizes = pointer(sizes, 0);
   out->sizes = (const int64_t *)sizes;
-  out->numel = word(impl, torch_at.numel);
   out->dtype = (unsigned char)impl[torch_at.dtype];
   out->offset_bytes = word(impl, torch_at.offset) * item_bytes[out->dtype];
   out->storage_bytes = word(out->storage, torch_at.bytes);

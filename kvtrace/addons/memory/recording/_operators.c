@@ -6,8 +6,8 @@
  * `operator_ends`. Tensors are read as memory (_layout.h).
  *
  * An operator of the namespace `aten` hides the operators that it calls itself; others, which a
- * program registers, may launch kernels and call operators that matter. An operator whose tensors have
- * no memory (fake and meta tensors, wrappers of other tensors) is neither recorded nor does it hide.
+ * program registers, may launch kernels and call operators that matter. An operator on a tensor without
+ * memory (fake, meta and sparse tensors, wrappers of other tensors) is neither recorded nor does it hide.
  *
  * The metadata of a call's tensors is a key of 64-bit words. Unique calls are numbered by two hashes of
  * it, and copied for Python when first seen; a call itself is a row and a data pointer for each tensor.
@@ -77,6 +77,7 @@ static long long lost_calls;
 
 static void free_thread(void *given) {
   struct thread *thread = given;
+  own_thread = NULL; /* other destructors may still call operators */
   free(thread->words.data);
   free(thread->pointers.data);
   free(thread);
@@ -121,7 +122,7 @@ static int64_t alias_of(const struct thread *thread, const struct under_way *cal
 static int add_tensor(struct thread *thread, struct under_way *call, const char *impl,
                       int64_t place, int64_t item) {
   struct tensor tensor;
-  if (!read_tensor(impl, &tensor)) return 1;
+  if (!read_tensor(impl, &tensor)) return tensor.numel <= 0;
   if (!tensor.data && tensor.numel > 0) return 0;
   size_t dimensions = (size_t)tensor.dimensions;
   int64_t alias = alias_of(thread, call, tensor.storage);
@@ -445,6 +446,10 @@ static PyMethodDef functions[] = {
      "wrap_allocating(function): the function, with the memory of its results recorded."},
     {"take", take, METH_NOARGS,
      "take() -> (stacks, operators, operations, allocations, lost): what is new; rows.py."},
+    {"counted", counted, METH_VARARGS,
+     "counted(first, count) -> bytes: so many numbers from the first on, of 64 bits."},
+    {"looked_up", looked_up, METH_VARARGS,
+     "looked_up(numbers, table) -> bytes: the entry at each number, all of 64 bits; else -1."},
     {"forget", forget, METH_NOARGS, "forget(): begin again, with nothing seen and no frames."},
     {NULL, NULL, 0, NULL},
 };

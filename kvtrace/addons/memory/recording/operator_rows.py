@@ -8,6 +8,8 @@ from itertools import count
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow as pa
+
 from kvtrace.backends.cupti.read_stacks import ReadStacks
 from kvtrace.capture.arguments import short_dtype
 from kvtrace.schema.arrays import packed
@@ -73,6 +75,8 @@ class OperatorRows:
         self._message = message
         self._stacks = ReadStacks()
         self._stack_ids: dict[int, int | None] = {0: None}
+        #: The ids of the stacks by their numbers; -1: none.
+        self._stack_table = array("q")
         self._operator_ids = count()
         self._operations = 0
         self._allocations = 0
@@ -132,7 +136,7 @@ class OperatorRows:
         rows = len(operators) // 8
         first, self._operations = self._operations, self._operations + rows
         return {
-            "record": integers(array("q", range(first, first + rows)).tobytes()),
+            "record": integers(self._native.counted(first, rows)),
             "operator_id": integers(operators),
             "begin": integers(begin),
             "end": integers(end),
@@ -147,25 +151,30 @@ class OperatorRows:
     ) -> dict[str, Any]:  # fmt: skip
         rows = len(address) // 8
         first, self._allocations = self._allocations, self._allocations + rows
-        devices = [None if index < 0 else index for index in memoryview(device).cast("q")]
+        for number in range(len(self._stack_table), self._stacks.count + 1):
+            stack_id = self._stack_id(number, journal)
+            self._stack_table.append(-1 if stack_id is None else stack_id)
         return {
-            "record": integers(array("q", range(first, first + rows)).tobytes()),
+            "record": integers(self._native.counted(first, rows)),
             "address": integers(address),
             "bytes": integers(size),
             "begin": integers(begin),
             "thread": integers(thread),
-            "device": devices,
-            "stack_id": [self._stack_id(n, journal) for n in memoryview(stack).cast("q")],
+            "device": _numbers_or_null(device, pa.int32()),
+            "stack_id": _numbers_or_null(self._native.looked_up(stack, self._stack_table)),
         }
 
 
-def _numbers_or_null(content: bytes) -> Any:
-    """Return 64-bit integers, null where they are -1."""
-    if content.count(b"\xff") == len(content):
-        known = bytes(len(content) // 8)
-    else:
+def _numbers_or_null(content: bytes, kind: Any = None) -> Any:
+    """Return 64-bit integers as an array of `kind` (default int64), null where they are -1."""
+    if content.count(b"\xff") == len(content):  # the common case, which costs next to nothing
+        return pa.nulls(len(content) // 8, kind or pa.int64())
+    known = None
+    if b"\xff" * 8 in content:
         known = bytes(number != -1 for number in memoryview(content).cast("q"))
-    return integers(content, valid=packed(known) if 0 in known else None)
+    if kind == pa.int32():
+        content = array("i", memoryview(content).cast("q")).tobytes()
+    return integers(content, kind, packed(known) if known and 0 in known else None)
 
 
 def unique_calls(content: bytes) -> Iterator[UniqueCall]:

@@ -55,6 +55,20 @@ def recorded(tmp_path_factory):
     return SimpleNamespace(results=results, trace=folder / "out", folder=folder)
 
 
+def started(folder, program, **variables):
+    """The process of a program that recorded memory in its folder, which has ended."""
+    (folder / "program.py").write_text(program)
+    recording = {"KVTRACE": "out", "KVTRACE_MEMORY": "on", "PYTHONPATH": str(Path.cwd())}
+    return subprocess.run(
+        [sys.executable, "program.py"],
+        cwd=folder,
+        env=os.environ | recording | variables,
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+
+
 class Tables:
     """The rows of operations with their operators' names and tensors, in order of time."""
 
@@ -213,6 +227,37 @@ def test_without_the_setting_nothing_is_recorded_and_results_are_the_same(record
     assert {row["addresses"] is None for row in trace.table("launches").to_pylist()} == {True}
 
 
+EMULATED = """
+import kvtrace._boot
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double(x, out, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(out + i, 2 * tl.load(x + i))
+
+x = torch.ones(8, device="cuda")
+out = torch.empty_like(x)
+double[(1,)](x, out, BLOCK=8)
+print(out.sum().item())
+"""
+
+
+@pytest.mark.process
+def test_addresses_on_the_emulated_gpu_are_those_of_the_host(tmp_path):
+    done = started(tmp_path, EMULATED, KVTRACE_DEVICE="cpu")
+
+    assert (done.returncode, done.stdout) == (0, "16.0\n"), done.stderr
+    tables = Tables(tmp_path / "out")
+    x, out = tables.of("aten::empty_like")[0]["addresses"]
+    (launch,) = tables.launches
+    assert launch["addresses"] == [x, out]
+    assert tables.of("aten::ones")[0]["addresses"] == [x]
+    assert tables.of("aten::sum")[0]["addresses"][0] == out
+
+
 COMPILED = """
 import kvtrace._boot
 import torch
@@ -232,17 +277,7 @@ api.current().add_mark("done", 1, None, {})
 
 @pytest.mark.process
 def test_memory_that_generated_code_allocates_is_recorded(tmp_path):
-    (tmp_path / "program.py").write_text(COMPILED)
-    done = subprocess.run(
-        [sys.executable, "program.py"],
-        cwd=tmp_path,
-        env=os.environ
-        | {"KVTRACE": "out", "KVTRACE_MEMORY": "on", "PYTHONPATH": str(Path.cwd())}
-        | {"TORCHINDUCTOR_CACHE_DIR": str(tmp_path / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    done = started(tmp_path, COMPILED, TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "cache"))
 
     assert (done.returncode, done.stdout) == (0, "16.0\n"), done.stderr
     trace = open_trace(tmp_path / "out")

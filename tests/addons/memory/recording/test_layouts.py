@@ -142,6 +142,17 @@ def test_an_operator_on_a_wrapper_is_recorded_as_that_of_its_tensor(installed):
     assert inner.data_ptr() in memoryview(operations[-1]).cast("q").tolist()
 
 
+def test_operators_of_transformed_and_sparse_tensors_are_those_of_their_parts(installed):
+    values = torch.ones(3, 2)
+    sparse = torch.eye(3).to_sparse()
+    native.take()
+
+    torch.func.vmap(torch.func.grad(lambda row: (row * row).sum()))(values)
+    assert {"aten::mul", "aten::sum"} <= set(names())
+    sparse.neg()
+    assert "aten::neg_" in names()  # of the values
+
+
 def test_lists_with_missing_tensors_are_read(installed):
     x = torch.zeros(2, 3)
     native.take()
