@@ -119,7 +119,8 @@ class Unwritten:
 
     `state` is the storage's state before it, whose steps say who wrote to it; `seq` is the launch
     that read, None for an operator; `origin` is where its tensor's data pointer lies in the
-    storage, in bytes; `given` is the last kernel that was given the storage and has a store to it.
+    storage, in bytes; `given` is the last kernel that was given the storage and has a store to it,
+    `source` the last one that was given the memory from which unwritten bytes were moved here.
     """
 
     reading: Reading
@@ -128,6 +129,7 @@ class Unwritten:
     seq: int | None
     origin: int
     given: Place | None
+    source: Place | None
     count: int = 1
 
 
@@ -163,8 +165,9 @@ class Reads:
             known = self.unwritten.get(life.birth)
             if known is None:
                 given = life.given if isinstance(life.given, Place) else None
+                source = life.source if isinstance(life.source, Place) else None
                 self.unwritten[life.birth] = Unwritten(
-                    reading, life.birth, state, seq, origin, given
+                    reading, life.birth, state, seq, origin, given, source
                 )
             else:
                 known.count += 1
@@ -341,6 +344,7 @@ class Follower:
                 self._step(life, effect, place, event.time, tensor.offset_bytes)
                 spoiled = moves.get(index)
                 if spoiled is not None:
+                    life.source = self._source(operator, event)
                     life.state = life.state.spoiled(spoiled)
 
     def _operate_around(self, operator: Operator, event: Operated) -> None:
@@ -402,6 +406,14 @@ class Follower:
                 if effect is not None and (spoiled := spoiling(name, sources, tensor)) is not None
             }
         return known
+
+    def _source(self, operator: Operator, event: Operated) -> object:
+        """Return the last kernel that wrote, or was given, memory that a move reads."""
+        for tensor, address in zip(operator.tensors, event.addresses, strict=True):
+            life = self._lives.at(address - tensor.offset_bytes, tensor.storage_bytes)
+            if tensor.role == "read" and life is not None and not life.state.whole:
+                return next(iter(self.writers(life.state)), life.given or life.source)
+        return None
 
     def _note_host(self, begin: int, size: int, time: int) -> None:
         """Note memory of the host, which counts as written."""

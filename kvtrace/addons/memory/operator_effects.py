@@ -232,8 +232,11 @@ def _short(base: str) -> str:
 
 
 def _reads_no_values(base: str, tensors: Sequence[OperatorTensor]) -> bool:
-    """Return whether an operator makes views of its arguments only, or uses their shapes only."""
-    roles = {tensor.role for tensor in tensors}
+    """Return whether an operator makes views of its arguments only, or uses their shapes only.
+
+    A result without memory is a wrapper, such as a nested tensor.
+    """
+    roles = {tensor.role for tensor in tensors if tensor.storage_bytes}
     if "viewed" in roles:
         return roles <= {"viewed", "read"}
     return roles == {"read"} and base.startswith("aten::") and base not in _READING_ONLY

@@ -114,7 +114,7 @@ class Rows:
         """Return a finding at the kernel that left elements out which an operator reads."""
         writers = self._follower.writers(first.state)
         if not writers and first.given is None:
-            return None  # no kernel has to do with it
+            return self._of_moved(place, first)
         call, site, argument = self._site(writers[0] if writers else first.given)
         if call is None or site is None:
             return None
@@ -129,6 +129,23 @@ class Rows:
             method="followed", access="store", arg=argument.name,
             address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
             lanes=unwritten.size // size,
+        )  # fmt: skip
+
+    def _of_moved(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
+        """Return a finding at the kernel that left out what an operator reads in a copy."""
+        if first.source is None:
+            return None  # no kernel has to do with it
+        call, site, argument = self._site(first.source)
+        if call is None or site is None:
+            return None
+        size = self._memory.operators[place.row].tensors[place.argument].element_bytes
+        unwritten = first.reading.unwritten
+        return call, Verdict(
+            READ, "violation", site.op,
+            f"{self._memory.operator(place.row)} reads {_elements(unwritten, first.origin, size)} "
+            f"of a copy of {argument.name}, and nobody wrote what was copied there: "
+            f"{self._memory.birth(first.birth)} made the copy",
+            method="followed", access="store", arg=argument.name,
         )  # fmt: skip
 
     def _leftover(self, place: Place, leftover: Leftover) -> tuple[Call, Verdict]:

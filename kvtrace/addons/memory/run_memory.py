@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.effects import StorageEffect, Unknown, effects_of
 from kvtrace.addons.memory.following import CallStorage, Operator
-from kvtrace.addons.memory.operator_effects import OperatorTensor, operator_effects
+from kvtrace.addons.memory.operator_effects import UNINITIALIZED, OperatorTensor, operator_effects
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
 from kvtrace.figures.lines import is_plumbing
@@ -60,13 +60,15 @@ class RunMemory:
     def birth(self, birth: Birth) -> str:
         """Return where a storage came from: torch.empty at model.py:12."""
         if birth.origin == "operator":
-            operator = self.operators[birth.row]
-            return f"{_said(operator.name)}{self._at(self._stacks[birth.row])}"
+            return self.operator(birth.row)
         return f"generated code{self._at(self._allocation_stacks.get(birth.row))}"
 
     def operator(self, operator_id: int) -> str:
-        """Return an operator's name and place."""
-        return f"{_said(self.operators[operator_id].name)}{self._at(self._stacks[operator_id])}"
+        """Return an operator's name and place: that of its first call, except for empty memory."""
+        name, place = self.operators[operator_id].name, self._at(self._stacks[operator_id])
+        if not place or name.partition(".")[0] in UNINITIALIZED:
+            return f"{_said(name)}{place}"
+        return f"{_said(name)} (first called{place})"
 
     def _at(self, stack_id: int | None) -> str:
         for frame in self._frames.get(stack_id) or ():
