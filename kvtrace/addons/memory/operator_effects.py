@@ -38,6 +38,10 @@ _SHAPES_ONLY: Final = UNINITIALIZED | frozenset(
         "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_", "zeros_like",
     )
 )  # fmt: skip
+#: Operators that may move a tensor into larger memory, whose end has no values yet.
+_RESIZING: Final = frozenset(("aten::_resize_output_", "aten::resize_", "aten::resize_as_"))
+#: Operators whose result shares memory that they are given otherwise than in a tensor.
+SHARING: Final = frozenset(("aten::set_",))
 #: Operators without a tensor as result that read values. Others without one use shapes and types,
 #: as `aten::is_same_size`, or raised an error before they read, or their result is no dense tensor.
 _READING_ONLY: Final = frozenset(
@@ -217,6 +221,9 @@ def _effect(
         return _reading(tensor.bytes)
     if base in _SHAPES_ONLY and (tensor.role == "written" or base in UNINITIALIZED):
         return None
+    if base in _RESIZING:
+        reason = f"{_short(base)} keeps what was written, in memory that grows"
+        return Effect(may_write=tensor.bytes, reason=reason)
     if tensor.role == "created":
         return _writing(tensor.bytes)
     if base in _WRITING_SOME:

@@ -73,16 +73,21 @@ class Rows:
         if call is None:
             return None
         argument = call.arguments[place.argument]
-        op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
         if reads.unknown:
-            return call, Verdict(
-                READ, "unknown", op, f"whether all that it reads of {argument.name} was written "
-                f"is not known: {reads.reason}", reason=reads.reason, access="load",
-                arg=argument.name,
-            )  # fmt: skip
+            return self._unknown(call, place, reads.reason)
+        op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
         return call, Verdict(
             READ, "proven", op, f"all that it reads of {argument.name} was written before",
             method="followed", access="load", arg=argument.name,
+        )  # fmt: skip
+
+    def _unknown(self, call: Call, place: Place, reason: str) -> tuple[Call, Verdict]:
+        """Return the verdict that reads are unknown, for a reason."""
+        name = call.arguments[place.argument].name
+        op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
+        return call, Verdict(
+            READ, "unknown", op, f"whether all that it reads of {name} was written is not known: "
+            f"{reason}", reason=reason, access="load", arg=name,
         )  # fmt: skip
 
     def _violation(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
@@ -96,6 +101,9 @@ class Rows:
         unwritten = first.reading.unwritten & used
         if not unwritten:
             return None  # what is read is dropped
+        surely = used_reads(call, effect, surely=True).moved(first.origin - argument.offset_bytes)
+        if not unwritten & surely:
+            return self._unknown(call, place, "a choice on data may drop what nobody wrote")
         op = _reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
         begin, _ = next(iter(unwritten))
         elements = _elements(unwritten, first.origin, argument.element.bytes)

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.effects import StorageEffect, Unknown, effects_of
 from kvtrace.addons.memory.following import CallStorage, Operator
-from kvtrace.addons.memory.operator_effects import UNINITIALIZED, OperatorTensor, operator_effects
+from kvtrace.addons.memory.operator_effects import (
+    SHARING,
+    UNINITIALIZED,
+    OperatorTensor,
+    operator_effects,
+)
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
 from kvtrace.figures.lines import is_plumbing
@@ -147,9 +152,10 @@ def _known(listed: ByteRanges | Unknown) -> ByteRanges:
 
 
 def _operator(row: Mapping[str, Any]) -> Operator:
+    is_sharing = row["name"].partition(".")[0] in SHARING
     tensors = tuple(
         OperatorTensor(
-            role=tensor["role"],
+            role="viewed" if is_sharing and tensor["role"] == "created" else tensor["role"],
             dtype=tensor["dtype"],
             is_of_host=tensor["device"] is None,
             shape=tuple(tensor["shape"]),

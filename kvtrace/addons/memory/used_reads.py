@@ -17,7 +17,7 @@ from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import KINDS, Kind, data_of, effect_of
-from kvtrace.symbolic.conditions import TRUE, Condition, conjunction, disjunction
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, conjunction, disjunction
 from kvtrace.symbolic.summary import Access
 
 if TYPE_CHECKING:
@@ -25,11 +25,13 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 
-def used_reads(call: Call, effect: StorageEffect) -> ByteRanges:
+def used_reads(call: Call, effect: StorageEffect, *, surely: bool = False) -> ByteRanges:
     """Return the bytes of a storage that the call may read and use; others are read and dropped.
 
-    It is a subset of `effect.may_read`; all of it where uses are not known.
+    It is a subset of `effect.may_read`; all of it where uses are not known. `surely`: without those
+    that a choice may drop whose condition is not known.
     """
+    unknown = FALSE if surely else TRUE
     boxing = Boxing(call)
     touched = TouchedBytes()
     try:
@@ -37,15 +39,15 @@ def used_reads(call: Call, effect: StorageEffect) -> ByteRanges:
             if access.kind == "store":
                 continue
             if access.argument is None or access.argument in effect.args:
-                for boxed in boxing.boxed(access, _used(access, boxing, call.module)):
+                for boxed in boxing.boxed(access, _used(access, boxing, call.module, unknown)):
                     touched.add(boxed)
         return effect.may_read & touched.listed(effect.size)
     except (NoBoxes, NotListed):
         return effect.may_read
 
 
-def _used(access: Access, boxing: Boxing, module: Module) -> Condition:
-    """Return the condition that a lane's value may be used."""
+def _used(access: Access, boxing: Boxing, module: Module, unknown: Condition) -> Condition:
+    """Return the condition that a lane's value is used; `unknown`: that of unknown choices."""
     if effect_of(access.op) != "load":
         return access.active
     stores = {store.op: store for store in boxing.symbolic if store.kind == "store"}
@@ -60,7 +62,7 @@ def _used(access: Access, boxing: Boxing, module: Module) -> Condition:
         seen.add((value.id, kept))
         for use in flow.uses(value):
             if use.name == "arith.select":
-                chosen = boxing.chosen(use, value, access)
+                chosen = boxing.chosen(use, value, access) or unknown
                 pending += [(result, conjunction((kept, chosen))) for result in use.results]
             elif use.name in KINDS and KINDS[use.name].kind is Kind.ELEMENTWISE:
                 pending += [(result, kept) for result in use.results]
