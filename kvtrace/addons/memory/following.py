@@ -204,30 +204,27 @@ class Follower:
     """
 
     def __init__(
-        self, calls: Mapping[int, Sequence[CallStorage]], operators: Mapping[int, Operator]
+        self,
+        calls: Mapping[int, Sequence[CallStorage]],
+        operators: Mapping[int, Operator],
+        launches: Mapping[int, tuple[int, Sequence[CallStorage]]] | None = None,
     ) -> None:
-        """`calls` and `operators` have what each unique one does, by its id."""
+        """`calls` and `operators` have what each unique one does, by its id.
+
+        `launches` have what launches do that differ from their call, by `seq`, with the call's id.
+        """
         self._operators = operators
         self._lives, self._states = Lives(), NewStates()
-        self._steps: dict[int, list[_Step]] = {}
         self._writers: dict[Effect, Place] = {}
-        for call_id, storages in calls.items():
-            self._steps[call_id] = []
-            for storage in storages:
-                place = Place("launch", call_id, storage.argument)
-                self._writers[storage.effect] = place
-                self._steps[call_id].append(
-                    _Step(
-                        storage.position,
-                        storage.offset_bytes,
-                        storage.size,
-                        storage.effect,
-                        storage.others,
-                        storage.stores,
-                        place,
-                        Reads(),
-                    )
-                )
+        self._call_reads: dict[Place, Reads] = {}
+        self._steps = {call_id: self._steps_of(call_id, of) for call_id, of in calls.items()}
+        by_storages: dict[int, list[_Step]] = {}
+        self._launch_steps: dict[int, list[_Step]] = {}
+        for seq, (call_id, storages) in (launches or {}).items():
+            steps = by_storages.get(id(storages))
+            if steps is None:
+                steps = by_storages[id(storages)] = self._steps_of(call_id, storages)
+            self._launch_steps[seq] = steps
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[int, Effect] = {}
         self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
@@ -235,11 +232,29 @@ class Follower:
         self.leftovers: dict[Place, Leftover] = {}
         self.undeclared: dict[Place, Place] = {}
 
+    def _steps_of(self, call_id: int, storages: Sequence[CallStorage]) -> list[_Step]:
+        steps: list[_Step] = []
+        for storage in storages:
+            place = Place("launch", call_id, storage.argument)
+            self._writers[storage.effect] = place
+            steps.append(
+                _Step(
+                    storage.position,
+                    storage.offset_bytes,
+                    storage.size,
+                    storage.effect,
+                    storage.others,
+                    storage.stores,
+                    place,
+                    self._call_reads.setdefault(place, Reads()),
+                )
+            )
+        return steps
+
     @property
     def reads(self) -> dict[Place, Reads]:
         """What is known of the reads at each place where something was read."""
-        steps = (step for steps in self._steps.values() for step in steps)
-        by_call = {step.place: step.reads for step in steps if step.reads.count}
+        by_call = {place: reads for place, reads in self._call_reads.items() if reads.count}
         return by_call | self._operator_reads
 
     def follow(self, events: Iterable[Event]) -> None:
@@ -271,7 +286,8 @@ class Follower:
         time, seq, call_id, addresses = event
         lives = self._lives
         touched: list[tuple[Life, State]] = []
-        for step in self._steps.get(call_id, ()):
+        steps = self._launch_steps.get(seq)
+        for step in self._steps.get(call_id, []) if steps is None else steps:
             position, offset_bytes, size, effect, others, stores, place, reads = step
             address = addresses[position]
             life = lives.at(address - offset_bytes, size)

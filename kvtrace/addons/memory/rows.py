@@ -91,12 +91,13 @@ class Rows:
         )  # fmt: skip
 
     def _violation(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
-        call = self._memory.calls[place.row].call
+        judged = self._memory.at(place.row, first.seq)
+        call = judged.call
         if call is None:
             return None
         argument = call.arguments[place.argument]
         assert isinstance(argument, TensorArgument)
-        effect = self._memory.calls[place.row].effects[place.argument]
+        effect = judged.effects[place.argument]
         used = used_reads(call, effect).moved(first.origin - argument.offset_bytes)
         unwritten = first.reading.unwritten & used
         if not unwritten:

@@ -7,7 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.memory.byte_ranges import ByteRanges
-from kvtrace.addons.memory.effects import StorageEffect, Unknown, effects_of
+from kvtrace.addons.memory.effects import (
+    StorageEffect,
+    Unknown,
+    depends_on_contents,
+    effects_of,
+)
 from kvtrace.addons.memory.following import CallStorage, Operator
 from kvtrace.addons.memory.operator_effects import (
     SHARING,
@@ -18,13 +23,15 @@ from kvtrace.addons.memory.operator_effects import (
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
 from kvtrace.figures.lines import is_plumbing
-from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.lives import Birth
     from kvtrace.schema.trace import Run, Trace
 
 _ADDRESSED: Final = ("tensor", "descriptor")
+#: Most distinct contents of a call for which effects are derived, some milliseconds each.
+_MOST_CONTENTS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +50,18 @@ class RunMemory:
     def __init__(self, trace: Trace, run: Run) -> None:
         """Derive the effects of all calls. Errors as `Trace.table`."""
         self.calls: dict[int, JudgedCall] = {}
+        self.launches: dict[int, JudgedCall] = {}
+        """By `launches.seq`: with contents of the launch, where launches of a call had others."""
         arguments = {
             row["call_id"]: row["args"] or ()
             for row in trace.table("calls", (run,), ["call_id", "args"]).to_pylist()
         }
         for call in calls_of(trace, run):
-            self.calls[call.call_id] = _judged_call(call, arguments[call.call_id])
+            judged = _judged_call(call, arguments[call.call_id])
+            if isinstance(call, Call) and call.launches and depends_on_contents(call):
+                judged, launches = _judged_launches(judged, call.launches, arguments[call.call_id])
+                self.launches |= launches
+            self.calls[call.call_id] = judged
         columns = ["operator_id", "name", "tensors", "stack_id"]
         rows = trace.table("operators", (run,), columns).to_pylist()
         self.operators = {row["operator_id"]: _operator(row) for row in rows}
@@ -61,6 +74,11 @@ class RunMemory:
             row["stack_id"]: row["frames"]
             for row in trace.table("stacks", (run,), ["stack_id", "frames"]).to_pylist()
         }
+
+    def at(self, call_id: int, seq: int | None) -> JudgedCall:
+        """Return what a call does at a launch."""
+        judged = None if seq is None else self.launches.get(seq)
+        return judged or self.calls[call_id]
 
     def birth(self, birth: Birth) -> str:
         """Return where a storage came from: torch.empty at model.py:12."""
@@ -133,6 +151,29 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
         )
         effects[index] = effect
     return JudgedCall(call, tuple(storages), effects)
+
+
+def _judged_launches(
+    first: JudgedCall, known: KnownLaunches, arguments: Sequence[Mapping[str, Any]]
+) -> tuple[JudgedCall, dict[int, JudgedCall]]:
+    """Return what a call does at launches with unknown contents, and at the others by their `seq`.
+
+    `first` is what it does with the first contents.
+    """
+    contents = known.contents
+    launches: dict[int, JudgedCall] = {}
+    for held in contents.sets[:_MOST_CONTENTS]:
+        judged = first
+        if held is not contents.sets[0]:
+            call, partial_names = known.call(held)
+            if partial_names:
+                continue
+            judged = _judged_call(call, arguments)
+        launches |= dict.fromkeys(held.launches, judged)
+    if len(launches) < contents.launches:
+        call, _ = known.call(None)
+        return _judged_call(call, arguments), launches
+    return first, launches if len(contents.sets) > 1 else {}
 
 
 def _anything(size: int, reason: str) -> Effect:

@@ -1,4 +1,4 @@
-"""Program of operators on memory of which a kernel wrote the first half.
+"""Program of operators and kernels on memory of which a kernel wrote the first half.
 
 A mark has a case's name, and the verdict that is expected of it: `right` (no violation), `wrong` (a
 violation), or `unknown`. Each case is given a tensor of 100 elements, 50 of which are written.
@@ -27,6 +27,13 @@ def chosen(source, flags, target, case, BLOCK: tl.constexpr):
     tl.store(target + lanes, tl.where(tl.load(flags + lanes) != 0, values, 0.0))
 
 
+@triton.jit
+def put(source, index, target, case, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    place = tl.load(index) * BLOCK
+    tl.store(target + place + lanes, tl.load(source + place + lanes))
+
+
 class Cases:
     """Runs the cases; `number` makes each kernel launch a call of its own."""
 
@@ -52,6 +59,14 @@ class Cases:
         """Read all of a tensor in a kernel, which drops half of it because of data."""
         x, flags = x[:64], (torch.arange(64, device=DEVICE) < 50).int()
         chosen[(1,)](x, flags, torch.empty_like(x), self.number, BLOCK=64)
+
+    def put_rows(self, source, rows):
+        """Copy rows of 16 elements by launches that differ in the contents of an index only."""
+        target, index = empty(96), torch.zeros(1, dtype=torch.int32, device=DEVICE)
+        for row in rows:
+            index.fill_(row)
+            put[(1,)](source, index, target, self.number, BLOCK=16)
+        return target
 
 
 def ones(*shape):
@@ -127,6 +142,7 @@ def main():
         "where": lambda x: torch.where(first(100) < 50, x, 0.0).sum(),
         "scattered_slice": lambda x: x.slice_scatter(ones(50), 0, 50).sum(),
         "failing": failing,
+        "rows_put": lambda x: read(cases.put_rows(ones(96), range(6))),
         "complex": lambda x: read(part(100, torch.complex64)[:50]),
         "scales": lambda x: empty(100, dtype=torch.float8_e8m0fnu).view(torch.uint8).fill_(1),
         "scattered": lambda x: (ones(400, 4000)[:, ::2].add_(1), read(x[:50])),
@@ -139,6 +155,8 @@ def main():
         "sum_of_conversion": lambda x: x.double().sum(),
         "complex": lambda x: read(part(49, torch.complex64)[:50]),
         "sharing": lambda x: read(sharing(x)),
+        "row_left_out": lambda x: read(cases.put_rows(ones(96), (0, 1, 2, 4, 5))),
+        "row_unwritten": lambda x: cases.put_rows(x, (0, 5, 1)),
     }
     unknown = {
         "indexed": lambda x: read(x[first(50)]),
