@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from kvtrace.addons.memory.settings import FILL
 from kvtrace.schema.errors import KvtraceError
 
 Answer = Literal["changes", "same", "varies"]
 
-#: The variable that asks a recorded process to fill fresh memory; see `recording/filling.py`.
-FILL: Final = "KVTRACE_MEMORY_FILL"
 _FILLINGS: Final = ("nan", "nan", "zero")
 
 
@@ -82,7 +81,6 @@ def _run(
         variables = {
             **environment,
             "KVTRACE": str(Path(folder, "out")),
-            "KVTRACE_MEMORY": "on",
             FILL: how if place is None else f"{how}@{place}",
         }
         began = os.times().elapsed
@@ -104,3 +102,14 @@ def _difference(first: _Ended, second: _Ended, names: tuple[str, str]) -> str:
                 f"“{texts[1][:80]}” with {names[1]}"
             )
     return f"exit code {first.code} with {names[0]} and {second.code} with {names[1]}"
+
+
+def confirmed_text(confirmation: Confirmation, place: str | None) -> str:
+    """Return the sentence on a confirmation; `place` is the line whose memory was filled."""
+    memory = "fresh memory" if place is None else f"the memory that {place} allocates"
+    return {
+        "changes": f"What the program prints depends on {memory}: {confirmation.evidence}",
+        "same": f"Output and exit code are the same, whatever {memory} has.",
+        "varies": "Not known: the program's output also varies between two runs with the same "
+        f"filling: {confirmation.evidence}",
+    }[confirmation.answer]

@@ -5,9 +5,11 @@ torch calls `_operators.c` around each operator, in any thread and without Pytho
 journal's thread, `following.py` connects both with a session.
 """
 
+import os
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.memory.settings import MEMORY
+from kvtrace.addons.memory.settings import FILL, MEMORY
+from kvtrace.backends.replacements import Replacements
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.recording.following import MemoryRecording
@@ -24,9 +26,19 @@ class MemoryBackend:
 
     def __init__(self) -> None:
         self._recording: MemoryRecording | None = None
+        self._filled = Replacements()
 
     def install(self, session: "Session") -> None:
-        """Record addresses, operators and allocations; a failure becomes a message."""
+        """Record addresses, operators and allocations; a failure becomes a message.
+
+        Fresh memory is filled if the environment asks for that (`filling.py`).
+        """
+        if os.environ.get(FILL):
+            import torch
+
+            from kvtrace.addons.memory.recording.filling import fill_fresh_memory
+
+            fill_fresh_memory(self._filled, torch)
         if MEMORY.of(session.settings) != "on":
             return
         from kvtrace.addons.memory.recording.following import MemoryRecording
@@ -36,6 +48,7 @@ class MemoryBackend:
 
     def uninstall(self) -> None:
         """Remove the hooks."""
+        self._filled.undo()
         if self._recording is not None:
             self._recording.end()
             self._recording = None

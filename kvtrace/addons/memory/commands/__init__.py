@@ -1,0 +1,11 @@
+"""The command of this add-on."""
+
+from typing import Final
+
+from kvtrace.cli import Command
+
+CONFIRM: Final = Command(
+    "kvtrace.addons.memory.commands.confirm",
+    "Say whether a program's output depends on memory that nobody wrote",
+    group="Kernels",
+)

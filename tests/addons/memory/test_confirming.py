@@ -1,0 +1,75 @@
+"""Programs run with filled memory: does what they print depend on it?"""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("triton")
+pytestmark = pytest.mark.process
+
+PROGRAM = """
+import random, sys
+import torch, triton, triton.language as tl
+
+@triton.jit
+def doubled(x, y, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + lanes, tl.load(x + lanes, mask=lanes < n) * 2, mask=lanes < n)
+
+x = torch.ones(100, device="cuda")
+y = torch.empty_like(x)
+count = x.new_empty(3, dtype=torch.int32)
+doubled[(1,)](x, y, int(sys.argv[1]), BLOCK=128)
+print("sum", float(y.sum()), random.random() if sys.argv[2:] else "")
+"""
+
+
+@pytest.fixture
+def confirmed(tmp_path, monkeypatch):
+    """Return a function that asks `kvtrace confirm` of the program; exit code and JSON."""
+    (tmp_path / "prog.py").write_text(PROGRAM, encoding="utf-8")
+    monkeypatch.setenv("KVTRACE_DEVICE", "cpu")
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+
+    def ask(*arguments, options=()):
+        done = subprocess.run(
+            [sys.executable, "-m", "kvtrace", "confirm", "--json", *options, "--",
+             sys.executable, str(tmp_path / "prog.py"), *arguments],
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        return done.returncode, json.loads(done.stdout)
+
+    return ask
+
+
+def test_a_result_that_is_left_out_changes_what_is_printed(confirmed):
+    code, answer = confirmed("90")
+    assert (code, answer["answer"]) == (1, "changes")
+    assert "sum nan" in answer["evidence"]
+    assert "sum 180.0" in answer["evidence"]
+
+
+def test_a_whole_result_is_the_same_whatever_memory_had(confirmed):
+    code, answer = confirmed("100")
+    assert (code, answer["answer"], answer["evidence"]) == (0, "same", "")
+
+
+def test_only_the_memory_of_a_line_is_filled(confirmed):
+    assert confirmed("90", options=("--at", "prog.py:11"))[1]["answer"] == "changes"
+    assert confirmed("90", options=("--at", "prog.py:12"))[1]["answer"] == "same"
+
+
+def test_output_that_varies_by_itself_decides_nothing(confirmed):
+    code, answer = confirmed("90", "random")
+    assert (code, answer["answer"]) == (0, "varies")
+
+
+def test_a_command_that_is_not_there_is_one_sentence():
+    done = subprocess.run(
+        [sys.executable, "-m", "kvtrace", "confirm", "--", "no-such-program"],
+        capture_output=True, text=True, timeout=100, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert done.stderr == "kvtrace: no-such-program cannot be run: No such file or directory.\n"
