@@ -29,7 +29,8 @@ from kvtrace.addons.memory.digit_forms import (
 )
 from kvtrace.evaluate import Access, TensorArgument
 from kvtrace.evaluate.observe import AffineAxis, AffineFormula
-from kvtrace.symbolic.conditions import Condition, conjunction
+from kvtrace.evaluate.types import value_type
+from kvtrace.symbolic.conditions import TRUE, Condition, conjunction
 from kvtrace.symbolic.functions import ways
 from kvtrace.symbolic.prover import Proven
 from kvtrace.symbolic.summary import Access as SymbolicAccess
@@ -38,6 +39,7 @@ from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.feeding import feeding
 
 if TYPE_CHECKING:
+    from kvtrace.ir import Op, Value
     from kvtrace.recorded_calls.recorded import Call
 
 
@@ -114,6 +116,24 @@ class Boxing:
                     yield atom, low
                 elif atom.kind in KINDS:
                     yield atom, Symbol(atom.kind, atom.key, low, high).term
+
+    def chosen(self, choice: Op, value: Value, access: SymbolicAccess) -> Condition | None:
+        """Return the condition that an `arith.select` keeps a value of an access, lane by lane.
+
+        None where the condition is not known in the access's lanes and trips of loops.
+        """
+        condition = choice.operand("condition")
+        formula = self._bound.summary.values.get(condition.id)
+        place = None if choice.block is None else self._bound.summary.places.get(choice.block)
+        is_lane_by_lane = value_type(value.type).shape == access.shape and value is not condition
+        if not isinstance(formula, Condition) or not is_lane_by_lane or access.calls:
+            return None
+        if place is None or place.loops != access.loops:
+            return None
+        formula = formula.substitute(dict(self._ranges_of(formula.atoms())))
+        first, second = choice.operand("first") is value, choice.operand("second") is value
+        kept = TRUE if first and second else formula if first else ~formula
+        return kept if _is_known(kept) else None
 
     def boxed(self, access: SymbolicAccess, active: Condition) -> Iterator[Access]:
         """Yield an access for each box of the digits for which it is active; raise NoBoxes.

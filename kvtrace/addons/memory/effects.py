@@ -171,6 +171,14 @@ def _reaching(sites: Sequence[Site], args: Sequence[int], *, writes: bool) -> li
     return [site for site in sites if site.kind != other and any(map(site.reaches, args))]
 
 
+def depends_on_contents(call: Call) -> bool:
+    """Return whether effects of a call are derived from recorded contents of its tensors."""
+    return any(
+        isinstance(argument, TensorArgument) and argument.storage.data is not None
+        for argument in _with_index_contents(call).arguments
+    )
+
+
 def _with_index_contents(call: Call) -> Call:
     """Return the call without contents that decide no access, or that the kernel changes.
 

@@ -119,7 +119,8 @@ class Unwritten:
 
     `state` is the storage's state before it, whose steps say who wrote to it; `seq` is the launch
     that read, None for an operator; `origin` is where its tensor's data pointer lies in the
-    storage, in bytes; `given` is the last kernel that was given the storage and has a store to it.
+    storage, in bytes; `given` is the last kernel that was given the storage and has a store to it,
+    `source` the last one that was given the memory from which unwritten bytes were moved here.
     """
 
     reading: Reading
@@ -128,6 +129,7 @@ class Unwritten:
     seq: int | None
     origin: int
     given: Place | None
+    source: Place | None
     count: int = 1
 
 
@@ -163,8 +165,9 @@ class Reads:
             known = self.unwritten.get(life.birth)
             if known is None:
                 given = life.given if isinstance(life.given, Place) else None
+                source = life.source if isinstance(life.source, Place) else None
                 self.unwritten[life.birth] = Unwritten(
-                    reading, life.birth, state, seq, origin, given
+                    reading, life.birth, state, seq, origin, given, source
                 )
             else:
                 known.count += 1
@@ -201,30 +204,27 @@ class Follower:
     """
 
     def __init__(
-        self, calls: Mapping[int, Sequence[CallStorage]], operators: Mapping[int, Operator]
+        self,
+        calls: Mapping[int, Sequence[CallStorage]],
+        operators: Mapping[int, Operator],
+        launches: Mapping[int, tuple[int, Sequence[CallStorage]]] | None = None,
     ) -> None:
-        """`calls` and `operators` have what each unique one does, by its id."""
+        """`calls` and `operators` have what each unique one does, by its id.
+
+        `launches` have what launches do that differ from their call, by `seq`, with the call's id.
+        """
         self._operators = operators
         self._lives, self._states = Lives(), NewStates()
-        self._steps: dict[int, list[_Step]] = {}
         self._writers: dict[Effect, Place] = {}
-        for call_id, storages in calls.items():
-            self._steps[call_id] = []
-            for storage in storages:
-                place = Place("launch", call_id, storage.argument)
-                self._writers[storage.effect] = place
-                self._steps[call_id].append(
-                    _Step(
-                        storage.position,
-                        storage.offset_bytes,
-                        storage.size,
-                        storage.effect,
-                        storage.others,
-                        storage.stores,
-                        place,
-                        Reads(),
-                    )
-                )
+        self._call_reads: dict[Place, Reads] = {}
+        self._steps = {call_id: self._steps_of(call_id, of) for call_id, of in calls.items()}
+        by_storages: dict[int, list[_Step]] = {}
+        self._launch_steps: dict[int, list[_Step]] = {}
+        for seq, (call_id, storages) in (launches or {}).items():
+            steps = by_storages.get(id(storages))
+            if steps is None:
+                steps = by_storages[id(storages)] = self._steps_of(call_id, storages)
+            self._launch_steps[seq] = steps
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[int, Effect] = {}
         self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
@@ -232,11 +232,29 @@ class Follower:
         self.leftovers: dict[Place, Leftover] = {}
         self.undeclared: dict[Place, Place] = {}
 
+    def _steps_of(self, call_id: int, storages: Sequence[CallStorage]) -> list[_Step]:
+        steps: list[_Step] = []
+        for storage in storages:
+            place = Place("launch", call_id, storage.argument)
+            self._writers[storage.effect] = place
+            steps.append(
+                _Step(
+                    storage.position,
+                    storage.offset_bytes,
+                    storage.size,
+                    storage.effect,
+                    storage.others,
+                    storage.stores,
+                    place,
+                    self._call_reads.setdefault(place, Reads()),
+                )
+            )
+        return steps
+
     @property
     def reads(self) -> dict[Place, Reads]:
         """What is known of the reads at each place where something was read."""
-        steps = (step for steps in self._steps.values() for step in steps)
-        by_call = {step.place: step.reads for step in steps if step.reads.count}
+        by_call = {place: reads for place, reads in self._call_reads.items() if reads.count}
         return by_call | self._operator_reads
 
     def follow(self, events: Iterable[Event]) -> None:
@@ -268,7 +286,8 @@ class Follower:
         time, seq, call_id, addresses = event
         lives = self._lives
         touched: list[tuple[Life, State]] = []
-        for step in self._steps.get(call_id, ()):
+        steps = self._launch_steps.get(seq)
+        for step in self._steps.get(call_id, []) if steps is None else steps:
             position, offset_bytes, size, effect, others, stores, place, reads = step
             address = addresses[position]
             life = lives.at(address - offset_bytes, size)
@@ -341,6 +360,7 @@ class Follower:
                 self._step(life, effect, place, event.time, tensor.offset_bytes)
                 spoiled = moves.get(index)
                 if spoiled is not None:
+                    life.source = self._source(operator, event)
                     life.state = life.state.spoiled(spoiled)
 
     def _operate_around(self, operator: Operator, event: Operated) -> None:
@@ -402,6 +422,14 @@ class Follower:
                 if effect is not None and (spoiled := spoiling(name, sources, tensor)) is not None
             }
         return known
+
+    def _source(self, operator: Operator, event: Operated) -> object:
+        """Return the last kernel that wrote, or was given, memory that a move reads."""
+        for tensor, address in zip(operator.tensors, event.addresses, strict=True):
+            life = self._lives.at(address - tensor.offset_bytes, tensor.storage_bytes)
+            if tensor.role == "read" and life is not None and not life.state.whole:
+                return next(iter(self.writers(life.state)), life.given or life.source)
+        return None
 
     def _note_host(self, begin: int, size: int, time: int) -> None:
         """Note memory of the host, which counts as written."""

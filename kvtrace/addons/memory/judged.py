@@ -35,7 +35,13 @@ def findings_of(trace: Trace, run: Run, *, named: bool) -> Mapping[str, pa.Table
     rows = list(_declared_rows(memory, Declarations(trace, run), stacks))
     if recorded:
         follower = Follower(
-            {call_id: call.storages for call_id, call in memory.calls.items()}, memory.operators
+            {call_id: call.storages for call_id, call in memory.calls.items()},
+            memory.operators,
+            {
+                seq: (judged.call.call_id, judged.storages)
+                for seq, judged in memory.launches.items()
+                if judged.call
+            },
         )
         follower.follow(events_of(trace, run))
         rows += Rows(memory, follower, stacks).rows()

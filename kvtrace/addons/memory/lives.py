@@ -37,6 +37,8 @@ class Life:
         written: time of the last write, ns; -1: none.
         writer: what wrote last, in the terms of who follows; None: nothing.
         given: the last kernel that was given it and has a store to it, in the same terms.
+        source: the last kernel that wrote, or was given, the memory from which an operator moved
+            unwritten bytes into this storage; in the same terms.
         is_read: whether something read it since a kernel wrote to it.
         rounded: whether `size` may be larger than its tensor's storage.
     """
@@ -49,6 +51,7 @@ class Life:
     written: int = -1
     writer: object = None
     given: object = None
+    source: object = None
     is_read: bool = False
     rounded: bool = False
 

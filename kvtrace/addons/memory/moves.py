@@ -27,8 +27,9 @@ MOST_ELEMENTS: Final = 1 << 22
 _IN_ORDER: Final = frozenset(
     f"aten::{name}"
     for name in (
-        "_reshape_copy", "_to_copy", "_unsafe_view", "clone", "contiguous", "copy_", "flatten",
-        "reshape", "to", "view_copy",
+        "_foreach_copy_", "_reshape_copy", "_to_copy", "_unsafe_view", "clone", "contiguous",
+        "copy_", "flatten",
+        "reshape", "reshape_as", "to", "view_copy",
     )
 )  # fmt: skip
 
@@ -44,11 +45,12 @@ def spoiling(
         target: the tensor that is written.
 
     """
-    read = [(tensor, state, tensor.bytes) for tensor, state in sources]
+    read = [(tensor, state, _bytes_or_span(tensor)) for tensor, state in sources]
     if all(not (state.unwritten & region or state.doubtful & region) for _, state, region in read):
         return None
     in_doubt = Spoiling(
-        doubtful=target.bytes, doubt=f"{name} passed on bytes that may not have been written"
+        doubtful=_bytes_or_span(target),
+        doubt=f"{name} passed on bytes that may not have been written",
     )
     try:
         unwritten = _moved(name, [(t, s.unwritten & r) for t, s, r in read], target)
@@ -59,6 +61,13 @@ def spoiling(
         return in_doubt
     doubt = next((state.doubt for _, state, _ in read if state.doubt), "")
     return Spoiling(unwritten, doubtful - unwritten, doubt)
+
+
+def _bytes_or_span(tensor: OperatorTensor) -> ByteRanges:
+    try:
+        return tensor.bytes
+    except TooManyRanges:
+        return tensor.span
 
 
 def _moved(

@@ -10,13 +10,14 @@ elements of the tensors that it is given.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.states import Effect
 from kvtrace.addons.memory.tensor_bytes import tensor_bytes
 from kvtrace.evaluate.types import element_of_short_name
+from kvtrace.metrics.unique_bytes import TooManyRanges
 
 Role = Literal["read", "written", "created", "viewed"]
 
@@ -31,9 +32,42 @@ UNINITIALIZED: Final = frozenset(
 _SHAPES_ONLY: Final = UNINITIALIZED | frozenset(
     f"aten::{name}"
     for name in (
-        "_has_compatible_shallow_copy_type", "full_like", "new_full", "new_ones", "new_zeros",
-        "ones_like", "rand_like", "randint_like", "randn_like", "record_stream", "resize_",
-        "resize_as_", "set_", "set_data", "zeros_like",
+        "_resize_output_", "as_strided_", "detach_", "full_like", "new_full", "new_ones",
+        "new_zeros", "ones_like", "rand_like", "randint_like", "randn_like", "record_stream",
+        "requires_grad_", "resize_", "resize_as_", "retain_grad", "set_", "set_data", "squeeze_",
+        "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_", "zeros_like",
+    )
+)  # fmt: skip
+#: Operators that may move a tensor into larger memory, whose end has no values yet.
+_RESIZING: Final = frozenset(("aten::_resize_output_", "aten::resize_", "aten::resize_as_"))
+#: Operators whose result shares memory that they are given otherwise than in a tensor.
+SHARING: Final = frozenset(("aten::set_",))
+#: Operators without a tensor as result that read values. Others without one use shapes and types,
+#: as `aten::is_same_size`, or raised an error before they read, or their result is no dense tensor.
+_READING_ONLY: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        "Bool", "Complex", "Float", "Int", "_assert_async", "_linalg_check_errors",
+        "_local_scalar_dense", "allclose", "equal", "is_nonzero", "item",
+    )
+)  # fmt: skip
+#: Operators that read some elements of their arguments: which, data says.
+_READING_SOME: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        "_ctc_loss", "_efficient_attention_forward", "_embedding_bag",
+        "_embedding_bag_forward_only", "_flash_attention_forward", "_grouped_mm",
+        "_pack_padded_sequence", "_scaled_grouped_mm", "bucketize", "ctc_loss", "embedding_bag",
+        "index_reduce", "nll_loss", "nll_loss2d", "nll_loss_forward", "nll_loss_nd",
+        "scatter_reduce", "searchsorted", "segment_reduce",
+    )
+)  # fmt: skip
+#: Operators that read their first argument, unless their factor `beta` is 0.
+_TIMES_BETA: Final = frozenset(
+    f"aten::{name}"
+    for name in (
+        "_addmm_activation", "addbmm", "addbmm_", "addmm", "addmm_", "addmv", "addmv_", "addr",
+        "addr_", "baddbmm", "baddbmm_",
     )
 )  # fmt: skip
 #: Operators that are given a tensor which Python code has filled, as `torch.tensor` does.
@@ -42,29 +76,49 @@ _FILLED: Final = frozenset(("aten::lift", "aten::lift_fresh"))
 _OVERWRITING: Final = frozenset(
     f"aten::{name}"
     for name in (
-        "bernoulli_", "cauchy_", "copy_", "exponential_", "fill_", "geometric_", "log_normal_",
-        "normal_", "random_", "uniform_", "zero_",
+        "_foreach_copy_", "_foreach_zero_", "_no_grad_fill_", "_no_grad_normal_",
+        "_no_grad_uniform_", "_no_grad_zero_", "bernoulli_", "cauchy_", "copy_", "exponential_",
+        "fill_", "geometric_", "log_normal_", "normal_", "random_", "uniform_", "zero_",
     )
 )  # fmt: skip
 #: Operators that write some elements of the argument that they change: which, data says.
 _WRITING_SOME: Final = frozenset(
     f"aten::{name}"
     for name in (
-        "_index_put_impl_", "_unsafe_index_put", "index_add_", "index_copy_", "index_fill_",
-        "index_put_", "index_reduce_", "masked_fill_", "masked_scatter_", "put_", "scatter_",
-        "scatter_add_", "scatter_reduce_", "tril_", "triu_",
+        "_index_put_impl_", "embedding_renorm_", "fill_diagonal_", "index_add_", "index_copy_",
+        "index_fill_", "index_put_", "index_reduce_", "masked_fill_", "masked_scatter_", "put_",
+        "scatter_", "scatter_add_", "scatter_reduce_", "tril_", "triu_",
     )
 )  # fmt: skip
 #: Operators whose result has values of their arguments: unwritten bytes are passed on.
 MOVING: Final = frozenset(
     f"aten::{name}"
     for name in (
-        "_reshape_copy", "_to_copy", "_unsafe_view", "cat", "clone", "constant_pad_nd",
-        "contiguous", "copy_", "flatten", "flip", "gather", "index", "index_select",
-        "narrow_copy", "pad", "repeat", "repeat_interleave", "reshape", "roll", "slice_copy",
-        "split_copy", "stack", "to", "unfold_copy", "view_copy",
+        "_foreach_copy_", "_reshape_copy", "_to_copy", "_unsafe_index", "_unsafe_index_put",
+        "_unsafe_view", "as_strided_scatter", "cat", "clone", "column_stack", "concat",
+        "concatenate", "constant_pad_nd", "contiguous", "copy_", "diag", "diag_embed",
+        "diagonal_scatter", "dstack", "embedding", "flatten", "flip", "fliplr", "flipud",
+        "gather", "hstack", "index", "index_copy", "index_fill", "index_put", "index_select",
+        "masked_fill", "masked_scatter", "masked_select", "narrow_copy", "pad", "repeat",
+        "repeat_interleave", "reshape", "reshape_as", "roll", "rot90", "scatter",
+        "select_scatter", "slice_copy", "slice_scatter", "split_copy", "stack", "take",
+        "take_along_dim", "tile", "to", "tril", "triu", "type_as", "unfold_copy", "view_copy",
+        "vstack", "where",
     )
 )  # fmt: skip
+
+#: Sizes in bytes of the element types that torch has and Triton has not.
+_TORCH_ELEMENT_BYTES: Final = {
+    "bits16": 2, "complex32": 4, "complex64": 8, "complex128": 16, "qint32": 4,
+    **dict.fromkeys(
+        (
+            "bits1x8", "bits2x4", "bits4x2", "bits8", "float4_e2m1fn_x2", "float8_e8m0fnu",
+            "qint8", "quint2x4", "quint4x2", "quint8",
+            *(f"{sign}int{bits}" for sign in ("", "u") for bits in range(1, 8)),
+        ),
+        1,
+    ),
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +140,20 @@ class OperatorTensor:
     @property
     def element_bytes(self) -> int:
         """The size of an element in bytes."""
-        return element_of_short_name(self.dtype).bytes
+        known = _TORCH_ELEMENT_BYTES.get(self.dtype)
+        return known or element_of_short_name(self.dtype).bytes
 
     @property
     def bytes(self) -> ByteRanges:
-        """The bytes of its elements, from the storage's begin."""
+        """The bytes of its elements, from the storage's begin; raises TooManyRanges."""
         return tensor_bytes(self.offset_bytes, self.shape, self.strides, self.element_bytes)
+
+    @property
+    def span(self) -> ByteRanges:
+        """The bytes from its first element to its last one, with gaps between elements."""
+        axes = zip(self.shape, self.strides, strict=True)
+        last = sum((size - 1) * stride for size, stride in axes)
+        return ByteRanges.of(self.offset_bytes, self.offset_bytes + (last + 1) * self.element_bytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +174,30 @@ class OperatorEffects:
 def operator_effects(name: str, tensors: Sequence[OperatorTensor]) -> OperatorEffects:
     """Return what an operator does; `name` is as in the table `operators`: `aten::add.Tensor`."""
     base, _, overload = name.partition(".")
-    effects = tuple(_effect(base, overload, tensor, tensors) for tensor in tensors)
-    written = [None if effect is None else effect.may_write for effect in effects]
+    effects = tuple(_bounded_effect(base, overload, tensor, tensors) for tensor in tensors)
     return OperatorEffects(
         effects,
-        tuple(_writing(region) if region else None for region in written),
+        tuple(
+            replace(effect, reads=NOTHING, may_read=NOTHING)
+            if effect is not None and effect.may_write
+            else None
+            for effect in effects
+        ),
         base in MOVING,
     )
+
+
+def _bounded_effect(
+    base: str, overload: str, tensor: OperatorTensor, tensors: Sequence[OperatorTensor]
+) -> Effect | None:
+    """Return the effect on a tensor; bounds of it if the elements are too scattered to list."""
+    try:
+        return _effect(base, overload, tensor, tensors)
+    except TooManyRanges:
+        span = tensor.span
+        writes = tensor.role in ("written", "created")
+        reason = f"{_short(base)} is given elements in too many places of memory"
+        return Effect(may_read=span, may_write=span if writes else NOTHING, reason=reason)
 
 
 def _effect(
@@ -128,25 +207,46 @@ def _effect(
         return None
     if base in _FILLED:
         return _writing(tensor.bytes) if tensor.role == "read" else None
+    if base in _TIMES_BETA and tensor is tensors[0]:
+        region = tensor.bytes
+        writes = region if tensor.role == "written" else NOTHING
+        reason = f"{_short(base)} does not read what it adds to if beta is 0"
+        return Effect(may_read=region, writes=writes, may_write=writes, reason=reason)
     if tensor.role == "read":
-        reads_values = base not in _SHAPES_ONLY and not _makes_views(tensors)
-        return _reading(tensor.bytes) if reads_values else None
+        if base in _SHAPES_ONLY or _reads_no_values(base, tensors):
+            return None
+        if base in _READING_SOME:
+            reason = f"{_short(base)} reads elements that its data chooses"
+            return Effect(may_read=tensor.bytes, reason=reason)
+        return _reading(tensor.bytes)
     if base in _SHAPES_ONLY and (tensor.role == "written" or base in UNINITIALIZED):
         return None
+    if base in _RESIZING:
+        reason = f"{_short(base)} keeps what was written, in memory that grows"
+        return Effect(may_write=tensor.bytes, reason=reason)
     if tensor.role == "created":
         return _writing(tensor.bytes)
     if base in _WRITING_SOME:
-        what = f"{base.removeprefix('aten::')} writes elements that its data chooses"
-        return Effect(may_write=tensor.bytes, reason=what)
+        reason = f"{_short(base)} writes elements that its data chooses"
+        return Effect(may_write=tensor.bytes, reason=reason)
     if base in _OVERWRITING or overload.endswith("out") or base.endswith("_out"):
         return _writing(tensor.bytes)
     return Effect(tensor.bytes, tensor.bytes, tensor.bytes, tensor.bytes)
 
 
-def _makes_views(tensors: Sequence[OperatorTensor]) -> bool:
-    """Return whether an operator only makes views of its arguments."""
-    roles = {tensor.role for tensor in tensors}
-    return "viewed" in roles and roles <= {"viewed", "read"}
+def _short(base: str) -> str:
+    return base.removeprefix("aten::")
+
+
+def _reads_no_values(base: str, tensors: Sequence[OperatorTensor]) -> bool:
+    """Return whether an operator makes views of its arguments only, or uses their shapes only.
+
+    A result without memory is a wrapper, such as a nested tensor.
+    """
+    roles = {tensor.role for tensor in tensors if tensor.storage_bytes}
+    if "viewed" in roles:
+        return roles <= {"viewed", "read"}
+    return roles == {"read"} and base.startswith("aten::") and base not in _READING_ONLY
 
 
 def _reading(region: ByteRanges) -> Effect:

@@ -73,29 +73,38 @@ class Rows:
         if call is None:
             return None
         argument = call.arguments[place.argument]
-        op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
         if reads.unknown:
-            return call, Verdict(
-                READ, "unknown", op, f"whether all that it reads of {argument.name} was written "
-                f"is not known: {reads.reason}", reason=reads.reason, access="load",
-                arg=argument.name,
-            )  # fmt: skip
+            return self._unknown(call, place, reads.reason)
+        op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
         return call, Verdict(
             READ, "proven", op, f"all that it reads of {argument.name} was written before",
             method="followed", access="load", arg=argument.name,
         )  # fmt: skip
 
+    def _unknown(self, call: Call, place: Place, reason: str) -> tuple[Call, Verdict]:
+        """Return the verdict that reads are unknown, for a reason."""
+        name = call.arguments[place.argument].name
+        op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
+        return call, Verdict(
+            READ, "unknown", op, f"whether all that it reads of {name} was written is not known: "
+            f"{reason}", reason=reason, access="load", arg=name,
+        )  # fmt: skip
+
     def _violation(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
-        call = self._memory.calls[place.row].call
+        judged = self._memory.at(place.row, first.seq)
+        call = judged.call
         if call is None:
             return None
         argument = call.arguments[place.argument]
         assert isinstance(argument, TensorArgument)
-        effect = self._memory.calls[place.row].effects[place.argument]
+        effect = judged.effects[place.argument]
         used = used_reads(call, effect).moved(first.origin - argument.offset_bytes)
         unwritten = first.reading.unwritten & used
         if not unwritten:
             return None  # what is read is dropped
+        surely = used_reads(call, effect, surely=True).moved(first.origin - argument.offset_bytes)
+        if not unwritten & surely:
+            return self._unknown(call, place, "a choice on data may drop what nobody wrote")
         op = _reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
         begin, _ = next(iter(unwritten))
         elements = _elements(unwritten, first.origin, argument.element.bytes)
@@ -114,7 +123,7 @@ class Rows:
         """Return a finding at the kernel that left elements out which an operator reads."""
         writers = self._follower.writers(first.state)
         if not writers and first.given is None:
-            return None  # no kernel has to do with it
+            return self._of_moved(place, first)
         call, site, argument = self._site(writers[0] if writers else first.given)
         if call is None or site is None:
             return None
@@ -129,6 +138,23 @@ class Rows:
             method="followed", access="store", arg=argument.name,
             address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
             lanes=unwritten.size // size,
+        )  # fmt: skip
+
+    def _of_moved(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
+        """Return a finding at the kernel that left out what an operator reads in a copy."""
+        if first.source is None:
+            return None  # no kernel has to do with it
+        call, site, argument = self._site(first.source)
+        if call is None or site is None:
+            return None
+        size = self._memory.operators[place.row].tensors[place.argument].element_bytes
+        unwritten = first.reading.unwritten
+        return call, Verdict(
+            READ, "violation", site.op,
+            f"{self._memory.operator(place.row)} reads {_elements(unwritten, first.origin, size)} "
+            f"of a copy of {argument.name}, and nobody wrote what was copied there: "
+            f"{self._memory.birth(first.birth)} made the copy",
+            method="followed", access="store", arg=argument.name,
         )  # fmt: skip
 
     def _leftover(self, place: Place, leftover: Leftover) -> tuple[Call, Verdict]:

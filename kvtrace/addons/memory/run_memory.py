@@ -7,19 +7,31 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.memory.byte_ranges import ByteRanges
-from kvtrace.addons.memory.effects import StorageEffect, Unknown, effects_of
+from kvtrace.addons.memory.effects import (
+    StorageEffect,
+    Unknown,
+    depends_on_contents,
+    effects_of,
+)
 from kvtrace.addons.memory.following import CallStorage, Operator
-from kvtrace.addons.memory.operator_effects import OperatorTensor, operator_effects
+from kvtrace.addons.memory.operator_effects import (
+    SHARING,
+    UNINITIALIZED,
+    OperatorTensor,
+    operator_effects,
+)
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
 from kvtrace.figures.lines import is_plumbing
-from kvtrace.recorded_calls.recorded import Call, UnreadyCall, calls_of
+from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.lives import Birth
     from kvtrace.schema.trace import Run, Trace
 
 _ADDRESSED: Final = ("tensor", "descriptor")
+#: Most distinct contents of a call for which effects are derived, some milliseconds each.
+_MOST_CONTENTS: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +50,18 @@ class RunMemory:
     def __init__(self, trace: Trace, run: Run) -> None:
         """Derive the effects of all calls. Errors as `Trace.table`."""
         self.calls: dict[int, JudgedCall] = {}
+        self.launches: dict[int, JudgedCall] = {}
+        """By `launches.seq`: with contents of the launch, where launches of a call had others."""
         arguments = {
             row["call_id"]: row["args"] or ()
             for row in trace.table("calls", (run,), ["call_id", "args"]).to_pylist()
         }
         for call in calls_of(trace, run):
-            self.calls[call.call_id] = _judged_call(call, arguments[call.call_id])
+            judged = _judged_call(call, arguments[call.call_id])
+            if isinstance(call, Call) and call.launches and depends_on_contents(call):
+                judged, launches = _judged_launches(judged, call.launches, arguments[call.call_id])
+                self.launches |= launches
+            self.calls[call.call_id] = judged
         columns = ["operator_id", "name", "tensors", "stack_id"]
         rows = trace.table("operators", (run,), columns).to_pylist()
         self.operators = {row["operator_id"]: _operator(row) for row in rows}
@@ -57,16 +75,23 @@ class RunMemory:
             for row in trace.table("stacks", (run,), ["stack_id", "frames"]).to_pylist()
         }
 
+    def at(self, call_id: int, seq: int | None) -> JudgedCall:
+        """Return what a call does at a launch."""
+        judged = None if seq is None else self.launches.get(seq)
+        return judged or self.calls[call_id]
+
     def birth(self, birth: Birth) -> str:
         """Return where a storage came from: torch.empty at model.py:12."""
         if birth.origin == "operator":
-            operator = self.operators[birth.row]
-            return f"{_said(operator.name)}{self._at(self._stacks[birth.row])}"
+            return self.operator(birth.row)
         return f"generated code{self._at(self._allocation_stacks.get(birth.row))}"
 
     def operator(self, operator_id: int) -> str:
-        """Return an operator's name and place."""
-        return f"{_said(self.operators[operator_id].name)}{self._at(self._stacks[operator_id])}"
+        """Return an operator's name and place: that of its first call, except for empty memory."""
+        name, place = self.operators[operator_id].name, self._at(self._stacks[operator_id])
+        if not place or name.partition(".")[0] in UNINITIALIZED:
+            return f"{_said(name)}{place}"
+        return f"{_said(name)} (first called{place})"
 
     def _at(self, stack_id: int | None) -> str:
         for frame in self._frames.get(stack_id) or ():
@@ -128,6 +153,29 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
     return JudgedCall(call, tuple(storages), effects)
 
 
+def _judged_launches(
+    first: JudgedCall, known: KnownLaunches, arguments: Sequence[Mapping[str, Any]]
+) -> tuple[JudgedCall, dict[int, JudgedCall]]:
+    """Return what a call does at launches with unknown contents, and at the others by their `seq`.
+
+    `first` is what it does with the first contents.
+    """
+    contents = known.contents
+    launches: dict[int, JudgedCall] = {}
+    for held in contents.sets[:_MOST_CONTENTS]:
+        judged = first
+        if held is not contents.sets[0]:
+            call, partial_names = known.call(held)
+            if partial_names:
+                continue
+            judged = _judged_call(call, arguments)
+        launches |= dict.fromkeys(held.launches, judged)
+    if len(launches) < contents.launches:
+        call, _ = known.call(None)
+        return _judged_call(call, arguments), launches
+    return first, launches if len(contents.sets) > 1 else {}
+
+
 def _anything(size: int, reason: str) -> Effect:
     whole = ByteRanges.of(0, size)
     return Effect(may_read=whole, may_write=whole, reason=reason)
@@ -145,9 +193,10 @@ def _known(listed: ByteRanges | Unknown) -> ByteRanges:
 
 
 def _operator(row: Mapping[str, Any]) -> Operator:
+    is_sharing = row["name"].partition(".")[0] in SHARING
     tensors = tuple(
         OperatorTensor(
-            role=tensor["role"],
+            role="viewed" if is_sharing and tensor["role"] == "created" else tensor["role"],
             dtype=tensor["dtype"],
             is_of_host=tensor["device"] is None,
             shape=tuple(tensor["shape"]),

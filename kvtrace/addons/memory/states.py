@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
+from kvtrace.metrics.unique_bytes import TooManyRanges
 
 Answer = Literal["proven", "violation", "unknown"]
 
@@ -73,6 +74,7 @@ class Reading:
 
 
 _READ_WRITTEN: Final = Reading("proven")
+_SCATTERED: Final = "what was written is in too many places of memory"
 
 
 @dataclass(slots=True, eq=False)
@@ -108,17 +110,28 @@ class State:
             return self, _READ_WRITTEN
         known = self._steps.get(effect)
         if known is None:
-            known = self._steps[effect] = (self._after(effect), self._reading(effect))
+            try:
+                known = self._after(effect), self._reading(effect)
+            except TooManyRanges:
+                known = self._in_doubt((self, effect)), Reading("unknown", reason=_SCATTERED)
+            self._steps[effect] = known
         return known
+
+    def _in_doubt(self, before: tuple[State, Effect] | None) -> State:
+        """Return the state of which only is known that some bytes may not have been written."""
+        return State(self.size, NOTHING, ByteRanges.of(0, self.size), _SCATTERED, before)
 
     def spoiled(self, by: Spoiling) -> State:
         """Return the state after unwritten values were moved into the storage."""
         known = self._spoiled.get(by)
         if known is None:
-            unwritten = (self.unwritten - by.doubtful) | by.unwritten
-            doubtful = (self.doubtful | by.doubtful) - by.unwritten
-            doubt = (by.doubt or self.doubt) if doubtful else ""
-            known = State(self.size, unwritten, doubtful, doubt, self.before)
+            try:
+                unwritten = (self.unwritten - by.doubtful) | by.unwritten
+                doubtful = (self.doubtful | by.doubtful) - by.unwritten
+                doubt = (by.doubt or self.doubt) if doubtful else ""
+                known = State(self.size, unwritten, doubtful, doubt, self.before)
+            except TooManyRanges:
+                known = self._in_doubt(self.before)
             self._spoiled[by] = known
         return known
 

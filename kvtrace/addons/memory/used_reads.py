@@ -1,8 +1,9 @@
 """Reads whose values may matter: they reach a store, an address, a branch or another lane.
 
 Kernels often load whole blocks and mask only their stores: what is read in the padding is dropped.
-A loaded element that flows through elementwise ops alone matters only in the lanes that a store of
-the same shape keeps. Anything else that is done with a value counts as a use of all of its lanes.
+A loaded element that flows through elementwise ops alone matters only in the lanes that a choice
+(`tl.where`) or a store of the same shape keeps. Anything else that is done with a value counts as a
+use of all of its lanes.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.ir import Module, Op, Value
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import KINDS, Kind, data_of, effect_of
-from kvtrace.symbolic.conditions import Condition, conjunction, disjunction
+from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, conjunction, disjunction
 from kvtrace.symbolic.summary import Access
 
 if TYPE_CHECKING:
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 
-def used_reads(call: Call, effect: StorageEffect) -> ByteRanges:
+def used_reads(call: Call, effect: StorageEffect, *, surely: bool = False) -> ByteRanges:
     """Return the bytes of a storage that the call may read and use; others are read and dropped.
 
-    It is a subset of `effect.may_read`; all of it where uses are not known.
+    It is a subset of `effect.may_read`; all of it where uses are not known. `surely`: without those
+    that a choice may drop whose condition is not known.
     """
+    unknown = FALSE if surely else TRUE
     boxing = Boxing(call)
     touched = TouchedBytes()
     try:
@@ -36,44 +39,47 @@ def used_reads(call: Call, effect: StorageEffect) -> ByteRanges:
             if access.kind == "store":
                 continue
             if access.argument is None or access.argument in effect.args:
-                for boxed in boxing.boxed(access, _used(access, boxing, call.module)):
+                for boxed in boxing.boxed(access, _used(access, boxing, call.module, unknown)):
                     touched.add(boxed)
         return effect.may_read & touched.listed(effect.size)
     except (NoBoxes, NotListed):
         return effect.may_read
 
 
-def _used(access: Access, boxing: Boxing, module: Module) -> Condition:
-    """Return the condition that a lane's value may be used."""
-    ops = _only_stores(access.op, module)
-    if ops is None:
+def _used(access: Access, boxing: Boxing, module: Module, unknown: Condition) -> Condition:
+    """Return the condition that a lane's value is used; `unknown`: that of unknown choices."""
+    if effect_of(access.op) != "load":
         return access.active
-    stores = [store for store in boxing.symbolic if store.op in ops]
-    if any(store.shape != access.shape or store.loops != access.loops for store in stores):
-        return access.active
-    return conjunction((access.active, disjunction(store.active for store in stores)))
-
-
-def _only_stores(load: Op, module: Module) -> frozenset[Op] | None:
-    """Return the stores of a load's values, lane by lane; None if they are used otherwise."""
-    if effect_of(load) != "load":
-        return None
+    stores = {store.op: store for store in boxing.symbolic if store.kind == "store"}
     flow = flow_of(module)
-    stores: set[Op] = set()
-    seen: set[int] = set()
-    pending: list[Value] = list(load.results)
+    uses: list[Condition] = []
+    seen: set[tuple[int, Condition]] = set()
+    pending: list[tuple[Value, Condition]] = [(value, TRUE) for value in access.op.results]
     while pending:
-        value = pending.pop()
-        if value.id in seen:
+        value, kept = pending.pop()
+        if (value.id, kept) in seen:
             continue
-        seen.add(value.id)
+        seen.add((value.id, kept))
         for use in flow.uses(value):
-            if effect_of(use) == "store" and all(
-                operand is not value or operand in data_of(use) for operand in use.operands
-            ):
-                stores.add(use)
+            if use.name == "arith.select":
+                chosen = boxing.chosen(use, value, access) or unknown
+                pending += [(result, conjunction((kept, chosen))) for result in use.results]
             elif use.name in KINDS and KINDS[use.name].kind is Kind.ELEMENTWISE:
-                pending += use.results
+                pending += [(result, kept) for result in use.results]
+            elif _stores_value(use, value) and _is_beside(stores.get(use), access):
+                uses.append(conjunction((kept, stores[use].active)))
             else:
-                return None
-    return frozenset(stores)
+                uses.append(kept)
+    return conjunction((access.active, disjunction(uses)))
+
+
+def _stores_value(use: Op, value: Value) -> bool:
+    """Return whether an op stores a value, and does not use it as an address or a mask."""
+    return effect_of(use) == "store" and all(
+        operand is not value or operand in data_of(use) for operand in use.operands
+    )
+
+
+def _is_beside(store: Access | None, access: Access) -> bool:
+    """Return whether a store has the lanes of an access, in the same trips of loops."""
+    return store is not None and (store.shape, store.loops) == (access.shape, access.loops)

@@ -218,3 +218,26 @@ def padded_choice(x, out, n, BLOCK: tl.constexpr):
     """What lies in the padding decides what is stored."""
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(out + lanes, 1.0, mask=(lanes < n) & (tl.load(x + lanes) > 0))
+
+
+@triton.jit
+def chosen_sum(x, out, n, BLOCK: tl.constexpr):
+    """What lies in the padding is replaced before it is summed."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + lanes) * 2
+    tl.store(out + tl.program_id(0), tl.sum(tl.where(lanes < n, values, 0.0)))
+
+
+@triton.jit
+def chosen_otherwise(x, out, n, BLOCK: tl.constexpr):
+    """What lies before the padding is replaced."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.where(lanes < n, 0.0, tl.load(x + lanes)))
+
+
+@triton.jit
+def chosen_by_data(x, out, n, BLOCK: tl.constexpr):
+    """What is read decides where it is replaced."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + lanes)
+    tl.store(out + lanes, tl.where(values > n, values, 0.0))

@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.addons.memory.byte_ranges import MOST_RANGES, ByteRanges
 from kvtrace.addons.memory.states import Effect, NewStates
+from kvtrace.addons.memory.tensor_bytes import tensor_bytes
 
 SIZE = 24
 
@@ -56,3 +57,21 @@ def test_a_step_is_worked_out_once():
     assert states.empty(16).step(effect)[0] is first
     assert first.step(effect)[0] is first  # nothing changes
     assert first.before == (states.empty(16), effect)
+
+
+def test_bytes_in_too_many_places_are_in_doubt():
+    size = 8 * MOST_RANGES
+    state = NewStates().empty(size)
+    first, second = (
+        Effect(writes=written, may_write=written)
+        for written in (
+            tensor_bytes(begin, (MOST_RANGES * 3 // 4,), (2,), 2) for begin in (0, size // 2)
+        )
+    )
+
+    state, _ = state.step(first)
+    state, _ = state.step(second)
+    _, reading = state.step(Effect(reads=ByteRanges.of(0, 2), may_read=ByteRanges.of(0, 2)))
+
+    assert reading.answer == "unknown"
+    assert reading.reason == "what was written is in too many places of memory"

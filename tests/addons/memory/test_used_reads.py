@@ -19,8 +19,10 @@ pytestmark = pytest.mark.usefixtures("free_driver")
         (kernels.copied, 500),
         (kernels.padded_sum, 512),
         (kernels.padded_choice, 512),
+        (kernels.chosen_sum, 500),
+        (kernels.chosen_by_data, 512),
     ],
-    ids=["dropped by a store's mask", "masked", "summed", "a mask"],
+    ids=["dropped by a store's mask", "masked", "summed", "a mask", "chosen", "chosen by data"],
 )
 def test_padding_is_used_unless_a_mask_drops_it(kernel, elements):
     call = call_of(
@@ -29,6 +31,14 @@ def test_padding_is_used_unless_a_mask_drops_it(kernel, elements):
     source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
 
     assert used_reads(call, source) == ByteRanges.of(0, 4 * elements)
+
+
+def test_choice_of_the_other_value_drops_what_it_replaces():
+    arguments = {"x": torch.ones(512), "out": torch.ones(512), "n": 500}
+    call = call_of(kernels.chosen_otherwise, (8,), arguments, {"BLOCK": 64})
+    source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
+
+    assert used_reads(call, source) == ByteRanges.of(2000, 2048)
 
 
 def test_all_reads_of_an_unknown_place_are_used():

@@ -1,0 +1,172 @@
+"""Program of operators and kernels on memory of which a kernel wrote the first half.
+
+A mark has a case's name, and the verdict that is expected of it: `right` (no violation), `wrong` (a
+violation), or `unknown`. Each case is given a tensor of 100 elements, 50 of which are written.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+import kvtrace
+
+BLOCK = 128
+DEVICE = "cuda"
+
+
+@triton.jit
+def copied(source, target, n, case, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(target + lanes, tl.load(source + lanes, mask=lanes < n), mask=lanes < n)
+
+
+@triton.jit
+def chosen(source, flags, target, case, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    values = tl.load(source + lanes)
+    tl.store(target + lanes, tl.where(tl.load(flags + lanes) != 0, values, 0.0))
+
+
+@triton.jit
+def put(source, index, target, case, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    place = tl.load(index) * BLOCK
+    tl.store(target + place + lanes, tl.load(source + place + lanes))
+
+
+class Cases:
+    """Runs the cases; `number` makes each kernel launch a call of its own."""
+
+    def __init__(self):
+        self.number = 1000
+
+    def run(self, name, expected, case):
+        """Run a case in its mark."""
+        self.number += 2  # not specialized
+        half = torch.empty(100, device=DEVICE)
+        with kvtrace.mark(f"{name} {expected}"):
+            copied[(1,)](ones(100), half, 50, self.number, BLOCK=BLOCK)
+            case(half)
+
+    def read(self, x):
+        """Read all of a tensor in a kernel."""
+        if x.is_complex():
+            x = torch.view_as_real(x)
+        target = torch.empty(x.shape, dtype=x.dtype, device=DEVICE)
+        copied[(1,)](x, target, x.numel(), self.number, BLOCK=BLOCK)
+
+    def choose(self, x):
+        """Read all of a tensor in a kernel, which drops half of it because of data."""
+        x, flags = x[:64], (torch.arange(64, device=DEVICE) < 50).int()
+        chosen[(1,)](x, flags, torch.empty_like(x), self.number, BLOCK=64)
+
+    def put_rows(self, source, rows):
+        """Copy rows of 16 elements by launches that differ in the contents of an index only."""
+        target, index = empty(96), torch.zeros(1, dtype=torch.int32, device=DEVICE)
+        for row in rows:
+            index.fill_(row)
+            put[(1,)](source, index, target, self.number, BLOCK=16)
+        return target
+
+
+def ones(*shape):
+    return torch.ones(shape, device=DEVICE)
+
+
+def first(n):
+    return torch.arange(n, device=DEVICE)
+
+
+def empty(*shape, dtype=torch.float32):
+    return torch.empty(shape, dtype=dtype, device=DEVICE)
+
+
+def part(count, dtype):
+    """Return 100 elements of which `count` are written."""
+    x = empty(100, dtype=dtype)
+    x[:count] = 1
+    return x
+
+
+def failing(x):
+    for fails in (
+        lambda: x + ones(3), lambda: x.copy_(ones(3)), lambda: x.add_(ones(3)),
+        lambda: torch.add(ones(100), ones(3), out=x),
+    ):  # fmt: skip
+        try:
+            fails()
+        except RuntimeError:
+            continue
+        raise AssertionError
+
+
+def resized(x):
+    x.fill_(1)
+    return x.resize_(120)
+
+
+def sharing(x):
+    return torch.empty(0, device=DEVICE).set_(x.untyped_storage(), 0, (100,), (1,))
+
+
+def main():
+    """Run all cases."""
+    cases = Cases()
+    read = cases.read
+    square = (10, 10)
+    right = {
+        "foreach_zero": lambda x: (torch._foreach_zero_([x]), read(x)),
+        "foreach_copy": lambda x: (torch._foreach_copy_([x], [ones(100)]), read(x)),
+        "addmm_without": lambda x: (
+            x.view(square).addmm_(ones(10, 4), ones(4, 10), beta=0), read(x)
+        ),
+        "addmm_out": lambda x: torch.addmm(
+            x.view(square), ones(10, 4), ones(4, 10), beta=0, out=empty(10, 10)
+        ),
+        "baddbmm": lambda x: x.view(1, 10, 10).baddbmm_(ones(1, 10, 4), ones(1, 4, 10), beta=0),
+        "addmv": lambda x: x.addmv_(ones(100, 4), ones(4), beta=0),
+        "diagonal": lambda x: x.view(square).fill_diagonal_(0),
+        "metadata": lambda x: x.detach_().unsqueeze_(0).squeeze_().swapaxes_(0, 0),
+        "same_size": lambda x: (x.is_same_size(ones(3)), torch.result_type(x, 1)),
+        "take": lambda x: x.take(first(50)),
+        "take_along": lambda x: torch.take_along_dim(x, first(50), 0),
+        "embedding": lambda x: torch.nn.functional.embedding(first(4), x.view(square)),
+        "embedding_renorm": lambda x: torch.nn.functional.embedding(
+            first(4), x.view(square), max_norm=1.0
+        ),
+        "embedding_bag": lambda x: torch.nn.functional.embedding_bag(
+            first(4).view(2, 2), x.view(square)
+        ),
+        "masked_select": lambda x: x.masked_select(first(100) < 50).sum(),
+        "masked_fill": lambda x: x.masked_fill(first(100) >= 50, 0.0).sum(),
+        "where": lambda x: torch.where(first(100) < 50, x, 0.0).sum(),
+        "scattered_slice": lambda x: x.slice_scatter(ones(50), 0, 50).sum(),
+        "failing": failing,
+        "rows_put": lambda x: read(cases.put_rows(ones(96), range(6))),
+        "complex": lambda x: read(part(100, torch.complex64)[:50]),
+        "scales": lambda x: empty(100, dtype=torch.float8_e8m0fnu).view(torch.uint8).fill_(1),
+        "scattered": lambda x: (ones(400, 4000)[:, ::2].add_(1), read(x[:50])),
+    }  # fmt: skip
+    wrong = {
+        "sum": lambda x: x.sum(),
+        "foreach_add": lambda x: torch._foreach_add_([x], 1.0),
+        "foreach_copied": lambda x: read(torch._foreach_copy_([ones(100)], [x])[0]),
+        "sum_of_clone": lambda x: x.clone().sum(),
+        "sum_of_conversion": lambda x: x.double().sum(),
+        "complex": lambda x: read(part(49, torch.complex64)[:50]),
+        "sharing": lambda x: read(sharing(x)),
+        "row_left_out": lambda x: read(cases.put_rows(ones(96), (0, 1, 2, 4, 5))),
+        "row_unwritten": lambda x: cases.put_rows(x, (0, 5, 1)),
+    }
+    unknown = {
+        "indexed": lambda x: read(x[first(50)]),
+        "resized": lambda x: read(resized(x)),
+        "chosen": cases.choose,
+    }
+    for expected, listed in (("right", right), ("wrong", wrong), ("unknown", unknown)):
+        for name, case in listed.items():
+            cases.run(name, expected, case)
+
+
+if __name__ == "__main__":
+    main()

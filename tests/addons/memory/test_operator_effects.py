@@ -1,0 +1,86 @@
+"""What operators do to memory: recorded with torch, and judged."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from kvtrace.addons.memory.judged import findings_of
+from kvtrace.addons.memory.operator_effects import OperatorTensor, operator_effects
+from kvtrace.addons.memory.rules import READ
+from kvtrace.capture.arguments import short_dtype
+from kvtrace.schema.trace import open_trace
+
+ROOT = Path(__file__).parents[3]
+PROGRAM = Path(__file__).with_name("operator_cases.py")
+DTYPES = sorted(
+    {value for value in vars(torch).values() if isinstance(value, torch.dtype)}, key=str
+)
+
+
+@pytest.fixture(scope="module")
+def verdicts(tmp_path_factory):
+    """The verdicts on reads in each case of the program, by its mark."""
+    out = tmp_path_factory.mktemp("operators") / "out"
+    environment = os.environ | {
+        "KVTRACE": str(out), "KVTRACE_MEMORY": "on", "KVTRACE_DEVICE": "cpu",
+        "PYTHONPATH": str(ROOT),
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, PROGRAM], env=environment, capture_output=True, text=True, timeout=300,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    trace = open_trace(out)
+    (run,) = trace.runs
+    marks = trace.table("marks", (run,), ["name", "begin", "end"]).to_pylist()
+    launches = trace.table("launches", (run,), ["call_id", "enter"]).to_pylist()
+    findings = findings_of(trace, run, named=False)["findings"].to_pylist()
+    case_of = {
+        launch["call_id"]: mark["name"]
+        for mark in marks
+        for launch in launches
+        if mark["begin"] <= launch["enter"] <= mark["end"]
+    }
+    by_case = {mark["name"]: set() for mark in marks}
+    for finding in findings:
+        if finding["rule"] == READ:
+            by_case[case_of[finding["call_id"]]].add(finding["verdict"])
+    return by_case
+
+
+@pytest.mark.process
+def test_operators_are_judged_by_what_they_read_and_write(verdicts):
+    unexpected = {}
+    for mark, found in verdicts.items():
+        expected = mark.split()[1]
+        as_expected = {
+            "right": "violation" not in found,
+            "wrong": "violation" in found,
+            "unknown": "unknown" in found and "violation" not in found,
+        }
+        if not as_expected[expected]:
+            unexpected[mark] = found
+    assert len(verdicts) == 35
+    assert not unexpected
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+def test_elements_of_all_types_have_their_size(dtype):
+    tensor = OperatorTensor("read", short_dtype(dtype), False, (3,), (1,), 0, 1024)
+
+    assert tensor.element_bytes == dtype.itemsize
+
+
+def test_effects_on_scattered_elements_are_bounds():
+    scattered = OperatorTensor("written", "fp32", False, (1 << 21,), (2,), 8, 1 << 24)
+
+    (effect,) = operator_effects("aten::add_.Tensor", [scattered]).effects
+
+    assert not effect.reads
+    assert not effect.writes
+    assert effect.may_write == effect.may_read == scattered.span
+    assert list(scattered.span) == [(8, 8 + 4 * ((1 << 22) - 1))]
