@@ -40,8 +40,8 @@ _SHAPES_ONLY: Final = UNINITIALIZED | frozenset(
 )  # fmt: skip
 #: Operators that may move a tensor into larger memory, whose end has no values yet.
 _RESIZING: Final = frozenset(("aten::_resize_output_", "aten::resize_", "aten::resize_as_"))
-#: Operators whose result shares memory that they are given otherwise than in a tensor.
-SHARING: Final = frozenset(("aten::set_",))
+#: Operators whose result is in memory that was there before, although no tensor argument shows it.
+SHARING: Final = frozenset(("aten::_nested_view_from_jagged", "aten::set_"))
 #: Operators without a tensor as result that read values. Others without one use shapes and types,
 #: as `aten::is_same_size`, or raised an error before they read, or their result is no dense tensor.
 _READING_ONLY: Final = frozenset(
