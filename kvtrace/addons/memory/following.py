@@ -339,6 +339,7 @@ class Follower:
             self._operate_around(operator, event)
             return
         moves = self._moves(operator, event) if operator.effects.moves else {}
+        leaves = any(tensor.is_of_host and tensor.role != "read" for tensor in operator.tensors)
         for index, (tensor, effect) in enumerate(
             zip(operator.tensors, operator.effects.effects, strict=True)
         ):
@@ -353,8 +354,8 @@ class Follower:
                 life = self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=False)
             else:
                 life = self._life(begin, tensor.storage_bytes, event.time)
-            if operator.effects.moves and tensor.role == "read":
-                life.is_read = True  # what is moved is judged where it is used
+            if operator.effects.moves and tensor.role == "read" and not leaves:
+                life.is_read = True  # what is moved is judged where it is used; the host uses it
             elif effect is not None:
                 place = Place("operator", event.operator_id, index)
                 self._step(life, effect, place, event.time, tensor.offset_bytes)

@@ -181,6 +181,16 @@ def test_operators_that_move_or_view_unwritten_elements_do_not_violate():
     assert not follower.reads
 
 
+def test_a_copy_to_the_host_uses_what_it_copies():
+    to_host = operator("aten::_to_copy", tensor("read"), tensor("created", host=True))
+    for written, answer in ((WRITES_HALF, "violation"), (WRITES_ALL, "proven")):
+        follower = Follower(CALLS, OPERATORS | {99: to_host})
+        follower.follow(
+            [Operated(2, 1, EMPTY, [A]), Launched(3, 0, written, [A]), Operated(5, 4, 99, [A, B])]
+        )
+        assert answers(follower, Place("operator", 99, 0)) == {answer: 1}
+
+
 def test_a_result_that_nobody_reads_is_left_over():
     partly = (("operator", EMPTY, A), ("launch", WRITES_HALF, A))
     assert list(followed(*partly).leftovers) == [Place("launch", WRITES_HALF, 0)]
