@@ -98,6 +98,7 @@ GONE = {
         ("-m kvtrace judge kernel.py", 2, "there is no command 'judge'"),
         ("-m kvtrace mcp", 2, "there is no command 'mcp'"),
     ),
+    "memory": (("-m kvtrace confirm -- true", 2, "there is no command 'confirm'"),),
     "tolerance": (
         ("-m pytest --kvtrace-tolerances", 4, "needs an add-on of kvtrace that derives tolerances"),
     ),
@@ -139,7 +140,9 @@ def tree(deleted: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     gone = tuple(f"{above}/addons/{name}/" for name in deleted for above in ("kvtrace", "tests"))
     copy_tracked(folder, gone if THOROUGH else (*gone, "tests/", "docs/"))
     for library in (ROOT / "kvtrace").rglob("*.so"):
-        shutil.copy2(library, folder / library.relative_to(ROOT))
+        copied = folder / library.relative_to(ROOT)
+        if copied.parent.is_dir():  # an add-on that is gone had it
+            shutil.copy2(library, copied)
     return folder
 
 
