@@ -207,7 +207,7 @@ def _holds_integers(argument: Argument) -> bool:
     return isinstance(argument, TensorArgument) and argument.dtype[0] in "iu"
 
 
-class _Limit(Observer):
+class ArrayLimit(Observer):
     """Raises TooManyLanes after MOST_LANES lanes of accesses without a formula."""
 
     def __init__(self) -> None:
@@ -251,7 +251,7 @@ class _StorageBytes:
     hull: TouchedBytes = field(default_factory=TouchedBytes)
 
 
-class _Accesses(_Limit):
+class _Accesses(ArrayLimit):
     """Collects the bytes of all accesses, storage by storage.
 
     `contested` are the storages that are both read and written.
@@ -410,7 +410,7 @@ def _order_in_programs(call: Call, storages: Sequence[Storage]) -> _Order | None
     programs = prod(call.grid)
     if programs > _MOST_PROGRAMS:
         return _Order(storages, listing, f"{programs:,} programs are too many to list")
-    problem = run(call, [listing, _Limit()], range(programs), contents="all")
+    problem = run(call, [listing, ArrayLimit()], range(programs), contents="all")
     return _Order(storages, listing, problem)
 
 

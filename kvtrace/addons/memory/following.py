@@ -12,15 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 from kvtrace.addons.memory.byte_ranges import ByteRanges
-from kvtrace.addons.memory.lives import Birth, Life, Lives
+from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
 from kvtrace.addons.memory.moves import spoiling
 from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
 from kvtrace.addons.memory.states import Effect, NewStates, Reading, Spoiling, State
-
-Kind = Literal["launch", "operator"]
 
 UNSEEN: Final = "its storage was made where kvtrace does not see it"
 HOST: Final = "it is memory of the host, which programs also write without operators"
@@ -104,15 +102,6 @@ class Freed(NamedTuple):
 Event = Launched | Operated | Allocated | Freed
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A tensor of a unique call or operator: `argument` is its index there."""
-
-    kind: Kind
-    row: int
-    argument: int
-
-
 @dataclass(slots=True)
 class Unwritten:
     """The first read of unwritten bytes of a kind of storages, and how many of these were read.
@@ -162,15 +151,13 @@ class Reads:
             self.proven += 1
         else:
             self.violations += 1
-            known = self.unwritten.get(life.birth)
-            if known is None:
-                given = life.given if isinstance(life.given, Place) else None
-                source = life.source if isinstance(life.source, Place) else None
+            earlier = self.unwritten.get(life.birth)
+            if earlier is None:
                 self.unwritten[life.birth] = Unwritten(
-                    reading, life.birth, state, seq, origin, given, source
+                    reading, life.birth, state, seq, origin, life.given, life.source
                 )
             else:
-                known.count += 1
+                earlier.count += 1
 
 
 class _Step(NamedTuple):
@@ -292,7 +279,7 @@ class Follower:
             address = addresses[position]
             life = lives.at(address - offset_bytes, size)
             if life is None or life.size != size:
-                life, effect = self._elsewhere(step, address, time)
+                life, effect = self._elsewhere(step, address)
             for other, distance in others:
                 if addresses[other] - address != distance:
                     effect = self._anywhere(life.size)
@@ -311,11 +298,11 @@ class Follower:
             if stores:
                 life.given = place
 
-    def _elsewhere(self, step: _Step, address: int, time: int) -> tuple[Life, Effect]:
+    def _elsewhere(self, step: _Step, address: int) -> tuple[Life, Effect]:
         """Return the storage of a tensor that lies elsewhere in its storage than at first."""
         life = self._lives.around(address)
         if life is None or life.rounded:
-            return self._life(address - step.offset_bytes, step.size, time), step.effect
+            return self._life(address - step.offset_bytes, step.size), step.effect
         key = step.effect, address - life.begin - step.offset_bytes, life.size
         moved = self._moved.get(key)
         if moved is None:
@@ -347,13 +334,13 @@ class Follower:
                 continue
             begin = event.addresses[index] - tensor.offset_bytes
             if tensor.is_of_host:
-                self._note_host(begin, tensor.storage_bytes, event.time)
+                self._note_host(begin, tensor.storage_bytes)
                 continue
             if tensor.role == "created":
                 birth = Birth("operator", event.operator_id)
-                life = self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=False)
+                life = self._new_life(begin, tensor.storage_bytes, birth, whole=False)
             else:
-                life = self._life(begin, tensor.storage_bytes, event.time)
+                life = self._life(begin, tensor.storage_bytes)
             if operator.effects.moves and tensor.role == "read" and not leaves:
                 life.is_read = True  # what is moved is judged where it is used; the host uses it
             elif effect is not None:
@@ -378,10 +365,10 @@ class Follower:
             begin = address - tensor.offset_bytes
             life = self._lives.at(begin, tensor.storage_bytes)
             if tensor.is_of_host:
-                self._note_host(begin, tensor.storage_bytes, event.time)
+                self._note_host(begin, tensor.storage_bytes)
             elif life is None:
                 birth = Birth("operator", event.operator_id)
-                self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=True)
+                self._new_life(begin, tensor.storage_bytes, birth, whole=True)
             elif life.written < event.begin:
                 life.state, _ = life.state.step(effect)
 
@@ -396,7 +383,7 @@ class Follower:
             life = self._lives.at(begin, tensor.storage_bytes) if tensor.role == "read" else None
             if life is None or begin in declared or life.written < event.begin:
                 continue
-            if isinstance(life.writer, Place) and life.writer.kind == "launch":
+            if life.writer is not None and life.writer.kind == "launch":
                 place = Place("operator", event.operator_id, index)
                 self.undeclared.setdefault(place, life.writer)
 
@@ -407,24 +394,24 @@ class Follower:
             operator.tensors, event.addresses, operator.effects.effects, strict=True
         ):
             if tensor.role == "read" and effect is not None and tensor.storage_bytes:
-                life = self._life(address - tensor.offset_bytes, tensor.storage_bytes, event.time)
+                life = self._life(address - tensor.offset_bytes, tensor.storage_bytes)
                 sources.append((tensor, life.state))
         if all(state.whole for _, state in sources):
             return {}
         key = event.operator_id, tuple(state for _, state in sources)
-        known = self._spoilings.get(key)
-        if known is None:
+        spoilings = self._spoilings.get(key)
+        if spoilings is None:
             name = operator.name.partition(".")[0]
-            known = self._spoilings[key] = {
+            spoilings = self._spoilings[key] = {
                 index: spoiled
                 for index, (tensor, effect) in enumerate(
                     zip(operator.tensors, operator.effects.writes, strict=True)
                 )
                 if effect is not None and (spoiled := spoiling(name, sources, tensor)) is not None
             }
-        return known
+        return spoilings
 
-    def _source(self, operator: Operator, event: Operated) -> object:
+    def _source(self, operator: Operator, event: Operated) -> Place | None:
         """Return the last kernel that wrote, or was given, memory that a move reads."""
         for tensor, address in zip(operator.tensors, event.addresses, strict=True):
             life = self._lives.at(address - tensor.offset_bytes, tensor.storage_bytes)
@@ -432,32 +419,32 @@ class Follower:
                 return next(iter(self.writers(life.state)), life.given or life.source)
         return None
 
-    def _note_host(self, begin: int, size: int, time: int) -> None:
+    def _note_host(self, begin: int, size: int) -> None:
         """Note memory of the host, which counts as written."""
         life = self._lives.at(begin, size)
         if life is None or life.birth.origin != "host":
-            self._new_life(begin, size, Birth("host"), time, whole=True)
+            self._new_life(begin, size, Birth("host"), whole=True)
 
     def _allocate(self, event: Allocated) -> None:
         if event.is_of_host:
-            self._note_host(event.address, event.size, event.time)
+            self._note_host(event.address, event.size)
             return
         birth = Birth("allocation", event.row)
-        life = self._new_life(event.address, event.size, birth, event.time, whole=False)
+        life = self._new_life(event.address, event.size, birth, whole=False)
         life.rounded = event.rounded
 
-    def _life(self, begin: int, size: int, time: int) -> Life:
+    def _life(self, begin: int, size: int) -> Life:
         """Return the storage at an address; one that nothing made is made here, as written."""
         life = self._lives.at(begin, size)
         if life is None:
-            return self._new_life(begin, size, Birth("unseen"), time, whole=True)
+            return self._new_life(begin, size, Birth("unseen"), whole=True)
         if life.size != size:  # the tensor of an allocation that was rounded up
             life.size, life.state, life.rounded = size, self._states.empty(size), False
         return life
 
-    def _new_life(self, begin: int, size: int, birth: Birth, time: int, *, whole: bool) -> Life:
+    def _new_life(self, begin: int, size: int, birth: Birth, *, whole: bool) -> Life:
         state = self._states.whole(size) if whole else self._states.empty(size)
-        life = Life(begin, size, state, birth, time)
+        life = Life(begin, size, state, birth)
         for old in self._lives.add(life):
             self._end(old)
         return life

@@ -9,6 +9,7 @@ from typing import Literal
 
 from kvtrace.addons.memory.states import State
 
+Kind = Literal["launch", "operator"]
 Origin = Literal["operator", "allocation", "host", "unseen"]
 
 
@@ -24,6 +25,15 @@ class Birth:
     row: int = -1
 
 
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A tensor of a unique call or operator: `argument` is its index there."""
+
+    kind: Kind
+    row: int
+    argument: int
+
+
 @dataclass(slots=True, eq=False)
 class Life:
     """A storage from its allocation on.
@@ -33,12 +43,11 @@ class Life:
         size: in bytes; of an allocation that no tensor was seen of yet, rounded up.
         state: what is known of its bytes.
         birth: where it came from.
-        born: time of its birth, ns.
         written: time of the last write, ns; -1: none.
-        writer: what wrote last, in the terms of who follows; None: nothing.
-        given: the last kernel that was given it and has a store to it, in the same terms.
+        writer: what wrote last; None: nothing.
+        given: the last kernel that was given it and has a store to it.
         source: the last kernel that wrote, or was given, the memory from which an operator moved
-            unwritten bytes into this storage; in the same terms.
+            unwritten bytes into this storage.
         is_read: whether something read it since a kernel wrote to it.
         rounded: whether `size` may be larger than its tensor's storage.
     """
@@ -47,11 +56,10 @@ class Life:
     size: int
     state: State
     birth: Birth
-    born: int
     written: int = -1
-    writer: object = None
-    given: object = None
-    source: object = None
+    writer: Place | None = None
+    given: Place | None = None
+    source: Place | None = None
     is_read: bool = False
     rounded: bool = False
 

@@ -140,8 +140,7 @@ class OperatorTensor:
     @property
     def element_bytes(self) -> int:
         """The size of an element in bytes."""
-        known = _TORCH_ELEMENT_BYTES.get(self.dtype)
-        return known or element_of_short_name(self.dtype).bytes
+        return _TORCH_ELEMENT_BYTES.get(self.dtype) or element_of_short_name(self.dtype).bytes
 
     @property
     def bytes(self) -> ByteRanges:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.addons.memory.effects import StorageEffect, StoreSite, Unknown
+from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect, Unknown
 from kvtrace.addons.memory.missing_stores import missing_stores
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
 from kvtrace.addons.memory.used_reads import used_reads
@@ -19,14 +20,8 @@ from kvtrace.verdicts.verdict import Verdict, row_of
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.byte_ranges import ByteRanges
-    from kvtrace.addons.memory.following import (
-        Follower,
-        Leftover,
-        Place,
-        Reads,
-        Unwritten,
-    )
-    from kvtrace.addons.memory.lives import Birth
+    from kvtrace.addons.memory.following import Follower, Leftover, Reads, Unwritten
+    from kvtrace.addons.memory.lives import Birth, Place
     from kvtrace.addons.memory.run_memory import RunMemory
     from kvtrace.addons.memory.states import State
     from kvtrace.ir import Op
@@ -106,7 +101,6 @@ class Rows:
         if not unwritten & surely:
             return self._unknown(call, place, "a choice on data may drop what nobody wrote")
         op = _reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
-        begin, _ = next(iter(unwritten))
         elements = _elements(unwritten, first.origin, argument.element.bytes)
         often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
         return call, Verdict(
@@ -115,85 +109,76 @@ class Rows:
             f"nobody wrote {_them(unwritten, argument.element.bytes)}{often}: "
             f"{self._history(first.birth, first.state, unwritten, first.given)}",
             method="followed", access="load", arg=argument.name,
-            address_offset=begin - first.origin,
+            address_offset=_first(unwritten) - first.origin,
             lanes=unwritten.size // argument.element.bytes,
         )  # fmt: skip
 
     def _of_operator(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
         """Return a finding at the kernel that left elements out which an operator reads."""
         writers = self._follower.writers(first.state)
-        if not writers and first.given is None:
+        writer = writers[0] if writers else first.given
+        if writer is None:
             return self._of_moved(place, first)
-        call, site, argument = self._site(writers[0] if writers else first.given)
-        if call is None or site is None:
+        stored = self._stored_by(writer)
+        if stored is None:
             return None
-        unwritten = first.reading.unwritten
+        unwritten, argument = first.reading.unwritten, stored.argument
         size = argument.element.bytes
-        return call, Verdict(
-            READ, "violation", site.op,
+        return stored.verdict(
+            READ,
             f"{self._memory.operator(place.row)} reads "
             f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name}, and nobody "
             f"wrote {_them(unwritten, size)}: "
             f"{self._history(first.birth, first.state, unwritten, first.given)}",
-            method="followed", access="store", arg=argument.name,
-            address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
-            lanes=unwritten.size // size,
-        )  # fmt: skip
+            unwritten,
+        )
 
     def _of_moved(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
         """Return a finding at the kernel that left out what an operator reads in a copy."""
-        if first.source is None:
+        stored = None if first.source is None else self._stored_by(first.source)
+        if stored is None:
             return None  # no kernel has to do with it
-        call, site, argument = self._site(first.source)
-        if call is None or site is None:
-            return None
         size = self._memory.operators[place.row].tensors[place.argument].element_bytes
         unwritten = first.reading.unwritten
-        return call, Verdict(
-            READ, "violation", site.op,
+        return stored.verdict(
+            READ,
             f"{self._memory.operator(place.row)} reads {_elements(unwritten, first.origin, size)} "
-            f"of a copy of {argument.name}, and nobody wrote what was copied there: "
+            f"of a copy of {stored.argument.name}, and nobody wrote what was copied there: "
             f"{self._memory.birth(first.birth)} made the copy",
-            method="followed", access="store", arg=argument.name,
-        )  # fmt: skip
+        )
 
     def _leftover(self, place: Place, leftover: Leftover) -> tuple[Call, Verdict]:
-        call, site, argument = self._site(place)
-        assert call is not None
-        assert site is not None
-        unwritten = leftover.state.unwritten
+        stored = self._stored_by(place)
+        assert stored is not None  # it wrote
+        unwritten, argument = leftover.state.unwritten, stored.argument
         size = argument.element.bytes
-        return call, Verdict(
-            RESULT, "violation", site.op,
+        return stored.verdict(
+            RESULT,
             f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name} "
             f"{'was' if unwritten.size <= size else 'were'} never written, nor read in this run: "
             f"{self._history(leftover.birth, leftover.state, unwritten)}",
-            method="followed", access="store", arg=argument.name,
-            address_offset=next(iter(unwritten))[0] - argument.offset_bytes,
-            lanes=unwritten.size // size,
-        )  # fmt: skip
+            unwritten,
+        )
 
     def _undeclared(self, place: Place, writer: Place) -> tuple[Call, Verdict]:
-        call, site, argument = self._site(writer)
-        assert call is not None
-        assert site is not None
-        return call, Verdict(
-            DECLARED, "violation", site.op,
-            f"{argument.name} is written inside of {self._memory.operator(place.row)}, whose "
-            "schema says that it only reads it: torch.compile may move it past other uses",
-            method="followed", access="store", arg=argument.name,
-        )  # fmt: skip
+        stored = self._stored_by(writer)
+        assert stored is not None  # it wrote
+        return stored.verdict(
+            DECLARED,
+            f"{stored.argument.name} is written inside of {self._memory.operator(place.row)}, "
+            "whose schema says that it only reads it: torch.compile may move it past other uses",
+        )
 
-    def _site(self, place: Place | None) -> tuple[Call | None, StoreSite | None, TensorArgument]:
-        """Return the call that wrote, its store, and the tensor that it stored to."""
-        assert place is not None
+    def _stored_by(self, place: Place) -> _Stored | None:
+        """Return the call at a place with its store; None: it has no IR, or no store there."""
         judged = self._memory.calls[place.row]
         if judged.call is None:
-            raise AssertionError("calls without IR are no writers")
+            return None
         argument = judged.call.arguments[place.argument]
-        assert isinstance(argument, TensorArgument)
-        stores = judged.effects[place.argument].stores
-        return judged.call, stores[0] if stores else None, argument
+        effect = judged.effects.get(place.argument)
+        if not isinstance(argument, TensorArgument) or effect is None or not effect.stores:
+            return None
+        return _Stored(judged.call, argument, effect)
 
     def _history(
         self, birth: Birth, state: State, unwritten: ByteRanges, given: Place | None = None
@@ -202,11 +187,9 @@ class Rows:
         texts = [f"{self._memory.birth(birth)} made it"]
         writers = self._follower.writers(state)
         for place in (writers or ([] if given is None else [given]))[:2]:
-            judged = self._memory.calls[place.row]
-            argument = judged.call.arguments[place.argument] if judged.call else None
-            effect = judged.effects.get(place.argument)
-            if judged.call and isinstance(argument, TensorArgument) and effect and effect.stores:
-                texts.append(_stored(judged.call, effect, argument, unwritten))
+            stored = self._stored_by(place)
+            if stored is not None:
+                texts.append(stored.text(unwritten))
         if not writers and given is None:
             texts.append("and no kernel wrote to it")
         return ", ".join(texts)
@@ -219,20 +202,43 @@ _WHY: Final = {
 }
 
 
-def _stored(
-    call: Call, effect: StorageEffect, argument: TensorArgument, missing: ByteRanges
-) -> str:
-    """Return what a call's first store wrote, and why it left out some bytes of the storage."""
-    site = effect.stores[0]
-    if not site.runs:
-        return f"{call.kernel} has a store to it that no program reaches"
-    stored = (
-        "an unknown part"
-        if isinstance(site.stored, Unknown)
-        else _ranges(site.stored, argument.offset_bytes, argument.element.bytes)
-    )
-    whys = {missed.op.index: missed.why for missed in missing_stores(call, effect, missing)}
-    return f"{call.kernel} stored {stored} of it{_WHY.get(whys[site.op.index] or '', '')}"
+@dataclass(frozen=True, slots=True)
+class _Stored:
+    """A call, a tensor of it, and what it does to the tensor's storage: it has stores to it."""
+
+    call: Call
+    argument: TensorArgument
+    effect: StorageEffect
+
+    def verdict(
+        self, rule: str, message: str, unwritten: ByteRanges | None = None
+    ) -> tuple[Call, Verdict]:
+        """Return a violation at the first store, with the unwritten bytes of the storage."""
+        argument = self.argument
+        return self.call, Verdict(
+            rule, "violation", self.effect.stores[0].op, message,
+            method="followed", access="store", arg=argument.name,
+            address_offset=None if unwritten is None else _first(unwritten) - argument.offset_bytes,
+            lanes=None if unwritten is None else unwritten.size // argument.element.bytes,
+        )  # fmt: skip
+
+    def text(self, missing: ByteRanges) -> str:
+        """Return what the first store wrote, and why it left out some bytes of the storage."""
+        site, kernel = self.effect.stores[0], self.call.kernel
+        if not site.runs:
+            return f"{kernel} has a store to it that no program reaches"
+        stored = (
+            "an unknown part"
+            if isinstance(site.stored, Unknown)
+            else _ranges(site.stored, self.argument.offset_bytes, self.argument.element.bytes)
+        )
+        missed = missing_stores(self.call, self.effect, missing)
+        whys = {store.op.index: store.why for store in missed}
+        return f"{kernel} stored {stored} of it{_WHY.get(whys[site.op.index] or '', '')}"
+
+
+def _first(unwritten: ByteRanges) -> int:
+    return next(iter(unwritten))[0]
 
 
 def _elements(unwritten: ByteRanges, offset: int, size: int) -> str:
@@ -277,7 +283,7 @@ def _first_reading_op(call: Call, effect: StorageEffect) -> Op:
 def _reading_op(call: Call, effect: StorageEffect, unwritten: ByteRanges) -> Op:
     """Return the first op that reads one of some bytes of a storage."""
     readers = _Readers(effect)
-    evaluate_call(call, [readers], contents="all")
+    evaluate_call(call, [readers, ArrayLimit()], contents="all")
     for op, touched in readers.by_op.values():
         try:
             if touched.listed(effect.size) & unwritten:

@@ -108,14 +108,14 @@ class State:
         """Return the state after an effect, and what is known of the bytes that it reads."""
         if self.whole:
             return self, _READ_WRITTEN
-        known = self._steps.get(effect)
-        if known is None:
+        step = self._steps.get(effect)
+        if step is None:
             try:
-                known = self._after(effect), self._reading(effect)
+                step = self._after(effect), self._reading(effect)
             except TooManyRanges:
-                known = self._in_doubt((self, effect)), Reading("unknown", reason=_SCATTERED)
-            self._steps[effect] = known
-        return known
+                step = self._in_doubt((self, effect)), Reading("unknown", reason=_SCATTERED)
+            self._steps[effect] = step
+        return step
 
     def _in_doubt(self, before: tuple[State, Effect] | None) -> State:
         """Return the state of which only is known that some bytes may not have been written."""
@@ -123,17 +123,17 @@ class State:
 
     def spoiled(self, by: Spoiling) -> State:
         """Return the state after unwritten values were moved into the storage."""
-        known = self._spoiled.get(by)
-        if known is None:
+        state = self._spoiled.get(by)
+        if state is None:
             try:
                 unwritten = (self.unwritten - by.doubtful) | by.unwritten
                 doubtful = (self.doubtful | by.doubtful) - by.unwritten
                 doubt = (by.doubt or self.doubt) if doubtful else ""
-                known = State(self.size, unwritten, doubtful, doubt, self.before)
+                state = State(self.size, unwritten, doubtful, doubt, self.before)
             except TooManyRanges:
-                known = self._in_doubt(self.before)
-            self._spoiled[by] = known
-        return known
+                state = self._in_doubt(self.before)
+            self._spoiled[by] = state
+        return state
 
     def _reading(self, effect: Effect) -> Reading:
         unwritten = effect.reads & self.unwritten
