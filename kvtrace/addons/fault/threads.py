@@ -39,7 +39,7 @@ class PythonThread:
 
     @property
     def own(self) -> tuple[PythonFrame, ...]:
-        """The program's frames; all, if there is none."""
+        """The frames in the program's own files; all frames if it has none among them."""
         return tuple(frame for frame in self.frames if frame.is_own) or self.frames
 
     @property
