@@ -12,8 +12,8 @@ from kvtrace.addons.memory.following import (
     Launched,
     Operated,
     Operator,
-    Place,
 )
+from kvtrace.addons.memory.lives import Place
 from kvtrace.addons.memory.operator_effects import OperatorTensor, operator_effects
 from kvtrace.addons.memory.states import Effect
 

@@ -1,52 +1,26 @@
 """Planted reads of unwritten memory: each is found, and its right twin has none."""
 
 import inspect
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from kvtrace.addons.memory.judged import findings_of
 from kvtrace.addons.memory.rules import READ, RESULT
-from kvtrace.schema.trace import open_trace
+from tests.addons.memory.recorded import recorded_cases
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.process
 
-ROOT = Path(__file__).parents[3]
 PROGRAM = Path(__file__).with_name("planted.py")
 _PLACE = re.compile(r"planted\.py:(\d+) made it")
 
 
 @pytest.fixture(scope="module", params=["wrong", "right"])
 def recorded(request, tmp_path_factory):
-    """Yield how the program was run, its marks with their launches' calls, and the findings."""
-    out = tmp_path_factory.mktemp(request.param) / "out"
-    environment = os.environ | {
-        "KVTRACE": str(out), "KVTRACE_MEMORY": "on", "KVTRACE_DEVICE": "cpu",
-        "PYTHONPATH": str(ROOT),
-    }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, PROGRAM, request.param], env=environment, capture_output=True, text=True,
-        timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    trace = open_trace(out)
-    (run,) = trace.runs
-    marks = trace.table("marks", (run,), ["name", "begin", "end"]).to_pylist()
-    launches = trace.table("launches", (run,), ["call_id", "enter"]).to_pylist()
-    calls = {
-        mark["name"]: {
-            launch["call_id"]
-            for launch in launches
-            if mark["begin"] <= launch["enter"] <= mark["end"]
-        }
-        for mark in marks
-    }
-    return request.param, calls, findings_of(trace, run, named=False)["findings"].to_pylist()
+    """Yield how the program was run, the calls within its marks, and the findings."""
+    calls, findings = recorded_cases(PROGRAM, request.param, tmp_path_factory.mktemp("planted"))
+    return request.param, calls, findings
 
 
 def lines_of(case):

@@ -1,46 +1,30 @@
 """Rebuilt public reports: a violation without the fix, and none with it."""
 
-from collections import defaultdict
-
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("triton")
 
-from kvtrace.addons.memory.judged import findings_of
 from kvtrace.addons.memory.rules import READ, RESULT
-from kvtrace.schema.trace import open_trace
 from tests.addons.memory import public_reports
+from tests.addons.memory.recorded import recorded_cases
 from tests.support.tiers import needs
-from tests.support.triton_versions import INSTALLED, run_with
 
 CASES = [case.__name__ for case in public_reports.CASES]
 
 
 def violations(when, folder):
     """Record the program; return the rules that the calls of each case violate."""
-    out = folder / when
-    run_with(
-        INSTALLED, [public_reports.__file__, when], folder / "cache", fresh=True,
-        KVTRACE=str(out), KVTRACE_MEMORY="on", KVTRACE_DEVICE="cpu",
-    )  # fmt: skip
-    trace = open_trace(out)
-    (run,) = trace.runs
-    marks = trace.table("marks", (run,), ["name", "begin", "end"]).to_pylist()
-    cases = defaultdict(set)
-    for launch in trace.table("launches", (run,), ["call_id", "enter"]).to_pylist():
-        cases[launch["call_id"]] |= {
-            mark["name"] for mark in marks if mark["begin"] <= launch["enter"] <= mark["end"]
+    calls, findings = recorded_cases(public_reports.__file__, when, folder)
+    assert sum(map(len, calls.values())) == len(set().union(*calls.values()))  # no call is shared
+    return {
+        case: {
+            finding["rule"]
+            for finding in findings
+            if finding["verdict"] == "violation" and finding["call_id"] in of_case
         }
-    assert {len(names) for names in cases.values()} == {1}  # no two cases make the same call
-    tables = findings_of(trace, run, named=False)
-    assert tables is not None, "what happened to memory was not recorded"
-    rules = {mark["name"]: set() for mark in marks}
-    for finding in tables["findings"].to_pylist():
-        if finding["verdict"] == "violation":
-            (case,) = cases[finding["call_id"]]
-            rules[case].add(finding["rule"])
-    return rules
+        for case, of_case in calls.items()
+    }
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,34 @@
+"""Programs of cases, each within a mark, recorded with what happens to memory, and judged."""
+
+from pathlib import Path
+from typing import Any
+
+from kvtrace.addons.memory.judged import findings_of
+from kvtrace.schema.trace import open_trace
+from tests.support.triton_versions import INSTALLED, run_with
+
+
+def recorded_cases(
+    program: str | Path, how: str, folder: Path
+) -> tuple[dict[str, set[int]], list[dict[str, Any]]]:
+    """Run a program with one argument; return the calls within each mark, and the findings."""
+    out = folder / how
+    run_with(
+        INSTALLED, [str(program), how], folder / "cache", fresh=True,
+        KVTRACE=str(out), KVTRACE_MEMORY="on", KVTRACE_DEVICE="cpu",
+    )  # fmt: skip
+    trace = open_trace(out)
+    (run,) = trace.runs
+    launches = trace.table("launches", (run,), ["call_id", "enter"]).to_pylist()
+    calls = {
+        mark["name"]: {
+            launch["call_id"]
+            for launch in launches
+            if mark["begin"] <= launch["enter"] <= mark["end"]
+        }
+        for mark in trace.table("marks", (run,), ["name", "begin", "end"]).to_pylist()
+    }
+    assert set().union(*calls.values()) == {launch["call_id"] for launch in launches}
+    tables = findings_of(trace, run, named=False)
+    assert tables is not None, "what happened to memory was not recorded"
+    return calls, tables["findings"].to_pylist()
