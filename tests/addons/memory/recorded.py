@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from kvtrace.addons.memory.judged import findings_of
+from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.support.triton_versions import INSTALLED, run_with
 
@@ -19,14 +20,14 @@ def recorded_cases(
     )  # fmt: skip
     trace = open_trace(out)
     (run,) = trace.runs
-    launches = trace.table("launches", (run,), ["call_id", "enter"]).to_pylist()
+    launches = plain_rows(trace.table("launches", (run,), ["call_id", "enter"]))
     calls = {
         mark["name"]: {
             launch["call_id"]
             for launch in launches
             if mark["begin"] <= launch["enter"] <= mark["end"]
         }
-        for mark in trace.table("marks", (run,), ["name", "begin", "end"]).to_pylist()
+        for mark in plain_rows(trace.table("marks", (run,), ["name", "begin", "end"]))
     }
     assert set().union(*calls.values()) == {launch["call_id"] for launch in launches}
     tables = findings_of(trace, run, named=False)

@@ -12,6 +12,7 @@ from kvtrace.addons.memory.judged import findings_of
 from kvtrace.addons.memory.operator_effects import OperatorTensor, operator_effects
 from kvtrace.addons.memory.rules import READ
 from kvtrace.capture.arguments import short_dtype
+from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 
 ROOT = Path(__file__).parents[3]
@@ -36,8 +37,8 @@ def verdicts(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     trace = open_trace(out)
     (run,) = trace.runs
-    marks = trace.table("marks", (run,), ["name", "begin", "end"]).to_pylist()
-    launches = trace.table("launches", (run,), ["call_id", "enter"]).to_pylist()
+    marks = plain_rows(trace.table("marks", (run,), ["name", "begin", "end"]))
+    launches = plain_rows(trace.table("launches", (run,), ["call_id", "enter"]))
     findings = findings_of(trace, run, named=False)["findings"].to_pylist()
     case_of = {
         launch["call_id"]: mark["name"]

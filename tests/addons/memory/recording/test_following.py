@@ -13,6 +13,7 @@ import pytest
 from kvtrace.addons.memory.recording import BACKEND, following
 from kvtrace.addons.memory.recording.layouts import TorchUnknown
 from kvtrace.capture.session import Session
+from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.settings import settings_from_arguments
@@ -75,7 +76,7 @@ class Tables:
     def __init__(self, trace):
         opened = open_trace(trace)
         operators = {row["operator_id"]: row for row in opened.table("operators").to_pylist()}
-        self.launches = opened.table("launches").to_pylist()
+        self.launches = plain_rows(opened.table("launches"))
         self.operations = [
             row | {"name": operators[row["operator_id"]]["name"]}
             | {"tensors": [
@@ -84,7 +85,7 @@ class Tables:
                     operators[row["operator_id"]]["tensors"], row["addresses"], strict=True
                 )
             ]}
-            for row in sorted(opened.table("operations").to_pylist(), key=lambda row: row["begin"])
+            for row in sorted(plain_rows(opened.table("operations")), key=lambda row: row["begin"])
         ]  # fmt: skip
         self.main = self.operations[0]["thread"]
 
@@ -224,7 +225,7 @@ def test_without_the_setting_nothing_is_recorded_and_results_are_the_same(record
     assert not any(
         trace.table(name).num_rows for name in ("operators", "operations", "allocations")
     )
-    assert {row["addresses"] is None for row in trace.table("launches").to_pylist()} == {True}
+    assert {row["addresses"] is None for row in plain_rows(trace.table("launches"))} == {True}
 
 
 EMULATED = """
@@ -281,7 +282,7 @@ def test_memory_that_generated_code_allocates_is_recorded(tmp_path):
 
     assert (done.returncode, done.stdout) == (0, "16.0\n"), done.stderr
     trace = open_trace(tmp_path / "out")
-    allocations = trace.table("allocations").to_pylist()
+    allocations = plain_rows(trace.table("allocations"))
     frames = {row["stack_id"]: row["frames"] for row in trace.table("stacks").to_pylist()}
     tables = Tables(tmp_path / "out")
     product = tables.of("aten::mm.out")[-1]["tensors"][2]
@@ -300,7 +301,7 @@ def messages(session):
     session.stop()
     return [
         (row["level"], row["code"], row["text"])
-        for row in open_trace(session.out).table("messages").to_pylist()
+        for row in plain_rows(open_trace(session.out).table("messages"))
         if row["code"].startswith("memory")
     ]
 
@@ -346,7 +347,7 @@ def test_hooks_are_removed_with_the_session(tmp_path):
     assert replaced is not before
     assert guards._empty_strided_cpu is before
     trace = open_trace(tmp_path / "out")
-    (allocation,) = trace.table("allocations").to_pylist()
+    (allocation,) = plain_rows(trace.table("allocations"))
     assert allocation["bytes"] == 24
     assert allocation["address"] == made.data_ptr()
     assert "aten::ones" not in trace.table("operators")["name"].to_pylist()

@@ -2,11 +2,13 @@
 
 import struct
 
+import pyarrow as pa
 import pytest
 
 from kvtrace.addons.memory.recording.layouts import install
 from kvtrace.addons.memory.recording.operator_rows import OperatorRows, unique_calls
 from kvtrace.schema.columns import batch_of_columns
+from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
 
 torch = pytest.importorskip("torch")
@@ -23,7 +25,9 @@ class Rows:
         self.rows[table].append(row)
 
     def append(self, table, columns):
-        self.rows[table] += batch_of_columns(TABLES[table], columns).to_pylist()
+        self.rows[table] += plain_rows(
+            pa.Table.from_batches([batch_of_columns(TABLES[table], columns)])
+        )
 
     def add_stack(self, frames):
         return len(frames)
@@ -133,7 +137,7 @@ def test_allocations_of_devices_and_of_the_host_are_told_apart(listener):
         content(0, 0, 0), content(0, -1, 3),
     )  # fmt: skip
 
-    rows = batch_of_columns(TABLES["allocations"], columns).to_pylist()
+    rows = plain_rows(pa.Table.from_batches([batch_of_columns(TABLES["allocations"], columns)]))
     assert [row["device"] for row in rows] == [0, None, 3]
     assert [row["stack_id"] for row in rows] == [None, None, None]
     assert [(row["record"], row["address"], row["bytes"]) for row in rows] == [
