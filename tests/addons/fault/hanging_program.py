@@ -2,7 +2,7 @@
 
     python -m tests.addons.fault.hanging_program wait|lock|fork|driver|silent|late
 
-It prints its process's number when it is there. `driver` reads the pipe that CUDA's driver would
+It prints its process's number when it hangs. `driver` reads the pipe that CUDA's driver would
 read, and writes the dump in DUMP, as the driver does; `late` only at the second request, `silent`
 none.
 """
@@ -19,16 +19,29 @@ import kvtrace
 from tests.capture.killed_program import launch_one_call
 
 DRIVERS = ("driver", "late", "silent")
+# A fork has no second thread, and with the interpreter's lock held none runs; elsewhere the second
+# thread prints, once the first one waits.
+SAID_BY_STEP = ("fork", "lock")
 
 
-def load_batches(event):
+def load_batches(event, how):
+    if how not in SAID_BY_STEP:
+        main_thread = threading.main_thread().ident
+        while sys._current_frames()[main_thread].f_code.co_qualname != "Condition.wait":
+            time.sleep(0.01)
+        say_it_is_there()
     event.wait()
+
+
+def say_it_is_there():
+    print(os.getpid(), flush=True)
 
 
 def step(how):
     if how in DRIVERS:
         threading.Thread(target=play_driver, args=(how, driver_pipe()), daemon=True).start()
-    print(os.getpid(), flush=True)
+    if how in SAID_BY_STEP:
+        say_it_is_there()
     if how == "lock":
         ctypes.PyDLL(None).sleep(60)  # with the interpreter's lock
     threading.Event().wait()
@@ -69,7 +82,7 @@ def main(how):
     session = kvtrace.start(os.environ["KVTRACE"])
     launch(session)
     threading.Thread(
-        target=load_batches, args=(threading.Event(),), name="loader", daemon=True
+        target=load_batches, args=(threading.Event(), how), name="loader", daemon=True
     ).start()
     if how == "fork":
         child = os.fork()
