@@ -25,6 +25,8 @@ from kvtrace.addons.memory.following import Allocated, Freed, Launched, Operated
 from kvtrace.addons.memory.lives import Birth, Lives, Origin
 from kvtrace.addons.memory.operator_effects import SHARING
 from kvtrace.figures.columns import integers
+from kvtrace.figures.scans import row_count
+from kvtrace.schema.window import TraceWindow
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 _Integers = NDArray[np.int64]
 #: Kinds of arguments that have an entry in `launches.addresses`.
 _ADDRESSED: Final = ("tensor", "descriptor")
+#: No storage is so large; damaged rows may say so.
+_MOST_BYTES: Final = 1 << 48
 _ORIGINS: Final[tuple[Origin, ...]] = ("operator", "allocation", "unseen")
 _OPERATOR, _ALLOCATION, _UNSEEN = range(3)
 
@@ -167,11 +171,11 @@ class _Recorder:
         """Note a launch or an operator that was given, or made, the storages of tensors."""
         alive = self._alive
         for position, offset, size, device, use in tensors:
-            if position >= len(addresses):
+            begin = addresses[position] - offset if position < len(addresses) else 0
+            if begin <= 0:
                 continue  # a damaged row
-            begin = addresses[position] - offset
             storage = alive.at(begin, size)
-            if use == "made" and _is_past(storage, time):
+            if use == "made" and storage is not None and _is_past(storage, time):
                 storage = None
             if storage is None and operator < 0:
                 # It may lie elsewhere in its storage than at the call's first launch.
@@ -188,7 +192,7 @@ class _Recorder:
             storage.last_use = time
 
     def _allocate(self, event: Allocated) -> None:
-        if event.is_of_host:
+        if event.is_of_host or event.address <= 0 or not 0 < event.size < _MOST_BYTES:
             return
         known = self._alive.at(event.address, event.size)
         if known is not None and not known.is_named and not event.rounded:
@@ -226,16 +230,31 @@ class _Recorder:
         return StorageLives(**{name: column[order] for name, column in columns.items()})
 
 
-def _is_past(storage: _Storage | None, time: int) -> bool:
-    """Return whether what an operator made at a time is not a storage of that time or a block."""
-    return storage is not None and storage.is_named and storage.last_use != time
+def _is_past(storage: _Storage, time: int) -> bool:
+    """Return whether a storage is not what an operator made at a time, but was there before.
+
+    An operator's result may lie in a block that its allocator has just given, or beside another
+    result in one storage.
+    """
+    return storage.is_named and storage.last_use != time
+
+
+def whole_trace(trace: Trace) -> Trace:
+    """Return the whole trace of a window, or the trace itself if it is not a window."""
+    return trace.whole if isinstance(trace, TraceWindow) else trace
+
+
+def is_recorded(trace: Trace, run: Run) -> bool:
+    """Return whether what happened to memory was recorded; no rows are read of a sealed run."""
+    return bool(row_count(trace, run, "operations"))
 
 
 def storage_lives(trace: Trace, run: Run) -> StorageLives:
     """Return the lives of a run's storages on devices, by one pass over its events in time.
 
-    Errors as `Trace.table`.
+    Of a window of a trace, events outside of the window count, too. Errors as `Trace.table`.
     """
+    trace = whole_trace(trace)
     calls = {
         row["call_id"]: list(_call_tensors(row["args"] or ()))
         for row in trace.table("calls", (run,), ["call_id", "args"]).to_pylist()
@@ -256,7 +275,7 @@ def _call_tensors(arguments: Sequence[dict[str, Any]]) -> Iterator[_Tensor]:
     for position, argument in enumerate(addressed):
         device, size = argument["device"] or "", argument["storage_bytes"]
         index = device.rpartition(":")[2]
-        if size and not device.startswith("cpu"):
+        if size and 0 < size < _MOST_BYTES and not device.startswith("cpu"):
             number = int(index) if index.isdecimal() else 0
             yield _Tensor(position, argument["offset_bytes"] or 0, size, number)
 
@@ -265,9 +284,10 @@ def _operator_tensors(name: str, tensors: Sequence[dict[str, Any]]) -> Iterator[
     made: Literal["made", "found"] = "made" if name.startswith("aten::") else "found"
     is_sharing = name.partition(".")[0] in SHARING
     for position, tensor in enumerate(tensors):
-        if tensor["storage_bytes"] and tensor["device"] is not None:
+        size = tensor["storage_bytes"]
+        if size and 0 < size < _MOST_BYTES and tensor["device"] is not None:
             is_made = tensor["role"] == "created" and not is_sharing
             yield _Tensor(
-                position, tensor["offset_bytes"] or 0, tensor["storage_bytes"], tensor["device"],
+                position, tensor["offset_bytes"] or 0, size, tensor["device"],
                 made if is_made else "given",
             )  # fmt: skip
