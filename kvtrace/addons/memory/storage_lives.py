@@ -145,7 +145,7 @@ class _Recorder:
     ) -> None:
         self._calls, self._operators, self._devices = calls, operators, devices
         self._alive: Lives[_Storage] = Lives()
-        self._columns = {name: array("q") for name in _NAMES}
+        self._rows = array("q")  # of closed storages: the values of _NAMES, one after another
 
     def follow(self, trace: Trace, run: Run) -> StorageLives:
         nothing: list[_Tensor] = []
@@ -169,27 +169,37 @@ class _Recorder:
         self, time: int, addresses: Sequence[int], tensors: list[_Tensor], operator: int = -1
     ) -> None:
         """Note a launch or an operator that was given, or made, the storages of tensors."""
-        alive = self._alive
-        for position, offset, size, device, use in tensors:
-            begin = addresses[position] - offset if position < len(addresses) else 0
-            if begin <= 0:
+        by_begin = self._alive.by_begin
+        for tensor in tensors:
+            position, offset, size, _, use = tensor
+            try:
+                begin = addresses[position] - offset
+            except IndexError:
                 continue  # a damaged row
-            storage = alive.at(begin, size)
-            if use == "made" and storage is not None and _is_past(storage, time):
-                storage = None
-            if storage is None and operator < 0:
-                # It may lie elsewhere in its storage than at the call's first launch.
-                storage = alive.around(addresses[position])
-            if storage is None:
-                is_made = use != "given"
-                storage = _Storage(
-                    begin, size, False, time, time, device,
-                    _OPERATOR if is_made else _UNSEEN, operator if is_made else -1,
-                )  # fmt: skip
-                self._add(storage, time)
-            elif not storage.is_named and use != "given":
-                storage.origin, storage.row, storage.is_named = _OPERATOR, operator, True
-            storage.last_use = time
+            storage = by_begin.get(begin)
+            if use == "given" and storage is not None and storage.size == size:
+                storage.last_use = time
+            elif begin > 0:
+                self._other_storage(tensor, begin, time, operator).last_use = time
+
+    def _other_storage(self, tensor: _Tensor, begin: int, time: int, operator: int) -> _Storage:
+        """Return the storage of a tensor, where its begin and size do not say so."""
+        storage = self._alive.at(begin, tensor.size)
+        is_made = tensor.use != "given"
+        if tensor.use == "made" and storage is not None and _is_past(storage, time):
+            storage = None
+        elif storage is None and operator < 0:
+            # It may lie elsewhere in its storage than at the call's first launch.
+            storage = self._alive.around(begin + tensor.offset)
+        if storage is None:
+            storage = _Storage(
+                begin, tensor.size, False, time, time, tensor.device,
+                _OPERATOR if is_made else _UNSEEN, operator if is_made else -1,
+            )  # fmt: skip
+            self._add(storage, time)
+        elif is_made and not storage.is_named:
+            storage.origin, storage.row, storage.is_named = _OPERATOR, operator, True
+        return storage
 
     def _allocate(self, event: Allocated) -> None:
         if event.is_of_host or event.address <= 0 or not 0 < event.size < _MOST_BYTES:
@@ -212,22 +222,20 @@ class _Recorder:
         until = storage.last_use + 1 if end < 0 else end
         if replaced >= 0:
             until = min(until, replaced)  # what one operator is given and makes is not held twice
-        values = (
+        self._rows.extend((
             storage.allocated, until, end, storage.last_use, replaced >= 0, storage.begin,
             storage.size, storage.device, storage.origin, storage.row,
-        )  # fmt: skip
-        for column, value in zip(self._columns.values(), values, strict=True):
-            column.append(value)
+        ))  # fmt: skip
 
     def _lives(self) -> StorageLives:
+        rows = np.array(self._rows, np.int64).reshape(-1, len(_NAMES))
+        rows = rows[np.argsort(rows[:, 0], kind="stable")]
         columns: dict[str, Any] = {
-            name: np.frombuffer(column, np.int64) if column else np.empty(0, np.int64)
-            for name, column in self._columns.items()
+            name: np.ascontiguousarray(rows[:, index]) for index, name in enumerate(_NAMES)
         }
         columns["replaced"] = columns["replaced"].astype(np.bool_)
         columns["origin"] = columns["origin"].astype(np.int8)
-        order = np.argsort(columns["begin"], kind="stable")
-        return StorageLives(**{name: column[order] for name, column in columns.items()})
+        return StorageLives(**columns)
 
 
 def _is_past(storage: _Storage, time: int) -> bool:
