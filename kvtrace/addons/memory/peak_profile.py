@@ -6,18 +6,13 @@ What is in use, and until when, is derived from recorded allocations and uses (`
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kvtrace.addons.memory.places import Places
-from kvtrace.addons.memory.storage_lives import (
-    StorageLives,
-    is_recorded,
-    storage_lives,
-)
+from kvtrace.addons.memory.recorded_memory import is_recorded
 from kvtrace.converters.profile.profile_sections import ProfileSection
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.steps import marked_steps, periodic_steps
@@ -26,6 +21,8 @@ from kvtrace.schema.window import TraceWindow, whole_trace
 from kvtrace.text import columns, count, percent, plural, size, wrapped
 
 if TYPE_CHECKING:
+    from kvtrace.addons.memory.places import Places
+    from kvtrace.addons.memory.storage_lives import StorageLives
     from kvtrace.schema.trace import Run, Trace
 
 #: Places that are listed; the others are summed.
@@ -92,13 +89,19 @@ def read_peaks(trace: Trace, runs: Sequence[Run]) -> tuple[PeakMemory, ...]:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    peaks = []
-    for run in runs:
-        if is_recorded(trace, run):
-            lives = storage_lives(trace, run)
-            places, moments = Places(trace, run), _Moments(whole_trace(trace), run)
-            peaks += [_peak(trace, run, lives, device, places, moments) for device in lives.devices]
-    return tuple(peak for peak in peaks if peak is not None)
+    return tuple(peak for run in runs if is_recorded(trace, run) for peak in _peaks(trace, run))
+
+
+def _peaks(trace: Trace, run: Run) -> Iterator[PeakMemory]:
+    from kvtrace.addons.memory.places import Places  # profiles of other traces do not wait for it
+    from kvtrace.addons.memory.storage_lives import storage_lives
+
+    lives = storage_lives(trace, run)
+    places, moments = Places(trace, run), _Moments(whole_trace(trace), run)
+    for device in lives.devices:
+        peak = _peak(trace, run, lives, device, places, moments)
+        if peak is not None:
+            yield peak
 
 
 def _peak(
