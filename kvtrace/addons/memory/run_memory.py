@@ -22,7 +22,7 @@ from kvtrace.addons.memory.operator_effects import (
 )
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
-from kvtrace.figures.lines import is_plumbing
+from kvtrace.figures.lines import place_of
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
 
 if TYPE_CHECKING:
@@ -86,28 +86,41 @@ class RunMemory:
             return self.operator(birth.row)
         return f"generated code{self._at(self._allocation_stacks.get(birth.row))}"
 
+    def allocated_at(self, birth: Birth) -> str:
+        """Return the line that made a storage without values, as model.py:12.
+
+        Empty if an operator made it with values (a copy of what nobody wrote), or no line did.
+        """
+        if birth.origin == "operator":
+            is_empty = _base(self.operators[birth.row].name) in UNINITIALIZED
+            return self._line(self._stacks[birth.row]) if is_empty else ""
+        return self._line(self._allocation_stacks.get(birth.row))
+
     def operator(self, operator_id: int) -> str:
         """Return an operator's name and place: that of its first call, except for empty memory."""
         name, place = self.operators[operator_id].name, self._at(self._stacks[operator_id])
-        if not place or name.partition(".")[0] in UNINITIALIZED:
+        if not place or _base(name) in UNINITIALIZED:
             return f"{_said(name)}{place}"
         return f"{_said(name)} (first called{place})"
 
     def _at(self, stack_id: int | None) -> str:
-        for frame in self._frames.get(stack_id) or ():
-            if not is_plumbing(frame["file"] or ""):
-                return f" at {_short(frame['file'])}:{frame['line']}"
-        return ""
+        line = self._line(stack_id)
+        return f" at {line}" if line else ""
+
+    def _line(self, stack_id: int | None) -> str:
+        place = place_of(self._frames.get(stack_id) or ())
+        return "" if place is None else place.short
+
+
+def _base(name: str) -> str:
+    """Return an operator's name without its overload."""
+    return name.partition(".")[0]
 
 
 def _said(name: str) -> str:
     """Return how users call an operator: torch.empty for aten::empty.memory_format."""
-    base = name.partition(".")[0]
+    base = _base(name)
     return f"torch.{base.removeprefix('aten::')}" if base.startswith("aten::") else base
-
-
-def _short(file: str | None) -> str:
-    return (file or "?").rpartition("/")[2]
 
 
 def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]]) -> JudgedCall:
@@ -193,7 +206,7 @@ def _known(listed: ByteRanges | Unknown) -> ByteRanges:
 
 
 def _operator(row: Mapping[str, Any]) -> Operator:
-    is_sharing = row["name"].partition(".")[0] in SHARING
+    is_sharing = _base(row["name"]) in SHARING
     tensors = tuple(
         OperatorTensor(
             role="viewed" if is_sharing and tensor["role"] == "created" else tensor["role"],
