@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.memory.confirmations import keep_confirmations
 from kvtrace.addons.memory.confirming import Confirmation, confirmations
@@ -20,7 +20,7 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
-    from kvtrace.schema.trace import Selection
+    from kvtrace.schema.trace import Run, Selection, Trace
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ def _unwritten_lines(selection: Selection) -> Iterator[UnwrittenLine]:
         )
     lines: dict[str, UnwrittenLine] = {}
     for run in recorded:
-        kernels = _kernel_names(selection, run.run_id)
+        kernels = _kernel_names(trace, run)
         for judged in unwritten_memory(trace, run):
             line = lines.setdefault(judged.line, UnwrittenLine(judged.line))
             line.runs.add(run.run_id)
@@ -96,12 +96,11 @@ def _unwritten_lines(selection: Selection) -> Iterator[UnwrittenLine]:
     yield from lines.values()
 
 
-def _kernel_names(selection: Selection, run_id: str) -> dict[int, str]:
+def _kernel_names(trace: Trace, run: Run) -> dict[int, str]:
     """Return the kernels' names of a run by call id."""
-    runs = [run for run in selection.runs if run.run_id == run_id]
-    kernels = selection.trace.table("kernels", runs, ["kernel_id", "name"]).to_pylist()
+    kernels = trace.table("kernels", (run,), ["kernel_id", "name"]).to_pylist()
     names = {row["kernel_id"]: row["name"] or "?" for row in kernels}
-    calls = selection.trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist()
+    calls = trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
     return {row["call_id"]: names.get(row["kernel_id"], "?") for row in calls}
 
 
@@ -117,7 +116,7 @@ def _keep(selection: Selection, asked: Sequence[UnwrittenLine]) -> None:
             judge_by_kernel(selection.trace, run, tuple(RULES), tuple(RULES))
 
 
-_TEXTS = {
+_TEXTS: Final = {
     "changes": "confirmed: ",
     "same": "not seen: output and exit code are the same with NaN there and with zeros, which "
     "proves nothing about what is not printed, nor about other inputs",
