@@ -114,7 +114,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("baseline", "save", "main", "TRACE", "--no-replay", "--json"),
     ),
     "gate": (("gate", "-o", "TRACE", "--", "true"), ("gate", "-o", "OUT/t", "--", "false")),
-    "confirm": (("confirm", "--", "true"), ("confirm", "--json", "--at", "a.py:1", "--", "false")),
+    "confirm": (
+        ("confirm", "--", "true"), ("confirm", "--json", "--at", "a.py:1", "--", "false"),
+        ("confirm", "--trace", "TRACE", "--most", "1", "--", "true"),
+    ),
     "bisect": (("bisect", "--triton", "none", "--run", "true", "-o", "OUT/bisected"),),
     "view": (
         ("view", "TRACE", "--no-browser", "-o", "OUT/v.html"),

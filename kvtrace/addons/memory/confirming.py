@@ -1,8 +1,10 @@
 """Does what a program prints depend on memory that nobody wrote? It is run with two fillings.
 
-Memory of fresh `torch.empty` is filled with NaN (integers: a large odd number) in one run and with
-zeros in the other. If both print the same and end alike, nothing that was printed depends on it.
-Whether what it prints is the same each time is asked of two runs with the same filling.
+Memory of fresh `torch.empty` is filled with NaN (integers: their largest number) in one run and
+with zeros in the other. If both print the same and end alike, nothing that was printed depends on
+it. Whether what it prints is the same each time is asked of two runs with the same filling. If only
+the memory of one line is asked for, all other fresh memory is zeros in each run: what differs is
+that line's memory alone.
 """
 
 from __future__ import annotations
@@ -10,17 +12,18 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from kvtrace.addons.memory.fresh_memory import FILL
+from kvtrace.addons.memory.fresh_memory import FILL, FILLED
 from kvtrace.schema.errors import KvtraceError
 
-Answer = Literal["changes", "same", "varies"]
+Answer = Literal["changes", "same", "varies", "unfilled"]
 
-_FILLINGS: Final = ("nan", "nan", "zero")
+_NAN: Final = ("NaN", "NaN again")
+_ZEROS: Final = ("zeros", "zeros again")
 
 
 class NotConfirmed(KvtraceError):
@@ -35,9 +38,10 @@ class Confirmation:
 
     Attributes:
         answer: `changes`: output or exit code differ between fillings; `same`: they do not;
-            `varies`: they differ between two runs with the same filling, too.
+            `varies`: they differ between two runs with the same filling, too; `unfilled`: the
+            program made no such memory.
         evidence: the first line that differs, with both fillings; "" if none does.
-        seconds: how long a run took, in the mean.
+        seconds: how long the last run took.
     """
 
     answer: Answer
@@ -49,39 +53,70 @@ class Confirmation:
 class _Ended:
     code: int
     output: bytes
+    is_filled: bool
     seconds: float
+
+    def is_like(self, other: _Ended) -> bool:
+        """Return whether output and exit code are those of another run."""
+        return (self.code, self.output) == (other.code, other.output)
 
 
 def confirm(
     command: Sequence[str], place: str | None = None, environment: Mapping[str, str] = os.environ
 ) -> Confirmation:
-    """Run a command three times with filled memory, and compare what it prints and its exit code.
+    """Run a command with filled memory, and compare what it prints and its exit code.
 
     Args:
         command: the program and its arguments.
-        place: `file.py:12`: fill only what this line allocates; None: all fresh memory.
+        place: `file.py:12`: what this line allocates is asked for; None: all fresh memory.
         environment: of the program.
 
     Raises:
         NotConfirmed: the command cannot be started.
     """
-    filled, again, zeroed = (_run(command, how, place, environment) for how in _FILLINGS)
-    seconds = (filled.seconds + again.seconds + zeroed.seconds) / len(_FILLINGS)
-    if (filled.code, filled.output) != (again.code, again.output):
-        return Confirmation("varies", _difference(filled, again, ("NaN", "NaN again")), seconds)
-    if (filled.code, filled.output) != (zeroed.code, zeroed.output):
-        return Confirmation("changes", _difference(filled, zeroed, ("NaN", "zeros")), seconds)
-    return Confirmation("same", "", seconds)
+    return next(confirmations(command, (place,), environment))
 
 
-def _run(
-    command: Sequence[str], how: str, place: str | None, environment: Mapping[str, str]
-) -> _Ended:
+def confirmations(
+    command: Sequence[str],
+    places: Sequence[str | None],
+    environment: Mapping[str, str] = os.environ,
+) -> Iterator[Confirmation]:
+    """Yield the answer for each of several places; arguments and errors are those of `confirm`.
+
+    The command runs twice with zeros, and once or twice more for each place.
+    """
+    zeros, again = (_run(command, "zero", environment) for _ in _ZEROS)
+    for place in places:
+        if not zeros.is_like(again):
+            yield Confirmation("varies", _difference(zeros, again, _ZEROS), again.seconds)
+            continue
+        how = "nan" if place is None else f"nan@{place}"
+        filled = _run(command, how, environment)
+        if not filled.is_filled:
+            yield Confirmation("unfilled", "", filled.seconds)
+        elif filled.is_like(zeros):
+            yield Confirmation("same", "", filled.seconds)
+        else:
+            yield _repeated(filled, _run(command, how, environment), zeros)
+
+
+def _repeated(filled: _Ended, again: _Ended, zeros: _Ended) -> Confirmation:
+    """Return the answer where the run with NaN is not like that with zeros."""
+    if not filled.is_like(again):
+        return Confirmation("varies", _difference(filled, again, _NAN), again.seconds)
+    names = (_NAN[0], _ZEROS[0])
+    return Confirmation("changes", _difference(filled, zeros, names), again.seconds)
+
+
+def _run(command: Sequence[str], how: str, environment: Mapping[str, str]) -> _Ended:
     with tempfile.TemporaryDirectory(prefix="kvtrace-confirm-") as folder:
+        witness = Path(folder, "filled")
         variables = {
             **environment,
             "KVTRACE": str(Path(folder, "out")),
-            FILL: how if place is None else f"{how}@{place}",
+            FILL: how,
+            FILLED: str(witness),
         }
         began = os.times().elapsed
         try:
@@ -89,7 +124,8 @@ def _run(
         except OSError as error:
             text = f"{command[0]} cannot be run: {error.strerror or error}."
             raise NotConfirmed(text) from error
-        return _Ended(done.returncode, done.stdout, os.times().elapsed - began)
+        seconds = os.times().elapsed - began
+        return _Ended(done.returncode, done.stdout, witness.exists(), seconds)
 
 
 def _difference(first: _Ended, second: _Ended, names: tuple[str, str]) -> str:
@@ -112,4 +148,7 @@ def confirmed_text(confirmation: Confirmation, place: str | None) -> str:
         "same": f"Output and exit code are the same, whatever {memory} has.",
         "varies": "Not known: the program's output also varies between two runs with the same "
         f"filling: {confirmation.evidence}",
+        "unfilled": f"Not known: the program made no tensor of {memory}."
+        if place is None
+        else f"Not known: the program allocated no tensor at {place}, or not by torch.empty.",
     }[confirmation.answer]

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from kvtrace.addons.memory.confirmations import evidence_by_line
 from kvtrace.addons.memory.declared_writes import Declarations, declared_verdicts
 from kvtrace.addons.memory.events import events_of
 from kvtrace.addons.memory.following import Follower
-from kvtrace.addons.memory.rows import Rows
+from kvtrace.addons.memory.rows import JudgedRow, Rows
+from kvtrace.addons.memory.rules import DECLARED
 from kvtrace.addons.memory.run_memory import RunMemory
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.schema.tables import TABLES
@@ -25,30 +27,58 @@ def findings_of(trace: Trace, run: Run, *, named: bool) -> Mapping[str, pa.Table
 
     Each tensor that a call reads has a row: proven, a violation with an unwritten element, or
     unknown with the reason; each that a kernel with a declaration writes has another. Without
-    recorded memory there are only the latter. None if nothing is judged.
+    recorded memory there are only the latter. A violation on which the program's output depends
+    (`confirmations.py`) is an error. None if nothing is judged.
     """
-    recorded = bool(trace.table("operations", (run,), ["record"]).num_rows)
+    recorded = is_recorded(trace, run)
     if not recorded and not named:
         return None
     memory = RunMemory(trace, run)
     stacks = StackRows()
     rows = list(_declared_rows(memory, Declarations(trace, run), stacks))
     if recorded:
-        follower = Follower(
-            {call_id: call.storages for call_id, call in memory.calls.items()},
-            memory.operators,
-            {
-                seq: (judged.call.call_id, judged.storages)
-                for seq, judged in memory.launches.items()
-                if judged.call
-            },
+        evidence = evidence_by_line(trace, run)
+        rows += (
+            _confirmed(judged.row, evidence[judged.line]) if judged.line in evidence else judged.row
+            for judged in _followed_rows(trace, run, memory, stacks)
         )
-        follower.follow(events_of(trace, run))
-        rows += Rows(memory, follower, stacks).rows()
     by_table = {"findings": rows, "stacks": stacks.rows()}
     return {
         name: pa.Table.from_pylist(listed, TABLES[name].schema) for name, listed in by_table.items()
     }
+
+
+def is_recorded(trace: Trace, run: Run) -> bool:
+    """Return whether what happened to memory was recorded."""
+    return bool(trace.table("operations", (run,), ["record"]).num_rows)
+
+
+def unwritten_memory(trace: Trace, run: Run) -> Iterator[JudgedRow]:
+    """Yield the violations of a run whose memory was recorded. Errors as `Trace.table`."""
+    for judged in _followed_rows(trace, run, RunMemory(trace, run), StackRows()):
+        if judged.row["verdict"] == "violation" and judged.row["rule"] != DECLARED:
+            yield judged
+
+
+def _followed_rows(
+    trace: Trace, run: Run, memory: RunMemory, stacks: StackRows
+) -> Iterator[JudgedRow]:
+    follower = Follower(
+        {call_id: call.storages for call_id, call in memory.calls.items()},
+        memory.operators,
+        {
+            seq: (judged.call.call_id, judged.storages)
+            for seq, judged in memory.launches.items()
+            if judged.call
+        },
+    )
+    follower.follow(events_of(trace, run))
+    return Rows(memory, follower, stacks).rows()
+
+
+def _confirmed(row: Mapping[str, Any], evidence: str) -> dict[str, Any]:
+    message = f"{row['message']}; confirmed: what the program prints depends on it, {evidence}"
+    return {**row, "severity": "error", "message": message}
 
 
 def _declared_rows(

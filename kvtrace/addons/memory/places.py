@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kvtrace.addons.memory.operator_effects import UNINITIALIZED
-from kvtrace.figures.lines import is_plumbing
+from kvtrace.figures.lines import place_of
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.lives import Birth
@@ -41,26 +41,39 @@ class Places:
             return "an unnamed operator"  # as its schema says, the allocation lies within one
         return f"generated code{self._at(stack_id)}"
 
+    def allocated_at(self, birth: Birth) -> str:
+        """Return the line that made a storage without values, as model.py:12.
+
+        Empty if an operator made it with values (a copy of what nobody wrote), or no line did.
+        """
+        if birth.origin != "operator":
+            return self._line(self._allocation_stacks.get(birth.row))
+        name, stack_id = self._operators.get(birth.row, ("?", None))
+        return self._line(stack_id) if _base(name) in UNINITIALIZED else ""
+
     def operator(self, operator_id: int) -> str:
         """Return an operator's name and place: that of its first call, except for empty memory."""
         name, stack_id = self._operators.get(operator_id, ("?", None))
         place = self._at(stack_id)
-        if not place or name.partition(".")[0] in UNINITIALIZED:
+        if not place or _base(name) in UNINITIALIZED:
             return f"{_said(name)}{place}"
         return f"{_said(name)} (first called{place})"
 
     def _at(self, stack_id: int | None) -> str:
-        for frame in self._frames.get(stack_id) or ():
-            if not is_plumbing(frame["file"] or ""):
-                return f" at {_short(frame['file'])}:{frame['line']}"
-        return ""
+        line = self._line(stack_id)
+        return f" at {line}" if line else ""
+
+    def _line(self, stack_id: int | None) -> str:
+        place = place_of(self._frames.get(stack_id) or ())
+        return "" if place is None else place.short
+
+
+def _base(name: str) -> str:
+    """Return an operator's name without its overload."""
+    return name.partition(".")[0]
 
 
 def _said(name: str) -> str:
     """Return how users call an operator: torch.empty for aten::empty.memory_format."""
-    base = name.partition(".")[0]
+    base = _base(name)
     return f"torch.{base.removeprefix('aten::')}" if base.startswith("aten::") else base
-
-
-def _short(file: str | None) -> str:
-    return (file or "?").rpartition("/")[2]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect, Unknown
@@ -29,13 +29,25 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 
+class JudgedRow(NamedTuple):
+    """A row of `findings`; of a violation also the line that allocated the memory, and the reads.
+
+    `line` is as model.py:12, or "" if no line made the memory empty; `reads` counts launches or
+    operators that read what nobody wrote.
+    """
+
+    row: dict[str, Any]
+    line: str = ""
+    reads: int = 0
+
+
 class Rows:
     """The rows of `findings` of a followed run."""
 
     def __init__(self, memory: RunMemory, follower: Follower, stacks: StackRows) -> None:
         self._memory, self._follower, self._stacks = memory, follower, stacks
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[JudgedRow]:
         """Yield the rows: of reads by calls, by operators, and of results left unwritten."""
         for place, reads in self._follower.reads.items():
             for unwritten in reads.unwritten.values():
@@ -45,22 +57,27 @@ class Rows:
                     else self._violation(place, unwritten)
                 )
                 if judged is not None:
-                    yield self._row(*judged, self._memory.birth(unwritten.birth))
+                    yield self._row(*judged, unwritten.birth, unwritten.count)
             undisputed = None if reads.unwritten else self._undisputed(place, reads)
             if undisputed is not None:
                 yield self._row(*undisputed)
         for place, leftover in self._follower.leftovers.items():
-            yield self._row(*self._leftover(place, leftover), self._memory.birth(leftover.birth))
+            yield self._row(*self._leftover(place, leftover), leftover.birth)
         for place, writer in self._follower.undeclared.items():
             yield self._row(*self._undeclared(place, writer))
 
-    def _row(self, call: Call, verdict: Verdict, birth: str = "") -> dict[str, Any]:
+    def _row(
+        self, call: Call, verdict: Verdict, birth: Birth | None = None, reads: int = 0
+    ) -> JudgedRow:
         """Return the row of a verdict; those on storages of other origins are other findings."""
         severity = RULES[verdict.rule]["severity"]
         row = row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
-        if birth:
-            row["finding_id"] = sha256(f"{row['finding_id']} {birth}".encode()).hexdigest()[:32]
-        return row
+        if birth is None:
+            return JudgedRow(row)
+        identity = f"{row['finding_id']} {self._memory.birth(birth)}"
+        row["finding_id"] = sha256(identity.encode()).hexdigest()[:32]
+        line = self._memory.allocated_at(birth) if verdict.verdict == "violation" else ""
+        return JudgedRow(row, line, reads)
 
     def _undisputed(self, place: Place, reads: Reads) -> tuple[Call, Verdict] | None:
         """Return the verdict on a call's reads of which none is a violation."""

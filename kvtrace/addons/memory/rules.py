@@ -11,7 +11,7 @@ RULES: Final = {
         "severity": "warning",
         "summary": "memory is read that nobody wrote since it was allocated",
         "hint": "let the kernel that makes it write all elements, or mask the read by the same "
-        "count; kvtrace confirm says whether what the program prints changes",
+        "count; kvtrace confirm --trace says whether what the program prints changes",
         "page": "docs/memory.md",
     },
     RESULT: {

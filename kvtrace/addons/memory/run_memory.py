@@ -75,6 +75,13 @@ class RunMemory:
         """Return where a storage came from: torch.empty at model.py:12."""
         return self._places.birth(birth)
 
+    def allocated_at(self, birth: Birth) -> str:
+        """Return the line that made a storage without values, as model.py:12.
+
+        Empty if an operator made it with values (a copy of what nobody wrote), or no line did.
+        """
+        return self._places.allocated_at(birth)
+
     def operator(self, operator_id: int) -> str:
         """Return an operator's name and place: that of its first call, except for empty memory."""
         return self._places.operator(operator_id)

@@ -24,6 +24,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import (
 from kvtrace.backends.compiled_kernels.loads import Load
 from kvtrace.backends.inductor.libraries import LIBRARY
 from kvtrace.backends.inductor.origins import origins_of
+from kvtrace.backends.python_source import recorded_file_content
 from kvtrace.capture.records import KernelRecord, Parameter, capped
 from kvtrace.settings import Source
 
@@ -155,12 +156,16 @@ class LauncherKernel:
                 "cache has it"
             )
         file, line = self.place
+        files = dict(record.files)
+        if file is not None and file not in files:  # Triton's cache has the IR from another file
+            files[file] = recorded_file_content(file, () if line is None else (line,), keep)
         text = getattr(self.autotuner.fn, "src", None)
         return replace(
             record,
             name=self.name,
             file=file,
             line=line,
+            files=tuple(sorted(files.items())),
             source=str(text) if keep != "off" and text else None,
             options={**record.options, **dict(self._facts())},
             origins=origins_of(self.name, text, module, keep_code=keep != "off"),

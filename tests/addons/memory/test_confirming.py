@@ -21,8 +21,11 @@ def doubled(x, y, n, BLOCK: tl.constexpr):
 x = torch.ones(100, device="cuda")
 y = torch.empty_like(x)
 count = x.new_empty(3, dtype=torch.int32)
+scratch = torch.empty(1000, device="cuda")
 doubled[(1,)](x, y, int(sys.argv[1]), BLOCK=128)
-print("sum", float(y.sum()), random.random() if sys.argv[2:] else "")
+if "printed" in sys.argv:
+    print(y.tolist())
+print("sum", float(y.sum()), random.random() if "random" in sys.argv else "")
 """
 
 
@@ -58,6 +61,16 @@ def test_a_whole_result_is_the_same_whatever_memory_had(confirmed):
 
 def test_the_memory_of_one_line_is_enough(confirmed):
     assert confirmed("90", options=("--at", "prog.py:11"))[1]["answer"] == "changes"
+
+
+def test_other_unwritten_memory_does_not_vary(confirmed):
+    code, answer = confirmed("90", "printed", options=("--at", "prog.py:13"))
+    assert (code, answer["answer"]) == (0, "same")  # y is printed, too, and is zeros
+
+
+def test_a_line_that_allocates_nothing_is_said_so(confirmed):
+    code, answer = confirmed("90", options=("--at", "prog.py:10"))
+    assert (code, answer["answer"]) == (0, "unfilled")
 
 
 def test_output_that_varies_by_itself_decides_nothing(confirmed):

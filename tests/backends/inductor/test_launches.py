@@ -70,6 +70,27 @@ def test_every_launch_is_recorded_with_its_kernel(
 
 
 @pytest.mark.process
+def test_a_kernel_whose_ir_names_another_file_has_its_own_source(
+    autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KVTRACE_SOURCE", "files")
+    own = tmp_path / "own.py"  # Triton's cache has the IR of an equal kernel in generated.py
+    own.write_text(KERNEL + "# of this file\n")
+    autotuner.filename = str(own)
+    x = torch.ones(8)
+    with kvtrace.capture(tmp_path / "out"):
+        autotuner.run(x, x, x, 8, stream=0)
+    trace = open_trace(tmp_path / "out")
+    (kernel,) = trace.table("kernels", columns=["file", "files"]).to_pylist()
+    files = {file["path"]: trace.artifact(file["artifact"]) for file in kernel["files"]}
+    assert kernel["file"] == str(own)
+    assert files == {
+        str(own): own.read_bytes(),
+        str(tmp_path / "generated.py"): KERNEL.encode(),
+    }
+
+
+@pytest.mark.process
 @pytest.mark.parametrize("source", ["files", "off"])
 def test_origins_of_a_generated_kernel_are_recorded(
     autotuner: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str

@@ -2,9 +2,16 @@
 
 import json
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
-from kvtrace.cli.options import JsonOption, print_lines
+from kvtrace.cli.options import (
+    JsonOption,
+    RunOption,
+    complain_of,
+    print_lines,
+    select,
+)
 from kvtrace.cli.parsing import Argument, Option
 
 
@@ -17,27 +24,85 @@ def command(
         Option(
             "--at",
             metavar="FILE:LINE",
-            help="Fill only what this line allocates, as a finding names it (model.py:12)",
+            help="Ask for what this line allocates, as a finding names it (model.py:12)",
             show_default=False,
         ),
     ] = None,
+    trace: Annotated[
+        Path | None,
+        Option(
+            "--trace",
+            metavar="TRACE",
+            help="Ask for each line that the findings of this trace name, and keep the answers: "
+            "what is confirmed becomes an error",
+            show_default=False,
+        ),
+    ] = None,
+    run: RunOption = None,
+    most: Annotated[
+        int,
+        Option("--most", metavar="N", help="With --trace: the most lines, most reads first", min=1),
+    ] = 10,
     as_json: JsonOption = False,
 ) -> int:
     """Say whether a program's output depends on memory that nobody wrote.
 
-    Runs the program three times: with fresh memory of torch.empty filled with NaN (integers: their
-    largest number), the same again, and with zeros. Standard output and exit code are compared.
-    Works with a GPU or without one. Exit code 1 if they differ between fillings.
+    Runs the program with fresh memory of torch.empty filled with zeros, the same again, and with
+    NaN (integers: their largest number); again with NaN if that differs. Standard output and exit
+    code are compared. If one line's memory is asked for, all other fresh memory is zeros in each
+    run. Works with a GPU or without one. Exit code 1 if they differ between fillings.
 
     Example:
         kvtrace confirm -- python serve.py
         kvtrace confirm --at model.py:12 -- python serve.py
+        kvtrace confirm --trace out/ -- python serve.py
     """
     from kvtrace.addons.memory.confirming import confirm, confirmed_text
+    from kvtrace.schema.errors import BadSetting
 
+    if trace is not None:
+        if at is not None:
+            raise BadSetting("--at and --trace cannot be combined: choose one.")
+        return _of_trace(program, trace, run, most, as_json)
+    if run is not None:
+        raise BadSetting("--run needs --trace.")
     confirmation = confirm(program, at)
     if as_json:
         print(json.dumps(asdict(confirmation), indent=2))
     else:
         print_lines([confirmed_text(confirmation, at)])
     return int(confirmation.answer == "changes")
+
+
+def _of_trace(program: list[str], trace: Path, run: str | None, most: int, as_json: bool) -> int:
+    from kvtrace.addons.memory.confirming_findings import (
+        UnwrittenLine,
+        confirm_findings,
+        count_text,
+        line_text,
+    )
+
+    def tell(line: UnwrittenLine) -> None:
+        if not as_json:
+            print_lines([line_text(line)])
+
+    selection = select(trace, run)
+    lines = confirm_findings(selection, program, most, tell)
+    if as_json:
+        objects = [
+            {
+                "line": line.line,
+                "runs": sorted(line.runs),
+                "findings": [
+                    {"rule": rule, "kernel": kernel} for rule, kernel in line.findings
+                ],
+                "reads": line.reads,
+                "confirmation": None if line.confirmation is None else asdict(line.confirmation),
+            }
+            for line in lines
+        ]  # fmt: skip
+        print(json.dumps(objects, indent=2))
+    else:
+        print_lines([count_text(lines)])
+    complain_of(selection.trace)
+    return int(any(each.confirmation and each.confirmation.answer == "changes" for each in lines))

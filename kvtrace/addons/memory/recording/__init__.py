@@ -39,7 +39,7 @@ class MemoryBackend:
 
             from kvtrace.addons.memory.recording.filling import fill_fresh_memory
 
-            fill_fresh_memory(self._filled, torch)
+            fill_fresh_memory(self._filled, torch, session.problem)
         if MEMORY.of(session.settings) != "on":
             return
         from kvtrace.addons.memory.recording.following import MemoryRecording

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from kvtrace.addons.memory.fresh_memory import FILL
+from kvtrace.addons.memory.fresh_memory import FILL, FILLED
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.process
@@ -33,22 +33,75 @@ def test_fresh_memory_is_filled(tmp_path, how, expected):
 
 
 @pytest.mark.parametrize(("line", "filled_one"), [(3, 0), (4, 1)])
-def test_only_the_memory_of_a_line_is_filled(tmp_path, line, filled_one):
-    are_filled = filled(tmp_path, f"nan@prog.py:{line}")[0].split()
-    assert are_filled[filled_one] == "True"
-    assert (
-        are_filled[1 - filled_one] == "False"
-    )  # not a hundred NaNs, or largest numbers, by chance
+def test_only_the_memory_of_a_line_is_filled_and_other_memory_is_zeros(tmp_path, line, filled_one):
+    have_nan, are_zeros = filled(tmp_path, f"nan@prog.py:{line}")
+    expected = ["False", "False", "False"]
+    expected[filled_one] = "True"
+    assert have_nan.split() == expected
+    assert are_zeros.split() == ["False" if has == "True" else "True" for has in expected]
+    assert (tmp_path / "witness").exists()
 
 
-def filled(tmp_path, how):
+def test_no_witness_is_made_if_the_line_allocates_nothing(tmp_path):
+    assert filled(tmp_path, "nan@prog.py:2")[1] == "True True True"
+    assert not (tmp_path / "witness").exists()
+
+
+COMPILED = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def doubled(x, y, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + lanes, tl.load(x + lanes, mask=lanes < n) * 2, mask=lanes < n)
+
+@torch.compile(fullgraph=True)
+def rows(x):
+    y = torch.empty_like(x)
+    doubled[(1,)](x, y, 90, BLOCK=128)
+    return y
+
+y = rows(torch.ones(100, device="cuda"))
+print(bool((y[:90] == 2).all()), bool(y[90:].isnan().all()), bool((y[90:] == 0).all()))
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("zero", "True False True"),
+        ("nan", "True True False"),
+        ("nan@prog.py:9", "True True False"),  # as findings name it: where the function begins
+        ("nan@prog.py:11", "True False True"),  # Inductor allocates it, not this line
+    ],
+)
+def test_memory_of_compiled_code_is_filled_when_it_runs(tmp_path, how, expected):
+    assert filled(tmp_path, how, COMPILED) == [expected]
+
+
+UNUSUAL = """
+import torch
+torch.empty(0)
+torch.empty((2, 2), layout=torch.sparse_coo)
+torch.empty(4, device="meta")
+torch.empty(4, dtype=torch.quint8) if hasattr(torch, "quint8") else None
+print(torch.empty(2, dtype=torch.float8_e4m3fn).isnan().all().item())
+"""
+
+
+def test_tensors_that_cannot_be_filled_do_not_end_the_program(tmp_path):
+    assert filled(tmp_path, "nan", UNUSUAL) == ["True"]
+
+
+def filled(tmp_path, how, text=PROGRAM):
     program = tmp_path / "prog.py"
-    program.write_text(PROGRAM, encoding="utf-8")
+    program.write_text(text, encoding="utf-8")
     environment = os.environ | {
         "KVTRACE": str(tmp_path / "out"), "KVTRACE_DEVICE": "cpu", FILL: how,
+        FILLED: str(tmp_path / "witness"),
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, program], env=environment, capture_output=True, text=True, timeout=100,
+        [sys.executable, program], env=environment, capture_output=True, text=True, timeout=300,
         check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

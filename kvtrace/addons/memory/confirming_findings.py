@@ -1,0 +1,150 @@
+"""Which of a trace's findings on unwritten memory matter: the program is run for each line of them.
+
+Only what the line of a finding allocates is filled (`confirming.py`). The answers are kept with the
+trace, and its findings are judged again: those that are confirmed become errors.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.addons.memory.confirmations import keep_confirmations
+from kvtrace.addons.memory.confirming import Confirmation, confirmations
+from kvtrace.addons.memory.judged import is_recorded, unwritten_memory
+from kvtrace.addons.memory.rules import RULES
+from kvtrace.analysis.judging import judge_by_kernel
+from kvtrace.schema.errors import BadSetting
+from kvtrace.text import plural
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Selection, Trace
+
+
+@dataclass(slots=True)
+class UnwrittenLine:
+    """A line that allocates memory of which a run has findings.
+
+    Attributes:
+        line: as model.py:12; "": the memory is a copy, or no line of the program made it.
+        runs: ids of the runs that have the findings.
+        findings: the rule and the kernel of each finding, without repetitions.
+        reads: launches and operators that read what nobody wrote, over all findings.
+        confirmation: what filling the line's memory changed; None: it was not asked.
+    """
+
+    line: str
+    runs: set[str] = field(default_factory=set)
+    findings: dict[tuple[str, str], None] = field(default_factory=dict)
+    reads: int = 0
+    confirmation: Confirmation | None = None
+
+
+def confirm_findings(
+    selection: Selection,
+    command: Sequence[str],
+    most: int,
+    tell: Callable[[UnwrittenLine], object],
+    environment: Mapping[str, str] = os.environ,
+) -> list[UnwrittenLine]:
+    """Run a program for each line of the findings, most reads first, and keep the answers.
+
+    Args:
+        selection: the runs whose findings are asked for.
+        command: the program and its arguments, as it was recorded.
+        most: how many lines are filled; each takes one run of the program, or two.
+        tell: called with each line, once its answer is known.
+        environment: of the program.
+
+    Raises:
+        BadSetting: what happened to memory was not recorded.
+        NotConfirmed: the command cannot be started.
+        TraceWriteError: the answers cannot be written to the trace.
+    """
+    lines = sorted(_unwritten_lines(selection), key=lambda each: (-each.reads, each.line))
+    asked = [each for each in lines if each.line][:most]
+    if asked:
+        for each, answer in zip(
+            asked, confirmations(command, [each.line for each in asked], environment), strict=True
+        ):
+            each.confirmation = answer
+            tell(each)
+        _keep(selection, asked)
+    for each in lines:
+        if each.confirmation is None:
+            tell(each)
+    return lines
+
+
+def _unwritten_lines(selection: Selection) -> Iterator[UnwrittenLine]:
+    trace = selection.trace
+    recorded = [run for run in selection.runs if is_recorded(trace, run)]
+    if not recorded:
+        raise BadSetting(
+            f"{trace.path} does not have what happened to memory; record it with KVTRACE_MEMORY=on"
+        )
+    lines: dict[str, UnwrittenLine] = {}
+    for run in recorded:
+        kernels = _kernel_names(trace, run)
+        for judged in unwritten_memory(trace, run):
+            line = lines.setdefault(judged.line, UnwrittenLine(judged.line))
+            line.runs.add(run.run_id)
+            line.findings[judged.row["rule"], kernels.get(judged.row["call_id"], "?")] = None
+            line.reads += judged.reads
+    yield from lines.values()
+
+
+def _kernel_names(trace: Trace, run: Run) -> dict[int, str]:
+    """Return the kernels' names of a run by call id."""
+    kernels = trace.table("kernels", (run,), ["kernel_id", "name"]).to_pylist()
+    names = {row["kernel_id"]: row["name"] or "?" for row in kernels}
+    calls = trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
+    return {row["call_id"]: names.get(row["kernel_id"], "?") for row in calls}
+
+
+def _keep(selection: Selection, asked: Sequence[UnwrittenLine]) -> None:
+    for run in selection.runs:
+        answers = {
+            each.line: each.confirmation
+            for each in asked
+            if each.confirmation is not None and run.run_id in each.runs
+        }
+        if answers:
+            keep_confirmations(selection.trace, run, answers)
+            judge_by_kernel(selection.trace, run, tuple(RULES), tuple(RULES))
+
+
+_TEXTS: Final = {
+    "changes": "confirmed: ",
+    "same": "not seen: output and exit code are the same with NaN there and with zeros, which "
+    "proves nothing about what is not printed, nor about other inputs",
+    "varies": "not known: the output also varies between two runs with the same filling: ",
+    "unfilled": "not known: the program allocated nothing there this time",
+}
+
+
+def line_text(line: UnwrittenLine) -> str:
+    """Return the sentence on a line and its findings."""
+    rules: dict[str, list[str]] = {}
+    for rule, kernel in line.findings:
+        rules.setdefault(rule, []).append(kernel)
+    where = "; ".join(f"{rule} in {', '.join(kernels)}" for rule, kernels in rules.items())
+    if not line.line:
+        return f"not asked: no line of the program made this memory empty ({where})"
+    answer = line.confirmation
+    text = "not asked" if answer is None else f"{_TEXTS[answer.answer]}{answer.evidence}"
+    return f"{line.line} ({where}): {text}"
+
+
+def count_text(lines: Sequence[UnwrittenLine]) -> str:
+    """Return the sentence on how many lines were confirmed."""
+    if not lines:
+        return "No finding of uninitialized-read or unwritten-result."
+    confirmed = sum(
+        e.confirmation is not None and e.confirmation.answer == "changes" for e in lines
+    )
+    unasked = sum(each.confirmation is None for each in lines)
+    asked = f"; {unasked} were not asked" if unasked else ""
+    return f"{confirmed} of {plural(len(lines), 'line')} confirmed{asked}."
