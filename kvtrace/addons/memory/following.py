@@ -34,7 +34,8 @@ class CallStorage:
     call's first launch, from which the effect is derived, the storage began `offset_bytes` before
     that address and had `size` bytes. Other launches of the call may have views elsewhere in their
     storages. `others` are the positions of further tensors in the storage, each with its distance
-    in bytes from the first one. `stores`: the kernel has a store to it, reached or not.
+    in bytes from the first one. `stores`: the kernel has a store to it, reached or not. `foreign`
+    are the bytes that it stores with values from beyond another storage, None if there are none.
     """
 
     position: int
@@ -44,6 +45,7 @@ class CallStorage:
     effect: Effect
     others: tuple[tuple[int, int], ...] = ()
     stores: bool = True
+    foreign: Spoiling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ class Reads:
     """What is known of all reads at a place: how many of each answer, and why.
 
     `unwritten` has the violations by where the storage came from; `reason` is why the first
-    unknown read is unknown.
+    unknown read is unknown, and `spoilings` left values that unknown reads may get.
     """
 
     proven: int = 0
@@ -135,6 +137,7 @@ class Reads:
     unknown: int = 0
     unwritten: dict[Birth, Unwritten] = field(default_factory=dict)
     reason: str = ""
+    spoilings: set[Spoiling] = field(default_factory=set)
 
     @property
     def count(self) -> int:
@@ -147,6 +150,7 @@ class Reads:
         if origin_reason is not None or reading.answer == "unknown":
             self.unknown += 1
             self.reason = self.reason or reading.reason or origin_reason or ""
+            self.spoilings.update(reading.spoilings)
         elif reading.answer == "proven":
             self.proven += 1
         else:
@@ -169,6 +173,7 @@ class _Step(NamedTuple):
     effect: Effect
     others: tuple[tuple[int, int], ...]
     stores: bool
+    foreign: Spoiling | None
     place: Place
     reads: Reads
 
@@ -186,6 +191,7 @@ class Follower:
 
     Attributes:
         leftovers: results with unwritten bytes, by the place that wrote them last.
+        spoiled: foreign values that calls stored; `carried` are those that an operator moved on.
         undeclared: the kernel that wrote a tensor inside of an operator whose schema says that it
             reads it, by the operator's tensor.
     """
@@ -217,6 +223,8 @@ class Follower:
         self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
         self._operator_reads: dict[Place, Reads] = {}
         self.leftovers: dict[Place, Leftover] = {}
+        self.spoiled: set[Spoiling] = set()
+        self.carried: set[Spoiling] = set()
         self.undeclared: dict[Place, Place] = {}
 
     def _steps_of(self, call_id: int, storages: Sequence[CallStorage]) -> list[_Step]:
@@ -232,6 +240,7 @@ class Follower:
                     storage.effect,
                     storage.others,
                     storage.stores,
+                    storage.foreign,
                     place,
                     self._call_reads.setdefault(place, Reads()),
                 )
@@ -273,9 +282,11 @@ class Follower:
         time, seq, call_id, addresses = event
         lives = self._lives
         touched: list[tuple[Life, State]] = []
+        spoiled: list[tuple[Life, Spoiling]] = []
+        is_as_first = True
         steps = self._launch_steps.get(seq)
         for step in self._steps.get(call_id, []) if steps is None else steps:
-            position, offset_bytes, size, effect, others, stores, place, reads = step
+            position, offset_bytes, size, effect, others, stores, foreign, place, reads = step
             address = addresses[position]
             life = lives.at(address - offset_bytes, size)
             if life is None or life.size != size:
@@ -283,6 +294,9 @@ class Follower:
             for other, distance in others:
                 if addresses[other] - address != distance:
                     effect = self._anywhere(life.size)
+            if foreign is not None:
+                spoiled.append((life, foreign))
+            is_as_first = is_as_first and effect is step.effect
             before = life.state
             for earlier, state in touched:  # a storage that several tensors lie in, as never before
                 if earlier is life:
@@ -297,6 +311,10 @@ class Follower:
                 reads.add(reading, life, before, seq, address - life.begin)
             if stores:
                 life.given = place
+        if is_as_first:  # else the storages may have room for what left them at the first launch
+            for life, foreign in spoiled:
+                self.spoiled.add(foreign)
+                life.state = life.state.spoiled(foreign)
 
     def _elsewhere(self, step: _Step, address: int) -> tuple[Life, Effect]:
         """Return the storage of a tensor that lies elsewhere in its storage than at first."""
@@ -398,6 +416,8 @@ class Follower:
                 sources.append((tensor, life.state))
         if all(state.whole for _, state in sources):
             return {}
+        for _, state in sources:
+            self.carried.update(state.spoilings)
         key = event.operator_id, tuple(state for _, state in sources)
         spoilings = self._spoilings.get(key)
         if spoilings is None:
