@@ -10,19 +10,17 @@ reads it is *unknown*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
 from kvtrace.addons.memory.moves import spoiling
 from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
-from kvtrace.addons.memory.states import Effect, NewStates, Reading, Spoiling, State
+from kvtrace.addons.memory.reads import Answered, Reads
+from kvtrace.addons.memory.states import Effect, NewStates, Spoiling, State
 
-UNSEEN: Final = "its storage was made where kvtrace does not see it"
-HOST: Final = "it is memory of the host, which programs also write without operators"
-_UNFOLLOWED: Final = {"unseen": UNSEEN, "host": HOST}
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
 
 
@@ -102,64 +100,6 @@ class Freed(NamedTuple):
 Event = Launched | Operated | Allocated | Freed
 
 
-@dataclass(slots=True)
-class Unwritten:
-    """The first read of unwritten bytes of a kind of storages, and how many of these were read.
-
-    `state` is the storage's state before it, whose steps say who wrote to it; `seq` is the launch
-    that read, None for an operator; `origin` is where its tensor's data pointer lies in the
-    storage, in bytes; `given` is the last kernel that was given the storage and has a store to it,
-    `source` the last one that was given the memory from which unwritten bytes were moved here.
-    """
-
-    reading: Reading
-    birth: Birth
-    state: State
-    seq: int | None
-    origin: int
-    given: Place | None
-    source: Place | None
-    count: int = 1
-
-
-@dataclass(slots=True)
-class Reads:
-    """What is known of all reads at a place: how many of each answer, and why.
-
-    `unwritten` has the violations by where the storage came from; `reason` is why the first
-    unknown read is unknown.
-    """
-
-    proven: int = 0
-    violations: int = 0
-    unknown: int = 0
-    unwritten: dict[Birth, Unwritten] = field(default_factory=dict)
-    reason: str = ""
-
-    @property
-    def count(self) -> int:
-        """How many reads there were."""
-        return self.proven + self.violations + self.unknown
-
-    def add(self, reading: Reading, life: Life, state: State, seq: int | None, origin: int) -> None:
-        """Add a read of a storage that was in a state; `origin`: where the tensor lies in it."""
-        origin_reason = _UNFOLLOWED.get(life.birth.origin)
-        if origin_reason is not None or reading.answer == "unknown":
-            self.unknown += 1
-            self.reason = self.reason or reading.reason or origin_reason or ""
-        elif reading.answer == "proven":
-            self.proven += 1
-        else:
-            self.violations += 1
-            earlier = self.unwritten.get(life.birth)
-            if earlier is None:
-                self.unwritten[life.birth] = Unwritten(
-                    reading, life.birth, state, seq, origin, life.given, life.source
-                )
-            else:
-                earlier.count += 1
-
-
 class _Step(NamedTuple):
     """What a launch does to one storage, and what is known of its reads so far."""
 
@@ -185,6 +125,8 @@ class Follower:
     """Follows the storages of a run from event to event, in the order of time.
 
     Attributes:
+        launch_steps: the steps of launches that differ from their call, by `seq`.
+        answers: a list to which the answer of each read is added; None: they are not listed.
         leftovers: results with unwritten bytes, by the place that wrote them last.
         undeclared: the kernel that wrote a tensor inside of an operator whose schema says that it
             reads it, by the operator's tensor.
@@ -201,17 +143,18 @@ class Follower:
         `launches` have what launches do that differ from their call, by `seq`, with the call's id.
         """
         self._operators = operators
-        self._lives, self._states = Lives(), NewStates()
+        self.lives, self._states = Lives(), NewStates()
+        self.answers: list[Answered] | None = None
         self._writers: dict[Effect, Place] = {}
         self._call_reads: dict[Place, Reads] = {}
         self._steps = {call_id: self._steps_of(call_id, of) for call_id, of in calls.items()}
         by_storages: dict[int, list[_Step]] = {}
-        self._launch_steps: dict[int, list[_Step]] = {}
+        self.launch_steps: dict[int, list[_Step]] = {}
         for seq, (call_id, storages) in (launches or {}).items():
             steps = by_storages.get(id(storages))
             if steps is None:
                 steps = by_storages[id(storages)] = self._steps_of(call_id, storages)
-            self._launch_steps[seq] = steps
+            self.launch_steps[seq] = steps
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[int, Effect] = {}
         self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
@@ -246,6 +189,11 @@ class Follower:
 
     def follow(self, events: Iterable[Event]) -> None:
         """Follow events in the order of their times, to the end of the run."""
+        self.advance(events)
+        self.finish()
+
+    def advance(self, events: Iterable[Event]) -> None:
+        """Follow events in the order of their times."""
         for event in events:
             if type(event) is Launched:
                 self._launch(event)
@@ -254,9 +202,38 @@ class Follower:
             elif type(event) is Allocated:
                 self._allocate(event)
             elif type(event) is Freed:
-                self._end(self._lives.end(event.address))
-        for life in self._lives:
+                self._end(self.lives.end(event.address))
+
+    def finish(self) -> None:
+        """End the run, in the order in which storages were made."""
+        for life in sorted(self.lives, key=lambda life: (life.made, life.begin)):
             self._end(life)
+
+    def is_torchs(self, event: Operated) -> bool:
+        """Return whether what happens inside of an operator is not recorded apart."""
+        return self._operators[event.operator_id].is_torchs
+
+    def regions(self, event: Event) -> Iterator[tuple[int, int]]:
+        """Yield ranges of addresses [begin, end) of which an event asks for storages.
+
+        What an event does depends on the storages there, and on nothing else that changes.
+        """
+        if type(event) is Launched:
+            steps = self.launch_steps.get(event.seq)
+            for step in self._steps.get(event.call_id, []) if steps is None else steps:
+                address = event.addresses[step.position]
+                begin = address - step.offset_bytes
+                yield begin, begin + step.size
+                yield address, address + 1
+        elif type(event) is Operated:
+            tensors = self._operators[event.operator_id].tensors
+            for tensor, address in zip(tensors, event.addresses, strict=True):
+                begin = address - tensor.offset_bytes
+                yield begin, begin + max(tensor.storage_bytes, 1)
+        elif type(event) is Allocated:
+            yield event.address, event.address + max(event.size, 1)
+        elif type(event) is Freed:
+            yield event.address, event.address + 1
 
     def writers(self, state: State) -> list[Place]:
         """Return the kernels that led to a state by their writes, the last one first."""
@@ -271,15 +248,15 @@ class Follower:
 
     def _launch(self, event: Launched) -> None:
         time, seq, call_id, addresses = event
-        lives = self._lives
+        lives = self.lives
         touched: list[tuple[Life, State]] = []
-        steps = self._launch_steps.get(seq)
+        steps = self.launch_steps.get(seq)
         for step in self._steps.get(call_id, []) if steps is None else steps:
             position, offset_bytes, size, effect, others, stores, place, reads = step
             address = addresses[position]
             life = lives.at(address - offset_bytes, size)
             if life is None or life.size != size:
-                life, effect = self._elsewhere(step, address)
+                life, effect = self._elsewhere(step, address, time)
             for other, distance in others:
                 if addresses[other] - address != distance:
                     effect = self._anywhere(life.size)
@@ -294,15 +271,17 @@ class Follower:
                 life.written, life.writer, life.is_read = time, place, False
             if effect.may_read:
                 life.is_read = True
-                reads.add(reading, life, before, seq, address - life.begin)
+                answered = reads.add(reading, life, before, seq, address - life.begin)
+                if self.answers is not None:
+                    self.answers.append(answered)
             if stores:
                 life.given = place
 
-    def _elsewhere(self, step: _Step, address: int) -> tuple[Life, Effect]:
+    def _elsewhere(self, step: _Step, address: int, time: int) -> tuple[Life, Effect]:
         """Return the storage of a tensor that lies elsewhere in its storage than at first."""
-        life = self._lives.around(address)
+        life = self.lives.around(address)
         if life is None or life.rounded:
-            return self._life(address - step.offset_bytes, step.size), step.effect
+            return self._life(address - step.offset_bytes, step.size, time), step.effect
         key = step.effect, address - life.begin - step.offset_bytes, life.size
         moved = self._moved.get(key)
         if moved is None:
@@ -334,13 +313,13 @@ class Follower:
                 continue
             begin = event.addresses[index] - tensor.offset_bytes
             if tensor.is_of_host:
-                self._note_host(begin, tensor.storage_bytes)
+                self._note_host(begin, tensor.storage_bytes, event.time)
                 continue
             if tensor.role == "created":
                 birth = Birth("operator", event.operator_id)
-                life = self._new_life(begin, tensor.storage_bytes, birth, whole=False)
+                life = self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=False)
             else:
-                life = self._life(begin, tensor.storage_bytes)
+                life = self._life(begin, tensor.storage_bytes, event.time)
             if operator.effects.moves and tensor.role == "read" and not leaves:
                 life.is_read = True  # what is moved is judged where it is used; the host uses it
             elif effect is not None:
@@ -363,12 +342,12 @@ class Follower:
             if effect is None or not tensor.storage_bytes:
                 continue
             begin = address - tensor.offset_bytes
-            life = self._lives.at(begin, tensor.storage_bytes)
+            life = self.lives.at(begin, tensor.storage_bytes)
             if tensor.is_of_host:
-                self._note_host(begin, tensor.storage_bytes)
+                self._note_host(begin, tensor.storage_bytes, event.time)
             elif life is None:
                 birth = Birth("operator", event.operator_id)
-                self._new_life(begin, tensor.storage_bytes, birth, whole=True)
+                self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=True)
             elif life.written < event.begin:
                 life.state, _ = life.state.step(effect)
 
@@ -380,7 +359,7 @@ class Follower:
         tensors = list(zip(operator.tensors, begins, strict=True))
         declared = {begin for tensor, begin in tensors if tensor.role in ("written", "created")}
         for index, (tensor, begin) in enumerate(tensors):
-            life = self._lives.at(begin, tensor.storage_bytes) if tensor.role == "read" else None
+            life = self.lives.at(begin, tensor.storage_bytes) if tensor.role == "read" else None
             if life is None or begin in declared or life.written < event.begin:
                 continue
             if life.writer is not None and life.writer.kind == "launch":
@@ -394,7 +373,8 @@ class Follower:
             operator.tensors, event.addresses, operator.effects.effects, strict=True
         ):
             if tensor.role == "read" and effect is not None and tensor.storage_bytes:
-                life = self._life(address - tensor.offset_bytes, tensor.storage_bytes)
+                begin = address - tensor.offset_bytes
+                life = self._life(begin, tensor.storage_bytes, event.time)
                 sources.append((tensor, life.state))
         if all(state.whole for _, state in sources):
             return {}
@@ -414,38 +394,40 @@ class Follower:
     def _source(self, operator: Operator, event: Operated) -> Place | None:
         """Return the last kernel that wrote, or was given, memory that a move reads."""
         for tensor, address in zip(operator.tensors, event.addresses, strict=True):
-            life = self._lives.at(address - tensor.offset_bytes, tensor.storage_bytes)
+            life = self.lives.at(address - tensor.offset_bytes, tensor.storage_bytes)
             if tensor.role == "read" and life is not None and not life.state.whole:
                 return next(iter(self.writers(life.state)), life.given or life.source)
         return None
 
-    def _note_host(self, begin: int, size: int) -> None:
+    def _note_host(self, begin: int, size: int, time: int) -> None:
         """Note memory of the host, which counts as written."""
-        life = self._lives.at(begin, size)
+        life = self.lives.at(begin, size)
         if life is None or life.birth.origin != "host":
-            self._new_life(begin, size, Birth("host"), whole=True)
+            self._new_life(begin, size, Birth("host"), time, whole=True)
 
     def _allocate(self, event: Allocated) -> None:
+        if not event.size:
+            return  # an empty tensor has no memory
         if event.is_of_host:
-            self._note_host(event.address, event.size)
+            self._note_host(event.address, event.size, event.time)
             return
         birth = Birth("allocation", event.row)
-        life = self._new_life(event.address, event.size, birth, whole=False)
+        life = self._new_life(event.address, event.size, birth, event.time, whole=False)
         life.rounded = event.rounded
 
-    def _life(self, begin: int, size: int) -> Life:
+    def _life(self, begin: int, size: int, time: int) -> Life:
         """Return the storage at an address; one that nothing made is made here, as written."""
-        life = self._lives.at(begin, size)
+        life = self.lives.at(begin, size)
         if life is None:
-            return self._new_life(begin, size, Birth("unseen"), whole=True)
+            return self._new_life(begin, size, Birth("unseen"), time, whole=True)
         if life.size != size:  # the tensor of an allocation that was rounded up
             life.size, life.state, life.rounded = size, self._states.empty(size), False
         return life
 
-    def _new_life(self, begin: int, size: int, birth: Birth, *, whole: bool) -> Life:
+    def _new_life(self, begin: int, size: int, birth: Birth, time: int, *, whole: bool) -> Life:
         state = self._states.whole(size) if whole else self._states.empty(size)
-        life = Life(begin, size, state, birth)
-        for old in self._lives.add(life):
+        life = Life(begin, size, state, birth, time)
+        for old in self.lives.add(life):
             self._end(old)
         return life
 
@@ -458,7 +440,9 @@ class Follower:
         if effect.may_read:
             life.is_read = True
             reads = self._operator_reads.setdefault(place, Reads())
-            reads.add(reading, life, before, None, origin)
+            answered = reads.add(reading, life, before, None, origin)
+            if self.answers is not None:
+                self.answers.append(answered)
 
     def _end(self, life: Life | None) -> None:
         """Note a result that ends with bytes that nobody wrote, if a kernel wrote the others."""

@@ -43,6 +43,7 @@ class Life:
         size: in bytes; of an allocation that no tensor was seen of yet, rounded up.
         state: what is known of its bytes.
         birth: where it came from.
+        made: when it was made, ns.
         written: time of the last write, ns; -1: none.
         writer: what wrote last; None: nothing.
         given: the last kernel that was given it and has a store to it.
@@ -56,6 +57,7 @@ class Life:
     size: int
     state: State
     birth: Birth
+    made: int
     written: int = -1
     writer: Place | None = None
     given: Place | None = None
@@ -89,9 +91,9 @@ class Lives:
 
     def add(self, life: Life) -> list[Life]:
         """Add a new storage, and return the storages whose memory it takes."""
-        ended = list(self._overlapping(life.begin, life.begin + life.size))
+        ended = list(self.within(life.begin, life.begin + life.size))
         for old in ended:
-            self._remove(old)
+            self.remove(old)
         self._by_begin[life.begin] = life
         insort(self._begins, life.begin)
         return ended
@@ -100,10 +102,11 @@ class Lives:
         """Remove the storage at an address, because its memory was freed."""
         life = self._by_begin.get(begin)
         if life is not None:
-            self._remove(life)
+            self.remove(life)
         return life
 
-    def _overlapping(self, begin: int, end: int) -> Iterator[Life]:
+    def within(self, begin: int, end: int) -> Iterator[Life]:
+        """Yield the storages that have a byte of [begin, end), by their addresses."""
         index = bisect_left(self._begins, begin)
         if index:
             before = self._by_begin[self._begins[index - 1]]
@@ -113,6 +116,7 @@ class Lives:
             yield self._by_begin[self._begins[index]]
             index += 1
 
-    def _remove(self, life: Life) -> None:
+    def remove(self, life: Life) -> None:
+        """Remove a storage."""
         del self._by_begin[life.begin]
         del self._begins[bisect_left(self._begins, life.begin)]

@@ -20,8 +20,9 @@ from kvtrace.verdicts.verdict import Verdict, row_of
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.byte_ranges import ByteRanges
-    from kvtrace.addons.memory.following import Follower, Leftover, Reads, Unwritten
+    from kvtrace.addons.memory.following import Follower, Leftover
     from kvtrace.addons.memory.lives import Birth, Place
+    from kvtrace.addons.memory.reads import Reads, Unwritten
     from kvtrace.addons.memory.run_memory import RunMemory
     from kvtrace.addons.memory.states import State
     from kvtrace.ir import Op
