@@ -108,12 +108,12 @@ def event_parts(trace: Trace, run: Run) -> Iterator[Events]:
         loaded = 0
         while loaded < _AT_ONCE and any(source.has_more for source in sources):
             min((source for source in sources if source.has_more), key=_earliest).load()
-            loaded = sum(len(source.loaded) for source in sources)
+            loaded = sum(source.loaded for source in sources)
         until = min(map(_earliest, sources))
         first, *others = (source.taken(until) for source in sources)
         events = first.joined(*others)
         yield events[np.argsort(events.times, kind="stable")]
-        unique.forget([source.loaded.numbers for source in sources])
+        unique.forget([source.waiting.numbers for source in sources])
 
 
 class _Unique:
@@ -179,7 +179,8 @@ class _Source:
     """Events of one table, loaded piece by piece.
 
     Attributes:
-        loaded: events that were not taken yet, in the order of the table.
+        waiting: events that were loaded, and not taken at the last time, in the table's order.
+        loaded: how many events were loaded and not taken.
     """
 
     def __init__(
@@ -189,7 +190,9 @@ class _Source:
         """Events have their times in a column `time`; rows without a value of `needed` are none."""
         self._unique, self._needed, self._load = unique, needed, load
         none = np.zeros(0, np.int64)
-        self.loaded = Events(none, none, none, none, unique.events)
+        self.waiting = Events(none, none, none, none, unique.events)
+        self.loaded = 0
+        self._new: list[Events] = []
         self._pieces = trace.pieces(table, (run,), _COLUMNS[table])
         self._row = 0
         times = [integers(piece[time]) for piece in trace.pieces(table, (run,), [time])]
@@ -214,12 +217,19 @@ class _Source:
         self._row += piece.num_rows
         rows = piece.filter(pc.is_valid(piece[self._needed])).combine_chunks()
         events = Events(*self._load(self._unique, rows), self._unique.events)
-        self.loaded = self.loaded.joined(events)
+        self._new.append(events)
+        self.loaded += len(events)
 
     def taken(self, until: int) -> Events:
         """Return the loaded events before a time (ns), which count as loaded no longer."""
-        is_taken = self.loaded.times < until
-        taken, self.loaded = self.loaded[is_taken], self.loaded[~is_taken]
+        events = self.waiting.joined(*self._new)
+        self._new.clear()
+        is_taken = events.times < until
+        if is_taken.all():
+            taken, self.waiting = events, events[:0]
+        else:
+            taken, self.waiting = events[is_taken], events[~is_taken]
+        self.loaded = len(self.waiting)
         return taken
 
 

@@ -11,7 +11,7 @@ reads it is *unknown*.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kvtrace.addons.memory.byte_ranges import ByteRanges
@@ -51,11 +51,12 @@ class Operator:
     name: str
     tensors: tuple[OperatorTensor, ...]
     effects: OperatorEffects
+    is_torchs: bool = field(init=False)
+    """Whether it is one of torch's own: what happens inside of it is not recorded apart."""
 
-    @property
-    def is_torchs(self) -> bool:
-        """Whether it is one of torch's own: what happens inside of it is not recorded apart."""
-        return self.name.startswith("aten::")
+    def __post_init__(self) -> None:
+        """Note whose it is, which is asked at each call."""
+        object.__setattr__(self, "is_torchs", self.name.startswith("aten::"))
 
 
 class Launched(NamedTuple):
@@ -113,6 +114,41 @@ class _Step(NamedTuple):
     reads: Reads
 
 
+class _Use(NamedTuple):
+    """What an operator of torch does to the storage of one of its tensors.
+
+    `birth` is where the storage came from, if the operator makes it. `is_moved`: its values are
+    passed on to memory of a device.
+    """
+
+    position: int
+    offset_bytes: int
+    size: int
+    is_of_host: bool
+    birth: Birth | None
+    is_moved: bool
+    effect: Effect | None
+    place: Place
+
+
+def _uses_by(operator_id: int, operator: Operator) -> list[_Use]:
+    tensors = operator.tensors
+    leaves = any(tensor.is_of_host and tensor.role != "read" for tensor in tensors)
+    birth = Birth("operator", operator_id)
+    return [
+        _Use(
+            index, tensor.offset_bytes, tensor.storage_bytes, tensor.is_of_host,
+            birth if tensor.role == "created" else None,
+            operator.effects.moves and tensor.role == "read" and not leaves,
+            effect, Place("operator", operator_id, index),
+        )
+        for index, (tensor, effect) in enumerate(
+            zip(tensors, operator.effects.effects, strict=True)
+        )
+        if tensor.storage_bytes
+    ]  # fmt: skip
+
+
 @dataclass(frozen=True, slots=True)
 class Leftover:
     """A storage that a kernel wrote in part and that nobody read: a result with unwritten bytes."""
@@ -158,6 +194,7 @@ class Follower:
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[int, Effect] = {}
         self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
+        self._uses: dict[int, list[_Use]] = {}
         self._operator_reads: dict[Place, Reads] = {}
         self.leftovers: dict[Place, Leftover] = {}
         self.undeclared: dict[Place, Place] = {}
@@ -300,32 +337,29 @@ class Follower:
         return effect
 
     def _operate(self, event: Operated) -> None:
-        operator = self._operators[event.operator_id]
+        time, _, operator_id, addresses = event
+        operator = self._operators[operator_id]
+        uses = self._uses.get(operator_id)
+        if uses is None:
+            uses = self._uses[operator_id] = _uses_by(operator_id, operator)
         if not operator.is_torchs:
             self._operate_around(operator, event)
             return
         moves = self._moves(operator, event) if operator.effects.moves else {}
-        leaves = any(tensor.is_of_host and tensor.role != "read" for tensor in operator.tensors)
-        for index, (tensor, effect) in enumerate(
-            zip(operator.tensors, operator.effects.effects, strict=True)
-        ):
-            if not tensor.storage_bytes:
+        for position, offset_bytes, size, is_of_host, birth, is_moved, effect, place in uses:
+            begin = addresses[position] - offset_bytes
+            if is_of_host:
+                self._note_host(begin, size, time)
                 continue
-            begin = event.addresses[index] - tensor.offset_bytes
-            if tensor.is_of_host:
-                self._note_host(begin, tensor.storage_bytes, event.time)
-                continue
-            if tensor.role == "created":
-                birth = Birth("operator", event.operator_id)
-                life = self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=False)
+            if birth is not None:
+                life = self._new_life(begin, size, birth, time, whole=False)
             else:
-                life = self._life(begin, tensor.storage_bytes, event.time)
-            if operator.effects.moves and tensor.role == "read" and not leaves:
+                life = self._life(begin, size, time)
+            if is_moved:
                 life.is_read = True  # what is moved is judged where it is used; the host uses it
             elif effect is not None:
-                place = Place("operator", event.operator_id, index)
-                self._step(life, effect, place, event.time, tensor.offset_bytes)
-                spoiled = moves.get(index)
+                self._step(life, effect, place, time, offset_bytes)
+                spoiled = moves.get(position)
                 if spoiled is not None:
                     life.source = self._source(operator, event)
                     life.state = life.state.spoiled(spoiled)

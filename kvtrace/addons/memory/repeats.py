@@ -31,8 +31,8 @@ from kvtrace.addons.memory.lives import Birth, Life, Place
 from kvtrace.addons.memory.reads import Answered
 from kvtrace.addons.memory.states import State
 
-#: Least events of a block; it has fewer than twice as many.
-_LEAST: Final = 512
+#: Least events of a block; it has fewer than twice as many. New ones are cut into smaller ones.
+_LEAST: Final = (1024, 64)
 #: Most storages that are kept with outcomes, some 0.5 kB each, and blocks that are remembered.
 _MOST_KEPT: Final = 1 << 19
 _MOST_SEEN: Final = 1 << 20
@@ -139,6 +139,8 @@ class _Repeats:
             [kinds.setdefault(id(steps[seq]), len(kinds) + 1) for seq in sorted(steps)], np.int64
         )
         self._details: dict[tuple[int, int], int] = {}
+        self._known_numbers = 0
+        self._enclosing: list[int] = []
 
     def forget(self) -> None:
         """Forget all blocks."""
@@ -151,11 +153,16 @@ class _Repeats:
     def follow(self, events: Events) -> None:
         """Follow a part of a run."""
         firsts = self._firsts(events)
-        keys = self._keys(events, firsts)
+        self._follow(events, self._keys(events, firsts), firsts, _LEAST)
+
+    def _follow(
+        self, events: Events, keys: Integers, firsts: Integers, sizes: Sequence[int]
+    ) -> None:
+        """Follow events in blocks of the first of some sizes, and new blocks in smaller ones."""
         begin = 0
-        for end in _cuts(keys, firsts):
+        for end in _cuts(keys, firsts, sizes[0]):
             block = slice(begin, end)
-            self._follow_block(events[block], keys[block], firsts[block] - begin)
+            self._follow_block(events[block], keys[block], firsts[block] - begin, sizes[1:])
             begin = end
 
     def _firsts(self, events: Events) -> Integers:
@@ -164,14 +171,16 @@ class _Repeats:
         Indices before the part are -1.
         """
         firsts = np.arange(len(events))
-        unique = [
+        end = int(events.numbers.max(initial=-1)) + 1
+        self._enclosing += [
             number
-            for number in np.unique(events.numbers).tolist()
-            if type(event := events.unique[number]) is Operated
+            for number in range(self._known_numbers, end)
+            if type(event := events.unique.get(number)) is Operated
             and not self._follower.is_torchs(event)
         ]
-        if unique:
-            encloses = np.flatnonzero(np.isin(events.numbers, np.array(unique)))
+        self._known_numbers = max(self._known_numbers, end)
+        if self._enclosing:
+            encloses = np.flatnonzero(np.isin(events.numbers, np.array(self._enclosing)))
             begins = events.begins[encloses]
             found = np.searchsorted(events.times, begins)
             is_before = begins < events.times[0]
@@ -188,6 +197,10 @@ class _Repeats:
             details = np.where(is_varied, -self._kinds[place], details)
         keys = events.numbers.copy()
         detailed = np.flatnonzero(details)
+        if len(self._details) > _MOST_SEEN:
+            self._details.clear()
+            self._seen.clear()
+            self.forget()
         known = self._details
         keys[detailed] = [
             -1 - known.setdefault(pair, len(known))
@@ -195,7 +208,9 @@ class _Repeats:
         ]
         return keys
 
-    def _follow_block(self, events: Events, keys: Integers, firsts: Integers) -> None:
+    def _follow_block(
+        self, events: Events, keys: Integers, firsts: Integers, smaller: Sequence[int]
+    ) -> None:
         follower, key = self._follower, keys.tobytes()
         if firsts.min() < 0:
             follower.advance(events)
@@ -204,7 +219,10 @@ class _Repeats:
             if len(self._seen) >= _MOST_SEEN:
                 self._seen.clear()
             self._seen.add(hash(key))
-            follower.advance(events)
+            if smaller:
+                self._follow(events, keys, firsts, smaller)
+            else:
+                follower.advance(events)
             return
         block = self._blocks.get(key)
         if block is None:
@@ -219,7 +237,7 @@ class _Repeats:
         block.outcomes.append(outcome)
         if len(block.outcomes) > _MOST_OUTCOMES:
             block.outcomes.pop(0).settle()
-        self._kept += len(before) + len(outcome.new) + _LEAST // 16
+        self._kept += len(before) + len(outcome.new) + len(keys) // 16
         if self._kept > _MOST_KEPT:
             self.forget()
 
@@ -303,8 +321,8 @@ class _Repeats:
         return _Outcome(before, list(changes.items()), list(places.values()), new, answers)
 
 
-def _cuts(keys: Integers, firsts: Integers) -> list[int]:
-    """Return the ends of blocks, at the least of hashes of events, between _LEAST and twice that.
+def _cuts(keys: Integers, firsts: Integers, least: int) -> list[int]:
+    """Return the ends of blocks of `least` to twice as many events, at the least of their hashes.
 
     No block begins between an operator and what it encloses, if there is another place.
     """
@@ -318,7 +336,7 @@ def _cuts(keys: Integers, firsts: Integers) -> list[int]:
     hashes[depth[:count] > 0] = np.iinfo(np.uint64).max
     ends: list[int] = []
     begin = 0
-    while count - begin >= 2 * _LEAST:
-        begin += _LEAST + int(np.argmin(hashes[begin + _LEAST : begin + 2 * _LEAST]))
+    while count - begin >= 2 * least:
+        begin += least + int(np.argmin(hashes[begin + least : begin + 2 * least]))
         ends.append(begin)
     return [*ends, count] if count > begin else ends
