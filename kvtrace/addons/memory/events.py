@@ -135,16 +135,17 @@ class _Unique:
         `make` returns the event of a row and a list.
         """
         encoded = _as_bytes(lists).dictionary_encode()
-        width = max(len(encoded.dictionary), 1)
+        lists_as_bytes = encoded.dictionary.to_pylist()
+        width = max(len(lists_as_bytes), 1)
         pairs = pa.array(rows * width + encoded.indices.to_numpy()).dictionary_encode()
         numbers = []
         for pair in pairs.dictionary.to_pylist():
             row, place = divmod(pair, width)
-            key = kind, row, encoded.dictionary[place].as_py()
+            key = kind, row, lists_as_bytes[place]
             number = self._numbers.get(key)
             if number is None:
                 number = self._numbers[key] = self._next
-                self.events[number] = make(row, np.frombuffer(key[2], np.int64).tolist())
+                self.events[number] = make(row, memoryview(key[2]).cast("q").tolist())
                 self._next += 1
             numbers.append(number)
         result: Integers = np.array(numbers, np.int64)[pairs.indices.to_numpy()]
