@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -91,7 +91,7 @@ class Lives:
 
     def add(self, life: Life) -> list[Life]:
         """Add a new storage, and return the storages whose memory it takes."""
-        ended = list(self.within(life.begin, life.begin + life.size))
+        ended = self.within([(life.begin, life.begin + life.size)])
         for old in ended:
             self.remove(old)
         self._by_begin[life.begin] = life
@@ -105,16 +105,25 @@ class Lives:
             self.remove(life)
         return life
 
-    def within(self, begin: int, end: int) -> Iterator[Life]:
-        """Yield the storages that have a byte of [begin, end), by their addresses."""
-        index = bisect_left(self._begins, begin)
-        if index:
-            before = self._by_begin[self._begins[index - 1]]
-            if before.begin + before.size > begin:
-                yield before
-        while index < len(self._begins) and self._begins[index] < end:
-            yield self._by_begin[self._begins[index]]
-            index += 1
+    def within(self, regions: Iterable[tuple[int, int]]) -> list[Life]:
+        """Return the storages that have a byte in ranges of addresses, in their order.
+
+        The ranges [begin, end) ascend and are apart.
+        """
+        begins, by_begin = self._begins, self._by_begin
+        storages: list[Life] = []
+        index, count = 0, len(begins)
+        for begin, end in regions:
+            index = bisect_left(begins, begin, index)
+            if index:
+                before = by_begin[begins[index - 1]]
+                is_listed = storages and storages[-1] is before
+                if before.begin + before.size > begin and not is_listed:
+                    storages.append(before)
+            while index < count and begins[index] < end:
+                storages.append(by_begin[begins[index]])
+                index += 1
+        return storages
 
     def remove(self, life: Life) -> None:
         """Remove a storage."""

@@ -227,7 +227,7 @@ class _Repeats:
         block = self._blocks.get(key)
         if block is None:
             block = self._blocks[key] = _Block(self._regions(events, keys))
-        storages = self._storages(block)
+        storages = follower.lives.within(block.regions)
         before = list(map(_known, storages))
         for outcome in block.outcomes:
             if outcome.before == before:
@@ -252,17 +252,6 @@ class _Repeats:
             else:
                 merged.append((begin, end))
         return merged
-
-    def _storages(self, block: _Block) -> list[Life]:
-        """Return the storages in the block's regions, by their addresses."""
-        storages: list[Life] = []
-        within = self._follower.lives.within
-        for begin, end in block.regions:
-            found = list(within(begin, end))
-            if found and storages and found[0] is storages[-1]:
-                del found[0]  # it has bytes of two regions
-            storages += found
-        return storages
 
     def _repeat(self, outcome: _Outcome, storages: Sequence[Life], times: Integers) -> None:
         """Let an outcome happen again."""
@@ -299,7 +288,7 @@ class _Repeats:
         places = {life.begin: index for index, life in enumerate(storages)}
         changes: dict[int, _Change] = {}
         new: list[_Change] = []
-        for life in self._storages(block):
+        for life in follower.lives.within(block.regions):
             index = places.pop(life.begin, None)
             old = None if index is None else storages[index]
             change = _Change(

@@ -221,6 +221,20 @@ def test_an_edit_late_in_a_run_is_followed_and_the_rest_is_counted(place, edit):
     assert sum(followed) < 600
 
 
+@pytest.mark.parametrize("enclosed", range(3, 12))
+def test_an_operator_that_began_before_its_block_is_followed(enclosed):
+    """Whether it encloses the write to its result shows in no block that has its end."""
+    others = [("launch", WRITES_ALL, C)] * enclosed
+    ends = [("operator", MINE, enclosed, A, B), ("launch", READS_ALL, B)]
+    before = [("operator", EMPTY, 0, B), ("launch", WRITES_HALF, B), *others, *ends]
+    within = [("operator", EMPTY, 0, B), others[0], ("launch", WRITES_HALF, B), *others[1:], *ends]
+    events, varied = events_of([(step, 1) for step in (before * 5 + within * 5) * 3])
+    plain, repeated = followed_both_ways(events, varied, least=(2,))
+    assert repeated == plain
+    ((_, proven, violations, *_),) = plain[0]
+    assert proven == violations == 15
+
+
 def test_a_state_that_never_returns_is_followed_each_time():
     """A buffer gets one more element in each step: its reads become proven only at the end."""
 
