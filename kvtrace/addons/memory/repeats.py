@@ -14,6 +14,8 @@ time, both are kept as an `_Outcome`; when it comes again and its storages are a
 they are set to what they became, and the answers are counted. All else that following notes is
 about the first time that something happens. An operator that began before its block is compared
 with times of earlier writes; such blocks are always followed.
+
+A new block is followed in smaller ones, so that a single event that differs costs little.
 """
 
 from __future__ import annotations
@@ -109,10 +111,14 @@ class _Outcome:
 
 @dataclass(slots=True, eq=False)
 class _Block:
-    """A block that comes again: the memory of which it asks, as ranges [begin, end)."""
+    """A block that comes again: the memory of which it asks, as ranges [begin, end), and outcomes.
+
+    `misses` is how often it had none for what was known of its storages.
+    """
 
     regions: list[tuple[int, int]]
     outcomes: list[_Outcome] = field(default_factory=list)
+    misses: int = 0
 
 
 def follow_repeating(follower: Follower, parts: Iterable[Events]) -> None:
@@ -211,28 +217,23 @@ class _Repeats:
     def _follow_block(
         self, events: Events, keys: Integers, firsts: Integers, smaller: Sequence[int]
     ) -> None:
-        follower, key = self._follower, keys.tobytes()
-        if firsts.min() < 0:
-            follower.advance(events)
+        if not self._was_seen(keys, firsts):
+            self._follow_anew(events, keys, firsts, smaller)
             return
-        if hash(key) not in self._seen:
-            if len(self._seen) >= _MOST_SEEN:
-                self._seen.clear()
-            self._seen.add(hash(key))
-            if smaller:
-                self._follow(events, keys, firsts, smaller)
-            else:
-                follower.advance(events)
-            return
+        key = keys.tobytes()
         block = self._blocks.get(key)
         if block is None:
             block = self._blocks[key] = _Block(self._regions(events, keys))
-        storages = follower.lives.within(block.regions)
+        storages = self._follower.lives.within(block.regions)
         before = list(map(_known, storages))
         for outcome in block.outcomes:
             if outcome.before == before:
                 self._repeat(outcome, storages, events.times)
                 return
+        block.misses += 1
+        if block.misses & (block.misses - 1):  # no power of two: its state may never come again
+            self._follow_anew(events, keys, firsts, smaller)
+            return
         outcome = self._outcome(block, storages, before, events, firsts)
         block.outcomes.append(outcome)
         if len(block.outcomes) > _MOST_OUTCOMES:
@@ -240,6 +241,26 @@ class _Repeats:
         self._kept += len(before) + len(outcome.new) + len(keys) // 16
         if self._kept > _MOST_KEPT:
             self.forget()
+
+    def _was_seen(self, keys: Integers, firsts: Integers) -> bool:
+        """Return whether a block came before; False if its outcome depends on more than its key."""
+        if firsts.min() < 0:
+            return False
+        if len(self._seen) >= _MOST_SEEN:
+            self._seen.clear()
+        seen, value = self._seen, hash(keys.tobytes())
+        was_seen = value in seen
+        seen.add(value)
+        return was_seen
+
+    def _follow_anew(
+        self, events: Events, keys: Integers, firsts: Integers, smaller: Sequence[int]
+    ) -> None:
+        """Follow a block in smaller ones, or event by event."""
+        if smaller:
+            self._follow(events, keys, firsts, smaller)
+        else:
+            self._follower.advance(events)
 
     def _regions(self, events: Events, keys: Integers) -> list[tuple[int, int]]:
         """Return the ranges of memory of which events ask, ascending and apart."""
@@ -320,7 +341,7 @@ def _cuts(keys: Integers, firsts: Integers, least: int) -> list[int]:
     for distance, factor in enumerate(_FACTORS[:count]):
         hashes[distance:] += keys[: count - distance].view(np.uint64) * factor
     encloses = np.flatnonzero(firsts < np.arange(count))
-    depth = np.bincount(firsts[encloses] + 1, minlength=count + 1)
+    depth = np.bincount(np.maximum(firsts[encloses] + 1, 0), minlength=count + 1)
     depth = np.cumsum(depth - np.bincount(encloses + 1, minlength=count + 1))
     hashes[depth[:count] > 0] = np.iinfo(np.uint64).max
     ends: list[int] = []
