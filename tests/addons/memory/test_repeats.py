@@ -41,9 +41,13 @@ from tests.addons.memory.followed_calls import (
     tensor,
 )
 
-#: A kernel of two tensors in one storage; an operator that encloses others and writes its argument.
-PAIR, ENCLOSING, LARGE = 50, 99, 98
-PAIRED = CALLS | {PAIR: (CallStorage(0, 0, 0, 64, Effect(HALF, HALF, REST, REST), ((1, 32),)),)}
+#: A kernel of two tensors in one storage, and one of a view; an operator that encloses others and
+#: writes its argument.
+PAIR, VIEWED, ENCLOSING, LARGE = 50, 51, 99, 98
+PAIRED = CALLS | {
+    PAIR: (CallStorage(0, 0, 0, 64, Effect(HALF, HALF, REST, REST), ((1, 32),)),),
+    VIEWED: (CallStorage(0, 0, 32, 64, Effect(REST, REST, REST, REST)),),
+}
 KNOWN = OPERATORS | {
     ENCLOSING: operator("mine::fill_", tensor("written"), tensor("read")),
     LARGE: operator("aten::empty", tensor("created", (32,), storage=128)),
@@ -53,7 +57,7 @@ SIZES = st.sampled_from([(2,), (6,), (8, 2)])
 ADDRESSES = st.sampled_from([A, A + 32, A + 64, B, B + 64, C])
 
 launches = st.one_of(
-    st.tuples(st.just("launch"), st.sampled_from(sorted(CALLS)), ADDRESSES),
+    st.tuples(st.just("launch"), st.sampled_from([*CALLS, VIEWED]), ADDRESSES),
     st.tuples(st.just("launch"), st.just(PAIR), ADDRESSES, ADDRESSES),
     st.tuples(st.just("varied"), st.integers(0, len(OTHERWISE) - 1), ADDRESSES),
 )
