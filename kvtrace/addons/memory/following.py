@@ -179,7 +179,8 @@ class Follower:
         `launches` have what launches do that differ from their call, by `seq`, with the call's id.
         """
         self._operators = operators
-        self.lives, self._states = Lives(), NewStates()
+        self.lives: Lives[Life] = Lives()
+        self._states = NewStates()
         self.answers: list[Answered] | None = None
         self._writers: dict[Effect, Place] = {}
         self._call_reads: dict[Place, Reads] = {}
@@ -440,8 +441,8 @@ class Follower:
             self._new_life(begin, size, Birth("host"), time, whole=True)
 
     def _allocate(self, event: Allocated) -> None:
-        if not event.size:
-            return  # an empty tensor has no memory
+        if event.size <= 0:
+            return  # an empty tensor has no memory, nor has a damaged row
         if event.is_of_host:
             self._note_host(event.address, event.size, event.time)
             return

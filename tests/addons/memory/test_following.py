@@ -225,3 +225,12 @@ def test_steps_repeat_without_new_states():
     once = (("operator", EMPTY, A), ("launch", WRITES_HALF, A), ("launch", READS_HALF, A))
     follower = followed(*(once * 50))
     assert answers(follower, Place("launch", READS_HALF, 0)) == {"proven": 50}
+
+
+@pytest.mark.parametrize("size", [0, -64])
+def test_an_allocation_of_no_bytes_ends_no_storage(size):
+    follower = followed(
+        ("operator", EMPTY, A), ("launch", WRITES_ALL, A), ("allocate", A, size),
+        ("launch", READS_ALL, A), ("operator", EMPTY, A), ("operator", ZEROS, A),
+    )  # fmt: skip
+    assert answers(follower, READ) == {"proven": 1}
