@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from kvtrace.addons.memory.declared_writes import Declarations, declared_verdicts
-from kvtrace.addons.memory.events import events_of
+from kvtrace.addons.memory.events import event_parts
 from kvtrace.addons.memory.following import Follower
+from kvtrace.addons.memory.repeats import follow_repeating
 from kvtrace.addons.memory.rows import Rows
 from kvtrace.addons.memory.run_memory import RunMemory
 from kvtrace.metrics.stacks import StackRows
@@ -43,7 +44,7 @@ def findings_of(trace: Trace, run: Run, *, named: bool) -> Mapping[str, pa.Table
                 if judged.call
             },
         )
-        follower.follow(events_of(trace, run))
+        follow_repeating(follower, event_parts(trace, run))
         rows += Rows(memory, follower, stacks).rows()
     by_table = {"findings": rows, "stacks": stacks.rows()}
     return {

@@ -20,9 +20,10 @@ from kvtrace.verdicts.verdict import Verdict, row_of
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.byte_ranges import ByteRanges
-    from kvtrace.addons.memory.following import Follower, Leftover, Reads, Unwritten
+    from kvtrace.addons.memory.following import Follower, Leftover
     from kvtrace.addons.memory.foreign_values import ForeignValues
     from kvtrace.addons.memory.lives import Birth, Place
+    from kvtrace.addons.memory.reads import Reads, Unwritten
     from kvtrace.addons.memory.run_memory import RunMemory
     from kvtrace.addons.memory.states import Spoiling, State
     from kvtrace.ir import Op
