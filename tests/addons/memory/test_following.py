@@ -13,7 +13,7 @@ from kvtrace.addons.memory.following import (
 )
 from kvtrace.addons.memory.lives import Place
 from kvtrace.addons.memory.reads import UNSEEN
-from kvtrace.addons.memory.states import Effect
+from kvtrace.addons.memory.states import Effect, Spoiling
 from tests.addons.memory.followed_calls import (
     ADD,
     ADD_,
@@ -234,3 +234,26 @@ def test_an_allocation_of_no_bytes_ends_no_storage(size):
         ("launch", READS_ALL, A), ("operator", EMPTY, A), ("operator", ZEROS, A),
     )  # fmt: skip
     assert answers(follower, READ) == {"proven": 1}
+
+
+def test_foreign_values_are_those_of_launches_whose_storages_lie_as_at_the_first():
+    """Another launch may find room where the first one left its storage."""
+    brought = Spoiling(REST)
+    storages = (
+        CallStorage(0, 0, 0, 64, Effect(ALL, ALL)),
+        CallStorage(1, 1, 0, 64, Effect(NOTHING, NOTHING, ALL, ALL), foreign=brought),
+    )
+    events = [
+        Operated(1, 0, ZEROS, [A]),
+        Allocated(2, 0, B, 256, rounded=False),
+        Launched(3, 0, 0, [B + 64, A]),  # in the middle of a larger storage
+        Launched(4, 1, READS_ALL, [A]),
+    ]
+    follower = Follower({0: storages, READS_ALL: CALLS[READS_ALL]}, OPERATORS)
+    follower.follow(events)
+    assert answers(follower, READ) == {"proven": 1}
+    assert not follower.spoiled
+    follower = Follower({0: storages, READS_ALL: CALLS[READS_ALL]}, OPERATORS)
+    follower.follow([Operated(0, 0, ZEROS, [B]), events[0], Launched(2, 0, 0, [B, A]), events[3]])
+    assert answers(follower, READ) == {"violation": 1}
+    assert follower.spoiled == {brought}

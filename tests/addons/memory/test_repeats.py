@@ -20,8 +20,9 @@ from kvtrace.addons.memory.following import (
     Operated,
 )
 from kvtrace.addons.memory.repeats import follow_repeating
-from kvtrace.addons.memory.states import Effect
+from kvtrace.addons.memory.states import Effect, Spoiling
 from tests.addons.memory.followed_calls import (
+    ALL,
     CALLS,
     EMPTY,
     HALF,
@@ -41,13 +42,20 @@ from tests.addons.memory.followed_calls import (
     tensor,
 )
 
-#: A kernel of two tensors in one storage, and one of a view; an operator that encloses others and
-#: writes its argument.
-PAIR, VIEWED, ENCLOSING, LARGE = 50, 51, 99, 98
+#: A kernel of two tensors in one storage, one of a view, and two that store what they read beyond
+#: another storage; an operator that encloses others and writes its argument.
+PAIR, VIEWED, FOREIGN, FOREIGN_HALF, ENCLOSING, LARGE = 50, 51, 52, 53, 99, 98
+BROUGHT = {FOREIGN: Spoiling(REST), FOREIGN_HALF: Spoiling(NOTHING, HALF, "a sum has them")}
 PAIRED = CALLS | {
     PAIR: (CallStorage(0, 0, 0, 64, Effect(HALF, HALF, REST, REST), ((1, 32),)),),
     VIEWED: (CallStorage(0, 0, 32, 64, Effect(REST, REST, REST, REST)),),
-}
+} | {
+    call: (
+        CallStorage(0, 0, 0, 64, Effect(ALL, ALL)),
+        CallStorage(1, 1, 0, 64, Effect(NOTHING, NOTHING, ALL, ALL), foreign=spoiling),
+    )
+    for call, spoiling in BROUGHT.items()
+}  # fmt: skip
 KNOWN = OPERATORS | {
     ENCLOSING: operator("mine::fill_", tensor("written"), tensor("read")),
     LARGE: operator("aten::empty", tensor("created", (32,), storage=128)),
@@ -58,7 +66,9 @@ ADDRESSES = st.sampled_from([A, A + 32, A + 64, B, B + 64, C])
 
 launches = st.one_of(
     st.tuples(st.just("launch"), st.sampled_from([*CALLS, VIEWED]), ADDRESSES),
-    st.tuples(st.just("launch"), st.just(PAIR), ADDRESSES, ADDRESSES),
+    st.tuples(
+        st.just("launch"), st.sampled_from([PAIR, FOREIGN, FOREIGN_HALF]), ADDRESSES, ADDRESSES
+    ),
     st.tuples(st.just("varied"), st.integers(0, len(OTHERWISE) - 1), ADDRESSES),
 )
 operations = st.sampled_from(sorted(KNOWN)).flatmap(
@@ -142,22 +152,28 @@ def described(follower):
     def state(state):
         return (
             list(state.unwritten), list(state.doubtful), state.doubt, follower.writers(state),
+            brought(state.spoilings),
         )  # fmt: skip
+
+    def brought(spoilings):
+        return [call for call, spoiling in BROUGHT.items() if spoiling in spoilings]
 
     return (
         [
             (
                 place, reads.proven, reads.violations, reads.unknown, reads.reason,
+                brought(reads.spoilings),
                 [
                     (birth, list(first.reading.unwritten), state(first.state), first.seq,
-                     first.origin, first.given, first.source, first.count)
+                     first.origin, first.given, first.source, first.count,
+                     brought(first.reading.spoilings))
                     for birth, first in reads.unwritten.items()
                 ],
             )
             for place, reads in follower.reads.items()
         ],
         [(place, left.birth, state(left.state)) for place, left in follower.leftovers.items()],
-        list(follower.undeclared.items()),
+        list(follower.undeclared.items()), brought(follower.spoiled), brought(follower.carried),
         sorted(
             (life.begin, life.size, state(life.state), str((life.birth, life.made, life.written,
              life.writer, life.given, life.source, life.is_read, life.rounded)))
