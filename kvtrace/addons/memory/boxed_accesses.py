@@ -80,9 +80,9 @@ def boxed_accesses(call: Call) -> BoxedAccesses:
 
 
 def _is_known(condition: Condition) -> bool:
-    """Return whether a part of a mask is made of comparisons of sums over digits."""
+    """Return whether a condition is made of comparisons of sums over digits."""
     try:
-        for case in cases_of((condition,)):
+        for case in cases_of(condition.conjuncts()):
             forms = Forms(case)
             for part in case:
                 at_least_zero(part, forms)

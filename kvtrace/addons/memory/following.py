@@ -10,7 +10,7 @@ reads it is *unknown*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -18,11 +18,9 @@ from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
 from kvtrace.addons.memory.moves import spoiling
 from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
-from kvtrace.addons.memory.states import Effect, NewStates, Reading, Spoiling, State
+from kvtrace.addons.memory.reads import Answered, Reads
+from kvtrace.addons.memory.states import Effect, NewStates, Spoiling, State
 
-UNSEEN: Final = "its storage was made where kvtrace does not see it"
-HOST: Final = "it is memory of the host, which programs also write without operators"
-_UNFOLLOWED: Final = {"unseen": UNSEEN, "host": HOST}
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
 
 
@@ -34,7 +32,8 @@ class CallStorage:
     call's first launch, from which the effect is derived, the storage began `offset_bytes` before
     that address and had `size` bytes. Other launches of the call may have views elsewhere in their
     storages. `others` are the positions of further tensors in the storage, each with its distance
-    in bytes from the first one. `stores`: the kernel has a store to it, reached or not.
+    in bytes from the first one. `stores`: the kernel has a store to it, reached or not. `foreign`
+    are the bytes that it stores with values from beyond another storage, None if there are none.
     """
 
     position: int
@@ -44,6 +43,7 @@ class CallStorage:
     effect: Effect
     others: tuple[tuple[int, int], ...] = ()
     stores: bool = True
+    foreign: Spoiling | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +53,12 @@ class Operator:
     name: str
     tensors: tuple[OperatorTensor, ...]
     effects: OperatorEffects
+    is_torchs: bool = field(init=False)
+    """Whether it is one of torch's own: what happens inside of it is not recorded apart."""
 
-    @property
-    def is_torchs(self) -> bool:
-        """Whether it is one of torch's own: what happens inside of it is not recorded apart."""
-        return self.name.startswith("aten::")
+    def __post_init__(self) -> None:
+        """Note whose it is, which is asked at each call."""
+        object.__setattr__(self, "is_torchs", self.name.startswith("aten::"))
 
 
 class Launched(NamedTuple):
@@ -102,64 +103,6 @@ class Freed(NamedTuple):
 Event = Launched | Operated | Allocated | Freed
 
 
-@dataclass(slots=True)
-class Unwritten:
-    """The first read of unwritten bytes of a kind of storages, and how many of these were read.
-
-    `state` is the storage's state before it, whose steps say who wrote to it; `seq` is the launch
-    that read, None for an operator; `origin` is where its tensor's data pointer lies in the
-    storage, in bytes; `given` is the last kernel that was given the storage and has a store to it,
-    `source` the last one that was given the memory from which unwritten bytes were moved here.
-    """
-
-    reading: Reading
-    birth: Birth
-    state: State
-    seq: int | None
-    origin: int
-    given: Place | None
-    source: Place | None
-    count: int = 1
-
-
-@dataclass(slots=True)
-class Reads:
-    """What is known of all reads at a place: how many of each answer, and why.
-
-    `unwritten` has the violations by where the storage came from; `reason` is why the first
-    unknown read is unknown.
-    """
-
-    proven: int = 0
-    violations: int = 0
-    unknown: int = 0
-    unwritten: dict[Birth, Unwritten] = field(default_factory=dict)
-    reason: str = ""
-
-    @property
-    def count(self) -> int:
-        """How many reads there were."""
-        return self.proven + self.violations + self.unknown
-
-    def add(self, reading: Reading, life: Life, state: State, seq: int | None, origin: int) -> None:
-        """Add a read of a storage that was in a state; `origin`: where the tensor lies in it."""
-        origin_reason = _UNFOLLOWED.get(life.birth.origin)
-        if origin_reason is not None or reading.answer == "unknown":
-            self.unknown += 1
-            self.reason = self.reason or reading.reason or origin_reason or ""
-        elif reading.answer == "proven":
-            self.proven += 1
-        else:
-            self.violations += 1
-            earlier = self.unwritten.get(life.birth)
-            if earlier is None:
-                self.unwritten[life.birth] = Unwritten(
-                    reading, life.birth, state, seq, origin, life.given, life.source
-                )
-            else:
-                earlier.count += 1
-
-
 class _Step(NamedTuple):
     """What a launch does to one storage, and what is known of its reads so far."""
 
@@ -169,8 +112,44 @@ class _Step(NamedTuple):
     effect: Effect
     others: tuple[tuple[int, int], ...]
     stores: bool
+    foreign: Spoiling | None
     place: Place
     reads: Reads
+
+
+class _Use(NamedTuple):
+    """What an operator of torch does to the storage of one of its tensors.
+
+    `birth` is where the storage came from, if the operator makes it. `is_moved`: its values are
+    passed on to memory of a device.
+    """
+
+    position: int
+    offset_bytes: int
+    size: int
+    is_of_host: bool
+    birth: Birth | None
+    is_moved: bool
+    effect: Effect | None
+    place: Place
+
+
+def _uses_by(operator_id: int, operator: Operator) -> list[_Use]:
+    tensors = operator.tensors
+    leaves = any(tensor.is_of_host and tensor.role != "read" for tensor in tensors)
+    birth = Birth("operator", operator_id)
+    return [
+        _Use(
+            index, tensor.offset_bytes, tensor.storage_bytes, tensor.is_of_host,
+            birth if tensor.role == "created" else None,
+            operator.effects.moves and tensor.role == "read" and not leaves,
+            effect, Place("operator", operator_id, index),
+        )
+        for index, (tensor, effect) in enumerate(
+            zip(tensors, operator.effects.effects, strict=True)
+        )
+        if tensor.storage_bytes
+    ]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,7 +164,10 @@ class Follower:
     """Follows the storages of a run from event to event, in the order of time.
 
     Attributes:
+        launch_steps: the steps of launches that differ from their call, by `seq`.
+        answers: a list to which the answer of each read is added; None: they are not listed.
         leftovers: results with unwritten bytes, by the place that wrote them last.
+        spoiled: foreign values that calls stored; `carried` are those that an operator moved on.
         undeclared: the kernel that wrote a tensor inside of an operator whose schema says that it
             reads it, by the operator's tensor.
     """
@@ -201,23 +183,27 @@ class Follower:
         `launches` have what launches do that differ from their call, by `seq`, with the call's id.
         """
         self._operators = operators
-        self._lives: Lives[Life] = Lives()
+        self.lives: Lives[Life] = Lives()
         self._states = NewStates()
+        self.answers: list[Answered] | None = None
         self._writers: dict[Effect, Place] = {}
         self._call_reads: dict[Place, Reads] = {}
         self._steps = {call_id: self._steps_of(call_id, of) for call_id, of in calls.items()}
         by_storages: dict[int, list[_Step]] = {}
-        self._launch_steps: dict[int, list[_Step]] = {}
+        self.launch_steps: dict[int, list[_Step]] = {}
         for seq, (call_id, storages) in (launches or {}).items():
             steps = by_storages.get(id(storages))
             if steps is None:
                 steps = by_storages[id(storages)] = self._steps_of(call_id, storages)
-            self._launch_steps[seq] = steps
+            self.launch_steps[seq] = steps
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[int, Effect] = {}
         self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
+        self._uses: dict[int, list[_Use]] = {}
         self._operator_reads: dict[Place, Reads] = {}
         self.leftovers: dict[Place, Leftover] = {}
+        self.spoiled: set[Spoiling] = set()
+        self.carried: set[Spoiling] = set()
         self.undeclared: dict[Place, Place] = {}
 
     def _steps_of(self, call_id: int, storages: Sequence[CallStorage]) -> list[_Step]:
@@ -233,6 +219,7 @@ class Follower:
                     storage.effect,
                     storage.others,
                     storage.stores,
+                    storage.foreign,
                     place,
                     self._call_reads.setdefault(place, Reads()),
                 )
@@ -247,6 +234,11 @@ class Follower:
 
     def follow(self, events: Iterable[Event]) -> None:
         """Follow events in the order of their times, to the end of the run."""
+        self.advance(events)
+        self.finish()
+
+    def advance(self, events: Iterable[Event]) -> None:
+        """Follow events in the order of their times."""
         for event in events:
             if type(event) is Launched:
                 self._launch(event)
@@ -255,9 +247,38 @@ class Follower:
             elif type(event) is Allocated:
                 self._allocate(event)
             elif type(event) is Freed:
-                self._end(self._lives.end(event.address))
-        for life in self._lives:
+                self._end(self.lives.end(event.address))
+
+    def finish(self) -> None:
+        """End the run, in the order in which storages were made."""
+        for life in sorted(self.lives, key=lambda life: (life.made, life.begin)):
             self._end(life)
+
+    def is_torchs(self, event: Operated) -> bool:
+        """Return whether what happens inside of an operator is not recorded apart."""
+        return self._operators[event.operator_id].is_torchs
+
+    def regions(self, event: Event) -> Iterator[tuple[int, int]]:
+        """Yield ranges of addresses [begin, end) of which an event asks for storages.
+
+        What an event does depends on the storages there, and on nothing else that changes.
+        """
+        if type(event) is Launched:
+            steps = self.launch_steps.get(event.seq)
+            for step in self._steps.get(event.call_id, []) if steps is None else steps:
+                address = event.addresses[step.position]
+                begin = address - step.offset_bytes
+                yield begin, begin + step.size
+                yield address, address + 1
+        elif type(event) is Operated:
+            tensors = self._operators[event.operator_id].tensors
+            for tensor, address in zip(tensors, event.addresses, strict=True):
+                begin = address - tensor.offset_bytes
+                yield begin, begin + max(tensor.storage_bytes, 1)
+        elif type(event) is Allocated:
+            yield event.address, event.address + max(event.size, 1)
+        elif type(event) is Freed:
+            yield event.address, event.address + 1
 
     def writers(self, state: State) -> list[Place]:
         """Return the kernels that led to a state by their writes, the last one first."""
@@ -272,18 +293,23 @@ class Follower:
 
     def _launch(self, event: Launched) -> None:
         time, seq, call_id, addresses = event
-        lives = self._lives
+        lives = self.lives
         touched: list[tuple[Life, State]] = []
-        steps = self._launch_steps.get(seq)
+        spoiled: list[tuple[Life, Spoiling]] = []
+        is_as_first = True
+        steps = self.launch_steps.get(seq)
         for step in self._steps.get(call_id, []) if steps is None else steps:
-            position, offset_bytes, size, effect, others, stores, place, reads = step
+            position, offset_bytes, size, effect, others, stores, foreign, place, reads = step
             address = addresses[position]
             life = lives.at(address - offset_bytes, size)
             if life is None or life.size != size:
-                life, effect = self._elsewhere(step, address)
+                life, effect = self._elsewhere(step, address, time)
             for other, distance in others:
                 if addresses[other] - address != distance:
                     effect = self._anywhere(life.size)
+            if foreign is not None:
+                spoiled.append((life, foreign))
+            is_as_first = is_as_first and effect is step.effect
             before = life.state
             for earlier, state in touched:  # a storage that several tensors lie in, as never before
                 if earlier is life:
@@ -295,15 +321,21 @@ class Follower:
                 life.written, life.writer, life.is_read = time, place, False
             if effect.may_read:
                 life.is_read = True
-                reads.add(reading, life, before, seq, address - life.begin)
+                answered = reads.add(reading, life, before, seq, address - life.begin)
+                if self.answers is not None:
+                    self.answers.append(answered)
             if stores:
                 life.given = place
+        if is_as_first:  # else the storages may have room for what left them at the first launch
+            for life, foreign in spoiled:
+                self.spoiled.add(foreign)
+                life.state = life.state.spoiled(foreign)
 
-    def _elsewhere(self, step: _Step, address: int) -> tuple[Life, Effect]:
+    def _elsewhere(self, step: _Step, address: int, time: int) -> tuple[Life, Effect]:
         """Return the storage of a tensor that lies elsewhere in its storage than at first."""
-        life = self._lives.around(address)
+        life = self.lives.around(address)
         if life is None or life.rounded:
-            return self._life(address - step.offset_bytes, step.size), step.effect
+            return self._life(address - step.offset_bytes, step.size, time), step.effect
         key = step.effect, address - life.begin - step.offset_bytes, life.size
         moved = self._moved.get(key)
         if moved is None:
@@ -322,32 +354,29 @@ class Follower:
         return effect
 
     def _operate(self, event: Operated) -> None:
-        operator = self._operators[event.operator_id]
+        time, _, operator_id, addresses = event
+        operator = self._operators[operator_id]
+        uses = self._uses.get(operator_id)
+        if uses is None:
+            uses = self._uses[operator_id] = _uses_by(operator_id, operator)
         if not operator.is_torchs:
             self._operate_around(operator, event)
             return
         moves = self._moves(operator, event) if operator.effects.moves else {}
-        leaves = any(tensor.is_of_host and tensor.role != "read" for tensor in operator.tensors)
-        for index, (tensor, effect) in enumerate(
-            zip(operator.tensors, operator.effects.effects, strict=True)
-        ):
-            if not tensor.storage_bytes:
+        for position, offset_bytes, size, is_of_host, birth, is_moved, effect, place in uses:
+            begin = addresses[position] - offset_bytes
+            if is_of_host:
+                self._note_host(begin, size, time)
                 continue
-            begin = event.addresses[index] - tensor.offset_bytes
-            if tensor.is_of_host:
-                self._note_host(begin, tensor.storage_bytes)
-                continue
-            if tensor.role == "created":
-                birth = Birth("operator", event.operator_id)
-                life = self._new_life(begin, tensor.storage_bytes, birth, whole=False)
+            if birth is not None:
+                life = self._new_life(begin, size, birth, time, whole=False)
             else:
-                life = self._life(begin, tensor.storage_bytes)
-            if operator.effects.moves and tensor.role == "read" and not leaves:
+                life = self._life(begin, size, time)
+            if is_moved:
                 life.is_read = True  # what is moved is judged where it is used; the host uses it
             elif effect is not None:
-                place = Place("operator", event.operator_id, index)
-                self._step(life, effect, place, event.time, tensor.offset_bytes)
-                spoiled = moves.get(index)
+                self._step(life, effect, place, time, offset_bytes)
+                spoiled = moves.get(position)
                 if spoiled is not None:
                     life.source = self._source(operator, event)
                     life.state = life.state.spoiled(spoiled)
@@ -364,12 +393,12 @@ class Follower:
             if effect is None or not tensor.storage_bytes:
                 continue
             begin = address - tensor.offset_bytes
-            life = self._lives.at(begin, tensor.storage_bytes)
+            life = self.lives.at(begin, tensor.storage_bytes)
             if tensor.is_of_host:
-                self._note_host(begin, tensor.storage_bytes)
+                self._note_host(begin, tensor.storage_bytes, event.time)
             elif life is None:
                 birth = Birth("operator", event.operator_id)
-                self._new_life(begin, tensor.storage_bytes, birth, whole=True)
+                self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=True)
             elif life.written < event.begin:
                 life.state, _ = life.state.step(effect)
 
@@ -381,7 +410,7 @@ class Follower:
         tensors = list(zip(operator.tensors, begins, strict=True))
         declared = {begin for tensor, begin in tensors if tensor.role in ("written", "created")}
         for index, (tensor, begin) in enumerate(tensors):
-            life = self._lives.at(begin, tensor.storage_bytes) if tensor.role == "read" else None
+            life = self.lives.at(begin, tensor.storage_bytes) if tensor.role == "read" else None
             if life is None or begin in declared or life.written < event.begin:
                 continue
             if life.writer is not None and life.writer.kind == "launch":
@@ -395,10 +424,13 @@ class Follower:
             operator.tensors, event.addresses, operator.effects.effects, strict=True
         ):
             if tensor.role == "read" and effect is not None and tensor.storage_bytes:
-                life = self._life(address - tensor.offset_bytes, tensor.storage_bytes)
+                begin = address - tensor.offset_bytes
+                life = self._life(begin, tensor.storage_bytes, event.time)
                 sources.append((tensor, life.state))
         if all(state.whole for _, state in sources):
             return {}
+        for _, state in sources:
+            self.carried.update(state.spoilings)
         key = event.operator_id, tuple(state for _, state in sources)
         spoilings = self._spoilings.get(key)
         if spoilings is None:
@@ -415,38 +447,40 @@ class Follower:
     def _source(self, operator: Operator, event: Operated) -> Place | None:
         """Return the last kernel that wrote, or was given, memory that a move reads."""
         for tensor, address in zip(operator.tensors, event.addresses, strict=True):
-            life = self._lives.at(address - tensor.offset_bytes, tensor.storage_bytes)
+            life = self.lives.at(address - tensor.offset_bytes, tensor.storage_bytes)
             if tensor.role == "read" and life is not None and not life.state.whole:
                 return next(iter(self.writers(life.state)), life.given or life.source)
         return None
 
-    def _note_host(self, begin: int, size: int) -> None:
+    def _note_host(self, begin: int, size: int, time: int) -> None:
         """Note memory of the host, which counts as written."""
-        life = self._lives.at(begin, size)
+        life = self.lives.at(begin, size)
         if life is None or life.birth.origin != "host":
-            self._new_life(begin, size, Birth("host"), whole=True)
+            self._new_life(begin, size, Birth("host"), time, whole=True)
 
     def _allocate(self, event: Allocated) -> None:
+        if event.size <= 0:
+            return  # an empty tensor has no memory, nor has a damaged row
         if event.is_of_host:
-            self._note_host(event.address, event.size)
+            self._note_host(event.address, event.size, event.time)
             return
         birth = Birth("allocation", event.row)
-        life = self._new_life(event.address, event.size, birth, whole=False)
+        life = self._new_life(event.address, event.size, birth, event.time, whole=False)
         life.rounded = event.rounded
 
-    def _life(self, begin: int, size: int) -> Life:
+    def _life(self, begin: int, size: int, time: int) -> Life:
         """Return the storage at an address; one that nothing made is made here, as written."""
-        life = self._lives.at(begin, size)
+        life = self.lives.at(begin, size)
         if life is None:
-            return self._new_life(begin, size, Birth("unseen"), whole=True)
+            return self._new_life(begin, size, Birth("unseen"), time, whole=True)
         if life.size != size:  # the tensor of an allocation that was rounded up
             life.size, life.state, life.rounded = size, self._states.empty(size), False
         return life
 
-    def _new_life(self, begin: int, size: int, birth: Birth, *, whole: bool) -> Life:
+    def _new_life(self, begin: int, size: int, birth: Birth, time: int, *, whole: bool) -> Life:
         state = self._states.whole(size) if whole else self._states.empty(size)
-        life = Life(begin, size, state, birth)
-        for old in self._lives.add(life):
+        life = Life(begin, size, state, birth, time)
+        for old in self.lives.add(life):
             self._end(old)
         return life
 
@@ -459,7 +493,9 @@ class Follower:
         if effect.may_read:
             life.is_read = True
             reads = self._operator_reads.setdefault(place, Reads())
-            reads.add(reading, life, before, None, origin)
+            answered = reads.add(reading, life, before, None, origin)
+            if self.answers is not None:
+                self.answers.append(answered)
 
     def _end(self, life: Life | None) -> None:
         """Note a result that ends with bytes that nobody wrote, if a kernel wrote the others."""

@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from kvtrace.addons.memory.confirmations import evidence_by_line
 from kvtrace.addons.memory.declared_writes import Declarations, declared_verdicts
-from kvtrace.addons.memory.events import events_of
+from kvtrace.addons.memory.events import event_parts
 from kvtrace.addons.memory.following import Follower
+from kvtrace.addons.memory.recorded_memory import is_recorded
+from kvtrace.addons.memory.repeats import follow_repeating
 from kvtrace.addons.memory.rows import JudgedRow, Rows
 from kvtrace.addons.memory.rules import DECLARED
 from kvtrace.addons.memory.run_memory import RunMemory
@@ -48,11 +50,6 @@ def findings_of(trace: Trace, run: Run, *, named: bool) -> Mapping[str, pa.Table
     }
 
 
-def is_recorded(trace: Trace, run: Run) -> bool:
-    """Return whether what happened to memory was recorded."""
-    return bool(trace.table("operations", (run,), ["record"]).num_rows)
-
-
 def unwritten_memory(trace: Trace, run: Run) -> Iterator[JudgedRow]:
     """Yield the violations of a run whose memory was recorded. Errors as `Trace.table`."""
     for judged in _followed_rows(trace, run, RunMemory(trace, run), StackRows()):
@@ -72,7 +69,7 @@ def _followed_rows(
             if judged.call
         },
     )
-    follower.follow(events_of(trace, run))
+    follow_repeating(follower, event_parts(trace, run))
     return Rows(memory, follower, stacks).rows()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
@@ -17,8 +17,9 @@ Origin = Literal["operator", "allocation", "host", "unseen"]
 class Birth:
     """Where a storage came from.
 
-    `row` is the operator's or the allocation's number. `unseen`: a launch or an operator was given
-    a storage that nothing recorded had made. `host`: memory of the host, which is not followed.
+    `row` is the operator's number, or that of the first allocation with its stack. `unseen`: a
+    launch or an operator was given a storage that nothing recorded had made. `host`: memory of the
+    host, which is not followed.
     """
 
     origin: Origin
@@ -43,6 +44,7 @@ class Life:
         size: in bytes; of an allocation that no tensor was seen of yet, rounded up.
         state: what is known of its bytes.
         birth: where it came from.
+        made: when it was made, ns.
         written: time of the last write, ns; -1: none.
         writer: what wrote last; None: nothing.
         given: the last kernel that was given it and has a store to it.
@@ -56,6 +58,7 @@ class Life:
     size: int
     state: State
     birth: Birth
+    made: int
     written: int = -1
     writer: Place | None = None
     given: Place | None = None
@@ -105,9 +108,9 @@ class Lives(Generic[AnyLife]):
 
     def add(self, life: AnyLife) -> list[AnyLife]:
         """Add a new storage, and return the storages whose memory it takes."""
-        ended = list(self._overlapping(life.begin, life.begin + life.size))
+        ended = self.within([(life.begin, life.begin + life.size)])
         for old in ended:
-            self._remove(old)
+            self.remove(old)
         self._by_begin[life.begin] = life
         insort(self._begins, life.begin)
         return ended
@@ -116,19 +119,30 @@ class Lives(Generic[AnyLife]):
         """Remove the storage at an address, because its memory was freed."""
         life = self._by_begin.get(begin)
         if life is not None:
-            self._remove(life)
+            self.remove(life)
         return life
 
-    def _overlapping(self, begin: int, end: int) -> Iterator[AnyLife]:
-        index = bisect_left(self._begins, begin)
-        if index:
-            before = self._by_begin[self._begins[index - 1]]
-            if before.begin + before.size > begin:
-                yield before
-        while index < len(self._begins) and self._begins[index] < end:
-            yield self._by_begin[self._begins[index]]
-            index += 1
+    def within(self, regions: Iterable[tuple[int, int]]) -> list[AnyLife]:
+        """Return the storages that have a byte in ranges of addresses, in their order.
 
-    def _remove(self, life: AnyLife) -> None:
+        The ranges [begin, end) ascend and are apart.
+        """
+        begins, by_begin = self._begins, self._by_begin
+        storages: list[AnyLife] = []
+        index, count = 0, len(begins)
+        for begin, end in regions:
+            index = bisect_left(begins, begin, index)
+            if index:
+                before = by_begin[begins[index - 1]]
+                is_listed = storages and storages[-1] is before
+                if before.begin + before.size > begin and not is_listed:
+                    storages.append(before)
+            while index < count and begins[index] < end:
+                storages.append(by_begin[begins[index]])
+                index += 1
+        return storages
+
+    def remove(self, life: AnyLife) -> None:
+        """Remove a storage."""
         del self._by_begin[life.begin]
         del self._begins[bisect_left(self._begins, life.begin)]

@@ -20,10 +20,12 @@ from kvtrace.verdicts.verdict import Verdict, row_of
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.byte_ranges import ByteRanges
-    from kvtrace.addons.memory.following import Follower, Leftover, Reads, Unwritten
+    from kvtrace.addons.memory.following import Follower, Leftover
+    from kvtrace.addons.memory.foreign_values import ForeignValues
     from kvtrace.addons.memory.lives import Birth, Place
+    from kvtrace.addons.memory.reads import Reads, Unwritten
     from kvtrace.addons.memory.run_memory import RunMemory
-    from kvtrace.addons.memory.states import State
+    from kvtrace.addons.memory.states import Spoiling, State
     from kvtrace.ir import Op
     from kvtrace.metrics.stacks import StackRows
     from kvtrace.recorded_calls.recorded import Call
@@ -32,8 +34,8 @@ if TYPE_CHECKING:
 class JudgedRow(NamedTuple):
     """A row of `findings`; of a violation also the line that allocated the memory, and the reads.
 
-    `line` is as model.py:12, or "" if no line made the memory empty; `reads` counts launches or
-    operators that read what nobody wrote.
+    `line` is as model.py:12, or "" if no line made the memory empty, or its values are foreign;
+    `reads` counts launches or operators that read what nobody wrote.
     """
 
     row: dict[str, Any]
@@ -46,10 +48,13 @@ class Rows:
 
     def __init__(self, memory: RunMemory, follower: Follower, stacks: StackRows) -> None:
         self._memory, self._follower, self._stacks = memory, follower, stacks
+        self._foreign = memory.foreign()
+        self._used: set[Spoiling] = set()
 
     def rows(self) -> Iterator[JudgedRow]:
         """Yield the rows: of reads by calls, by operators, and of results left unwritten."""
         for place, reads in self._follower.reads.items():
+            self._used |= reads.spoilings
             for unwritten in reads.unwritten.values():
                 judged = (
                     self._of_operator(place, unwritten)
@@ -57,7 +62,10 @@ class Rows:
                     else self._violation(place, unwritten)
                 )
                 if judged is not None:
-                    yield self._row(*judged, unwritten.birth, unwritten.count)
+                    self._used.update(unwritten.reading.spoilings)
+                    row = self._row(*judged, unwritten.birth, unwritten.count)
+                    brought = self._brought(unwritten.state, unwritten.reading.unwritten)
+                    yield row if brought is None else row._replace(line="")
             undisputed = None if reads.unwritten else self._undisputed(place, reads)
             if undisputed is not None:
                 yield self._row(*undisputed)
@@ -65,6 +73,10 @@ class Rows:
             yield self._row(*self._leftover(place, leftover), leftover.birth)
         for place, writer in self._follower.undeclared.items():
             yield self._row(*self._undeclared(place, writer))
+        unused = self._follower.spoiled - self._used - self._follower.carried
+        for spoiling, foreign in self._foreign.items():
+            if spoiling in unused and not spoiling.doubtful:
+                yield self._row(*self._unused(*foreign))
 
     def _row(
         self, call: Call, verdict: Verdict, birth: Birth | None = None, reads: int = 0
@@ -123,7 +135,7 @@ class Rows:
         return call, Verdict(
             READ, "violation", op,
             f"{elements} of {argument.name} {_are(unwritten, argument.element.bytes)} read, and "
-            f"nobody wrote {_them(unwritten, argument.element.bytes)}{often}: "
+            f"{self._made(first.state, unwritten, argument.element.bytes)}{often}: "
             f"{self._history(first.birth, first.state, unwritten, first.given)}",
             method="followed", access="load", arg=argument.name,
             address_offset=_first(unwritten) - first.origin,
@@ -144,8 +156,8 @@ class Rows:
         return stored.verdict(
             READ,
             f"{self._memory.operator(place.row)} reads "
-            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name}, and nobody "
-            f"wrote {_them(unwritten, size)}: "
+            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name}, and "
+            f"{self._made(first.state, unwritten, size)}: "
             f"{self._history(first.birth, first.state, unwritten, first.given)}",
             unwritten,
         )
@@ -169,13 +181,41 @@ class Rows:
         assert stored is not None  # it wrote
         unwritten, argument = leftover.state.unwritten, stored.argument
         size = argument.element.bytes
+        were = "was" if unwritten.size <= size else "were"
+        brought = self._brought(leftover.state, unwritten)
+        never = f"{were} never written, nor" if brought is None else f"{were} {brought}, and not"
         return stored.verdict(
             RESULT,
             f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name} "
-            f"{'was' if unwritten.size <= size else 'were'} never written, nor read in this run: "
+            f"{never} read in this run: "
             f"{self._history(leftover.birth, leftover.state, unwritten)}",
             unwritten,
         )
+
+    def _made(self, state: State, unwritten: ByteRanges, size: int) -> str:
+        """Return why bytes of a state count as unwritten: nobody wrote them."""
+        brought = self._brought(state, unwritten)
+        if brought is None:
+            return f"nobody wrote {_them(unwritten, size)}"
+        return f"{'it was' if unwritten.size <= size else 'they were'} {brought}"
+
+    def _brought(self, state: State, unwritten: ByteRanges) -> str | None:
+        """Return from where a call brought foreign values into some bytes, if one did."""
+        for spoiling in reversed(state.spoilings):
+            foreign = self._foreign.get(spoiling)
+            if foreign is not None and spoiling.reaches(unwritten):
+                call, values = foreign
+                name = call.arguments[values.source].name
+                return f"made by {call.kernel} of what it reads beyond {name}"
+        return None
+
+    def _unused(self, call: Call, foreign: ForeignValues) -> tuple[Call, Verdict]:
+        """Return the verdict that no harm came of a load that leaves its storage."""
+        source, target = (call.arguments[i].name for i in (foreign.source, foreign.target))
+        return call, Verdict(
+            READ, "proven", foreign.op, f"nothing in this run uses what it reads beyond {source} "
+            f"and stores in {target}", method="followed", access="load", arg=target,
+        )  # fmt: skip
 
     def _undeclared(self, place: Place, writer: Place) -> tuple[Call, Verdict]:
         stored = self._stored_by(writer)
@@ -202,6 +242,8 @@ class Rows:
     ) -> str:
         """Return who made a storage, and who wrote to it in part and why no more."""
         texts = [f"{self._memory.birth(birth)} made it"]
+        if self._brought(state, unwritten) is not None:
+            return texts[0]
         writers = self._follower.writers(state)
         for place in (writers or ([] if given is None else [given]))[:2]:
             stored = self._stored_by(place)

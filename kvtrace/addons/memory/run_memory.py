@@ -14,13 +14,14 @@ from kvtrace.addons.memory.effects import (
     effects_of,
 )
 from kvtrace.addons.memory.following import CallStorage, Operator
+from kvtrace.addons.memory.foreign_values import ForeignValues, foreign_values
 from kvtrace.addons.memory.operator_effects import (
     SHARING,
     OperatorTensor,
     operator_effects,
 )
 from kvtrace.addons.memory.places import Places
-from kvtrace.addons.memory.states import Effect
+from kvtrace.addons.memory.states import Effect, Spoiling
 from kvtrace.evaluate import TensorArgument
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
 
@@ -41,6 +42,8 @@ class JudgedCall:
     storages: tuple[CallStorage, ...]
     effects: Mapping[int, StorageEffect] = field(default_factory=dict)
     """Effects by the argument of the `CallStorage`."""
+    foreign: Mapping[int, ForeignValues] = field(default_factory=dict)
+    """Values that it stores from beyond its storages, by the argument of the `CallStorage`."""
 
 
 class RunMemory:
@@ -70,6 +73,15 @@ class RunMemory:
         """Return what a call does at a launch."""
         judged = None if seq is None else self.launches.get(seq)
         return judged or self.calls[call_id]
+
+    def foreign(self) -> dict[Spoiling, tuple[Call, ForeignValues]]:
+        """Return the foreign values that calls store, and the calls, by what they spoil."""
+        return {
+            values.spoiling: (judged.call, values)
+            for judged in (*self.calls.values(), *self.launches.values())
+            for values in judged.foreign.values()
+            if judged.call is not None
+        }
 
     def birth(self, birth: Birth) -> str:
         """Return where a storage came from: torch.empty at model.py:12."""
@@ -105,7 +117,10 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
     positions = {argument["name"]: position for position, argument in enumerate(addressed)}
     storages: list[CallStorage] = []
     effects: dict[int, StorageEffect] = {}
-    for effect in effects_of(call).storages:
+    foreign: dict[int, ForeignValues] = {}
+    of_storages = effects_of(call).storages
+    foreign_by_storage = foreign_values(call, of_storages)
+    for effect in of_storages:
         tensors = [
             (positions[argument.name], index, argument.offset_bytes)
             for index, argument in ((index, call.arguments[index]) for index in effect.args)
@@ -114,6 +129,7 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
         if not tensors or not effect.size:
             continue
         (position, index, offset), *others = tensors
+        brought = foreign_by_storage.get(effect)
         distances = tuple((other, distance - offset) for other, _, distance in others)
         storages.append(
             CallStorage(
@@ -124,10 +140,13 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
                 _effect(effect),
                 distances,
                 bool(effect.stores),
+                None if brought is None else brought.spoiling,
             )
         )
         effects[index] = effect
-    return JudgedCall(call, tuple(storages), effects)
+        if brought is not None:
+            foreign[index] = brought
+    return JudgedCall(call, tuple(storages), effects, foreign)
 
 
 def _judged_launches(

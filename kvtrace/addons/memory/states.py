@@ -59,18 +59,23 @@ class Spoiling:
     doubtful: ByteRanges = field(default_factory=ByteRanges)
     doubt: str = ""
 
+    def reaches(self, touched: ByteRanges) -> bool:
+        """Return whether any of its bytes are among some others."""
+        return bool(self.unwritten & touched) or bool(self.doubtful & touched)
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
     """What is known of the bytes that an effect reads.
 
     `unwritten` are the bytes that are certainly read and that nobody wrote, if it is a violation;
-    `reason` says why it is unknown.
+    `reason` says why it is unknown. `spoilings` left values in bytes that may be read.
     """
 
     answer: Answer
     unwritten: ByteRanges = field(default_factory=ByteRanges)
     reason: str = ""
+    spoilings: tuple[Spoiling, ...] = ()
 
 
 _READ_WRITTEN: Final = Reading("proven")
@@ -88,6 +93,7 @@ class State:
         doubt: why they only may have been.
         before: the state before the last step that wrote, and the effect of that step; None for the
             state of a new storage.
+        spoilings: those by which bytes count as unwritten, though they were written.
         whole: whether every byte was certainly written.
     """
 
@@ -96,6 +102,7 @@ class State:
     doubtful: ByteRanges = field(default_factory=ByteRanges)
     doubt: str = ""
     before: tuple[State, Effect] | None = None
+    spoilings: tuple[Spoiling, ...] = ()
     whole: bool = field(init=False)
     _steps: dict[Effect, tuple[State, Reading]] = field(default_factory=dict, repr=False)
     _spoiled: dict[Spoiling, State] = field(default_factory=dict, repr=False)
@@ -119,7 +126,8 @@ class State:
 
     def _in_doubt(self, before: tuple[State, Effect] | None) -> State:
         """Return the state of which only is known that some bytes may not have been written."""
-        return State(self.size, NOTHING, ByteRanges.of(0, self.size), _SCATTERED, before)
+        whole = ByteRanges.of(0, self.size)
+        return State(self.size, NOTHING, whole, _SCATTERED, before, self.spoilings)
 
     def spoiled(self, by: Spoiling) -> State:
         """Return the state after unwritten values were moved into the storage."""
@@ -129,22 +137,24 @@ class State:
                 unwritten = (self.unwritten - by.doubtful) | by.unwritten
                 doubtful = (self.doubtful | by.doubtful) - by.unwritten
                 doubt = (by.doubt or self.doubt) if doubtful else ""
-                state = State(self.size, unwritten, doubtful, doubt, self.before)
+                spoilings = tuple(dict.fromkeys((*self.spoilings, by)))
+                state = State(self.size, unwritten, doubtful, doubt, self.before, spoilings)
             except TooManyRanges:
                 state = self._in_doubt(self.before)
             self._spoiled[by] = state
         return state
 
     def _reading(self, effect: Effect) -> Reading:
+        spoilings = tuple(by for by in self.spoilings if by.reaches(effect.may_read))
         unwritten = effect.reads & self.unwritten
         if unwritten:
-            return Reading("violation", unwritten)
+            return Reading("violation", unwritten, spoilings=spoilings)
         if effect.reads & self.doubtful:
-            return Reading("unknown", reason=self.doubt)
+            return Reading("unknown", reason=self.doubt, spoilings=spoilings)
         if effect.may_read & self.unwritten:
-            return Reading("unknown", reason=effect.reason)
+            return Reading("unknown", reason=effect.reason, spoilings=spoilings)
         if effect.may_read & self.doubtful:
-            return Reading("unknown", reason=self.doubt)
+            return Reading("unknown", reason=self.doubt, spoilings=spoilings)
         return _READ_WRITTEN
 
     def _after(self, effect: Effect) -> State:
@@ -152,8 +162,9 @@ class State:
         doubtful = (self.doubtful | (self.unwritten & effect.may_write)) - effect.writes
         if unwritten == self.unwritten and doubtful == self.doubtful:
             return self
-        doubt = self.doubt if self.doubtful else effect.reason
-        return State(self.size, unwritten, doubtful, doubt if doubtful else "", (self, effect))
+        doubt = (self.doubt if self.doubtful else effect.reason) if doubtful else ""
+        left = tuple(by for by in self.spoilings if by.reaches(unwritten) or by.reaches(doubtful))
+        return State(self.size, unwritten, doubtful, doubt, (self, effect), left)
 
 
 class NewStates:

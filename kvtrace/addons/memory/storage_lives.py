@@ -54,7 +54,8 @@ class StorageLives:
         bytes: its size; of memory of torch's allocator, that of the allocator's block.
         device: index of its device.
         origin: index into the names of origins; see `birth`.
-        row: `operators.operator_id` or `allocations.record` of what made it; -1: unseen.
+        row: `operators.operator_id` of what made it, or the first `allocations.record` of its
+            stack; -1: unseen.
     """
 
     begin: _Integers

@@ -8,6 +8,7 @@ use of all of its lanes.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
@@ -50,9 +51,23 @@ def _used(access: Access, boxing: Boxing, module: Module, unknown: Condition) ->
     """Return the condition that a lane's value is used; `unknown`: that of unknown choices."""
     if effect_of(access.op) != "load":
         return access.active
+    uses = [
+        kept if store is None else conjunction((kept, store.active))
+        for store, kept in uses_of(access, boxing, module, unknown)
+    ]
+    return conjunction((access.active, disjunction(uses)))
+
+
+def uses_of(
+    access: Access, boxing: Boxing, module: Module, unknown: Condition
+) -> Iterator[tuple[Access | None, Condition]]:
+    """Yield where the value of a load's lanes goes, and the condition that a lane's is kept.
+
+    That is a store that has the same lanes, lane by lane, or None for any other use. `unknown` is
+    the condition of a choice whose condition is not known.
+    """
     stores = {store.op: store for store in boxing.symbolic if store.kind == "store"}
     flow = flow_of(module)
-    uses: list[Condition] = []
     seen: set[tuple[int, Condition]] = set()
     pending: list[tuple[Value, Condition]] = [(value, TRUE) for value in access.op.results]
     while pending:
@@ -67,10 +82,9 @@ def _used(access: Access, boxing: Boxing, module: Module, unknown: Condition) ->
             elif use.name in KINDS and KINDS[use.name].kind is Kind.ELEMENTWISE:
                 pending += [(result, kept) for result in use.results]
             elif _stores_value(use, value) and _is_beside(stores.get(use), access):
-                uses.append(conjunction((kept, stores[use].active)))
+                yield stores[use], kept
             else:
-                uses.append(kept)
-    return conjunction((access.active, disjunction(uses)))
+                yield None, kept
 
 
 def _stores_value(use: Op, value: Value) -> bool:

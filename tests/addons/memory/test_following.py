@@ -4,72 +4,49 @@ import pytest
 
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.following import (
-    UNSEEN,
     Allocated,
     CallStorage,
     Follower,
     Freed,
     Launched,
     Operated,
-    Operator,
 )
 from kvtrace.addons.memory.lives import Place
-from kvtrace.addons.memory.operator_effects import OperatorTensor, operator_effects
-from kvtrace.addons.memory.states import Effect
-
-HALF, REST, ALL = ByteRanges.of(0, 32), ByteRanges.of(32, 64), ByteRanges.of(0, 64)
-#: Kernels of one tensor of 64 bytes.
-WRITES_HALF, WRITES_REST, WRITES_ALL, READS_ALL, READS_HALF, PERHAPS, IN_PLACE = range(7)
-EFFECTS = {
-    WRITES_HALF: Effect(NOTHING, NOTHING, HALF, HALF),
-    WRITES_REST: Effect(NOTHING, NOTHING, REST, REST),
-    WRITES_ALL: Effect(NOTHING, NOTHING, ALL, ALL),
-    READS_ALL: Effect(ALL, ALL),
-    READS_HALF: Effect(HALF, HALF),
-    PERHAPS: Effect(NOTHING, NOTHING, NOTHING, ALL, "its mask depends on data"),
-    IN_PLACE: Effect(ALL, ALL, ALL, ALL),
-}
-CALLS = {call: (CallStorage(0, 0, 0, 64, effect),) for call, effect in EFFECTS.items()}
-
-
-def tensor(role, shape=(16,), strides=(1,), offset=0, storage=64, host=False):
-    return OperatorTensor(role, "fp32", host, shape, strides, offset, storage)
-
-
-def operator(name, *tensors):
-    return Operator(name, tensors, operator_effects(name, tensors))
-
-
-OPERATORS = {
-    number: operator(name, *tensors)
-    for number, (name, *tensors) in enumerate(
-        (
-            ("aten::empty.memory_format", tensor("created")),
-            ("aten::zeros", tensor("created")),
-            ("aten::add.Tensor", tensor("read"), tensor("created")),
-            ("aten::add_.Tensor", tensor("written"), tensor("viewed")),
-            ("aten::copy_", tensor("written", (8,), offset=32), tensor("read", (8,), storage=32)),
-            ("aten::clone", tensor("read"), tensor("created")),
-            ("aten::view", tensor("read"), tensor("viewed")),
-            ("aten::empty_like", tensor("read"), tensor("created")),
-            ("aten::index_put_", tensor("written"), tensor("viewed")),
-            ("mine::op", tensor("read"), tensor("created")),
-            ("aten::sum", tensor("read"), tensor("created", (), (), storage=4)),
-            ("aten::empty", tensor("created", host=True)),
-            ("aten::to", tensor("read", host=True), tensor("created")),
-            ("aten::lift_fresh", tensor("read"), tensor("viewed")),
-            ("aten::cat", tensor("read"), tensor("read"), tensor("created", (32,), storage=128)),
-            (
-                "aten::slice",
-                tensor("read", (32,), storage=128),
-                tensor("viewed", offset=64, storage=128),
-            ),
-        )
-    )
-}
-EMPTY, ZEROS, ADD, ADD_, COPY_, CLONE, VIEW, EMPTY_LIKE, INDEX_PUT_, MINE, SUM, *_MORE = OPERATORS
-HOST_EMPTY, HOST_TO, LIFT, CAT, _ = _MORE
-A, B, C = 0x1000, 0x2000, 0x3000
+from kvtrace.addons.memory.reads import UNSEEN
+from kvtrace.addons.memory.states import Effect, Spoiling
+from tests.addons.memory.followed_calls import (
+    ADD,
+    ADD_,
+    ALL,
+    CALLS,
+    CAT,
+    CLONE,
+    COPY_,
+    EMPTY,
+    EMPTY_LIKE,
+    HALF,
+    HOST_EMPTY,
+    HOST_TO,
+    IN_PLACE,
+    INDEX_PUT_,
+    LIFT,
+    MINE,
+    OPERATORS,
+    PERHAPS,
+    READS_ALL,
+    READS_HALF,
+    REST,
+    VIEW,
+    WRITES_ALL,
+    WRITES_HALF,
+    WRITES_REST,
+    ZEROS,
+    A,
+    B,
+    C,
+    operator,
+    tensor,
+)
 
 
 def followed(*steps):
@@ -248,3 +225,35 @@ def test_steps_repeat_without_new_states():
     once = (("operator", EMPTY, A), ("launch", WRITES_HALF, A), ("launch", READS_HALF, A))
     follower = followed(*(once * 50))
     assert answers(follower, Place("launch", READS_HALF, 0)) == {"proven": 50}
+
+
+@pytest.mark.parametrize("size", [0, -64])
+def test_an_allocation_of_no_bytes_ends_no_storage(size):
+    follower = followed(
+        ("operator", EMPTY, A), ("launch", WRITES_ALL, A), ("allocate", A, size),
+        ("launch", READS_ALL, A), ("operator", EMPTY, A), ("operator", ZEROS, A),
+    )  # fmt: skip
+    assert answers(follower, READ) == {"proven": 1}
+
+
+def test_foreign_values_are_those_of_launches_whose_storages_lie_as_at_the_first():
+    """Another launch may find room where the first one left its storage."""
+    brought = Spoiling(REST)
+    storages = (
+        CallStorage(0, 0, 0, 64, Effect(ALL, ALL)),
+        CallStorage(1, 1, 0, 64, Effect(NOTHING, NOTHING, ALL, ALL), foreign=brought),
+    )
+    events = [
+        Operated(1, 0, ZEROS, [A]),
+        Allocated(2, 0, B, 256, rounded=False),
+        Launched(3, 0, 0, [B + 64, A]),  # in the middle of a larger storage
+        Launched(4, 1, READS_ALL, [A]),
+    ]
+    follower = Follower({0: storages, READS_ALL: CALLS[READS_ALL]}, OPERATORS)
+    follower.follow(events)
+    assert answers(follower, READ) == {"proven": 1}
+    assert not follower.spoiled
+    follower = Follower({0: storages, READS_ALL: CALLS[READS_ALL]}, OPERATORS)
+    follower.follow([Operated(0, 0, ZEROS, [B]), events[0], Launched(2, 0, 0, [B, A]), events[3]])
+    assert answers(follower, READ) == {"violation": 1}
+    assert follower.spoiled == {brought}

@@ -147,7 +147,7 @@ def test_empty_memory_of_generated_code_lies_in_a_block_of_the_allocator(tmp_pat
     assert followed(tmp_path, *events) == [
         (C, 1, 2, 400, "operator", 0),
         (A, 10, 40, 512, "allocation", 1),
-        (B, 50, 51, 400, "allocation", 2),
+        (B, 50, 51, 400, "allocation", 1),  # at the place of the one before
     ]
 
 
