@@ -201,7 +201,8 @@ class Follower:
         `launches` have what launches do that differ from their call, by `seq`, with the call's id.
         """
         self._operators = operators
-        self._lives, self._states = Lives(), NewStates()
+        self._lives: Lives[Life] = Lives()
+        self._states = NewStates()
         self._writers: dict[Effect, Place] = {}
         self._call_reads: dict[Place, Reads] = {}
         self._steps = {call_id: self._steps_of(call_id, of) for call_id, of in calls.items()}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right, insort
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Generic, Literal, Protocol, TypeVar
 
 from kvtrace.addons.memory.states import State
 
@@ -64,30 +64,41 @@ class Life:
     rounded: bool = False
 
 
-class Lives:
+class Extent(Protocol):
+    """Memory of a storage: address, bytes, and whether its tensor's storage may be smaller."""
+
+    begin: int
+    size: int
+    rounded: bool
+
+
+AnyLife = TypeVar("AnyLife", bound=Extent)
+
+
+class Lives(Generic[AnyLife]):
     """The storages that are alive, by address; they never overlap."""
 
     def __init__(self) -> None:
-        self._by_begin: dict[int, Life] = {}
+        self._by_begin: dict[int, AnyLife] = {}
         self._begins: list[int] = []  # sorted
 
-    def __iter__(self) -> Iterator[Life]:
+    def __iter__(self) -> Iterator[AnyLife]:
         return iter(self._by_begin.values())
 
-    def at(self, begin: int, size: int) -> Life | None:
+    def at(self, begin: int, size: int) -> AnyLife | None:
         """Return the storage that begins at an address and has that size, if it is known."""
         life = self._by_begin.get(begin)
         if life is None or (life.size != size and not (life.rounded and size < life.size)):
             return None
         return life
 
-    def around(self, address: int) -> Life | None:
+    def around(self, address: int) -> AnyLife | None:
         """Return the storage that has the byte at an address, if it is known."""
         index = bisect_right(self._begins, address)
         life = self._by_begin[self._begins[index - 1]] if index else None
         return life if life is not None and address < life.begin + life.size else None
 
-    def add(self, life: Life) -> list[Life]:
+    def add(self, life: AnyLife) -> list[AnyLife]:
         """Add a new storage, and return the storages whose memory it takes."""
         ended = list(self._overlapping(life.begin, life.begin + life.size))
         for old in ended:
@@ -96,14 +107,14 @@ class Lives:
         insort(self._begins, life.begin)
         return ended
 
-    def end(self, begin: int) -> Life | None:
+    def end(self, begin: int) -> AnyLife | None:
         """Remove the storage at an address, because its memory was freed."""
         life = self._by_begin.get(begin)
         if life is not None:
             self._remove(life)
         return life
 
-    def _overlapping(self, begin: int, end: int) -> Iterator[Life]:
+    def _overlapping(self, begin: int, end: int) -> Iterator[AnyLife]:
         index = bisect_left(self._begins, begin)
         if index:
             before = self._by_begin[self._begins[index - 1]]
@@ -113,6 +124,6 @@ class Lives:
             yield self._by_begin[self._begins[index]]
             index += 1
 
-    def _remove(self, life: Life) -> None:
+    def _remove(self, life: AnyLife) -> None:
         del self._by_begin[life.begin]
         del self._begins[bisect_left(self._begins, life.begin)]

@@ -16,13 +16,12 @@ from kvtrace.addons.memory.effects import (
 from kvtrace.addons.memory.following import CallStorage, Operator
 from kvtrace.addons.memory.operator_effects import (
     SHARING,
-    UNINITIALIZED,
     OperatorTensor,
     operator_effects,
 )
+from kvtrace.addons.memory.places import Places
 from kvtrace.addons.memory.states import Effect
 from kvtrace.evaluate import TensorArgument
-from kvtrace.figures.lines import is_plumbing
 from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, calls_of
 
 if TYPE_CHECKING:
@@ -62,18 +61,10 @@ class RunMemory:
                 judged, launches = _judged_launches(judged, call.launches, arguments[call.call_id])
                 self.launches |= launches
             self.calls[call.call_id] = judged
-        columns = ["operator_id", "name", "tensors", "stack_id"]
+        columns = ["operator_id", "name", "tensors"]
         rows = trace.table("operators", (run,), columns).to_pylist()
         self.operators = {row["operator_id"]: _operator(row) for row in rows}
-        self._stacks = {row["operator_id"]: row["stack_id"] for row in rows}
-        table = trace.table("allocations", (run,), ["record", "stack_id"])
-        self._allocation_stacks = dict(
-            zip(table["record"].to_pylist(), table["stack_id"].to_pylist(), strict=True)
-        )
-        self._frames = {
-            row["stack_id"]: row["frames"]
-            for row in trace.table("stacks", (run,), ["stack_id", "frames"]).to_pylist()
-        }
+        self._places = Places(trace, run)
 
     def at(self, call_id: int, seq: int | None) -> JudgedCall:
         """Return what a call does at a launch."""
@@ -82,32 +73,11 @@ class RunMemory:
 
     def birth(self, birth: Birth) -> str:
         """Return where a storage came from: torch.empty at model.py:12."""
-        if birth.origin == "operator":
-            return self.operator(birth.row)
-        return f"generated code{self._at(self._allocation_stacks.get(birth.row))}"
+        return self._places.birth(birth)
 
     def operator(self, operator_id: int) -> str:
         """Return an operator's name and place: that of its first call, except for empty memory."""
-        name, place = self.operators[operator_id].name, self._at(self._stacks[operator_id])
-        if not place or name.partition(".")[0] in UNINITIALIZED:
-            return f"{_said(name)}{place}"
-        return f"{_said(name)} (first called{place})"
-
-    def _at(self, stack_id: int | None) -> str:
-        for frame in self._frames.get(stack_id) or ():
-            if not is_plumbing(frame["file"] or ""):
-                return f" at {_short(frame['file'])}:{frame['line']}"
-        return ""
-
-
-def _said(name: str) -> str:
-    """Return how users call an operator: torch.empty for aten::empty.memory_format."""
-    base = name.partition(".")[0]
-    return f"torch.{base.removeprefix('aten::')}" if base.startswith("aten::") else base
-
-
-def _short(file: str | None) -> str:
-    return (file or "?").rpartition("/")[2]
+        return self._places.operator(operator_id)
 
 
 def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]]) -> JudgedCall:

@@ -1,0 +1,63 @@
+"""Places in the user's program where storages were allocated, and operators called."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvtrace.addons.memory.operator_effects import UNINITIALIZED
+from kvtrace.figures.lines import is_plumbing
+
+if TYPE_CHECKING:
+    from kvtrace.addons.memory.lives import Birth
+    from kvtrace.schema.trace import Run, Trace
+
+
+class Places:
+    """Names of operators, and the lines that called them and generated code, of a run."""
+
+    def __init__(self, trace: Trace, run: Run) -> None:
+        """Read operators, allocations and stacks. Errors as `Trace.table`."""
+        rows = trace.table("operators", (run,), ["operator_id", "name", "stack_id"]).to_pylist()
+        self._operators = {
+            row["operator_id"]: (row["name"] or "?", row["stack_id"]) for row in rows
+        }
+        table = trace.table("allocations", (run,), ["record", "stack_id"])
+        self._allocation_stacks = dict(
+            zip(table["record"].to_pylist(), table["stack_id"].to_pylist(), strict=True)
+        )
+        self._frames = {
+            row["stack_id"]: row["frames"]
+            for row in trace.table("stacks", (run,), ["stack_id", "frames"]).to_pylist()
+        }
+
+    def birth(self, birth: Birth) -> str:
+        """Return where a storage came from: torch.empty at model.py:12."""
+        if birth.origin == "operator":
+            return self.operator(birth.row)
+        if birth.origin == "unseen":
+            return "made before recording began, or not by torch"
+        return f"generated code{self._at(self._allocation_stacks.get(birth.row))}"
+
+    def operator(self, operator_id: int) -> str:
+        """Return an operator's name and place: that of its first call, except for empty memory."""
+        name, stack_id = self._operators.get(operator_id, ("?", None))
+        place = self._at(stack_id)
+        if not place or name.partition(".")[0] in UNINITIALIZED:
+            return f"{_said(name)}{place}"
+        return f"{_said(name)} (first called{place})"
+
+    def _at(self, stack_id: int | None) -> str:
+        for frame in self._frames.get(stack_id) or ():
+            if not is_plumbing(frame["file"] or ""):
+                return f" at {_short(frame['file'])}:{frame['line']}"
+        return ""
+
+
+def _said(name: str) -> str:
+    """Return how users call an operator: torch.empty for aten::empty.memory_format."""
+    base = name.partition(".")[0]
+    return f"torch.{base.removeprefix('aten::')}" if base.startswith("aten::") else base
+
+
+def _short(file: str | None) -> str:
+    return (file or "?").rpartition("/")[2]
