@@ -1,0 +1,114 @@
+// Bytes in use on a device over time, and who holds the most of them.
+
+import { useMemo, useState } from "preact/hooks";
+import { setQuery } from "@report/app/router";
+import {
+  formatBytes,
+  formatMoment,
+  formatNanoseconds,
+  formatShare,
+  shortText,
+} from "@report/data/format";
+import { WithTable } from "@report/parts/beside";
+import { figure, sharedFigure, words } from "@report/parts/columns";
+import { Plot } from "@report/parts/plot";
+import { Table } from "@report/parts/table";
+import type { DeviceMemory, MemoryHolder, StorageLife } from "../model";
+
+/** Bytes in use from a time on. */
+interface Step {
+  readonly time: number;
+  readonly amount: number;
+}
+
+/** `life`: the chosen storage, whose time is marked. */
+export function InUse({ memory, life }: { memory: DeviceMemory; life: StorageLife | null }) {
+  const { times, bytes, peak, peak_at: peakAt, bin_ns: bin } = memory;
+  const [pointed, setPointed] = useState<number | null>(null);
+  const [begin, end] = [times[0] ?? 0, (times[times.length - 1] ?? 0) + (bin ?? 0)];
+  const at = (time: number): number => bytes[times.findLastIndex((each) => each <= time)] ?? 0;
+  const steps = useMemo(
+    () => times.map((time, place): Step => ({ time, amount: bytes[place] ?? 0 })),
+    [times, bytes],
+  );
+  return (
+    <>
+      <WithTable
+        name="bytes in use"
+        canvas={
+          <Plot
+            label={`Bytes in use over time; the most is ${formatBytes(peak)}`}
+            x={{
+              label: "time since the first launch",
+              low: begin,
+              high: end,
+              format: formatNanoseconds,
+            }}
+            y={{ label: "in use", low: 0, high: peak || 1, format: formatBytes, binary: true }}
+            height={220}
+            onPoint={setPointed}
+          >
+            {(x, y) => (
+              <>
+                {life ? (
+                  <rect
+                    class="life-time"
+                    x={x(life.begin)}
+                    width={Math.max(x(life.end ?? life.last_use) - x(life.begin), 2)}
+                    y={y(peak || 1)}
+                    height={y(0) - y(peak || 1)}
+                  />
+                ) : null}
+                <path
+                  d={`M${x(begin)} ${y(0)}${steps.map(({ time, amount }) => `H${x(time)}V${y(amount)}`).join("")}H${x(end)}`}
+                />
+                <circle cx={x(peakAt)} cy={y(peak)} r={5} />
+              </>
+            )}
+          </Plot>
+        }
+        table={() => (
+          <Table<Step>
+            caption="Bytes in use from each time on"
+            rows={steps}
+            columns={[
+              figure("From", "measured", ({ time }) => time, formatMoment),
+              figure("In use", "measured", ({ amount }) => amount, "bytes"),
+            ]}
+            height={10}
+          />
+        )}
+      />
+      <p class="small" id="in-use-at" aria-live="polite">
+        {pointed === null
+          ? `${formatBytes(peak)} in use at ${formatMoment(peakAt)}, the most`
+          : `${formatBytes(at(pointed))} in use at ${formatMoment(Math.round(pointed))}`}
+        {bin === null ? "" : `; the most within each ${formatNanoseconds(bin)}`}
+      </p>
+    </>
+  );
+}
+
+/** Places of allocation by what they hold at the peak; a click lists their storages. */
+export function Holders({ memory: { holders, peak } }: { memory: DeviceMemory }) {
+  return (
+    <Table<MemoryHolder>
+      id="holders"
+      caption="Who holds the most bytes in use"
+      rows={holders}
+      columns={[
+        words("Allocated at", ({ made }) => made ?? "other places", { prose: true, limit: 160 }),
+        figure("Storages", "measured", ({ storages }) => storages),
+        figure("Holds", "measured", ({ bytes }) => bytes, "bytes"),
+        sharedFigure(
+          "Share",
+          "measured",
+          ({ bytes }) => bytes,
+          peak,
+          (value) => formatShare(value, peak),
+        ),
+      ]}
+      onChoose={({ made }) => setQuery({ q: made === null ? null : shortText(made) })}
+    />
+  );
+}
