@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.timeline.timeline import timeline_parts
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.symbols import titled
@@ -123,10 +124,14 @@ def _rows(processor: "TraceProcessor", sql: str) -> list[tuple[Any, ...]]:
 
 
 def sums_of_file(run_query: RunQuery) -> Sums:
-    """Return the sums of the slices that the engine has read, except steps (drawn from marks)."""
+    """Return the sums of the slices that the engine has read.
+
+    Except steps, which are drawn from marks or launches, and slices of add-ons.
+    """
     sums = Sums(Counter(), Counter())
+    others = {"step", *(part.category for part in timeline_parts())}
     for category, name, count, total_ns in run_query(_LOADED):
-        if category != "step":
+        if category not in others:
             sums.add(category or "", name or "", count, total_ns or 0)
     return sums
 

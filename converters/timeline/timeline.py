@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Integers = npt.NDArray[np.int64]
 Kind = Literal["process", "thread", "lane", "counter"]
 #: Units of counters.
-Unit = Literal["count", "B/s", "FLOP/s", "%"]
+Unit = Literal["count", "B", "B/s", "FLOP/s", "%"]
 
 #: Key of the fact with a launch's number (`launches.seq`).
 LAUNCH: Final = "launch"

@@ -110,7 +110,7 @@ def _lists(part: pa.Table, *names: str) -> list[list[int]]:
 def _address_lists(part: pa.Table) -> Iterator[list[int]]:
     column = part["addresses"].combine_chunks()
     lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy()
-    values = column.flatten().to_numpy().tolist()
+    values = pc.fill_null(column.flatten(), 0).to_numpy().tolist()
     begin = 0
     for end in np.cumsum(lengths).tolist():
         yield values[begin:end]

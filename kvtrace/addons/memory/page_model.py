@@ -6,14 +6,7 @@ program ran; what a call does to a storage is derived from its IR or the operato
 
 from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class MemoryHolder:
-    """Storages of one place of allocation that are in use at a peak; `made`: None for the rest."""
-
-    made: str | None
-    storages: int
-    bytes: int
+from kvtrace.addons.memory.peak_profile import Holder
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +21,9 @@ class DeviceMemory:
     """If there were too many changes: each value is the most of so long a time."""
     peak: int
     peak_at: int
-    holders: tuple[MemoryHolder, ...]
-    """The largest first; the rest last."""
+    when: str
+    """The launch, mark and step at the peak, as in a profile."""
+    holders: tuple[Holder, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,15 @@ import numpy as np
 
 from kvtrace.addons.memory.page_model import (
     DeviceMemory,
-    MemoryHolder,
     RunStorages,
     StorageLife,
     StorageUse,
 )
+from kvtrace.addons.memory.peak_profile import PeakMemory, peaks_of, when_reached
 from kvtrace.addons.memory.places import Places
 from kvtrace.addons.memory.run_memory import RunMemory
 from kvtrace.addons.memory.shown_storages import (
     Kinds,
-    peak_times,
     shown_storages,
     span_of,
     storages_of_findings,
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from kvtrace.figures.columns import Integers
 
 _MOST_POINTS: Final = 400
-_MOST_HOLDERS: Final = 10
 #: Most uses of a storage: the first ones, and the last ones of those that remain.
 _FIRST_USES: Final = 24
 _LAST_USES: Final = 8
@@ -45,13 +43,14 @@ def run_storages(context: Context, run: int) -> RunStorages:
     """Return the memory of the run with an index of the report. Errors as `Trace.table`."""
     trace, of_run = context.trace, context.runs[run]
     lives = storage_lives(trace, of_run)
-    kinds = Kinds.of(lives, Places(trace, of_run))
+    places = Places(trace, of_run)
+    kinds, peaks = Kinds.of(lives, places), peaks_of(trace, of_run, lives, places)
     memory = RunMemory(trace, of_run)
     findings = [placed.found for placed in context.report.findings]
     of_findings = storages_of_findings(trace, of_run, findings, memory, lives, kinds)
-    shown = shown_storages(lives, kinds, of_findings.values())
+    shown = shown_storages(lives, kinds, peaks, of_findings.values())
     uses = uses_of(trace, of_run, [span_of(lives, storage) for storage in shown])
-    page = _Page(context, run, lives, kinds, memory)
+    page = _Page(context, run, lives, kinds, peaks, memory)
     left_out = np.isin(kinds.kind, kinds.kind[np.array(shown, np.int64)], invert=True)
     return RunStorages(
         run=run,
@@ -73,7 +72,13 @@ class _Page:
     """What is known of the memory of a run, as records of the page."""
 
     def __init__(
-        self, context: Context, run: int, lives: StorageLives, kinds: Kinds, memory: RunMemory
+        self,
+        context: Context,
+        run: int,
+        lives: StorageLives,
+        kinds: Kinds,
+        peaks: Sequence[PeakMemory],
+        memory: RunMemory,
     ) -> None:
         self._lives, self._kinds, self._memory = lives, kinds, memory
         self._calls = {
@@ -83,38 +88,25 @@ class _Page:
         }
         origin = context.report.origin
         self._origin = 0 if origin is None else int(np.datetime64(origin.rstrip("Z"), "ns"))
-        self._peaks = peak_times(lives)
+        self._peaks = {peak.device: peak for peak in peaks}
 
     def devices(self) -> Iterator[DeviceMemory]:
         """Yield the bytes in use on each device."""
-        for device, peak in self._peaks.items():
-            times, amounts = self._lives.in_use(device)
-            held = self._lives.held_at(device, peak)
+        for peak in self._peaks.values():
+            times, amounts = self._lives.in_use(peak.device)
             bin_ns = None
             if len(times) > _MOST_POINTS:
                 times, amounts, bin_ns = _binned(times, amounts)
             yield DeviceMemory(
-                device=device,
+                device=peak.device,
                 times=tuple((times - self._origin).tolist()),
                 bytes=tuple(amounts.tolist()),
                 bin_ns=bin_ns,
-                peak=int(self._lives.bytes[held].sum()),
-                peak_at=peak - self._origin,
-                holders=tuple(self._holders(held)),
+                peak=peak.bytes,
+                peak_at=peak.begin - self._origin,
+                when=when_reached(peak),
+                holders=peak.holders,
             )
-
-    def _holders(self, held: Integers) -> Iterator[MemoryHolder]:
-        """Yield who holds some storages, by place of allocation, and the rest in one."""
-        texts = self._kinds.text[held]
-        held_bytes = np.bincount(texts, self._lives.bytes[held]).astype(np.int64)
-        counts = np.bincount(texts)
-        order = np.argsort(-held_bytes, kind="stable")[: np.count_nonzero(counts)]
-        for text in order[:_MOST_HOLDERS].tolist():
-            made = self._kinds.texts[text]
-            yield MemoryHolder(made, int(counts[text]), int(held_bytes[text]))
-        rest = order[_MOST_HOLDERS:]
-        if len(rest):
-            yield MemoryHolder(None, int(counts[rest].sum()), int(held_bytes[rest].sum()))
 
     def life(self, index: int, uses: Sequence[Use], findings: Sequence[str]) -> StorageLife:
         """Return a storage's life, with ids of findings on it."""
@@ -122,15 +114,15 @@ class _Page:
         size, device = int(lives.bytes[index]), int(lives.device[index])
         shown = self._uses(uses, is_followed=bool(findings))
         kept = [*shown[:_FIRST_USES], *sorted(shown[_FIRST_USES:], key=_last)[-_LAST_USES:]]
-        end = int(lives.end[index])
+        begin, end, peak = int(lives.begin[index]), int(lives.end[index]), self._peaks.get(device)
         return StorageLife(
             made=kinds.place(index),
             is_seen=lives.birth(index).origin != "unseen",
             device=device,
             bytes=size,
             alike=int(kinds.counts[kinds.kind[index]]),
-            at_peak=bool(lives.begin[index] <= self._peaks[device] < lives.until[index]),
-            begin=int(lives.begin[index]) - self._origin,
+            at_peak=peak is not None and bool(begin <= peak.begin < lives.until[index]),
+            begin=begin - self._origin,
             last_use=int(lives.last_use[index]) - self._origin,
             end=None if end < 0 else end - self._origin,
             replaced=bool(lives.replaced[index]),

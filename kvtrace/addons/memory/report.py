@@ -9,6 +9,7 @@ from functools import partial
 from typing import Final
 
 from kvtrace.addons.memory.page_model import RunStorages
+from kvtrace.addons.memory.storage_lives import is_recorded
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 
@@ -17,7 +18,7 @@ __all__ = ["SOURCE"]
 
 def _blocks(context: Context) -> Iterable[Block]:
     for index, run in enumerate(context.runs):
-        if context.trace.table("operations", (run,), ["record"]).num_rows:
+        if is_recorded(context.trace, run):
             yield Block(f"memory/{index}", partial(_run_block, context, index))
 
 

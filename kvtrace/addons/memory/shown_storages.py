@@ -19,6 +19,7 @@ from kvtrace.addons.memory.storage_uses import AddressRows, Span, address_rows, 
 from kvtrace.addons.memory.use_effects import effect_of, unwritten_reads
 
 if TYPE_CHECKING:
+    from kvtrace.addons.memory.peak_profile import PeakMemory
     from kvtrace.addons.memory.places import Places
     from kvtrace.addons.memory.run_memory import JudgedCall, RunMemory
     from kvtrace.addons.memory.storage_lives import StorageLives
@@ -68,22 +69,15 @@ class Kinds:
         return self.texts[int(self.text[index])]
 
 
-def peak_times(lives: StorageLives) -> dict[int, int]:
-    """Return the time, in ns, from which most bytes are in use, by device."""
-    peaks = {}
-    for device in lives.devices:
-        times, amounts = lives.in_use(device)
-        peaks[device] = int(times[amounts.argmax()])
-    return peaks
-
-
-def shown_storages(lives: StorageLives, kinds: Kinds, of_findings: Iterable[int]) -> list[int]:
+def shown_storages(
+    lives: StorageLives, kinds: Kinds, peaks: Iterable[PeakMemory], of_findings: Iterable[int]
+) -> list[int]:
     """Return the indexes of the storages that are shown, the largest first, without repetition."""
     chosen = dict.fromkeys(of_findings)
     represented = {int(kinds.kind[index]) for index in chosen}
     at_peak = np.zeros(len(lives), np.bool_)
-    for device, time in peak_times(lives).items():
-        at_peak[lives.held_at(device, time)] = True
+    for peak in peaks:
+        at_peak[lives.held_at(peak.device, peak.begin)] = True
     order = np.lexsort((lives.begin, ~at_peak, -lives.bytes))
     _, firsts = np.unique(kinds.kind[order], return_index=True)
     for place in np.sort(firsts)[:MOST_STORAGES].tolist():

@@ -25,6 +25,8 @@ from kvtrace.addons.memory.following import Allocated, Freed, Launched, Operated
 from kvtrace.addons.memory.lives import Birth, Lives, Origin
 from kvtrace.addons.memory.operator_effects import SHARING
 from kvtrace.figures.columns import integers
+from kvtrace.figures.scans import row_count
+from kvtrace.schema.window import TraceWindow
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 _Integers = NDArray[np.int64]
 #: Kinds of arguments that have an entry in `launches.addresses`.
 _ADDRESSED: Final = ("tensor", "descriptor")
+#: No storage is so large; damaged rows may say so.
+_MOST_BYTES: Final = 1 << 48
 _ORIGINS: Final[tuple[Origin, ...]] = ("operator", "allocation", "unseen")
 _OPERATOR, _ALLOCATION, _UNSEEN = range(3)
 
@@ -141,7 +145,7 @@ class _Recorder:
     ) -> None:
         self._calls, self._operators, self._devices = calls, operators, devices
         self._alive: Lives[_Storage] = Lives()
-        self._columns = {name: array("q") for name in _NAMES}
+        self._rows = array("q")  # of closed storages: the values of _NAMES, one after another
 
     def follow(self, trace: Trace, run: Run) -> StorageLives:
         nothing: list[_Tensor] = []
@@ -165,30 +169,40 @@ class _Recorder:
         self, time: int, addresses: Sequence[int], tensors: list[_Tensor], operator: int = -1
     ) -> None:
         """Note a launch or an operator that was given, or made, the storages of tensors."""
-        alive = self._alive
-        for position, offset, size, device, use in tensors:
-            if position >= len(addresses):
+        by_begin = self._alive.by_begin
+        for tensor in tensors:
+            position, offset, size, _, use = tensor
+            try:
+                begin = addresses[position] - offset
+            except IndexError:
                 continue  # a damaged row
-            begin = addresses[position] - offset
-            storage = alive.at(begin, size)
-            if use == "made" and _is_past(storage, time):
-                storage = None
-            if storage is None and operator < 0:
-                # It may lie elsewhere in its storage than at the call's first launch.
-                storage = alive.around(addresses[position])
-            if storage is None:
-                is_made = use != "given"
-                storage = _Storage(
-                    begin, size, False, time, time, device,
-                    _OPERATOR if is_made else _UNSEEN, operator if is_made else -1,
-                )  # fmt: skip
-                self._add(storage, time)
-            elif not storage.is_named and use != "given":
-                storage.origin, storage.row, storage.is_named = _OPERATOR, operator, True
-            storage.last_use = time
+            storage = by_begin.get(begin)
+            if use == "given" and storage is not None and storage.size == size:
+                storage.last_use = time
+            elif begin > 0:
+                self._other_storage(tensor, begin, time, operator).last_use = time
+
+    def _other_storage(self, tensor: _Tensor, begin: int, time: int, operator: int) -> _Storage:
+        """Return the storage of a tensor, where its begin and size do not say so."""
+        storage = self._alive.at(begin, tensor.size)
+        is_made = tensor.use != "given"
+        if tensor.use == "made" and storage is not None and _is_past(storage, time):
+            storage = None
+        elif storage is None and operator < 0:
+            # It may lie elsewhere in its storage than at the call's first launch.
+            storage = self._alive.around(begin + tensor.offset)
+        if storage is None:
+            storage = _Storage(
+                begin, tensor.size, False, time, time, tensor.device,
+                _OPERATOR if is_made else _UNSEEN, operator if is_made else -1,
+            )  # fmt: skip
+            self._add(storage, time)
+        elif is_made and not storage.is_named:
+            storage.origin, storage.row, storage.is_named = _OPERATOR, operator, True
+        return storage
 
     def _allocate(self, event: Allocated) -> None:
-        if event.is_of_host:
+        if event.is_of_host or event.address <= 0 or not 0 < event.size < _MOST_BYTES:
             return
         known = self._alive.at(event.address, event.size)
         if known is not None and not known.is_named and not event.rounded:
@@ -208,34 +222,47 @@ class _Recorder:
         until = storage.last_use + 1 if end < 0 else end
         if replaced >= 0:
             until = min(until, replaced)  # what one operator is given and makes is not held twice
-        values = (
+        self._rows.extend((
             storage.allocated, until, end, storage.last_use, replaced >= 0, storage.begin,
             storage.size, storage.device, storage.origin, storage.row,
-        )  # fmt: skip
-        for column, value in zip(self._columns.values(), values, strict=True):
-            column.append(value)
+        ))  # fmt: skip
 
     def _lives(self) -> StorageLives:
+        rows = np.array(self._rows, np.int64).reshape(-1, len(_NAMES))
+        rows = rows[np.argsort(rows[:, 0], kind="stable")]
         columns: dict[str, Any] = {
-            name: np.frombuffer(column, np.int64) if column else np.empty(0, np.int64)
-            for name, column in self._columns.items()
+            name: np.ascontiguousarray(rows[:, index]) for index, name in enumerate(_NAMES)
         }
         columns["replaced"] = columns["replaced"].astype(np.bool_)
         columns["origin"] = columns["origin"].astype(np.int8)
-        order = np.argsort(columns["begin"], kind="stable")
-        return StorageLives(**{name: column[order] for name, column in columns.items()})
+        return StorageLives(**columns)
 
 
-def _is_past(storage: _Storage | None, time: int) -> bool:
-    """Return whether what an operator made at a time is not a storage of that time or a block."""
-    return storage is not None and storage.is_named and storage.last_use != time
+def _is_past(storage: _Storage, time: int) -> bool:
+    """Return whether a storage is not what an operator made at a time, but was there before.
+
+    An operator's result may lie in a block that its allocator has just given, or beside another
+    result in one storage.
+    """
+    return storage.is_named and storage.last_use != time
+
+
+def whole_trace(trace: Trace) -> Trace:
+    """Return the whole trace of a window, or the trace itself if it is not a window."""
+    return trace.whole if isinstance(trace, TraceWindow) else trace
+
+
+def is_recorded(trace: Trace, run: Run) -> bool:
+    """Return whether what happened to memory was recorded; no rows are read of a sealed run."""
+    return bool(row_count(trace, run, "operations"))
 
 
 def storage_lives(trace: Trace, run: Run) -> StorageLives:
     """Return the lives of a run's storages on devices, by one pass over its events in time.
 
-    Errors as `Trace.table`.
+    Of a window of a trace, events outside of the window count, too. Errors as `Trace.table`.
     """
+    trace = whole_trace(trace)
     calls = {
         row["call_id"]: list(_call_tensors(row["args"] or ()))
         for row in trace.table("calls", (run,), ["call_id", "args"]).to_pylist()
@@ -256,7 +283,7 @@ def _call_tensors(arguments: Sequence[dict[str, Any]]) -> Iterator[_Tensor]:
     for position, argument in enumerate(addressed):
         device, size = argument["device"] or "", argument["storage_bytes"]
         index = device.rpartition(":")[2]
-        if size and not device.startswith("cpu"):
+        if size and 0 < size < _MOST_BYTES and not device.startswith("cpu"):
             number = int(index) if index.isdecimal() else 0
             yield _Tensor(position, argument["offset_bytes"] or 0, size, number)
 
@@ -265,9 +292,10 @@ def _operator_tensors(name: str, tensors: Sequence[dict[str, Any]]) -> Iterator[
     made: Literal["made", "found"] = "made" if name.startswith("aten::") else "found"
     is_sharing = name.partition(".")[0] in SHARING
     for position, tensor in enumerate(tensors):
-        if tensor["storage_bytes"] and tensor["device"] is not None:
+        size = tensor["storage_bytes"]
+        if size and 0 < size < _MOST_BYTES and tensor["device"] is not None:
             is_made = tensor["role"] == "created" and not is_sharing
             yield _Tensor(
-                position, tensor["offset_bytes"] or 0, tensor["storage_bytes"], tensor["device"],
+                position, tensor["offset_bytes"] or 0, size, tensor["device"],
                 made if is_made else "given",
             )  # fmt: skip

@@ -28,8 +28,9 @@ export interface DeviceMemory {
   readonly bin_ns: number | null;
   readonly peak: number;
   readonly peak_at: number;
-  /** The largest first; the rest last. */
-  readonly holders: readonly MemoryHolder[];
+  /** The launch, mark and step at the peak, as in a profile. */
+  readonly when: string;
+  readonly holders: readonly Holder[];
 }
 
 /** A storage from its allocation on. */
@@ -54,11 +55,16 @@ export interface StorageLife {
   readonly findings: readonly string[];
 }
 
-/** Storages of one place of allocation that are in use at a peak; `made`: null for the rest. */
-export interface MemoryHolder {
-  readonly made: string | null;
+/**
+ * Storages that are in use at the peak and were allocated at one place, or at all others.
+ *
+ * `place` is as `torch.empty at model.py:12`; `share` is of the peak's bytes.
+ */
+export interface Holder {
+  readonly place: string;
   readonly storages: number;
   readonly bytes: number;
+  readonly share: number;
 }
 
 /**

@@ -2,18 +2,12 @@
 
 import { useMemo, useState } from "preact/hooks";
 import { setQuery } from "@report/app/router";
-import {
-  formatBytes,
-  formatMoment,
-  formatNanoseconds,
-  formatShare,
-  shortText,
-} from "@report/data/format";
+import { formatBytes, formatMoment, formatNanoseconds } from "@report/data/format";
 import { WithTable } from "@report/parts/beside";
 import { figure, sharedFigure, words } from "@report/parts/columns";
 import { Plot } from "@report/parts/plot";
 import { Table } from "@report/parts/table";
-import type { DeviceMemory, MemoryHolder, StorageLife } from "../model";
+import type { DeviceMemory, Holder, StorageLife } from "../model";
 
 /** Bytes in use from a time on. */
 interface Step {
@@ -23,7 +17,7 @@ interface Step {
 
 /** `life`: the chosen storage, whose time is marked. */
 export function InUse({ memory, life }: { memory: DeviceMemory; life: StorageLife | null }) {
-  const { times, bytes, peak, peak_at: peakAt, bin_ns: bin } = memory;
+  const { times, bytes, peak, peak_at: peakAt, when, bin_ns: bin } = memory;
   const [pointed, setPointed] = useState<number | null>(null);
   const [begin, end] = [times[0] ?? 0, (times[times.length - 1] ?? 0) + (bin ?? 0)];
   const at = (time: number): number => bytes[times.findLastIndex((each) => each <= time)] ?? 0;
@@ -44,7 +38,13 @@ export function InUse({ memory, life }: { memory: DeviceMemory; life: StorageLif
               high: end,
               format: formatNanoseconds,
             }}
-            y={{ label: "in use", low: 0, high: peak || 1, format: formatBytes, binary: true }}
+            y={{
+              label: "in use (derived)",
+              low: 0,
+              high: peak || 1,
+              format: formatBytes,
+              binary: true,
+            }}
             height={220}
             onPoint={setPointed}
           >
@@ -73,7 +73,7 @@ export function InUse({ memory, life }: { memory: DeviceMemory; life: StorageLif
             rows={steps}
             columns={[
               figure("From", "measured", ({ time }) => time, formatMoment),
-              figure("In use", "measured", ({ amount }) => amount, "bytes"),
+              figure("In use", "derived", ({ amount }) => amount, "bytes"),
             ]}
             height={10}
           />
@@ -81,7 +81,7 @@ export function InUse({ memory, life }: { memory: DeviceMemory; life: StorageLif
       />
       <p class="small" id="in-use-at" aria-live="polite">
         {pointed === null
-          ? `${formatBytes(peak)} in use at ${formatMoment(peakAt)}, the most`
+          ? `${formatBytes(peak)} in use at ${formatMoment(peakAt)}, the most; ${when}`
           : `${formatBytes(at(pointed))} in use at ${formatMoment(Math.round(pointed))}`}
         {bin === null ? "" : `; the most within each ${formatNanoseconds(bin)}`}
       </p>
@@ -90,25 +90,27 @@ export function InUse({ memory, life }: { memory: DeviceMemory; life: StorageLif
 }
 
 /** Places of allocation by what they hold at the peak; a click lists their storages. */
-export function Holders({ memory: { holders, peak } }: { memory: DeviceMemory }) {
+export function Holders({ memory, storages }: HoldersProps) {
+  const { holders, peak } = memory;
   return (
-    <Table<MemoryHolder>
+    <Table<Holder>
       id="holders"
       caption="Who holds the most bytes in use"
       rows={holders}
       columns={[
-        words("Allocated at", ({ made }) => made ?? "other places", { prose: true, limit: 160 }),
-        figure("Storages", "measured", ({ storages }) => storages),
-        figure("Holds", "measured", ({ bytes }) => bytes, "bytes"),
-        sharedFigure(
-          "Share",
-          "measured",
-          ({ bytes }) => bytes,
-          peak,
-          (value) => formatShare(value, peak),
-        ),
+        words("Allocated at", ({ place }) => place, { prose: true, limit: 160 }),
+        figure("Storages", "derived", ({ storages: count }) => count),
+        figure("Holds", "derived", ({ bytes }) => bytes, "bytes"),
+        sharedFigure("Share", "derived", ({ bytes }) => bytes, peak),
       ]}
-      onChoose={({ made }) => setQuery({ q: made === null ? null : shortText(made) })}
+      onChoose={({ place }) =>
+        setQuery({ q: storages.some(({ made }) => made === place) ? place : null, storage: null })
+      }
     />
   );
+}
+
+interface HoldersProps {
+  readonly memory: DeviceMemory;
+  readonly storages: readonly StorageLife[];
 }

@@ -7,7 +7,7 @@ import { formatCount, plural, shortText } from "@report/data/format";
 import { page } from "@report/data/page";
 import { useBlock } from "@report/data/use_block";
 import { figure, words } from "@report/parts/columns";
-import { Figures, measured } from "@report/parts/figure";
+import { derived, Figures, measured } from "@report/parts/figure";
 import { AddressChoice, AddressSearch, matches } from "@report/parts/search";
 import { type Column, Table } from "@report/parts/table";
 import { DroppedNotes, Note, Pill, Section, severityKind } from "@report/parts/text";
@@ -73,7 +73,7 @@ function OfRun({ memory }: { memory: RunStorages }) {
       <Figures
         id="figures"
         of={[
-          measured("most in use", device.peak, "bytes", "Sizes of the storages in use, summed"),
+          derived("most in use", device.peak, "bytes", "Sizes of the storages in use, summed"),
           measured(
             "storages",
             memory.count,
@@ -90,7 +90,7 @@ function OfRun({ memory }: { memory: RunStorages }) {
         <p class="muted">
           In use at the peak, by place of allocation. Choose one to list its storages.
         </p>
-        <Holders memory={device} />
+        <Holders memory={device} storages={storages} />
       </Section>
       <Storages memory={memory} life={life} />
     </>
