@@ -11,7 +11,7 @@ from kvtrace.addons.memory.peak_profile import Holder
 
 @dataclass(frozen=True, slots=True)
 class DeviceMemory:
-    """Bytes in use on a device."""
+    """Bytes in use on a device, derived from allocations and uses."""
 
     device: int
     times: tuple[int, ...]
@@ -43,6 +43,8 @@ class StorageUse:
     last: int
     reads: int | None
     writes: int | None
+    size: int
+    """Bytes of the storage as the call has it; its allocator's block may be larger."""
     unwritten: int
     """Bytes that it reads and nobody wrote before; 0 where the storage has no finding."""
     moves: bool
@@ -69,7 +71,9 @@ class StorageLife:
     replaced: bool
     """Whether its memory was another storage's later."""
     uses: tuple[StorageUse, ...]
+    """In the order of `first`."""
     uses_left_out: int
+    """Number of uses between the first and the last ones that are not shown."""
     findings: tuple[str, ...]
     """Ids of findings on it."""
 

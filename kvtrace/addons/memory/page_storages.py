@@ -137,12 +137,14 @@ class _Page:
         `is_followed`: what they read that nobody wrote is known, too.
         """
         effects = [effect_of(self._memory, use) for use in uses]
-        unwritten = unwritten_reads(effects) if is_followed else [0] * len(uses)
+        unwritten = [0] * len(uses)
+        if is_followed:
+            unwritten = unwritten_reads([effect for effect, _ in effects])
         shown: dict[tuple[object, ...], StorageUse] = {}
-        for use, effect, unwritten_bytes in zip(uses, effects, unwritten, strict=True):
+        for use, (effect, size), unwritten_bytes in zip(uses, effects, unwritten, strict=True):
             if effect is None or not (effect.may_read or effect.may_write):
                 continue
-            record = self._use(use, effect, unwritten_bytes)
+            record = self._use(use, effect, size, unwritten_bytes)
             earlier = shown.setdefault((use.place.kind, use.place.row, record.tensor), record)
             shown[use.place.kind, use.place.row, record.tensor] = replace(
                 earlier,
@@ -151,7 +153,7 @@ class _Page:
             )
         return list(shown.values())
 
-    def _use(self, use: Use, effect: Effect, unwritten: int) -> StorageUse:
+    def _use(self, use: Use, effect: Effect, size: int, unwritten: int) -> StorageUse:
         place, memory = use.place, self._memory
         by, tensor, moves = "a kernel without IR", None, False
         if place.kind == "operator":
@@ -171,6 +173,7 @@ class _Page:
             last=use.last - self._origin,
             reads=_size(effect.reads, effect.may_read),
             writes=_size(effect.writes, effect.may_write),
+            size=size,
             unwritten=unwritten,
             moves=moves,
             reason=effect.reason,

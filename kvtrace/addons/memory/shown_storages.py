@@ -136,7 +136,7 @@ def storages_of_findings(
         key: max(
             indexes,
             key=lambda index: (
-                _has_unwritten(tensors[key][0].rule, effects[index], int(lives.bytes[index])),
+                _has_unwritten(tensors[key][0].rule, effects[index]),
                 f"{kinds.place(index)} made" in (tensors[key][0].message or ""),
             ),
         )
@@ -171,9 +171,10 @@ def _given_storages(
     return list(indexes)
 
 
-def _has_unwritten(rule: str, effects: Sequence[Effect | None], size: int) -> bool:
-    """Return whether effects read what none before wrote, or leave bytes unwritten."""
+def _has_unwritten(rule: str, uses: Sequence[tuple[Effect | None, int]]) -> bool:
+    """Return whether uses read what none before wrote, or leave bytes unwritten."""
+    effects = [effect for effect, _ in uses]
     if rule == READ:
         return any(unwritten_reads(effects))
-    whole = ByteRanges.of(0, size)
+    whole = ByteRanges.of(0, max((size for _, size in uses), default=0))
     return bool(unwritten_reads([*effects, Effect(reads=whole, may_read=whole)])[-1])

@@ -23,16 +23,20 @@ def storage_at(judged: JudgedCall, position: int) -> CallStorage | None:
     return None
 
 
-def effect_of(memory: RunMemory, use: Use) -> Effect | None:
-    """Return what a use does, as at the call's first launch; None: nothing, or it is not known."""
+def effect_of(memory: RunMemory, use: Use) -> tuple[Effect | None, int]:
+    """Return what a use does, as at the call's first launch, and the bytes of its storage.
+
+    The effect is None if it is nothing or not known. The storage may lie in a larger block.
+    """
     row, position = use.place.row, use.place.argument
     if use.place.kind == "operator":
         operator = memory.operators.get(row)
-        effects = () if operator is None else operator.effects.effects
-        return effects[position] if position < len(effects) else None
+        if operator is None or position >= len(operator.tensors):
+            return None, 0
+        return operator.effects.effects[position], operator.tensors[position].storage_bytes
     judged = memory.calls.get(row)
     storage = None if judged is None else storage_at(judged, position)
-    return None if storage is None else storage.effect
+    return (None, 0) if storage is None else (storage.effect, storage.size)
 
 
 def unwritten_reads(effects: Sequence[Effect | None]) -> list[int]:

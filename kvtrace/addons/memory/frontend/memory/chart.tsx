@@ -33,7 +33,7 @@ export function InUse({ memory, life }: { memory: DeviceMemory; life: StorageLif
           <Plot
             label={`Bytes in use over time; the most is ${formatBytes(peak)}`}
             x={{
-              label: "time since the first launch",
+              label: "time on the timeline",
               low: begin,
               high: end,
               format: formatNanoseconds,
@@ -83,7 +83,7 @@ export function InUse({ memory, life }: { memory: DeviceMemory; life: StorageLif
         {pointed === null
           ? `${formatBytes(peak)} in use at ${formatMoment(peakAt)}, the most; ${when}`
           : `${formatBytes(at(pointed))} in use at ${formatMoment(Math.round(pointed))}`}
-        {bin === null ? "" : `; the most within each ${formatNanoseconds(bin)}`}
+        {bin === null ? "" : `. The curve has the most of each ${formatNanoseconds(bin)}.`}
       </p>
     </>
   );

@@ -29,7 +29,7 @@ export function Life({ life, caption }: { life: StorageLife; caption: string }) 
 const LEAVING = ["Tensor", "Until", "Times", "At"];
 
 const COLUMNS: readonly Column<Moment>[] = [
-  figure("At", "measured", ({ at }) => at, formatMoment, "Since the first launch of the page"),
+  figure("At", "measured", ({ at }) => at, formatMoment, "Time on the timeline"),
   {
     label: "What",
     source: "derived",
@@ -59,15 +59,10 @@ const COLUMNS: readonly Column<Moment>[] = [
 function What({ what, use, detail }: Moment) {
   const unwritten = use ? unwrittenText(use) : "";
   return (
-    <span title={detail ? shortText(detail, 240) : undefined}>
-      {what}
-      {unwritten ? (
-        <>
-          {" "}
-          <Pill kind="warning">{unwritten}</Pill>
-        </>
-      ) : null}
-    </span>
+    <>
+      {what} {unwritten ? <Pill kind="warning">{unwritten}</Pill> : null}
+      {use && detail ? <span class="muted">({shortText(detail, 160)})</span> : null}
+    </>
   );
 }
 

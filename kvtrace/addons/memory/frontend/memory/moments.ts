@@ -1,6 +1,6 @@
 // The life of a storage as rows in the order of time, and what each row says.
 
-import { formatBytes, formatCount, type Maybe, plural } from "@report/data/format";
+import { formatBytes, formatCount, plural } from "@report/data/format";
 import type { RunStorages, StorageLife, StorageUse } from "../model";
 
 export interface Moment {
@@ -24,7 +24,7 @@ export function momentsOf(life: StorageLife): Moment[] {
     : { at: begin, what: "first seen", use: null, detail: made };
   const used = uses.map((use) => ({
     at: use.first,
-    what: useText(use, life),
+    what: useText(use),
     use,
     detail: use.reason,
   }));
@@ -35,27 +35,21 @@ function lastOf(life: StorageLife): Moment {
   const { end, last_use: last, replaced } = life;
   if (end !== null) return { at: end, what: "freed", use: null, detail: "" };
   const by = life.uses.findLast((use) => use.last === last);
-  return {
-    at: last,
-    what: replaced ? "last used, replaced later" : "last used",
-    use: null,
-    detail: `${by ? `by ${shortBy(by.by)}; ` : ""}its free was not recorded`,
-  };
+  const after = replaced ? ", and its memory was another storage's later" : "";
+  const detail = `${by ? `by ${shortBy(by.by)}; ` : ""}its free was not recorded${after}`;
+  return { at: last, what: "last used", use: null, detail };
 }
 
 /** "written: 3.91 KiB of 4 KiB"; what is read comes first. */
-export function useText(use: StorageUse, { bytes }: Pick<StorageLife, "bytes">): string {
-  const parts = [
-    partText(use.moves ? "copied" : "read", use.reads, bytes),
-    partText("written", use.writes, bytes),
-  ];
+export function useText({ reads, writes, moves, size }: StorageUse): string {
+  const parts = [partText(moves ? "copied" : "read", reads, size), partText("written", writes, size)];
   return parts.filter(Boolean).join(", then ");
 }
 
-function partText(verb: string, amount: Maybe<number>, bytes: number): string {
-  if (amount == null) return `perhaps ${verb}`;
+function partText(verb: string, amount: number | null, size: number): string {
+  if (amount === null) return `perhaps ${verb}`;
   if (amount === 0) return "";
-  return amount === bytes ? verb : `${verb}: ${sizeText(amount, bytes)}`;
+  return amount === size ? verb : `${verb}: ${sizeText(amount, size)}`;
 }
 
 /** Bytes of a whole: exact where rounded sizes would be equal. */
