@@ -39,4 +39,5 @@ def main():
         weights += torch.rand(1 << 16, device="cuda")
 
 
-main()
+if __name__ == "__main__":
+    main()

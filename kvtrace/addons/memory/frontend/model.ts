@@ -18,7 +18,7 @@ export interface RunStorages {
   readonly largest_left_out: number;
 }
 
-/** Bytes in use on a device. */
+/** Bytes in use on a device, derived from allocations and uses. */
 export interface DeviceMemory {
   readonly device: number;
   readonly times: readonly number[];
@@ -49,7 +49,9 @@ export interface StorageLife {
   readonly end: number | null;
   /** Whether its memory was another storage's later. */
   readonly replaced: boolean;
+  /** In the order of `first`. */
   readonly uses: readonly StorageUse[];
+  /** Number of uses between the first and the last ones that are not shown. */
   readonly uses_left_out: number;
   /** Ids of findings on it. */
   readonly findings: readonly string[];
@@ -83,6 +85,8 @@ export interface StorageUse {
   readonly last: number;
   readonly reads: number | null;
   readonly writes: number | null;
+  /** Bytes of the storage as the call has it; its allocator's block may be larger. */
+  readonly size: number;
   /** Bytes that it reads and nobody wrote before; 0 where the storage has no finding. */
   readonly unwritten: number;
   /** Whether values are only moved elsewhere, which is no use of them. */

@@ -40,9 +40,12 @@ function lastOf(life: StorageLife): Moment {
   return { at: last, what: "last used", use: null, detail };
 }
 
-/** "written: 3.91 KiB of 4 KiB"; what is read comes first. */
+/** "written: 3 KiB of 4 KiB"; what is read comes first. */
 export function useText({ reads, writes, moves, size }: StorageUse): string {
-  const parts = [partText(moves ? "copied" : "read", reads, size), partText("written", writes, size)];
+  const parts = [
+    partText(moves ? "copied" : "read", reads, size),
+    partText("written", writes, size),
+  ];
   return parts.filter(Boolean).join(", then ");
 }
 
@@ -52,10 +55,11 @@ function partText(verb: string, amount: number | null, size: number): string {
   return amount === size ? verb : `${verb}: ${sizeText(amount, size)}`;
 }
 
-/** Bytes of a whole: exact where rounded sizes would be equal. */
+/** Bytes of a whole: exact where nearly all. */
 function sizeText(amount: number, whole: number): string {
-  const [part, all] = [formatBytes(amount), formatBytes(whole)];
-  return part === all ? `${formatCount(amount)} of ${formatCount(whole)} B` : `${part} of ${all}`;
+  return amount > 0.99 * whole
+    ? `${formatCount(amount)} of ${formatCount(whole)} B`
+    : `${formatBytes(amount)} of ${formatBytes(whole)}`;
 }
 
 /** "128 B of it nobody wrote"; "" where that is not so. */
