@@ -12,6 +12,7 @@ from kvtrace.addons.memory.page_model import RunStorages
 from kvtrace.addons.memory.storage_lives import is_recorded
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
+from kvtrace.schema.errors import DamagedFile
 
 __all__ = ["SOURCE"]
 
@@ -25,7 +26,13 @@ def _blocks(context: Context) -> Iterable[Block]:
 def _run_block(context: Context, run: int) -> str:
     from kvtrace.addons.memory.page_storages import run_storages  # needs the evaluator
 
-    return json_block(run_storages(context, run))
+    try:
+        return json_block(run_storages(context, run))
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        run_id = context.runs[run].run_id
+        raise DamagedFile(
+            f"the rows of run {run_id} about memory do not fit together; run kvtrace validate"
+        ) from error
 
 
 SOURCE: Final = BlockSource(

@@ -12,7 +12,7 @@ from kvtrace.converters.report.pack import json_text
 from kvtrace.schema.trace import resolve
 from tests.addons.memory import hand_made
 from tests.addons.memory.hand_made import given, tensor
-from tests.converters.replayed_trace import context_of
+from tests.converters.replayed_trace import blocks_of, context_of
 
 UNSEEN = "made before recording began, or not by torch"
 ZEROS = "torch.zeros (first called at model.py:20)"
@@ -151,3 +151,15 @@ def test_run_without_addresses_has_no_storages(tmp_path):
 def test_run_without_recorded_memory_has_no_block(tmp_path):
     hand_made.write(tmp_path, operators=[], calls=[[given(4)]], events=[("launch", 1, 0, None)])
     assert list(SOURCE.blocks(context_of(resolve(str(tmp_path))))) == []
+
+
+def test_rows_that_do_not_fit_together_are_named_in_place_of_the_view(tmp_path):
+    makers = [("aten::zeros", 10, None)]
+    events = [("operator", 10, 0, [64]), ("operator", 20, 7, [64])]
+    hand_made.write(tmp_path, operators=makers, calls=[], events=events)
+
+    budget = blocks_of(resolve(str(tmp_path)))
+
+    assert "memory/0" not in budget.blocks
+    (dropped,) = budget.dropped
+    assert "about memory do not fit together" in dropped.text
