@@ -126,6 +126,11 @@ class TraceWindow(Trace):
         return pa.concat_tables(pieces).unify_dictionaries().select([*names, "run"])
 
 
+def whole_trace(trace: Trace) -> Trace:
+    """Return the whole trace of a window, or the trace itself if it is not a window."""
+    return trace.whole if isinstance(trace, TraceWindow) else trace
+
+
 def _with_times_inside(rows: pa.Table, low: int, high: int) -> pa.Table:
     """Return kernels in which `compile_begin` and `load_begin` are null outside of the window."""
     for begin, duration in _KERNEL_TIMES:

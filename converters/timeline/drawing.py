@@ -45,7 +45,7 @@ from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Selection, Trace
-from kvtrace.schema.window import TraceWindow
+from kvtrace.schema.window import TraceWindow, whole_trace
 
 #: First process id that no system assigns (Linux ends at 2^22), for runs that share one.
 _FIRST_FREE_PID: Final = 1 << 22
@@ -59,21 +59,14 @@ _LAST_RANK: Final = 1 << 20
 def timelines(selection: Selection) -> Iterator[Timeline]:
     """Yield the timeline of each selected run."""
     pids = process_ids(selection.runs)
-    whole_trace = _whole_trace(selection.trace)
-    offsets = clock_offsets(whole_trace, selection.runs)
-    runs_with_devices = [
-        run for run in selection.runs if _has_rows(whole_trace, run, "gpu_kernels")
-    ]
+    trace = whole_trace(selection.trace)
+    offsets = clock_offsets(trace, selection.runs)
+    runs_with_devices = [run for run in selection.runs if _has_rows(trace, run, "gpu_kernels")]
     for run in selection.runs:
         suffix = device_suffix(run, pids[run.run_id]) if len(runs_with_devices) > 1 else None
         yield _TimelineBuilder(
             selection, run, pids[run.run_id], offsets.get(run.run_id), suffix
         ).build()
-
-
-def _whole_trace(trace: Trace) -> Trace:
-    """Return the whole trace of a window, or the trace itself if it is not a window."""
-    return trace.whole if isinstance(trace, TraceWindow) else trace
 
 
 def _has_rows(trace: Trace, run: Run, table: str) -> bool:
@@ -112,7 +105,7 @@ class _TimelineBuilder:
         if offset is not None:
             title += f" · clock shifted by {offset.ns / 1e6:+.3f} ms"
         is_idle = not any(
-            _has_rows(_whole_trace(self._trace), run, name) for name in ("launches", "gpu_kernels")
+            _has_rows(whole_trace(self._trace), run, name) for name in ("launches", "gpu_kernels")
         )
         self._process = Track(
             (run.run_id, f"{title} · launched nothing" if is_idle else title),
@@ -181,7 +174,7 @@ class _TimelineBuilder:
 
         Steps are the ranges of a repeated mark, else the periods of launches.
         """
-        trace = _whole_trace(self._trace)
+        trace = whole_trace(self._trace)
         marked = repeated_mark(trace, self._run)
         if marked is not None:
             name, ranges = marked
@@ -302,7 +295,7 @@ class _TimelineBuilder:
             if kernel["compile_begin"] is None:
                 self._leave_out(
                     "kernels without a time of compilation"
-                    if _whole_trace(self._trace) is self._trace
+                    if whole_trace(self._trace) is self._trace
                     else "kernels that were not compiled in the window"
                 )
                 continue

@@ -119,7 +119,7 @@ _THREAD_NAME: Final = 5
 _PROCESS_NAME: Final = 6
 # CounterDescriptor
 _UNIT: Final = 3
-_UNITS: Final[dict[Unit, int]] = {"count": 2, "B": 3}
+_COUNT, _SIZE = 2, 3
 _UNIT_NAME: Final = 6
 # TraceAttributes
 _ATTRIBUTE: Final = 1
@@ -310,8 +310,9 @@ def _thread(track: Track) -> bytes:
 
 
 def _counter_unit(unit: Unit) -> bytes:
-    number = _UNITS.get(unit)
-    return bytes_field(_UNIT_NAME, unit) if number is None else integer_field(_UNIT, number)
+    if unit in ("count", "B"):
+        return integer_field(_UNIT, _COUNT if unit == "count" else _SIZE)
+    return bytes_field(_UNIT_NAME, unit)
 
 
 def _order_packet() -> bytes:

@@ -38,7 +38,7 @@ from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.steps import requests
 from kvtrace.figures.trials import TUNING
 from kvtrace.schema.symbols import titled
-from kvtrace.schema.window import TraceWindow
+from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -178,7 +178,7 @@ _AROUND_SMALL: Final = 100_000
 
 def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     """Return the devices' idle time by cause, at most 50 groups; None without timed executions."""
-    whole = trace.whole if isinstance(trace, TraceWindow) else trace
+    whole = whole_trace(trace)
     stacks: dict[int, Place | None] | None = None
     total, paused, pauses, between_steps = 0, 0, 0, 0
     sums, small = dict[Cause, int](), dict[Cause, int]()

@@ -26,7 +26,7 @@ from kvtrace.figures.views import (
     launch_times,
     view_texts,
 )
-from kvtrace.schema.window import TraceWindow
+from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -108,7 +108,7 @@ def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckD
     the rows that began in the window; whether a row is a trial comes from the whole run. Errors as
     `Trace.table`.
     """
-    whole = trace.whole if isinstance(trace, TraceWindow) else trace
+    whole = whole_trace(trace)
     opened = _OPENED.setdefault(whole, {})
     key = tuple(run.run_id for run in runs)
     times = opened.get(key) or _Times(_new_tables(whole, runs), set())

@@ -92,12 +92,12 @@ def _caption(lives: StorageLives, index: int, places: Places) -> Caption:
 def _counter(
     lives: StorageLives, device: int, process: Track, begin: int, end: int
 ) -> list[Counter]:
-    """Return the counter of a device's bytes in use between two times, [] if there are none."""
+    """Return the counter of a device's bytes in use between two times, [] if none are in use."""
     times, values = lives.in_use(device)
     first = max(int(np.searchsorted(times, begin, "right")) - 1, 0)
     last = int(np.searchsorted(times, end, "right"))
     times, values = np.maximum(times[first:last], begin), values[first:last]
-    if not times.size:
+    if not values.any():
         return []
     suffix = "" if lives.frees_are_recorded else ", at least"
     if times.size > _MOST_CHANGES:

@@ -17,13 +17,12 @@ from kvtrace.addons.memory.storage_lives import (
     StorageLives,
     is_recorded,
     storage_lives,
-    whole_trace,
 )
 from kvtrace.converters.profile.profile_sections import ProfileSection
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.steps import marked_steps, periodic_steps
 from kvtrace.schema.runs import plain_rows
-from kvtrace.schema.window import TraceWindow
+from kvtrace.schema.window import TraceWindow, whole_trace
 from kvtrace.text import columns, count, percent, plural, size, wrapped
 
 if TYPE_CHECKING:

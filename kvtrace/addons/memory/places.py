@@ -36,7 +36,10 @@ class Places:
             return self.operator(birth.row)
         if birth.origin == "unseen":
             return "made before recording began, or not by torch"
-        return f"generated code{self._at(self._allocation_stacks.get(birth.row))}"
+        stack_id = self._allocation_stacks.get(birth.row)
+        if stack_id is None:
+            return "an unnamed operator"  # as its schema says, the allocation lies within one
+        return f"generated code{self._at(stack_id)}"
 
     def operator(self, operator_id: int) -> str:
         """Return an operator's name and place: that of its first call, except for empty memory."""

@@ -26,7 +26,7 @@ from kvtrace.addons.memory.lives import Birth, Lives, Origin
 from kvtrace.addons.memory.operator_effects import SHARING
 from kvtrace.figures.columns import integers
 from kvtrace.figures.scans import row_count
-from kvtrace.schema.window import TraceWindow
+from kvtrace.schema.window import whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -245,11 +245,6 @@ def _is_past(storage: _Storage, time: int) -> bool:
     result in one storage.
     """
     return storage.is_named and storage.last_use != time
-
-
-def whole_trace(trace: Trace) -> Trace:
-    """Return the whole trace of a window, or the trace itself if it is not a window."""
-    return trace.whole if isinstance(trace, TraceWindow) else trace
 
 
 def is_recorded(trace: Trace, run: Run) -> bool:

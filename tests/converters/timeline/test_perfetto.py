@@ -187,7 +187,7 @@ FIELDS = {
     "THREAD_NAME": "ThreadDescriptor.thread_name",
     "PROCESS_NAME": "ProcessDescriptor.process_name",
     "UNIT": "CounterDescriptor.unit", "UNIT_NAME": "CounterDescriptor.unit_name",
-    "COUNT": "CounterDescriptor:UNIT_COUNT",
+    "COUNT": "CounterDescriptor:UNIT_COUNT", "SIZE": "CounterDescriptor:UNIT_SIZE_BYTES",
     "ATTRIBUTE": "TraceAttributes.attribute", "ATTRIBUTE_KEY": "TraceAttributes.Attribute.key",
     "ATTRIBUTE_TEXT": "TraceAttributes.Attribute.string_value",
 }  # fmt: skip
