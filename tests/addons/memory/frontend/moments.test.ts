@@ -119,6 +119,11 @@ describe("storages", () => {
     expect(namesOf(life, "reads")).toEqual(["torch.mm"]);
   });
 
+  test("name generated kernels by the begin of their names", () => {
+    const uses = [{ ...WRITE, by: `triton_${"fused_".repeat(20)}` }];
+    expect(namesOf({ ...LIFE, uses }, "writes")).toEqual(["triton_fused_fused_fused_fused_fused…"]);
+  });
+
   test("that are left out are counted by kinds", () => {
     expect(leftOutText(RUN)).toBe("");
     expect(leftOutText({ ...RUN, kinds: 5, largest_left_out: 32 })).toBe(

@@ -79,7 +79,7 @@ export function InUse({ memory, life }: { memory: DeviceMemory; life: StorageLif
           />
         )}
       />
-      <p class="small" id="in-use-at" aria-live="polite">
+      <p class="small wrap" id="in-use-at" aria-live="polite">
         {pointed === null
           ? `${formatBytes(peak)} in use at ${formatMoment(peakAt)}, the most; ${when}`
           : `${formatBytes(at(pointed))} in use at ${formatMoment(Math.round(pointed))}`}

@@ -7,7 +7,7 @@ import { page } from "@report/data/page";
 import type { Finding } from "@report/data/types";
 import { figure } from "@report/parts/columns";
 import { type Column, Table } from "@report/parts/table";
-import { CallLink, Facts, KernelLink, Pill, stackPlace } from "@report/parts/text";
+import { CallLink, Facts, KernelLink, Pill, ShortPlace, stackPlace } from "@report/parts/text";
 import type { StorageLife, StorageUse } from "../model";
 import { type Moment, momentsOf, unwrittenText } from "./moments";
 
@@ -74,7 +74,7 @@ function By({ use }: { use: StorageUse }) {
     <>
       <KernelLink kernel={kernel} />{" "}
       <span class="muted">
-        call <CallLink call={use.call} /> at {stackPlace(call.stack)}
+        call <CallLink call={use.call} /> at <ShortPlace of={stackPlace(call.stack)} />
       </span>
     </>
   );

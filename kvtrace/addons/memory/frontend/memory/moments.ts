@@ -13,6 +13,9 @@ export interface Moment {
   readonly detail: string;
 }
 
+/** Characters of a name beside other words. */
+const LONGEST = 36;
+
 /** The name of a run's block. */
 export const blockOf = (run: number): string => `memory/${run}`;
 
@@ -72,9 +75,10 @@ export function namesOf(life: StorageLife, did: "reads" | "writes"): string[] {
   return [...new Set(life.uses.filter((use) => use[did] !== 0).map(({ by }) => shortBy(by)))];
 }
 
-/** An operator's name without its place. */
+/** An operator's name without its place; generated kernels have long names, whose begin is enough. */
 function shortBy(by: string): string {
-  return by.replace(/ \(.*| at .*/, "");
+  const name = by.replace(/ \(.*| at .*/, "");
+  return name.length > LONGEST ? `${name.slice(0, LONGEST)}…` : name;
 }
 
 /** Whether the bytes in use are all that was held, in a sentence. */
