@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kvtrace.addons.memory.places import Places
-from kvtrace.addons.memory.storage_lives import StorageLives, is_recorded, storage_lives
+from kvtrace.addons.memory.recorded_memory import is_recorded
 from kvtrace.converters.timeline.captions import Caption
 from kvtrace.converters.timeline.drawing_rates import counter_step
 from kvtrace.converters.timeline.timeline import (
@@ -27,6 +26,8 @@ from kvtrace.schema.window import TraceWindow
 from kvtrace.text import size
 
 if TYPE_CHECKING:
+    from kvtrace.addons.memory.places import Places
+    from kvtrace.addons.memory.storage_lives import StorageLives
     from kvtrace.schema.trace import Run, Trace
 
 _CATEGORY: Final = "memory"
@@ -46,6 +47,9 @@ def _draw(trace: Trace, run: Run, process: Track) -> PartDrawing:
     drawn = PartDrawing()
     if not is_recorded(trace, run):
         return drawn
+    from kvtrace.addons.memory.places import Places  # other timelines do not wait for it
+    from kvtrace.addons.memory.storage_lives import storage_lives
+
     lives, places = storage_lives(trace, run), Places(trace, run)
     begin, end = np.iinfo(np.int64).min, np.iinfo(np.int64).max
     if isinstance(trace, TraceWindow):

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from kvtrace.addons.memory.places import Places
-from kvtrace.addons.memory.storage_lives import (
-    StorageLives,
-    is_recorded,
-    storage_lives,
-)
+from kvtrace.addons.memory.recorded_memory import is_recorded
 from kvtrace.converters.profile.profile_sections import ProfileSection
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.steps import marked_steps, periodic_steps
@@ -26,6 +21,8 @@ from kvtrace.schema.window import TraceWindow, whole_trace
 from kvtrace.text import columns, count, percent, plural, size, wrapped
 
 if TYPE_CHECKING:
+    from kvtrace.addons.memory.places import Places
+    from kvtrace.addons.memory.storage_lives import StorageLives
     from kvtrace.schema.trace import Run, Trace
 
 #: Places that are listed; the others are summed.
@@ -92,12 +89,14 @@ def read_peaks(trace: Trace, runs: Sequence[Run]) -> tuple[PeakMemory, ...]:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    return tuple(
-        peak
-        for run in runs
-        if is_recorded(trace, run)
-        for peak in peaks_of(trace, run, storage_lives(trace, run), Places(trace, run))
-    )
+    return tuple(peak for run in runs if is_recorded(trace, run) for peak in _peaks(trace, run))
+
+
+def _peaks(trace: Trace, run: Run) -> list[PeakMemory]:
+    from kvtrace.addons.memory.places import Places  # profiles of other traces do not wait for it
+    from kvtrace.addons.memory.storage_lives import storage_lives
+
+    return peaks_of(trace, run, storage_lives(trace, run), Places(trace, run))
 
 
 def peaks_of(trace: Trace, run: Run, lives: StorageLives, places: Places) -> list[PeakMemory]:

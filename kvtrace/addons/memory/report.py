@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from kvtrace.addons.memory.page_model import RunStorages
-from kvtrace.addons.memory.storage_lives import is_recorded
+from kvtrace.addons.memory.recorded_memory import is_recorded
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.schema.errors import DamagedFile

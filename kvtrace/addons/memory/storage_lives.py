@@ -25,7 +25,6 @@ from kvtrace.addons.memory.following import Allocated, Freed, Launched, Operated
 from kvtrace.addons.memory.lives import Birth, Lives, Origin
 from kvtrace.addons.memory.operator_effects import SHARING
 from kvtrace.figures.columns import integers
-from kvtrace.figures.scans import row_count
 from kvtrace.schema.window import whole_trace
 
 if TYPE_CHECKING:
@@ -245,11 +244,6 @@ def _is_past(storage: _Storage, time: int) -> bool:
     result in one storage.
     """
     return storage.is_named and storage.last_use != time
-
-
-def is_recorded(trace: Trace, run: Run) -> bool:
-    """Return whether what happened to memory was recorded; no rows are read of a sealed run."""
-    return bool(row_count(trace, run, "operations"))
 
 
 def storage_lives(trace: Trace, run: Run) -> StorageLives:

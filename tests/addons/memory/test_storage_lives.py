@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kvtrace.addons.memory.storage_lives import is_recorded, storage_lives
+from kvtrace.addons.memory.storage_lives import storage_lives
 from kvtrace.schema.window import TraceWindow
 from tests.addons.memory import hand_made
 from tests.addons.memory.hand_made import EPOCH, A, B, C, D, W, given, tensor
@@ -205,12 +205,3 @@ def test_a_window_has_the_lives_of_the_whole_run(tmp_path):
     whole, part = (storage_lives(of, trace.runs[0]) for of in (trace, window))
 
     assert np.array_equal(whole.until, part.until)
-
-
-def test_a_run_without_operations_has_no_recorded_memory(tmp_path):
-    nothing = hand_made.write(tmp_path / "a", operators=[], calls=[[given(400)]],
-                              events=[("launch", 20, 0, [A])])  # fmt: skip
-    small = hand_made.small_program(tmp_path / "b", frees=False)
-
-    assert not is_recorded(nothing, nothing.runs[0])
-    assert is_recorded(small, small.runs[0])
