@@ -119,6 +119,21 @@ def kernel_name(kernel: Any) -> str:
     return str(kernel.name if function is None else function.__name__)
 
 
+def definition_of(kernel: Any) -> tuple[str | None, int | None]:
+    """Return file and line of the kernel's `def`; (None, None) for one compiled from an IR file.
+
+    A kernel from torch.compile's cache has no Python function: its `def` is at the first location
+    of its IR.
+    """
+    function = function_of(kernel)
+    if function is None:
+        return None, None
+    if function.fn is not None:
+        return definition(function)
+    location = _LOCATION.search(kernel.asm.get("ttir", ""))
+    return (None, None) if location is None else (_unescaped(location[1]), int(location[2]))
+
+
 def parameters_of(kernel: Any) -> tuple[Parameter, ...]:
     """Return the flattened signature; without its constexprs it is that of the IR's function."""
     source = kernel.src
@@ -184,7 +199,7 @@ def kernel_record(
     kernel = getattr(kernel, "ttir_kernel", kernel)  # compile no later stage for the record
     metadata = kernel.metadata
     function = function_of(kernel)
-    file, line = (None, None) if function is None else definition(function)
+    file, line = definition_of(kernel)
     registers, spills = resources(kernel)
     stages = {
         name: with_program_locations(content, function) if isinstance(content, str) else content
@@ -196,7 +211,7 @@ def kernel_record(
     return KernelRecord(
         name=kernel_name(kernel),
         origin=origin,
-        module=None if function is None else str(function.fn.__module__),
+        module=None if function is None else str(function.__module__),
         file=file,
         line=line,
         source=str(function.src) if keep != "off" and function is not None else None,

@@ -61,6 +61,8 @@ def hide_generator_of(function: Any) -> None:
 
 
 def _generated_source(function: Any) -> str | None:
+    if getattr(function, "fn", None) is None:
+        return None  # also a kernel from torch.compile's cache, which Helion has none of
     source = getattr(function, "src", None)
     return source if isinstance(source, str) and _MARK in source else None
 

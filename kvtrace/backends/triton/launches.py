@@ -19,6 +19,7 @@ from kvtrace.backends.compiled_kernels.handed_over import compiles_for, hand_ove
 from kvtrace.backends.compiled_kernels.kernel_records import (
     Compilation,
     CompilationListener,
+    definition_of,
     function_of,
     is_gluon,
     kernel_name,
@@ -28,7 +29,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import (
 )
 from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
-from kvtrace.backends.compiled_kernels.versions import definition, finished_kernel
+from kvtrace.backends.compiled_kernels.versions import finished_kernel
 from kvtrace.backends.compiled_kernels.written_lines import hide_generator_of
 from kvtrace.backends.cupti import device_timeline
 from kvtrace.backends.replacements import Replacements
@@ -187,8 +188,7 @@ class PendingLaunch:
     @property
     def place(self) -> tuple[str | None, int | None]:
         """File and line of the kernel's definition."""
-        function = function_of(self.compiled)
-        return (None, None) if function is None else definition(function)
+        return definition_of(self.compiled)
 
     def module(self) -> "Module":
         """Return the kernel's IR, parsed once for each kernel."""

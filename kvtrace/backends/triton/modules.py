@@ -4,12 +4,12 @@ import weakref
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.compiled_kernels.kernel_records import (
+    definition_of,
     function_of,
     is_gluon,
     kernel_name,
     target_of,
 )
-from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ def module_of(kernel: Any) -> "Module":
     module = _modules.get(kernel)
     if module is None:
         function = function_of(kernel)
-        file = None if function is None else definition(function)[0]
         ttir = kernel.asm.get("ttir")
         if ttir is None:
             from kvtrace.recorded_calls.recorded import CannotReplay, not_evaluated
@@ -29,7 +28,7 @@ def module_of(kernel: Any) -> "Module":
             name = kernel_name(kernel)
             raise CannotReplay(not_evaluated(name) if is_gluon(kernel) else f"{name} has no TTIR")
         text, target = with_program_locations(ttir, function), target_of(kernel.metadata)
-        module = _modules[kernel] = module_from(text, file, target)
+        module = _modules[kernel] = module_from(text, definition_of(kernel)[0], target)
     return module
 
 

@@ -26,11 +26,20 @@ SAID_BY_STEP = ("fork", "lock")
 
 def load_batches(event, how):
     if how not in SAID_BY_STEP:
-        main_thread = threading.main_thread().ident
-        while sys._current_frames()[main_thread].f_code.co_qualname != "Condition.wait":
+        while not step_waits():
             time.sleep(0.01)
         say_it_is_there()
     event.wait()
+
+
+def step_waits():
+    """Return whether the main thread is in the wait of `step`, not in one for a thread's start."""
+    frame = sys._current_frames()[threading.main_thread().ident]
+    names = []
+    while frame is not None and len(names) < 3:
+        names.append(frame.f_code.co_qualname)
+        frame = frame.f_back
+    return names == ["Condition.wait", "Event.wait", "step"]
 
 
 def say_it_is_there():
