@@ -35,7 +35,7 @@ class Places:
         if birth.origin == "operator":
             return self.operator(birth.row)
         if birth.origin == "unseen":
-            return "made before recording began, or not by torch"
+            return "made where kvtrace does not see it"
         stack_id = self._allocation_stacks.get(birth.row)
         if stack_id is None:
             return "an unnamed operator"  # as its schema says, the allocation lies within one

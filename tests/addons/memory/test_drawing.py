@@ -19,7 +19,7 @@ from tests.engine.trace_processor import TraceProcessor
 
 EMPTY, ONES = "torch.empty at model.py:12", "torch.ones (first called at model.py:40)"
 ZEROS, MUL = (f"torch.{n} (first called at model.py:{k})" for n, k in (("zeros", 20), ("mul", 30)))
-UNSEEN = "made before recording began, or not by torch"
+UNSEEN = "made where kvtrace does not see it"
 IN_USE = "memory in use on device 0, at least (derived)"
 
 

@@ -17,7 +17,7 @@ from tests.support.tiers import needs
 from tests.support.triton_versions import INSTALLED, run_with
 
 PROGRAM = Path(__file__).with_name("peak_program.py")
-UNSEEN = "made before recording began, or not by torch"
+UNSEEN = "made where kvtrace does not see it"
 MIB = 1 << 20
 
 

@@ -1,12 +1,19 @@
 """Lives of storages: when each is in use, by recorded frees and by last uses."""
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
 import pytest
+from hypothesis import given as examples
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from kvtrace.addons.memory.storage_lives import storage_lives
 from kvtrace.schema.window import TraceWindow
 from tests.addons.memory import hand_made
 from tests.addons.memory.hand_made import EPOCH, A, B, C, D, W, given, tensor
+from tests.support.thorough import usually
 
 OTHER = 0x70000
 
@@ -205,3 +212,55 @@ def test_a_window_has_the_lives_of_the_whole_run(tmp_path):
     whole, part = (storage_lives(of, trace.runs[0]) for of in (trace, window))
 
     assert np.array_equal(whole.until, part.until)
+
+
+#: Extents of memory, some of which overlap: what operators make, and what launches are given.
+EXTENTS = [(A, 400), (A + 128, 200), (A + 384, 400), (A, 800), (B, 400), (B + 200, 200)]
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("operator"), st.integers(0, 2 * len(EXTENTS) - 1)),
+        st.tuples(st.just("launch"), st.integers(0, len(EXTENTS) - 1)),
+        st.tuples(st.just("allocation"), st.integers(0, len(EXTENTS) - 1), st.integers(0, 6)),
+    ),
+    min_size=10,
+    max_size=60,
+)
+
+
+@settings(max_examples=usually(10, thorough=500), deadline=None)
+@examples(STEPS)
+def test_no_byte_is_in_two_storages_at_a_time_and_what_is_used_is_in_use(steps):
+    events = []
+    for number, (kind, extent, *ends) in enumerate(steps):
+        address, size = EXTENTS[extent % len(EXTENTS)]
+        time = 10 + 10 * number
+        if kind == "allocation":
+            events.append((kind, time, time + 10 * ends[0] + 5, address, size + 112, None))
+        else:
+            events.append((kind, time, extent, [address]))
+    with tempfile.TemporaryDirectory() as folder:
+        trace = hand_made.write(
+            Path(folder, "out"),
+            operators=[
+                *(("aten::empty", 1, [tensor("created", size)]) for _, size in EXTENTS),
+                *(("aten::sum", 2, [tensor("read", size)]) for _, size in EXTENTS),
+            ],
+            calls=[[given(size)] for _, size in EXTENTS],
+            events=events,
+        )
+        lives = storage_lives(trace, trace.runs[0])
+
+    begin, until = lives.begin - EPOCH, lives.until - EPOCH
+    for one in range(len(lives)):
+        for other in range(one):
+            is_apart = (
+                lives.address[one] >= lives.address[other] + lives.bytes[other]
+                or lives.address[other] >= lives.address[one] + lives.bytes[one]
+            )
+            assert is_apart or until[other] <= begin[one] or until[one] <= begin[other]
+    for kind, time, _, *rest in events:
+        if kind == "allocation":
+            continue
+        at_time = (begin <= time) & (time < until)
+        holds = (lives.address <= rest[0][0]) & (rest[0][0] < lives.address + lives.bytes)
+        assert (at_time & holds).any()
