@@ -14,7 +14,7 @@ from tests.addons.memory import hand_made
 from tests.addons.memory.hand_made import given, tensor
 from tests.converters.replayed_trace import blocks_of, context_of
 
-UNSEEN = "made before recording began, or not by torch"
+UNSEEN = "made where kvtrace does not see it"
 ZEROS = "torch.zeros (first called at model.py:20)"
 MUL = "torch.mul (first called at model.py:30)"
 EMPTY = "torch.empty at model.py:12"
