@@ -78,7 +78,7 @@ describe("life", () => {
   });
 
   test("ends with its free where that was recorded", () => {
-    expect(said({ ...LIFE, end: 60 }).at(-1)).toBe("60 freed");
+    expect(said({ ...LIFE, end: 60 }).at(-1)).toBe("60 freed (last used by torch.mm)");
   });
 
   test("says that its memory was another's later, and not by whom if nobody is known", () => {

@@ -40,7 +40,7 @@ const COLUMNS: readonly Column<Moment>[] = [
   {
     label: "By",
     prose: true,
-    cell: ({ use, detail }) => (use ? <By use={use} /> : shortText(detail || null, 160)),
+    cell: ({ use, detail }) => (use ? <By use={use} /> : shortText(detail, 160)),
     text: ({ use, detail }) => use?.by ?? detail,
   },
   {
@@ -74,7 +74,13 @@ function By({ use }: { use: StorageUse }) {
     <>
       <KernelLink kernel={kernel} />{" "}
       <span class="muted">
-        call <CallLink call={use.call} /> at <ShortPlace of={stackPlace(call.stack)} />
+        call <CallLink call={use.call} />
+        {call.stack === null ? null : (
+          <>
+            {" "}
+            at <ShortPlace of={stackPlace(call.stack)} />
+          </>
+        )}
       </span>
     </>
   );

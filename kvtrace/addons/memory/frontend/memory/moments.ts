@@ -36,8 +36,11 @@ export function momentsOf(life: StorageLife): Moment[] {
 
 function lastOf(life: StorageLife): Moment {
   const { end, last_use: last, replaced } = life;
-  if (end !== null) return { at: end, what: "freed", use: null, detail: "" };
   const by = life.uses.findLast((use) => use.last === last);
+  if (end !== null) {
+    const detail = by ? `last used by ${shortBy(by.by)}` : "";
+    return { at: end, what: "freed", use: null, detail };
+  }
   const after = replaced ? ", and its memory was another storage's later" : "";
   const detail = `${by ? `by ${shortBy(by.by)}; ` : ""}its free was not recorded${after}`;
   return { at: last, what: "last used", use: null, detail };

@@ -92,17 +92,26 @@ function OfRun({ memory }: { memory: RunStorages }) {
         </p>
         <Holders memory={device} storages={storages} />
       </Section>
-      <Storages memory={memory} life={life} />
+      <Storages memory={memory} device={device.device} life={life} />
     </>
   );
 }
 
-function Storages({ memory, life }: { memory: RunStorages; life: StorageLife | null }) {
+interface StoragesProps {
+  readonly memory: RunStorages;
+  readonly device: number;
+  readonly life: StorageLife | null;
+}
+
+function Storages({ memory, device, life }: StoragesProps) {
   const asked = chosen("q") ?? "";
+  const ofDevice = useMemo(
+    () => memory.storages.filter((each) => each.device === device),
+    [memory, device],
+  );
   const rows = useMemo(
-    () =>
-      memory.storages.filter(({ made, uses }) => matches(asked, made, ...uses.map(({ by }) => by))),
-    [memory, asked],
+    () => ofDevice.filter(({ made, uses }) => matches(asked, made, ...uses.map(({ by }) => by))),
+    [ofDevice, asked],
   );
   const more = leftOutText(memory);
   return (
@@ -110,7 +119,7 @@ function Storages({ memory, life }: { memory: RunStorages; life: StorageLife | n
       <div class="toolbar">
         <AddressSearch id="filter" label="Filter" name="q" placeholder="place, kernel, operator" />
         <span class="muted" aria-live="polite">
-          {formatCount(rows.length)} of {plural(memory.storages.length, "storage")}
+          {formatCount(rows.length)} of {plural(ofDevice.length, "storage")}
         </span>
       </div>
       <Table
