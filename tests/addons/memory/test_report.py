@@ -138,6 +138,17 @@ def test_finding_shows_the_life_of_its_memory_with_a_link_to_it_and_back(
         opened.page.wait_for_selector("#finding-memory")
 
 
+def test_chosen_device_has_its_own_curve_and_storages(report_browser, tmp_path):
+    hand_made.small_program(tmp_path / "out", frees=True)
+    page = written_page(tmp_path / "out", tmp_path / "page.html", "--no-replay")
+    with opened_page(report_browser, page, "#/memory?device=1") as opened:
+        assert "500 B in use" in opened.text("#in-use-at")
+        assert [row[0] for row in rows_of(opened, "storages")] == ["500 B"]
+        assert screen_problems(opened) == []  # the last tick is at the plot's edge
+        opened.go("#/memory?storage=0")
+        assert rows_of(opened, "life")[-1][1:3] == ["freed", "last used by torch.mul"]
+
+
 def test_view_is_absent_without_recorded_memory(report_browser, tmp_path):
     hand_made.write(
         tmp_path / "out", operators=[], calls=[[hand_made.given(4)]],
