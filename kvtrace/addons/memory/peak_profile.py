@@ -6,7 +6,7 @@ What is in use, and until when, is derived from recorded allocations and uses (`
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -92,16 +92,18 @@ def read_peaks(trace: Trace, runs: Sequence[Run]) -> tuple[PeakMemory, ...]:
     return tuple(peak for run in runs if is_recorded(trace, run) for peak in _peaks(trace, run))
 
 
-def _peaks(trace: Trace, run: Run) -> Iterator[PeakMemory]:
+def _peaks(trace: Trace, run: Run) -> list[PeakMemory]:
     from kvtrace.addons.memory.places import Places  # profiles of other traces do not wait for it
     from kvtrace.addons.memory.storage_lives import storage_lives
 
-    lives = storage_lives(trace, run)
-    places, moments = Places(trace, run), _Moments(whole_trace(trace), run)
-    for device in lives.devices:
-        peak = _peak(trace, run, lives, device, places, moments)
-        if peak is not None:
-            yield peak
+    return peaks_of(trace, run, storage_lives(trace, run), Places(trace, run))
+
+
+def peaks_of(trace: Trace, run: Run, lives: StorageLives, places: Places) -> list[PeakMemory]:
+    """Return the peak of each device of a run with these lives of storages; errors likewise."""
+    moments = _Moments(whole_trace(trace), run)
+    peaks = [_peak(trace, run, lives, device, places, moments) for device in lives.devices]
+    return [peak for peak in peaks if peak is not None]
 
 
 def _peak(
@@ -231,7 +233,7 @@ def peaks_text(peaks: Sequence[PeakMemory], width: int) -> list[str]:
         ]
         storages = sum(holder.storages for holder in peak.holders)
         rows.append(("all", count(storages), size(peak.bytes), percent(1)))
-        lines += [*columns(header, rows, width), *wrapped(_when(peak), width)]
+        lines += [*columns(header, rows, width), *wrapped(when_reached(peak), width)]
         if peak.run_bytes > peak.bytes:
             lines += wrapped(
                 f"outside of this part of the run: {size(peak.run_bytes)} (--whole)", width
@@ -244,7 +246,7 @@ def peaks_text(peaks: Sequence[PeakMemory], width: int) -> list[str]:
     return lines
 
 
-def _when(peak: PeakMemory) -> str:
+def when_reached(peak: PeakMemory) -> str:
     """Return when a peak was reached: at a launch, in a mark and a step."""
     texts = []
     if peak.launch is not None:

@@ -29,7 +29,8 @@ _C_FRAMES: Final = {(3, 11): (7 * _WORD, _WORD), (3, 12): (7 * _WORD, 0)}
 #: A first line number that no other word of a code object equals.
 _LINE: Final = 0x5A3C_7E19
 _LENGTH: Final = 2 * _WORD
-#: The bit of a text's state for ASCII, up to 3.13 and from 3.14 on; the other bits may be anything.
+#: The bit of a text's state for ASCII, up to 3.13 and from 3.14 on. The second one is in padding up
+#: to 3.13, where it may be anything; the first one is 0 from 3.14 on.
 _ASCII: Final = (1 << 6, 1 << 20)
 _TAGS: Final = ~7
 #: Function name of the code by which C enters Python in some versions.
@@ -153,12 +154,9 @@ def _text_offsets() -> tuple[int, int, int, int, int]:
         letters = ctypes.string_at(id(name) + text, len(name))
         if _words(id(name) + _LENGTH, _WORD)[0] != len(name) or letters != name.encode():
             raise FramesUnknown("the letters of a text were not found")
-    bits = [
-        bit
-        for bit in _ASCII
-        if all(_words(id(name) + state, _WORD)[0] & bit for name in ascii_names)
-        and not any(_words(id(name) + state, _WORD)[0] & bit for name in other_names)
-    ]
-    if len(bits) != 1:
-        raise FramesUnknown("the ASCII bit of a text was not found")
-    return text, _LENGTH, state, bits[0], bytes.__basicsize__ - 1
+    for bit in _ASCII:
+        if all(_words(id(name) + state, _WORD)[0] & bit for name in ascii_names) and not any(
+            _words(id(name) + state, _WORD)[0] & bit for name in other_names
+        ):
+            return text, _LENGTH, state, bit, bytes.__basicsize__ - 1
+    raise FramesUnknown("the ASCII bit of a text was not found")

@@ -74,7 +74,8 @@ export function Plot({ label, x, y, logarithmic = false, height, ...props }: Plo
       {ticksOf(x, logarithmic).map((tick) => (
         <g key={tick}>
           <line x1={right(tick)} x2={right(tick)} y1={8} y2={height - BELOW} />
-          <text x={right(tick)} y={height - BELOW + 14} text-anchor="middle">
+          {/* the last one ends with the plot, which would cut it off */}
+          <text x={Math.min(right(tick), width - 24)} y={height - BELOW + 18} text-anchor="middle">
             {tickText(x, tick)}
           </text>
         </g>
