@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kvtrace.addons.memory.following import Allocated, Event, Freed, Launched, Operated
 from kvtrace.figures.columns import integers
 
 if TYPE_CHECKING:
@@ -29,6 +28,48 @@ _AT_ONCE: Final = 1 << 20
 #: Most unique events that are known at a time; some 0.5 kB each.
 _MOST_UNIQUE: Final = 1 << 19
 _NEVER: Final = int(np.iinfo(np.int64).max)
+
+
+class Launched(NamedTuple):
+    """A launch, at its time in ns; `addresses` are the data pointers of its tensors."""
+
+    time: int
+    seq: int
+    call_id: int
+    addresses: Sequence[int]
+
+
+class Operated(NamedTuple):
+    """A call of an operator, at the time when it returned; it began at `begin` (both ns)."""
+
+    time: int
+    begin: int
+    operator_id: int
+    addresses: Sequence[int]
+
+
+class Allocated(NamedTuple):
+    """Memory that was allocated; `rounded` by an allocator that makes blocks larger than asked.
+
+    `is_of_host`: it is memory of the host.
+    """
+
+    time: int
+    row: int
+    address: int
+    size: int
+    rounded: bool
+    is_of_host: bool = False
+
+
+class Freed(NamedTuple):
+    """Memory that was freed."""
+
+    time: int
+    address: int
+
+
+Event = Launched | Operated | Allocated | Freed
 
 
 @dataclass(frozen=True, slots=True, eq=False)

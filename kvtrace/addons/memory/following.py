@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kvtrace.addons.memory.byte_ranges import ByteRanges
+from kvtrace.addons.memory.events import Allocated, Event, Freed, Launched, Operated
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
 from kvtrace.addons.memory.moves import spoiling
 from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
@@ -59,48 +60,6 @@ class Operator:
     def __post_init__(self) -> None:
         """Note whose it is, which is asked at each call."""
         object.__setattr__(self, "is_torchs", self.name.startswith("aten::"))
-
-
-class Launched(NamedTuple):
-    """A launch, at its time in ns; `addresses` are the data pointers of its tensors."""
-
-    time: int
-    seq: int
-    call_id: int
-    addresses: Sequence[int]
-
-
-class Operated(NamedTuple):
-    """A call of an operator, at the time when it returned; it began at `begin` (both ns)."""
-
-    time: int
-    begin: int
-    operator_id: int
-    addresses: Sequence[int]
-
-
-class Allocated(NamedTuple):
-    """Memory that was allocated; `rounded` by an allocator that makes blocks larger than asked.
-
-    `is_of_host`: it is memory of the host.
-    """
-
-    time: int
-    row: int
-    address: int
-    size: int
-    rounded: bool
-    is_of_host: bool = False
-
-
-class Freed(NamedTuple):
-    """Memory that was freed."""
-
-    time: int
-    address: int
-
-
-Event = Launched | Operated | Allocated | Freed
 
 
 class _Step(NamedTuple):

@@ -27,8 +27,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kvtrace.addons.memory.events import Events, Integers
-from kvtrace.addons.memory.following import Follower, Operated
+from kvtrace.addons.memory.events import Events, Integers, Operated
+from kvtrace.addons.memory.following import Follower
 from kvtrace.addons.memory.lives import Birth, Life, Place
 from kvtrace.addons.memory.reads import Answered
 from kvtrace.addons.memory.states import State

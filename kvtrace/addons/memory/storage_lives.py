@@ -20,8 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.memory.events import events_of
-from kvtrace.addons.memory.following import Allocated, Freed, Launched, Operated
+from kvtrace.addons.memory.events import Allocated, Freed, Launched, Operated, events_of
 from kvtrace.addons.memory.lives import Birth, Lives, Origin
 from kvtrace.addons.memory.operator_effects import SHARING
 from kvtrace.figures.columns import integers

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from kvtrace.addons.memory import events
-from kvtrace.addons.memory.events import event_parts, events_of
-from kvtrace.addons.memory.following import Allocated, Freed, Launched, Operated
+from kvtrace.addons.memory.events import (
+    Allocated,
+    Freed,
+    Launched,
+    Operated,
+    event_parts,
+    events_of,
+)
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
 

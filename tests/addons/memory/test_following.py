@@ -3,14 +3,8 @@
 import pytest
 
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
-from kvtrace.addons.memory.following import (
-    Allocated,
-    CallStorage,
-    Follower,
-    Freed,
-    Launched,
-    Operated,
-)
+from kvtrace.addons.memory.events import Allocated, Freed, Launched, Operated
+from kvtrace.addons.memory.following import CallStorage, Follower
 from kvtrace.addons.memory.lives import Place
 from kvtrace.addons.memory.reads import UNSEEN
 from kvtrace.addons.memory.states import Effect, Spoiling

@@ -10,15 +10,8 @@ from hypothesis import strategies as st
 
 from kvtrace.addons.memory import repeats
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
-from kvtrace.addons.memory.events import Events
-from kvtrace.addons.memory.following import (
-    Allocated,
-    CallStorage,
-    Follower,
-    Freed,
-    Launched,
-    Operated,
-)
+from kvtrace.addons.memory.events import Allocated, Events, Freed, Launched, Operated
+from kvtrace.addons.memory.following import CallStorage, Follower
 from kvtrace.addons.memory.repeats import follow_repeating
 from kvtrace.addons.memory.states import Effect, Spoiling
 from tests.addons.memory.followed_calls import (
