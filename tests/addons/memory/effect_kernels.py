@@ -241,3 +241,10 @@ def chosen_by_data(x, out, n, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(x + lanes)
     tl.store(out + lanes, tl.where(values > n, values, 0.0))
+
+
+@triton.jit
+def chosen_by_masked_data(x, out, n, BLOCK: tl.constexpr):
+    """What is read decides a choice before the padding only."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.where((lanes < n) & (tl.load(x + lanes) > 0), 1.0, 0.0))
