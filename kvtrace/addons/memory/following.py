@@ -10,7 +10,7 @@ reads it is *unknown*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -23,6 +23,7 @@ from kvtrace.addons.memory.states import Effect, NewStates, Reading, Spoiling, S
 UNSEEN: Final = "its storage was made where kvtrace does not see it"
 HOST: Final = "it is memory of the host, which programs also write without operators"
 _UNFOLLOWED: Final = {"unseen": UNSEEN, "host": HOST}
+_ELSEWHERE: Final = "a kernel stored at addresses that it made of integers or loaded from memory"
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
 
 
@@ -195,12 +196,14 @@ class Follower:
         calls: Mapping[int, Sequence[CallStorage]],
         operators: Mapping[int, Operator],
         launches: Mapping[int, tuple[int, Sequence[CallStorage]]] | None = None,
+        elsewhere: Set[int] = frozenset(),
     ) -> None:
         """`calls` and `operators` have what each unique one does, by its id.
 
         `launches` have what launches do that differ from their call, by `seq`, with the call's id.
+        Calls of `elsewhere` may store to any memory.
         """
-        self._operators = operators
+        self._operators, self._stores_elsewhere = operators, elsewhere
         self._lives, self._states = Lives(), NewStates()
         self._writers: dict[Effect, Place] = {}
         self._call_reads: dict[Place, Reads] = {}
@@ -213,7 +216,7 @@ class Follower:
                 steps = by_storages[id(storages)] = self._steps_of(call_id, storages)
             self._launch_steps[seq] = steps
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
-        self._anywheres: dict[int, Effect] = {}
+        self._anywheres: dict[tuple[int, str], Effect] = {}
         self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
         self._operator_reads: dict[Place, Reads] = {}
         self.leftovers: dict[Place, Leftover] = {}
@@ -282,7 +285,7 @@ class Follower:
                 life, effect = self._elsewhere(step, address)
             for other, distance in others:
                 if addresses[other] - address != distance:
-                    effect = self._anywhere(life.size)
+                    effect = self._anywhere(life.size, _OTHERWISE)
             before = life.state
             for earlier, state in touched:  # a storage that several tensors lie in, as never before
                 if earlier is life:
@@ -297,6 +300,11 @@ class Follower:
                 reads.add(reading, life, before, seq, address - life.begin)
             if stores:
                 life.given = place
+        if call_id in self._stores_elsewhere:
+            for reached in lives:
+                if reached.state.unwritten:
+                    effect = self._anywhere(reached.size, _ELSEWHERE)
+                    reached.state, _ = reached.state.step(effect)
 
     def _elsewhere(self, step: _Step, address: int) -> tuple[Life, Effect]:
         """Return the storage of a tensor that lies elsewhere in its storage than at first."""
@@ -310,14 +318,13 @@ class Follower:
             self._writers[moved] = step.place
         return life, moved
 
-    def _anywhere(self, size: int) -> Effect:
-        """Return the effect on a storage whose tensors lie otherwise than at the first launch."""
-        effect = self._anywheres.get(size)
+    def _anywhere(self, size: int, reason: str) -> Effect:
+        """Return the effect of accesses at places of a storage that are not known."""
+        effect = self._anywheres.get((size, reason))
         if effect is None:
             whole = ByteRanges.of(0, size)
-            effect = self._anywheres[size] = Effect(
-                may_read=whole, may_write=whole, reason=_OTHERWISE
-            )
+            effect = Effect(may_read=whole, may_write=whole, reason=reason)
+            self._anywheres[size, reason] = effect
         return effect
 
     def _operate(self, event: Operated) -> None:

@@ -42,6 +42,11 @@ def findings_of(trace: Trace, run: Run, *, named: bool) -> Mapping[str, pa.Table
                 for seq, judged in memory.launches.items()
                 if judged.call
             },
+            {
+                judged.call.call_id
+                for judged in (*memory.calls.values(), *memory.launches.values())
+                if judged.call and judged.elsewhere
+            },
         )
         follower.follow(events_of(trace, run))
         rows += Rows(memory, follower, stacks).rows()

@@ -36,12 +36,16 @@ _MOST_CONTENTS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall:
-    """A unique call and what it does to its storages; `call` is None without IR."""
+    """A unique call and what it does to its storages; `call` is None without IR.
+
+    `elsewhere` as in `CallEffects`.
+    """
 
     call: Call | None
     storages: tuple[CallStorage, ...]
     effects: Mapping[int, StorageEffect] = field(default_factory=dict)
     """Effects by the argument of the `CallStorage`."""
+    elsewhere: bool = False
 
 
 class RunMemory:
@@ -128,7 +132,8 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
     positions = {argument["name"]: position for position, argument in enumerate(addressed)}
     storages: list[CallStorage] = []
     effects: dict[int, StorageEffect] = {}
-    for effect in effects_of(call).storages:
+    found = effects_of(call)
+    for effect in found.storages:
         tensors = [
             (positions[argument.name], index, argument.offset_bytes)
             for index, argument in ((index, call.arguments[index]) for index in effect.args)
@@ -150,7 +155,7 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
             )
         )
         effects[index] = effect
-    return JudgedCall(call, tuple(storages), effects)
+    return JudgedCall(call, tuple(storages), effects, found.elsewhere)
 
 
 def _judged_launches(

@@ -248,3 +248,12 @@ def test_steps_repeat_without_new_states():
     once = (("operator", EMPTY, A), ("launch", WRITES_HALF, A), ("launch", READS_HALF, A))
     follower = followed(*(once * 50))
     assert answers(follower, Place("launch", READS_HALF, 0)) == {"proven": 50}
+
+
+def test_a_store_by_a_loaded_address_may_be_to_any_memory():
+    follower = Follower(CALLS, OPERATORS, elsewhere={WRITES_HALF})
+    follower.follow([Operated(2, 1, EMPTY, [A]), Operated(3, 2, EMPTY, [B])])
+    follower.follow([Launched(4, 1, WRITES_HALF, [A]), Launched(5, 2, READS_ALL, [B])])
+    follower.follow([Operated(7, 6, EMPTY, [C]), Launched(8, 3, READS_ALL, [C])])
+    assert answers(follower, READ) == {"unknown": 1, "violation": 1}
+    assert "loaded from memory" in follower.reads[READ].reason
