@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.memory.digit_forms import (
     KINDS,
@@ -41,6 +41,9 @@ from kvtrace.verdicts.feeding import feeding
 if TYPE_CHECKING:
     from kvtrace.ir import Op, Value
     from kvtrace.recorded_calls.recorded import Call
+
+#: The Boolean that, as one operand, keeps the other one.
+_NEUTRAL: Final = {"arith.andi": True, "arith.ori": False}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,21 +121,24 @@ class Boxing:
                     yield atom, Symbol(atom.kind, atom.key, low, high).term
 
     def chosen(self, choice: Op, value: Value, access: SymbolicAccess) -> Condition | None:
-        """Return the condition that an `arith.select` keeps a value of an access, lane by lane.
+        """Return the condition that a choice keeps a value of an access, lane by lane.
 
-        None where the condition is not known in the access's lanes and trips of loops.
+        `choice` is an op that `is_choice`. None where the condition is not known in the access's
+        lanes and trips of loops.
         """
-        condition = choice.operand("condition")
+        deciding = _deciding(choice, value)
+        if deciding is None:
+            return TRUE
+        condition, kept_if = deciding
         formula = self._bound.summary.values.get(condition.id)
         place = None if choice.block is None else self._bound.summary.places.get(choice.block)
-        is_lane_by_lane = value_type(value.type).shape == access.shape and value is not condition
+        is_lane_by_lane = value_type(value.type).shape == access.shape
         if not isinstance(formula, Condition) or not is_lane_by_lane or access.calls:
             return None
         if place is None or place.loops != access.loops:
             return None
         formula = formula.substitute(dict(self._ranges_of(formula.atoms())))
-        first, second = choice.operand("first") is value, choice.operand("second") is value
-        kept = TRUE if first and second else formula if first else ~formula
+        kept = formula if kept_if else ~formula
         return kept if _is_known(kept) else None
 
     def boxed(self, access: SymbolicAccess, active: Condition) -> Iterator[Access]:
@@ -251,3 +257,23 @@ class Boxing:
             for digit in parts:
                 if digit not in outside:
                     yield AffineAxis("lane", 0, steps.get(digit, 0), *box[digit])
+
+
+def is_choice(op: Op) -> bool:
+    """Return whether an op may drop an operand: a select, or a Boolean "and" or "or"."""
+    return op.name == "arith.select" or (
+        op.name in _NEUTRAL and value_type(op.results[0].type).element.kind == "b"
+    )
+
+
+def _deciding(choice: Op, value: Value) -> tuple[Value, bool] | None:
+    """Return the Boolean that decides whether a choice keeps a value, and that for which it does.
+
+    None: the choice keeps it, or it is the Boolean that decides.
+    """
+    if choice.name == "arith.select":
+        condition = choice.operand("condition")
+        first, second = choice.operand("first") is value, choice.operand("second") is value
+        return None if value is condition or first is second else (condition, first)
+    others = [operand for operand in choice.operands if operand is not value]
+    return (others[0], _NEUTRAL[choice.name]) if others else None

@@ -106,9 +106,13 @@ class StorageEffect:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CallEffects:
-    """The effects of a call, one for each storage of its tensors, in the order of the arguments."""
+    """The effects of a call, one for each storage of its tensors, in the order of the arguments.
+
+    `elsewhere`: it may store at addresses that come from no tensor argument (a table of pointers).
+    """
 
     storages: tuple[StorageEffect, ...]
+    elsewhere: bool
 
 
 def effects_of(call: Call) -> CallEffects:
@@ -133,7 +137,8 @@ def effects_of(call: Call) -> CallEffects:
         _StorageEffects(args, storage, accesses.of(storage), failure, unseen, order)
         for storage, args in storages.items()
     )
-    return CallEffects(tuple(effects.effect(sites) for effects in known))
+    elsewhere = accesses.elsewhere or (bool(failure) and any(map(_stores_elsewhere, sites)))
+    return CallEffects(tuple(effects.effect(sites) for effects in known), elsewhere)
 
 
 def _observe(call: Call, accesses: _Accesses, sites: Sequence[Site]) -> str | None:
@@ -154,6 +159,10 @@ def _observe(call: Call, accesses: _Accesses, sites: Sequence[Site]) -> str | No
         return run(call, [accesses], contents="all")
     accesses.add_boxed(boxed, sites)
     return None
+
+
+def _stores_elsewhere(site: Site) -> bool:
+    return site.kind != "load" and site.parameters is None
 
 
 def _storages(arguments: Sequence[Argument]) -> dict[Storage, tuple[int, ...]]:
@@ -254,7 +263,7 @@ class _StorageBytes:
 class _Accesses(ArrayLimit):
     """Collects the bytes of all accesses, storage by storage.
 
-    `contested` are the storages that are both read and written.
+    `contested` are the storages that are both read and written. `elsewhere` as in `CallEffects`.
     """
 
     def __init__(
@@ -268,6 +277,7 @@ class _Accesses(ArrayLimit):
         self._bytes = {storage: _StorageBytes() for storage in storages}
         self._contested = frozenset(contested)
         self._boxed = False
+        self.elsewhere = False
 
     def of(self, storage: Storage) -> _StorageBytes:
         """Return the bytes of a storage."""
@@ -278,11 +288,11 @@ class _Accesses(ArrayLimit):
         super().access(access)
         argument = None if access.argument is None else self._arguments[access.argument]
         if not isinstance(argument, TensorArgument):
+            self.elsewhere |= access.active != 0 and access.kind != "load"
             for storage_bytes in self._bytes.values() if access.active != 0 else ():
                 _lose(storage_bytes, access.kind, access.reason)
             return
-        storage_bytes = self._bytes[argument.storage]
-        site = None
+        storage_bytes, site = self._bytes[argument.storage], None
         if access.kind != "load":
             site = storage_bytes.sites.setdefault(access.op.index, _SiteBytes())
             site.runs = site.runs or access.active != 0
@@ -305,6 +315,7 @@ class _Accesses(ArrayLimit):
             self.access(access)
         for site in sites:
             reason = boxed.unresolved.get(site.op.index)
+            self.elsewhere |= reason is not None and _stores_elsewhere(site)
             for index, argument in enumerate(self._arguments if reason is not None else ()):
                 if isinstance(argument, TensorArgument) and site.reaches(index):
                     _lose(self._bytes[argument.storage], site.kind, reason or _UNDERIVED)

@@ -10,7 +10,7 @@ reads it is *unknown*.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -22,6 +22,7 @@ from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTens
 from kvtrace.addons.memory.reads import Answered, Reads
 from kvtrace.addons.memory.states import Effect, NewStates, Spoiling, State
 
+_ELSEWHERE: Final = "a kernel stored at addresses that it made of integers or loaded from memory"
 _OTHERWISE: Final = "the tensors lie otherwise in their storage than at the call's first launch"
 
 
@@ -136,12 +137,14 @@ class Follower:
         calls: Mapping[int, Sequence[CallStorage]],
         operators: Mapping[int, Operator],
         launches: Mapping[int, tuple[int, Sequence[CallStorage]]] | None = None,
+        elsewhere: Set[int] = frozenset(),
     ) -> None:
         """`calls` and `operators` have what each unique one does, by its id.
 
         `launches` have what launches do that differ from their call, by `seq`, with the call's id.
+        Calls of `elsewhere` may store to any memory.
         """
-        self._operators = operators
+        self._operators, self._stores_elsewhere = operators, elsewhere
         self.lives: Lives[Life] = Lives()
         self._states = NewStates()
         self.answers: list[Answered] | None = None
@@ -156,7 +159,7 @@ class Follower:
                 steps = by_storages[id(storages)] = self._steps_of(call_id, storages)
             self.launch_steps[seq] = steps
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
-        self._anywheres: dict[int, Effect] = {}
+        self._anywheres: dict[tuple[int, str], Effect] = {}
         self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
         self._uses: dict[int, list[_Use]] = {}
         self._operator_reads: dict[Place, Reads] = {}
@@ -217,6 +220,10 @@ class Follower:
         """Return whether what happens inside of an operator is not recorded apart."""
         return self._operators[event.operator_id].is_torchs
 
+    def reaches_all(self, event: Event) -> bool:
+        """Return whether an event may store to any memory."""
+        return type(event) is Launched and event.call_id in self._stores_elsewhere
+
     def regions(self, event: Event) -> Iterator[tuple[int, int]]:
         """Yield ranges of addresses [begin, end) of which an event asks for storages.
 
@@ -265,7 +272,7 @@ class Follower:
                 life, effect = self._elsewhere(step, address, time)
             for other, distance in others:
                 if addresses[other] - address != distance:
-                    effect = self._anywhere(life.size)
+                    effect = self._anywhere(life.size, _OTHERWISE)
             if foreign is not None:
                 spoiled.append((life, foreign))
             is_as_first = is_as_first and effect is step.effect
@@ -289,6 +296,11 @@ class Follower:
             for life, foreign in spoiled:
                 self.spoiled.add(foreign)
                 life.state = life.state.spoiled(foreign)
+        if call_id in self._stores_elsewhere:
+            for reached in lives:
+                if reached.state.unwritten:
+                    effect = self._anywhere(reached.size, _ELSEWHERE)
+                    reached.state, _ = reached.state.step(effect)
 
     def _elsewhere(self, step: _Step, address: int, time: int) -> tuple[Life, Effect]:
         """Return the storage of a tensor that lies elsewhere in its storage than at first."""
@@ -302,14 +314,13 @@ class Follower:
             self._writers[moved] = step.place
         return life, moved
 
-    def _anywhere(self, size: int) -> Effect:
-        """Return the effect on a storage whose tensors lie otherwise than at the first launch."""
-        effect = self._anywheres.get(size)
+    def _anywhere(self, size: int, reason: str) -> Effect:
+        """Return the effect of accesses at places of a storage that are not known."""
+        effect = self._anywheres.get((size, reason))
         if effect is None:
             whole = ByteRanges.of(0, size)
-            effect = self._anywheres[size] = Effect(
-                may_read=whole, may_write=whole, reason=_OTHERWISE
-            )
+            effect = Effect(may_read=whole, may_write=whole, reason=reason)
+            self._anywheres[size, reason] = effect
         return effect
 
     def _operate(self, event: Operated) -> None:

@@ -68,6 +68,11 @@ def _followed_rows(
             for seq, judged in memory.launches.items()
             if judged.call
         },
+        {
+            judged.call.call_id
+            for judged in (*memory.calls.values(), *memory.launches.values())
+            if judged.call and judged.elsewhere
+        },
     )
     follow_repeating(follower, event_parts(trace, run))
     return Rows(memory, follower, stacks).rows()

@@ -13,7 +13,7 @@ It leads to new states of these storages and to answers of reads. When a block c
 time, both are kept as an `_Outcome`; when it comes again and its storages are as they were then,
 they are set to what they became, and the answers are counted. All else that following notes is
 about the first time that something happens. An operator that began before its block is compared
-with times of earlier writes; such blocks are always followed.
+with times of earlier writes, and a launch may store to any memory; such blocks are always followed.
 
 A new block is followed in smaller ones, so that a single event that differs costs little.
 """
@@ -147,6 +147,7 @@ class _Repeats:
         self._details: dict[tuple[int, int], int] = {}
         self._known_numbers = 0
         self._enclosing: list[int] = []
+        self._reaching_all: list[int] = []
 
     def forget(self) -> None:
         """Forget all blocks."""
@@ -178,12 +179,12 @@ class _Repeats:
         """
         firsts = np.arange(len(events))
         end = int(events.numbers.max(initial=-1)) + 1
-        self._enclosing += [
-            number
-            for number in range(self._known_numbers, end)
-            if type(event := events.unique.get(number)) is Operated
-            and not self._follower.is_torchs(event)
-        ]
+        for number in range(self._known_numbers, end):
+            event = events.unique.get(number)
+            if event is not None and self._follower.reaches_all(event):
+                self._reaching_all.append(number)
+            elif type(event) is Operated and not self._follower.is_torchs(event):
+                self._enclosing.append(number)
         self._known_numbers = max(self._known_numbers, end)
         if self._enclosing:
             encloses = np.flatnonzero(np.isin(events.numbers, np.array(self._enclosing)))
@@ -217,7 +218,8 @@ class _Repeats:
     def _follow_block(
         self, events: Events, keys: Integers, firsts: Integers, smaller: Sequence[int]
     ) -> None:
-        if not self._was_seen(keys, firsts):
+        reaches_all = self._reaching_all and np.isin(events.numbers, self._reaching_all).any()
+        if reaches_all or not self._was_seen(keys, firsts):
             self._follow_anew(events, keys, firsts, smaller)
             return
         key = keys.tobytes()

@@ -22,8 +22,10 @@ RULES: Final = {
     },
     DECLARED: {
         "severity": "warning",
-        "summary": "a kernel changes memory that its autotuner does not restore between trials",
-        "hint": "add the argument to restore_value or reset_to_zero of triton.autotune",
+        "summary": "a kernel changes memory that its autotuner or the operator around it does not "
+        "declare as changed",
+        "hint": "name the argument in the operator's schema (mutates_args), or in restore_value or "
+        "reset_to_zero of triton.autotune",
         "page": "docs/memory.md",
     },
 }

@@ -36,7 +36,10 @@ _MOST_CONTENTS: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class JudgedCall:
-    """A unique call and what it does to its storages; `call` is None without IR."""
+    """A unique call and what it does to its storages; `call` is None without IR.
+
+    `elsewhere` as in `CallEffects`.
+    """
 
     call: Call | None
     storages: tuple[CallStorage, ...]
@@ -44,6 +47,7 @@ class JudgedCall:
     """Effects by the argument of the `CallStorage`."""
     foreign: Mapping[int, ForeignValues] = field(default_factory=dict)
     """Values that it stores from beyond its storages, by the argument of the `CallStorage`."""
+    elsewhere: bool = False
 
 
 class RunMemory:
@@ -118,9 +122,9 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
     storages: list[CallStorage] = []
     effects: dict[int, StorageEffect] = {}
     foreign: dict[int, ForeignValues] = {}
-    of_storages = effects_of(call).storages
-    foreign_by_storage = foreign_values(call, of_storages)
-    for effect in of_storages:
+    found = effects_of(call)
+    foreign_by_storage = foreign_values(call, found.storages)
+    for effect in found.storages:
         tensors = [
             (positions[argument.name], index, argument.offset_bytes)
             for index, argument in ((index, call.arguments[index]) for index in effect.args)
@@ -146,7 +150,7 @@ def _judged_call(call: Call | UnreadyCall, arguments: Sequence[Mapping[str, Any]
         effects[index] = effect
         if brought is not None:
             foreign[index] = brought
-    return JudgedCall(call, tuple(storages), effects, foreign)
+    return JudgedCall(call, tuple(storages), effects, foreign, found.elsewhere)
 
 
 def _judged_launches(

@@ -2,8 +2,8 @@
 
 Kernels often load whole blocks and mask only their stores: what is read in the padding is dropped.
 A loaded element that flows through elementwise ops alone matters only in the lanes that a choice
-(`tl.where`) or a store of the same shape keeps. Anything else that is done with a value counts as a
-use of all of its lanes.
+(`tl.where`, or `&` and `|` of Booleans) or a store of the same shape keeps. A value that decides a
+choice is used. Anything else that is done with a value counts as a use of all of its lanes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.addons.memory.boxed_accesses import Boxing
+from kvtrace.addons.memory.boxed_accesses import Boxing, is_choice
 from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.digit_forms import NoBoxes
 from kvtrace.ir import Module, Op, Value
@@ -76,7 +76,7 @@ def uses_of(
             continue
         seen.add((value.id, kept))
         for use in flow.uses(value):
-            if use.name == "arith.select":
+            if is_choice(use):
                 chosen = boxing.chosen(use, value, access) or unknown
                 pending += [(result, conjunction((kept, chosen))) for result in use.results]
             elif use.name in KINDS and KINDS[use.name].kind is Kind.ELEMENTWISE:

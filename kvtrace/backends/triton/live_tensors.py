@@ -74,7 +74,11 @@ def _all_memory() -> list[Memory]:
 
     They are found as referrers of the tensor classes. `gc.get_objects` would also return objects
     that other threads are just making, and a tuple that has a second owner cannot be completed.
+    Objects that the program froze (`gc.freeze`, as vLLM does) are no referrers until the collector
+    has them back.
     """
+    if gc.get_freeze_count():
+        gc.unfreeze()
     torch = sys.modules["torch"]
     kinds = {torch.Tensor}
     work = [torch.Tensor]

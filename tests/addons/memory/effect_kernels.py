@@ -241,3 +241,17 @@ def chosen_by_data(x, out, n, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(x + lanes)
     tl.store(out + lanes, tl.where(values > n, values, 0.0))
+
+
+@triton.jit
+def chosen_by_masked_data(x, out, n, BLOCK: tl.constexpr):
+    """What is read decides a choice before the padding only."""
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.where((lanes < n) & (tl.load(x + lanes) > 0), 1.0, 0.0))
+
+
+@triton.jit
+def stored_by_table(table, BLOCK: tl.constexpr):
+    """Stores where the addresses in a table point."""
+    place = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))
+    tl.store(place + tl.arange(0, BLOCK), 1.0)

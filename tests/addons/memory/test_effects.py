@@ -258,6 +258,15 @@ def test_lanes_that_are_masked_off_are_counted():
     assert (site.runs, site.masked) == (True, 12)
 
 
+def test_stores_by_a_table_of_addresses_may_be_to_any_memory():
+    target = torch.zeros(64)
+    table = torch.tensor([target.data_ptr()])
+    by_table = effects_of(call_of(kernels.stored_by_table, (1,), {"table": table}, {"BLOCK": 64}))
+    own = call_of(kernels.padded, (8,), {"x": target, "out": target, "n": 60}, {"BLOCK": 8})
+    assert by_table.elsewhere
+    assert not effects_of(own).elsewhere
+
+
 def test_a_call_that_does_not_fit_its_kernel_is_unknown_with_the_reason():
     call = call_of(kernels.copied, (8,), {"x": X, "out": out(512), "n": 500}, B)
 

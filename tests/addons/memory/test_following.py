@@ -251,3 +251,19 @@ def test_foreign_values_are_those_of_launches_whose_storages_lie_as_at_the_first
     follower.follow([Operated(0, 0, ZEROS, [B]), events[0], Launched(2, 0, 0, [B, A]), events[3]])
     assert answers(follower, READ) == {"violation": 1}
     assert follower.spoiled == {brought}
+
+
+def test_a_store_by_a_loaded_address_may_be_to_any_memory():
+    follower = Follower(CALLS, OPERATORS, elsewhere={WRITES_HALF})
+    follower.follow(
+        [
+            Operated(2, 1, EMPTY, [A]),
+            Operated(3, 2, EMPTY, [B]),
+            Launched(4, 1, WRITES_HALF, [A]),
+            Launched(5, 2, READS_ALL, [B]),
+            Operated(7, 6, EMPTY, [C]),
+            Launched(8, 3, READS_ALL, [C]),
+        ]
+    )
+    assert answers(follower, READ) == {"unknown": 1, "violation": 1}
+    assert "loaded from memory" in follower.reads[READ].reason

@@ -36,12 +36,14 @@ from tests.addons.memory.followed_calls import (
 )
 
 #: A kernel of two tensors in one storage, one of a view, and two that store what they read beyond
-#: another storage; an operator that encloses others and writes its argument.
-PAIR, VIEWED, FOREIGN, FOREIGN_HALF, ENCLOSING, LARGE = 50, 51, 52, 53, 99, 98
+#: another storage, and one that may store anywhere; an operator that encloses others and writes its
+#: argument.
+PAIR, VIEWED, FOREIGN, FOREIGN_HALF, ANYWHERE, ENCLOSING, LARGE = 50, 51, 52, 53, 54, 99, 98
 BROUGHT = {FOREIGN: Spoiling(REST), FOREIGN_HALF: Spoiling(NOTHING, HALF, "a sum has them")}
 PAIRED = CALLS | {
     PAIR: (CallStorage(0, 0, 0, 64, Effect(HALF, HALF, REST, REST), ((1, 32),)),),
     VIEWED: (CallStorage(0, 0, 32, 64, Effect(REST, REST, REST, REST)),),
+    ANYWHERE: CALLS[WRITES_HALF],
 } | {
     call: (
         CallStorage(0, 0, 0, 64, Effect(ALL, ALL)),
@@ -58,7 +60,7 @@ SIZES = st.sampled_from([(2,), (6,), (8, 2)])
 ADDRESSES = st.sampled_from([A, A + 32, A + 64, B, B + 64, C])
 
 launches = st.one_of(
-    st.tuples(st.just("launch"), st.sampled_from([*CALLS, VIEWED]), ADDRESSES),
+    st.tuples(st.just("launch"), st.sampled_from([*CALLS, VIEWED, ANYWHERE]), ADDRESSES),
     st.tuples(
         st.just("launch"), st.sampled_from([PAIR, FOREIGN, FOREIGN_HALF]), ADDRESSES, ADDRESSES
     ),
@@ -177,7 +179,7 @@ def described(follower):
 
 def followed_both_ways(events, varied, ends=(), least=(4, 2)):
     """Follow events one by one, and block by block; return what both ways found, and the second."""
-    plain, repeating = (Follower(PAIRED, KNOWN, varied) for _ in range(2))
+    plain, repeating = (Follower(PAIRED, KNOWN, varied, {ANYWHERE}) for _ in range(2))
     plain.follow(events)
     with patch.object(repeats, "_LEAST", least):
         follow_repeating(repeating, as_parts(events, ends))

@@ -18,11 +18,20 @@ pytestmark = pytest.mark.usefixtures("free_driver")
         (kernels.padded, 500),
         (kernels.copied, 500),
         (kernels.padded_sum, 512),
-        (kernels.padded_choice, 512),
+        (kernels.padded_choice, 500),
         (kernels.chosen_sum, 500),
         (kernels.chosen_by_data, 512),
+        (kernels.chosen_by_masked_data, 500),
     ],
-    ids=["dropped by a store's mask", "masked", "summed", "a mask", "chosen", "chosen by data"],
+    ids=[
+        "dropped by a store's mask",
+        "masked",
+        "summed",
+        "a mask",
+        "chosen",
+        "decides",
+        "decides where a mask holds",
+    ],
 )
 def test_padding_is_used_unless_a_mask_drops_it(kernel, elements):
     call = call_of(
@@ -31,6 +40,7 @@ def test_padding_is_used_unless_a_mask_drops_it(kernel, elements):
     source = next(effect for effect in effects_of(call).storages if effect.args == (0,))
 
     assert used_reads(call, source) == ByteRanges.of(0, 4 * elements)
+    assert used_reads(call, source, surely=True) == ByteRanges.of(0, 4 * elements)
 
 
 def test_choice_of_the_other_value_drops_what_it_replaces():

@@ -97,6 +97,19 @@ class Wrapper(torch.Tensor):
         raise AssertionError("the program's code was run")
 
 
+def test_tensors_that_the_program_froze_are_found(tmp_path):
+    target = torch.ones(16)
+    table = torch.tensor([target.data_ptr()])
+    gc.freeze()
+    try:
+        with kvtrace.capture(tmp_path, sanitize="off"):
+            doubled[(1,)](table, 16, BLOCK=16)
+    finally:
+        gc.unfreeze()
+
+    assert target.tolist() == [2.0] * 16
+
+
 def test_tensors_without_memory_are_passed_over(tmp_path):
     from torch._subclasses.fake_tensor import FakeTensorMode
 

@@ -91,7 +91,10 @@ def _answers_without_gpu(torch: Any, target: str) -> dict[str, dict[str, Answer]
             "get_memory_info": lambda *_, **__: (total, total),
             **dict.fromkeys(("memory_allocated", "max_memory_allocated"), _return_zero),
             **dict.fromkeys(("memory_reserved", "max_memory_reserved"), _return_zero),
-            **dict.fromkeys(("empty_cache", "reset_peak_memory_stats"), _do_nothing),
+            **dict.fromkeys(("empty_cache", "empty_host_cache"), _do_nothing),
+            **dict.fromkeys(
+                ("reset_peak_memory_stats", "reset_accumulated_memory_stats"), _do_nothing
+            ),
         },
     }
 
@@ -125,6 +128,7 @@ def _answers_with_gpu(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
             "device_count": lambda: 1,
             "current_accelerator": lambda *_, **__: torch.device("cuda"),
             "get_memory_info": memory,
+            "memory_stats": lambda *_: torch.cuda.memory_stats(),
             "memory_allocated": lambda *_: use.now,
             "max_memory_allocated": lambda *_: use.peak,
             "memory_reserved": lambda *_: use.now,

@@ -69,9 +69,9 @@ def _install(replaced: Replacements) -> None:
         torch._C._dispatch_library("IMPL", space, "", __file__, 0) for space in ("aten", "_")
     )
     functions = {
-        "copy_": _copy, "resize_": _resize, "_fused_sdp_choice": _plain_attention,
-        "record_stream": _nothing, "is_pinned": _no, "_efficientzerotensor": _zeros, **CELLS,
-        **wider_operators(run_on_host),
+        "copy_": _copy, "_to_copy": _to_copy, "resize_": _resize,
+        "_fused_sdp_choice": _plain_attention, "record_stream": _nothing,
+        "is_pinned": _no, "_efficientzerotensor": _zeros, **CELLS, **wider_operators(run_on_host),
     }  # fmt: skip
     every_name = torch._C._dispatch_get_all_op_names()
     for name in every_name:  # whether cuDNN or MIOpen is taken
@@ -311,6 +311,15 @@ def _copy(target: Any, source: Any, non_blocking: bool = False) -> Any:
     destination = on_host(target) if is_on_device(target) else target
     destination.copy_(on_host(source) if is_on_device(source) else source)
     return target
+
+
+def _to_copy(tensor: Any, *, non_blocking: bool = False, **named: Any) -> Any:
+    """Copy a tensor at once; torch would make a copy that need not be waited for in pinned memory.
+
+    Pinned memory needs CUDA.
+    """
+    del non_blocking
+    return torch.ops.aten._to_copy.default.redispatch(_CPU_KERNELS, tensor, **named)
 
 
 def _resize(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> Any:

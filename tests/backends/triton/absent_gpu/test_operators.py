@@ -44,6 +44,8 @@ seen["alike"] = sorted({{str(each.device) for each in alike}})
 back = x.cpu()
 back += 1
 seen["copied"] = [str(back.device), x[0].item(), back[0].item(), host.cpu() is host]
+at_once = x.to("cpu", torch.int64, non_blocking=True, copy=True)
+seen["at once"] = [str(at_once.device), at_once.tolist(), x.to("cuda", non_blocking=True) is x]
 seen["mixed"] = [refused(lambda: x[:3] + host), refused(lambda: host.add_(x[:3]))]
 seen["scalars"] = (x[:3] * torch.tensor(2.0)).tolist()
 seen["numpy"] = refused(x.numpy)
@@ -194,6 +196,7 @@ AS_ON_A_GPU = {
     "printed": "tensor([0., 0.], device='cuda:0')",
     "alike": ["cuda:0"],
     "copied": ["cpu", 0.0, 1.0, True],
+    "at once": ["cpu", [0, 1, 2, 3, 4, 5], True],
     "scalars": [0.0, 2.0, 4.0],
     "index": [1.0, 2.0],
     "loader": [True] * 3,
