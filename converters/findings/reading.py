@@ -238,8 +238,13 @@ def suppressed_by(suppressions: Suppressions, finding: Finding) -> Finding:
 
 
 def _with_calls_of(first: Finding, other: Finding) -> Finding:
+    """Return one finding for both; a call that was launched stands for one that was not.
+
+    What judges while the program runs may record a call of its own, beside the one that launches.
+    """
     calls, launches = first.calls + other.calls, first.launches + other.launches
-    return replace(first, calls=calls, launches=launches)
+    shown = first if first.launches or not other.launches else other
+    return replace(shown, calls=calls, launches=launches)
 
 
 def _own_frame(finding: Finding) -> StackFrame:

@@ -30,7 +30,10 @@ MOST_FINDINGS: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class PageFindings:
-    """Findings of the page and counts of verdicts; `judged` counts accesses by kernel index."""
+    """Findings of the page and counts of verdicts; `judged` counts accesses by kernel index.
+
+    `kernels` are the indexes of all kernels that have a finding, by the finding's id.
+    """
 
     placed: tuple[PlacedFinding, ...] = ()
     causes: tuple[Cause, ...] = ()
@@ -40,6 +43,7 @@ class PageFindings:
     judged: Counter[int] = field(default_factory=Counter)
     any_judged: bool = True
     """Whether `kvtrace sanitize` judged a run; verdicts during the run itself do not count."""
+    kernels: Mapping[str, Set[int]] = field(default_factory=dict)
     unjudged_calls: Counter[int] = field(default_factory=Counter)
     """Calls that were not judged as the time was used up, by kernel index."""
 
@@ -53,7 +57,7 @@ class PageFindings:
         Violations that are notes do not count.
         """
         return sum(
-            finding.kernel == kernel
+            kernel in (finding.kernel, *self.kernels.get(finding.found.finding_id, ()))
             and finding.found.verdict == verdict
             and (verdict == "unknown" or finding.found.is_defect)
             and not finding.found.suppressed
@@ -101,7 +105,11 @@ def place_findings(
     )
     causes = tuple(Cause(*calls_and_launches(group)) for group in causes_of_findings.groups)
     lints = tuple(causes_of_findings.lint_lines())
-    return PageFindings(placed, causes, lints, counts, judged, any_judged=bool(judged_runs))
+    kernels_of = {
+        finding_id: frozenset(finding_rows.kernel[list(calls_of)].tolist())
+        for finding_id, calls_of in finding_rows.calls.items()
+    }
+    return PageFindings(placed, causes, lints, counts, judged, bool(judged_runs), kernels_of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tests.converters.finding_rows import (
     UNKNOWN,
     VIOLATION,
 )
-from tests.converters.written_trace import add_findings, write_trace
+from tests.converters.written_trace import Kernel, Launches, add_findings, write_trace
 
 
 def found_in(side, **options):
@@ -53,6 +53,14 @@ def test_unknown_verdicts_count_as_failures_only_if_strict(side):
     add_findings(side, [{**VIOLATION, "severity": "note"}, UNKNOWN], [LOAD, INLINED])
     findings = found_in(side)
     assert (findings.failures(), findings.failures(strict=True)) == (0, 1)
+
+
+def test_a_call_that_was_launched_stands_for_one_that_was_not(tmp_path):
+    calls = (Launches(number=0), Launches(number=3))
+    written = write_trace(tmp_path / "t", [Kernel(calls=calls)])
+    add_findings(written, [VIOLATION, {**VIOLATION, "call_id": 1}], [LOAD])
+    (found,) = found_in(written).listed
+    assert (found.call, found.calls, found.launches) == (1, 2, 3)
 
 
 def test_json_objects_have_the_documented_fields(side):

@@ -8,6 +8,8 @@ from kvtrace.converters.report.slices import bin_slices
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
+from tests.converters.finding_rows import INLINED, LOAD, PROVEN, VIOLATION
+from tests.converters.written_trace import Kernel, add_findings, write_trace
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.synthetic_trace import build_synthetic_trace
 
@@ -365,3 +367,18 @@ def test_median_of_sampled_launches_is_weighted(tmp_path):
     writer.seal({})
     (call,) = report_of(tmp_path / "out").calls
     assert (call.launches, call.host_ns, call.host_median_ns) == (8, 130, 10.0)
+
+
+def test_a_finding_counts_for_each_kernel_that_has_it(tmp_path):
+    """As for two copies of a kernel in two files, or one that also a judge has recorded."""
+    kernels = [Kernel(), Kernel(module="copy", file="/home/user/copy.py"), Kernel(name="sound")]
+    written = write_trace(tmp_path / "t", kernels)
+    rows = [VIOLATION, {**VIOLATION, "call_id": 1}, {**PROVEN, "call_id": 2}]
+    add_findings(written, rows, [LOAD, INLINED])
+    report = report_of(tmp_path / "t")
+    assert report.totals.violations == 1
+    found = {(kernel.name, kernel.file): kernel.violations for kernel in report.kernels}
+    assert found == {
+        ("scale", "/home/user/kernels.py"): 1, ("scale", "/home/user/copy.py"): 1,
+        ("sound", "/home/user/kernels.py"): 0,
+    }  # fmt: skip
