@@ -16,6 +16,7 @@ from typing import Final, Literal
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.states import Effect
 from kvtrace.addons.memory.tensor_bytes import tensor_bytes
+from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.metrics.unique_bytes import TooManyRanges
 
@@ -139,8 +140,16 @@ class OperatorTensor:
 
     @property
     def element_bytes(self) -> int:
-        """The size of an element in bytes."""
+        """The size of an element in bytes; raises UnsupportedOp for a dtype that is not known."""
         return _TORCH_ELEMENT_BYTES.get(self.dtype) or element_of_short_name(self.dtype).bytes
+
+    @property
+    def has_known_size(self) -> bool:
+        """Whether the size of an element is known."""
+        try:
+            return self.element_bytes > 0
+        except UnsupportedOp:
+            return False
 
     @property
     def bytes(self) -> ByteRanges:
@@ -182,21 +191,24 @@ def operator_effects(name: str, tensors: Sequence[OperatorTensor]) -> OperatorEf
             else None
             for effect in effects
         ),
-        base in MOVING,
+        base in MOVING and all(tensor.has_known_size for tensor in tensors),
     )
 
 
 def _bounded_effect(
     base: str, overload: str, tensor: OperatorTensor, tensors: Sequence[OperatorTensor]
 ) -> Effect | None:
-    """Return the effect on a tensor; bounds of it if the elements are too scattered to list."""
+    """Return the effect on a tensor; bounds of it if its elements cannot be listed."""
     try:
         return _effect(base, overload, tensor, tensors)
     except TooManyRanges:
         span = tensor.span
-        writes = tensor.role in ("written", "created")
         reason = f"{_short(base)} is given elements in too many places of memory"
-        return Effect(may_read=span, may_write=span if writes else NOTHING, reason=reason)
+    except UnsupportedOp:
+        span = ByteRanges.of(0, tensor.storage_bytes)
+        reason = f"the size of an element of dtype {tensor.dtype} is not known"
+    writes = tensor.role in ("written", "created")
+    return Effect(may_read=span, may_write=span if writes else NOTHING, reason=reason)
 
 
 def _effect(

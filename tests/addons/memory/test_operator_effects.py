@@ -85,3 +85,17 @@ def test_effects_on_scattered_elements_are_bounds():
     assert not effect.writes
     assert effect.may_write == effect.may_read == scattered.span
     assert list(scattered.span) == [(8, 8 + 4 * ((1 << 22) - 1))]
+
+
+@pytest.mark.parametrize("name", ["aten::add.Tensor", "aten::clone"])
+def test_elements_of_an_unknown_size_may_be_anywhere_in_their_storage(name):
+    tensors = [
+        OperatorTensor("read", "new8", False, (4,), (1,), 0, 64),
+        OperatorTensor("created", "new8", False, (4,), (1,), 0, 64),
+    ]
+    effects = operator_effects(name, tensors)
+    read, made = effects.effects
+    assert (list(read.reads), list(read.may_read), list(read.may_write)) == ([], [(0, 64)], [])
+    assert (list(made.writes), list(made.may_write)) == ([], [(0, 64)])
+    assert read.reason == made.reason == "the size of an element of dtype new8 is not known"
+    assert not effects.moves

@@ -12,7 +12,9 @@ from tests.backends import live_kernels as kernels  # noqa: E402
 
 
 @pytest.fixture
-def compiled():
+def compiled(tmp_path, monkeypatch):
+    # Another checkout's kernel of the same text, in a shared cache, has the place of that one.
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))
     signature = {"source": "*fp32", "result": "*fp32", "count": "i32", "BLOCK": "constexpr"}
     source = ASTSource(kernels.copy, signature, {"BLOCK": 256})
     return triton.compile(source, target=GPUTarget("cuda", 90, 32))
