@@ -12,6 +12,8 @@ import dataclasses
 import resource
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -90,20 +92,26 @@ class Repeater:
             self._writer.append(name, columns)
 
 
-def main() -> None:
-    """Repeat a run, judge it, and print what that took."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+@contextmanager
+def repeated_run(description: str) -> Iterator[tuple[Trace, str]]:
+    """Yield a trace of the repeated run that the command line asks for, and its numbers of rows."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("trace", type=Path)
     parser.add_argument("--launches", type=int, default=1_000_000)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         written = Repeater(open_trace(options.trace), Path(folder, "out")).write(options.launches)
-        trace = open_trace(Path(folder, "out"))
+        rows = ", ".join(f"{count:,} {name}" for name, count in written.items())
+        yield open_trace(Path(folder, "out")), rows
+
+
+def main() -> None:
+    """Repeat a run, judge it, and print what that took."""
+    with repeated_run(__doc__.split("\n", 1)[0]) as (trace, rows):
         begun, processor = time.monotonic(), time.process_time()
         tables = findings_of(trace, trace.runs[0], named=False)
         assert tables is not None, "the run was not recorded with KVTRACE_MEMORY=on"
         seconds, processor = time.monotonic() - begun, time.process_time() - processor
-    rows = ", ".join(f"{count:,} {name}" for name, count in written.items())
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1000
     print(f"{rows}: {tables['findings'].num_rows} findings in {seconds:.1f} s by the clock,")
     print(f"{processor:.1f} s of the processor, at most {most:,.0f} MB")

@@ -6,29 +6,19 @@ Method: as memory_followed.py; TRACE is a run recorded with KVTRACE_MEMORY=on. W
 reads and derives for its section is done in this process, beside reading the same events alone.
 """
 
-import argparse
 import resource
-import tempfile
 import time
-from pathlib import Path
 
-from memory_followed import Repeater
+from memory_followed import repeated_run
 
 from kvtrace.addons.memory.events import events_of
 from kvtrace.addons.memory.peak_profile import read_peaks
 from kvtrace.addons.memory.storage_lives import storage_lives
-from kvtrace.schema.trace import open_trace
 
 
 def main() -> None:
     """Repeat a run, derive its peak, and print what that took."""
-    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
-    parser.add_argument("trace", type=Path)
-    parser.add_argument("--launches", type=int, default=1_000_000)
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        written = Repeater(open_trace(options.trace), Path(folder, "out")).write(options.launches)
-        trace = open_trace(Path(folder, "out"))
+    with repeated_run(__doc__.split("\n", 1)[0]) as (trace, rows):
         begun, processor = time.monotonic(), time.process_time()
         peaks = read_peaks(trace, trace.runs)
         seconds, processor = time.monotonic() - begun, time.process_time() - processor
@@ -38,7 +28,6 @@ def main() -> None:
         for _ in events_of(trace, trace.runs[0]):
             pass
         of_events = time.process_time() - events_began
-    rows = ", ".join(f"{count:,} {name}" for name, count in written.items())
     print(f"{rows}, {storages:,} storages: {len(peaks)} peaks in {seconds:.1f} s by the clock,")
     print(f"{processor:.1f} s of the processor, {of_events:.1f} of them to read events, ", end="")
     print(f"at most {most:,.0f} MB")
