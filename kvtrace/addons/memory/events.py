@@ -229,7 +229,7 @@ class _Source:
         self, trace: Trace, run: Run, unique: _Unique, table: str, time: str, needed: str,
         load: _Loader,
     ) -> None:  # fmt: skip
-        """Events have their times in a column `time`; rows without a value of `needed` are none."""
+        """Each row of `table` that has a value in the column `needed` is an event at its `time`."""
         self._unique, self._needed, self._load = unique, needed, load
         none = np.zeros(0, np.int64)
         self.waiting = Events(none, none, none, none, unique.events)

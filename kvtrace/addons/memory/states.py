@@ -163,8 +163,10 @@ class State:
         if unwritten == self.unwritten and doubtful == self.doubtful:
             return self
         doubt = (self.doubt if self.doubtful else effect.reason) if doubtful else ""
-        left = tuple(by for by in self.spoilings if by.reaches(unwritten) or by.reaches(doubtful))
-        return State(self.size, unwritten, doubtful, doubt, (self, effect), left)
+        spoilings = tuple(
+            by for by in self.spoilings if by.reaches(unwritten) or by.reaches(doubtful)
+        )
+        return State(self.size, unwritten, doubtful, doubt, (self, effect), spoilings)
 
 
 class NewStates:

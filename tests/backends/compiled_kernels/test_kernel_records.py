@@ -1,14 +1,12 @@
 """Records of compiled kernels whose jitted function lacks something."""
 
 import pytest
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
 
 from kvtrace.backends.compiled_kernels.kernel_records import definition_of, kernel_record
-
-triton = pytest.importorskip("triton")
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler import ASTSource  # noqa: E402
-
-from tests.backends import live_kernels as kernels  # noqa: E402
+from tests.backends import live_kernels as kernels
 
 
 @pytest.fixture
