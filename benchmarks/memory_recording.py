@@ -8,8 +8,8 @@ process makes the calls in blocks of 1,000. Figures are ns a call: the least blo
 costs its thread) and the processor time of the whole process (with the journal's thread, and all
 else), each the median over the rounds. An operator is torch.add of two tensors of one element; a
 launch is a function that does nothing, wrapped by the hot path as Triton's are, with 5 tensors; an
-allocation is the function by which Inductor's code makes tensors on the CPU, of one element.
-No GPU is needed, nor used.
+allocation is the function by which Inductor's code makes tensors on the CPU, of one element. With a
+GPU also an allocation of 512 B of torch's caching allocator and its free, without an operator.
 """
 
 import argparse
@@ -26,7 +26,14 @@ from pathlib import Path
 from typing import Any
 
 STATES = ("bare", "bare again", "recorded", "memory")
+DEVICE_MEMORY = "device memory"
 SUBJECTS = ("operator", "launch", "allocation")
+TABLES = {
+    "operator": "operations",
+    "launch": "launches",
+    "allocation": "allocations",
+    DEVICE_MEMORY: "allocations",
+}
 BLOCK = 1000
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -77,6 +84,11 @@ def _subject(name: str, session: Any) -> Callable[[], object]:
         make = torch._C._dynamo.guards._empty_strided_cpu
         size, strides, dtype = (1,), (1,), torch.float32
         return lambda: make(size, strides, dtype)
+    if name == DEVICE_MEMORY:
+        stream = torch.cuda.current_stream().cuda_stream
+        allocate = torch._C._cuda_cudaCachingAllocator_raw_alloc
+        free = torch._C._cuda_cudaCachingAllocator_raw_delete
+        return lambda: free(allocate(512, stream))
     if session is not None:
         _Kernel.run = session.recorder.wrap(_Kernel.run, _Adapter(session))  # type: ignore[method-assign]
     kernel, grid = _Kernel(), (1,)
@@ -121,7 +133,7 @@ def _check(session: Any, subject: str, state: str, calls: int) -> None:
 
     kvtrace.stop()
     trace = open_trace(session.out)
-    table = {"operator": "operations", "launch": "launches", "allocation": "allocations"}[subject]
+    table = TABLES[subject]
     rows = trace.table(table).num_rows
     recorded = state == "memory" or subject == "launch"
     if (rows < calls) if recorded else rows:
@@ -147,7 +159,7 @@ def main() -> None:
         f"Python {platform.python_version()}, torch {torch.__version__}; {options.rounds} rounds "
         f"of {options.calls:,} calls"
     )
-    for subject in SUBJECTS:
+    for subject in (*SUBJECTS, DEVICE_MEMORY) if torch.cuda.is_available() else SUBJECTS:
         found: dict[str, list[list[float]]] = {state: [] for state in STATES}
         for _ in range(options.rounds):
             for state in STATES:
@@ -156,13 +168,13 @@ def main() -> None:
                     [*command, "--one", subject, state], stdout=subprocess.PIPE, check=True
                 )
                 found[state].append(json.loads(done.stdout.splitlines()[-1]))
-        print(f"{subject:12}" + "".join(f"{state:>22}" for state in STATES))
+        print(f"{subject:14}" + "".join(f"{state:>22}" for state in STATES))
         for row, name in enumerate(("least block", "processor")):
             medians = {s: statistics.median(one[row] for one in found[s]) for s in STATES}
             cells = "".join(
                 f"{medians[s]:>12.0f} ({medians[s] - medians['bare']:>+6.0f})" for s in STATES
             )
-            print(f"{name:12}{cells} ns")
+            print(f"{name:14}{cells} ns")
 
 
 if __name__ == "__main__":

@@ -67,7 +67,12 @@ MEMORY: Final = (
         (
             _C("record", I64, "order of arrival in the run", key=True),
             _C("address", I64, "first byte", private=ADDRESSES),
-            _C("bytes", I64, "size of the memory", "bytes"),
+            _C(
+                "bytes",
+                I64,
+                "size of the storage that was made there; null: not known, no tensor was seen",
+                "bytes",
+            ),
             _C("begin", TIME, "when it was allocated"),
             _C("end", TIME, "when it was freed; null: not known"),
             _C("thread", I64, "native id of the allocating thread"),

@@ -141,7 +141,8 @@ def _signature() -> Signature:
     for name, setting in added_settings():
         if setting.option is not None:
             metavar, text = setting.option
-            kind = Annotated[str, Option(metavar=metavar, help=text)]
+            variable = f"KVTRACE_{name.upper()}"
+            kind = Annotated[str, Option(metavar=metavar, help=text, envvar=variable)]
             default = str(setting.default)
             parameters.append(
                 Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)

@@ -2,8 +2,8 @@
 
 A storage is *in use* from its allocation to its recorded end. Where no end was recorded, it is in
 use until its last recorded use: the last launch or operator that was given it. So bytes in use are
-at least what is said here, for a program may hold memory that it no longer uses. A storage that
-nothing recorded had made (as weights from before recording began, or memory of another library)
+at least what is said here, for a program may hold memory that it no longer uses. Memory that an
+allocator whose frees are recorded did not free is in use to the end. A storage that nothing recorded had made (as weights from before recording began, or memory of another library)
 counts from its first use. Memory of the host is left out.
 
 Example: `empty` makes 4 KB at 10 ns, a launch is given them at 20 ns, and at 30 ns `empty` makes
@@ -144,6 +144,7 @@ class _Recorder:
     ) -> None:
         self._calls, self._operators, self._devices = calls, operators, devices
         self._alive: Lives[_Storage] = Lives()
+        self._has_frees = False
         self._rows = array("q")  # of closed storages: the values of _NAMES, one after another
 
     def follow(self, trace: Trace, run: Run) -> StorageLives:
@@ -157,11 +158,13 @@ class _Recorder:
             elif type(event) is Allocated:
                 self._allocate(event)
             elif type(event) is Freed:
+                self._has_frees = True
                 storage = self._alive.end(event.address)
                 if storage is not None:
                     self._close(storage, end=event.time)
-        for storage in self._alive:
-            self._close(storage)
+        end = max((storage.last_use for storage in self._alive), default=0) + 1
+        for storage in self._alive:  # an allocator whose frees are recorded did not free it
+            self._close(storage, until=end if storage.rounded and self._has_frees else None)
         return self._lives()
 
     def _touch(
@@ -217,8 +220,11 @@ class _Recorder:
         for old in self._alive.add(storage):
             self._close(old, replaced=time)
 
-    def _close(self, storage: _Storage, *, end: int = -1, replaced: int = -1) -> None:
-        until = storage.last_use + 1 if end < 0 else end
+    def _close(
+        self, storage: _Storage, *, end: int = -1, replaced: int = -1, until: int | None = None
+    ) -> None:
+        if until is None:
+            until = storage.last_use + 1 if end < 0 else end
         if replaced >= 0:
             until = min(until, replaced)  # what one operator is given and makes is not held twice
         self._rows.extend((

@@ -1,5 +1,6 @@
 """The settings of this add-on: as arguments, as variables, and as an option of `kvtrace run`."""
 
+import os
 import subprocess
 import sys
 
@@ -66,7 +67,7 @@ def test_setting_check_is_parsed_into_its_parts():
 
 
 @pytest.mark.process
-def test_kvtrace_run_has_the_option_check(tmp_path):
+def test_kvtrace_run_has_the_option_check_and_leaves_the_variable(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import os; print(os.environ['KVTRACE_CHECK'])")
     command = [sys.executable, "-m", "kvtrace", "run", "-o", str(tmp_path / "out")]
@@ -75,5 +76,10 @@ def test_kvtrace_run_has_the_option_check(tmp_path):
         check=True, capture_output=True, text=True,
     )  # fmt: skip
     assert done.stdout == "first,finite\n"
+    by_variable = subprocess.run(
+        [*command, str(program)], env=os.environ | {"KVTRACE_CHECK": "digest"},
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    assert by_variable.stdout == "digest\n"
     helped = subprocess.run([*command, "--help"], check=True, capture_output=True, text=True)
     assert "Which launches' data to keep for checks" in helped.stdout

@@ -1,4 +1,4 @@
-/* Rows of operations and allocations as columns, for rows.py. Included only by _operators.c. */
+/* Rows of operations and allocations as columns, for operator_rows.py. Included only by _operators.c. */
 #ifndef KVTRACE_MEMORY_COLUMNS_H
 #define KVTRACE_MEMORY_COLUMNS_H
 
@@ -36,8 +36,8 @@ static PyObject *operation_columns(const struct row *taken, size_t count,
 }
 
 static PyObject *allocation_columns(const struct allocation *taken, size_t count) {
-  return Py_BuildValue("(NNNNNN)", ALLOCATION_COLUMN(address), ALLOCATION_COLUMN(bytes),
-                       ALLOCATION_COLUMN(begin), ALLOCATION_COLUMN(thread),
+  return Py_BuildValue("(NNNNNNN)", ALLOCATION_COLUMN(address), ALLOCATION_COLUMN(bytes),
+                       ALLOCATION_COLUMN(begin), ALLOCATION_COLUMN(end), ALLOCATION_COLUMN(thread),
                        ALLOCATION_COLUMN(stack), ALLOCATION_COLUMN(device));
 }
 
@@ -70,9 +70,12 @@ static PyObject *counted(PyObject *module, PyObject *arguments) {
   return bytes;
 }
 
-static PyObject *take(PyObject *module, PyObject *nothing) {
-  (void)module, (void)nothing;
+static PyObject *take(PyObject *module, PyObject *all) {
+  (void)module;
+  int takes_all = PyObject_IsTrue(all);
+  if (takes_all < 0) return NULL;
   LOCK();
+  if (takes_all && alive) close_alive();
   struct row *taken_rows = rows;
   struct allocation *taken_allocations = allocations;
   struct words addresses = values;

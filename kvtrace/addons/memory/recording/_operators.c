@@ -9,6 +9,8 @@
  * program registers, may launch kernels and call operators that matter. An operator on a tensor without
  * memory (fake, meta and sparse tensors, wrappers of other tensors) is neither recorded nor does it hide.
  *
+ * The caching allocators of devices call `_allocator.h` at each allocation and free.
+ *
  * The metadata of a call's tensors is a key of 64-bit words. Unique calls are numbered by two hashes of
  * it, and copied for Python when first seen; a call itself is a row and a data pointer for each tensor.
  */
@@ -52,6 +54,7 @@ struct thread {
   int64_t id;
   struct words words;
   struct words pointers; /* of each tensor: data pointer, storage */
+  struct words freed;    /* addresses of memory that operators under way have freed */
   struct under_way calls[LEVELS];
 };
 
@@ -64,7 +67,7 @@ struct row {
 };
 
 struct allocation {
-  int64_t address, bytes, begin, thread, stack, device;
+  int64_t address, bytes, begin, end, thread, stack, device; /* -1: not known */
 };
 
 static int recording;      /* whether calls are recorded */
@@ -80,6 +83,7 @@ static void free_thread(void *given) {
   own_thread = NULL; /* other destructors may still call operators */
   free(thread->words.data);
   free(thread->pointers.data);
+  free(thread->freed.data);
   free(thread);
 }
 
@@ -105,6 +109,15 @@ static int64_t *more(struct words *words, size_t count) {
   }
   words->count += count;
   return words->data + words->count - count;
+}
+
+/* Adds a row. Holds the lock. */
+static void add_allocation_row(const struct allocation *allocation) {
+  if (!allocations) allocations = malloc(ROWS_LIMIT * sizeof *allocations);
+  if (allocations && allocations_waiting < ROWS_LIMIT)
+    allocations[allocations_waiting++] = *allocation;
+  else
+    lost_calls++;
 }
 
 /* ---- a call's tensors ------------------------------------------------------------------------- */
@@ -161,12 +174,15 @@ static int add_values(struct thread *thread, struct under_way *call, const char 
   return 1;
 }
 
+#include "_allocator.h"
 #include "_unique.h"
 
 static void add_row(const struct thread *thread, const struct under_way *call, uint32_t number,
                     int64_t end) {
   size_t count = (thread->pointers.count - call->pointers) / 2;
   LOCK();
+  name_made(thread->words.data + call->words, thread->words.count - call->words,
+            thread->pointers.data + call->pointers);
   if (!rows) rows = malloc(ROWS_LIMIT * sizeof *rows);
   int64_t *to = NULL;
   if (number && rows && rows_waiting < ROWS_LIMIT && values.count + count <= VALUES_LIMIT)
@@ -224,6 +240,7 @@ static void end_call(struct thread *thread, struct under_way *call) {
   if (complete && count && recording)
     add_row(thread, call,
             operator_number(call, thread->words.data + call->words, count, results), end);
+  if (thread->freed.count && !thread->hidden) end_freed(thread, end);
   thread->words.count = call->words;
   thread->pointers.count = call->pointers;
 }
@@ -255,6 +272,7 @@ static void operator_ends(const char *function, void *context) {
   if (call->function != function) { /* it ends in another order: what is under way is not known */
     thread->level = thread->hidden = 0;
     thread->words.count = thread->pointers.count = 0;
+    end_freed(thread, (int64_t)now());
     return;
   }
   if (call->recorded) end_call(thread, call);
@@ -371,16 +389,19 @@ static void add_allocation(const struct tensor *tensor) {
       .address = (int64_t)(intptr_t)(tensor->data - tensor->offset_bytes),
       .bytes = tensor->storage_bytes,
       .begin = (int64_t)now(),
+      .end = -1,
       .thread = thread->id,
       .stack = stack_number(CERTAIN_FRAMES),
       .device = device_of(tensor->storage),
   };
   LOCK();
-  if (!allocations) allocations = malloc(ROWS_LIMIT * sizeof *allocations);
-  if (allocations && allocations_waiting < ROWS_LIMIT)
-    allocations[allocations_waiting++] = allocation;
-  else
-    lost_calls++;
+  struct alive *known = alive_known(allocation.address);
+  if (known) { /* its allocator's hook saw it before */
+    allocation.begin = known->allocation.begin;
+    known->allocation = allocation;
+  } else {
+    add_allocation_row(&allocation);
+  }
   UNLOCK();
 }
 
@@ -411,6 +432,8 @@ static PyObject *forget(PyObject *module, PyObject *nothing) {
   forget_stacks();
   rows_waiting = allocations_waiting = 0;
   values.count = 0;
+  if (alive) memset(alive, 0, alive_places * sizeof *alive);
+  alive_count = 0;
   lost_calls = 0;
   graph = -1;
   forget_operators();
@@ -432,6 +455,12 @@ static PyMethodDef functions[] = {
      "install(add, scopes) -> int: add the callbacks by at::addGlobalCallback; their handle."},
     {"uninstall", uninstall, METH_VARARGS,
      "uninstall(remove, handle): remove the callbacks by at::removeCallback."},
+    {"install_hook", install_hook, METH_VARARGS,
+     "install_hook(state, flag, device, allocated, freed) -> bool: install the allocators' hook at\n"
+     "those addresses; false: there is one. device: c10::cuda::GetDevice. allocated, freed: places of\n"
+     "these functions in the hook's table."},
+    {"uninstall_hook", uninstall_hook, METH_VARARGS,
+     "uninstall_hook(state, flag) -> bool: remove the hook; false: there is another one."},
     {"search_begin", search_begin, METH_VARARGS,
      "search_begin(first, second, result, name, arguments, list_in, reading, writing): from now on\n"
      "look for these tensors and this name in the operators that the thread calls. list_in: -1, or\n"
@@ -444,8 +473,9 @@ static PyMethodDef functions[] = {
     {"set_graph", set_graph, METH_O, "set_graph(number): the graph being captured; -1: none."},
     {"wrap_allocating", wrap_allocating, METH_O,
      "wrap_allocating(function): the function, with the memory of its results recorded."},
-    {"take", take, METH_NOARGS,
-     "take() -> (stacks, operators, operations, allocations, lost): what is new; rows.py."},
+    {"take", take, METH_O,
+     "take(all) -> (stacks, operators, operations, allocations, lost): what is new; all: also memory\n"
+     "that is not freed; operator_rows.py."},
     {"counted", counted, METH_VARARGS,
      "counted(first, count) -> bytes: so many numbers from the first on, of 64 bits."},
     {"looked_up", looked_up, METH_VARARGS,

@@ -6,6 +6,7 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.memory.recording.allocator_hook import AllocatorHook, install_hook
 from kvtrace.addons.memory.recording.layouts import Installed, TorchUnknown, install
 from kvtrace.addons.memory.recording.operator_rows import OperatorRows
 from kvtrace.backends.cupti.frames import FramesUnknown, find_frame_offsets
@@ -30,6 +31,7 @@ class MemoryRecording:
         self._session = session
         self._native: ModuleType | None = None
         self._installed: Installed | None = None
+        self._hook: AllocatorHook | None = None
         self._replaced = Replacements()
         self._has_stacks = False
 
@@ -51,6 +53,7 @@ class MemoryRecording:
             return
         self._native = _operators
         self._read_stacks()
+        self._install_hook(torch)
         self._replace(torch)
         ends.watchers.append(self._follow)
         if self._session.run_id is not None:  # its first rows came before torch
@@ -69,6 +72,9 @@ class MemoryRecording:
             return
         self._native.record_calls(False)
         self._native.uninstall(self._installed.remove, self._installed.handle)
+        if self._hook is not None and not self._native.uninstall_hook(*self._hook):
+            text = "frees are not recorded after something else, as torch's CSAN, took the hook"
+            self._session.message("warning", "memory-left-out", text)
         self._native = None
         if self._follow in ends.watchers:
             ends.watchers.remove(self._follow)
@@ -85,6 +91,13 @@ class MemoryRecording:
             self._session.message("info", "memory-left-out", text)
         else:
             self._has_stacks = True
+
+    def _install_hook(self, torch: Any) -> None:
+        try:
+            self._hook = install_hook(self._native_module, torch)
+        except TorchUnknown as error:
+            text = f"frees of memory are not recorded: {error}"
+            self._session.message("info", "memory-left-out", text)
 
     @property
     def _native_module(self) -> "ModuleType":

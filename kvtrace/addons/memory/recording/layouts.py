@@ -60,7 +60,7 @@ _MEMBERS: Final = re.compile(
     r"bool needs_inputs_[^;]*;\s*bool needs_outputs_[^;]*;\s*bool needs_ids_[^;]*;\s*\}"
 )
 _SCOPES: Final = re.compile(r"enum class \w+ RecordScope : uint8_t \{(.*?)NUM_SCOPES", re.DOTALL)
-_COMMENT: Final = re.compile(r"//[^\n]*")
+COMMENT: Final = re.compile(r"//[^\n]*")
 
 
 class TorchUnknown(KvtraceError):
@@ -122,7 +122,7 @@ def _scopes(torch: Any) -> int:
     """Return the number of scopes, by torch's header, whose callback has the expected members."""
     header = Path(torch.__file__).parent / "include" / "ATen" / "record_function.h"
     try:
-        text = _COMMENT.sub("", header.read_text(encoding="utf-8"))
+        text = COMMENT.sub("", header.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise TorchUnknown(f"torch's header {header.name} cannot be read ({error})") from error
     listed = _SCOPES.search(text)

@@ -90,7 +90,10 @@ class OperatorRows:
 
     def round(self, journal: "Journal") -> None:
         """Write what was recorded since the last round."""
-        stacks, operators, operations, allocations, lost = self._native.take()
+        self._write(journal, self._native.take(False))
+
+    def _write(self, journal: "Journal", taken: Any) -> None:
+        stacks, operators, operations, allocations, lost = taken
         self._stacks.add(stacks)
         for call in unique_calls(operators):
             journal.add("operators", self._operator_row(call, journal))
@@ -99,13 +102,16 @@ class OperatorRows:
         if allocations[0]:
             journal.append("allocations", self._allocation_columns(journal, *allocations))
         if lost:
-            text = f"{lost:,} calls of operators are not recorded: too many waited to be written"
+            text = (
+                f"{lost:,} calls of operators or allocations are not recorded: "
+                "too many waited to be written"
+            )
             self._message("warning", "operations-lost", text)
 
     def finish(self, journal: "Journal") -> None:
-        """Stop recording, and write the rest."""
+        """Stop recording, and write the rest, with memory that was not freed."""
         self._native.record_calls(False)
-        self.round(journal)
+        self._write(journal, self._native.take(True))
 
     def _operator_row(self, call: UniqueCall, journal: "Journal") -> dict[str, Any]:
         schema = self._schema(call.name, call.overload)
@@ -146,8 +152,8 @@ class OperatorRows:
         }
 
     def _allocation_columns(
-        self, journal: "Journal", address: bytes, size: bytes, begin: bytes, thread: bytes,
-        stack: bytes, device: bytes,
+        self, journal: "Journal", address: bytes, size: bytes, begin: bytes, end: bytes,
+        thread: bytes, stack: bytes, device: bytes,
     ) -> dict[str, Any]:  # fmt: skip
         rows = len(address) // 8
         first, self._allocations = self._allocations, self._allocations + rows
@@ -157,8 +163,9 @@ class OperatorRows:
         return {
             "record": integers(self._native.counted(first, rows)),
             "address": integers(address),
-            "bytes": integers(size),
+            "bytes": _numbers_or_null(size),
             "begin": integers(begin),
+            "end": _numbers_or_null(end),
             "thread": integers(thread),
             "device": _numbers_or_null(device, pa.int32()),
             "stack_id": _numbers_or_null(self._native.looked_up(stack, self._stack_table)),

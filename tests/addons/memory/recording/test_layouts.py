@@ -32,7 +32,7 @@ def installed():
 
 def names():
     """The names of the unique calls since this was last called."""
-    return [call.name for call in unique_calls(native.take()[1])]
+    return [call.name for call in unique_calls(native.take(False)[1])]
 
 
 def other_torch(folder, change):
@@ -89,10 +89,10 @@ def test_element_types_have_torchs_numbers(installed):
 
 def test_tensors_of_many_dimensions_and_offsets_are_read(installed):
     base = torch.zeros(512, dtype=torch.float64)
-    native.take()
+    native.take(False)
     base.as_strided((2, 1, 2, 3, 1, 2, 2), (96, 96, 48, 16, 8, 4, 1), 5).neg_()
 
-    calls = {call.name: call for call in unique_calls(native.take()[1])}
+    calls = {call.name: call for call in unique_calls(native.take(False)[1])}
     words = calls["aten::neg_"].words
     assert words[1] >> 8 == 7
     assert words[3] == 5 * 8
@@ -103,7 +103,7 @@ def test_tensors_of_many_dimensions_and_offsets_are_read(installed):
 def test_tensors_without_memory_are_left_out_and_hide_nothing(installed):
     from torch._subclasses.fake_tensor import FakeTensorMode
 
-    native.take()
+    native.take(False)
     torch.empty(3, device="meta").add_(1)
     with FakeTensorMode():
         torch.ones(3).mul(2)
@@ -132,11 +132,11 @@ class Wrapped(torch.Tensor):
 
 def test_an_operator_on_a_wrapper_is_recorded_as_that_of_its_tensor(installed):
     inner = torch.ones(3)
-    native.take()
+    native.take(False)
 
     Wrapped(inner).sin()
 
-    _, operators, operations, _, _ = native.take()
+    _, operators, operations, _, _ = native.take(False)
     calls = [call.name for call in unique_calls(operators)]
     assert calls == ["aten::sin"]
     assert inner.data_ptr() in memoryview(operations[-1]).cast("q").tolist()
@@ -145,7 +145,7 @@ def test_an_operator_on_a_wrapper_is_recorded_as_that_of_its_tensor(installed):
 def test_operators_of_transformed_and_sparse_tensors_are_those_of_their_parts(installed):
     values = torch.ones(3, 2)
     sparse = torch.eye(3).to_sparse()
-    native.take()
+    native.take(False)
 
     torch.func.vmap(torch.func.grad(lambda row: (row * row).sum()))(values)
     assert {"aten::mul", "aten::sum"} <= set(names())
@@ -155,17 +155,17 @@ def test_operators_of_transformed_and_sparse_tensors_are_those_of_their_parts(in
 
 def test_lists_with_missing_tensors_are_read(installed):
     x = torch.zeros(2, 3)
-    native.take()
+    native.take(False)
 
     torch.ops.aten.index(x, [None, torch.tensor([1])])
 
-    calls = {call.name: call for call in unique_calls(native.take()[1])}
+    calls = {call.name: call for call in unique_calls(native.take(False)[1])}
     places = [calls["aten::index"].words[n] for n in (0, 9)]
     assert [(place & 0xFFFFFFFF, place >> 32) for place in places] == [(0, 0x3FFFFFFF), (1, 1)]
 
 
 def test_calls_of_threads_at_once_are_all_recorded(installed):
-    native.take()
+    native.take(False)
 
     def work():
         value = torch.zeros(2)
@@ -178,7 +178,7 @@ def test_calls_of_threads_at_once_are_all_recorded(installed):
     for thread in threads:
         thread.join()
 
-    _, operators, operations, _, lost = native.take()
+    _, operators, operations, _, lost = native.take(False)
     calls = [call.name for call in unique_calls(operators)]
     numbers = memoryview(operations[0]).cast("q").tolist()
     assert lost == 0
@@ -188,11 +188,11 @@ def test_calls_of_threads_at_once_are_all_recorded(installed):
 
 def test_more_calls_than_there_is_room_for_are_counted(installed):
     value = torch.zeros(1)
-    native.take()
+    native.take(False)
     for _ in range((1 << 20) + 10):
         value.neg_()
 
-    _, _, operations, _, lost = native.take()
+    _, _, operations, _, lost = native.take(False)
     assert (len(operations[0]) // 8, lost) == (1 << 20, 10)
 
 

@@ -123,7 +123,7 @@ def test_lost_calls_are_a_message(listener):
         (
             "warning",
             "operations-lost",
-            "4 calls of operators are not recorded: too many waited to be written",
+            "4 calls of operators or allocations are not recorded: too many waited to be written",
         )
     ]
 
@@ -133,8 +133,8 @@ def test_allocations_of_devices_and_of_the_host_are_told_apart(listener):
         return struct.pack(f"<{len(numbers)}q", *numbers)
 
     columns = listener._allocation_columns(
-        Rows(), content(4096, 8192, 64), content(512, 1, 2), content(1, 2, 3), content(7, 7, 8),
-        content(0, 0, 0), content(0, -1, 3),
+        Rows(), content(4096, 8192, 64), content(512, 1, -1), content(1, 2, 3),
+        content(5, -1, -1), content(7, 7, 8), content(0, 0, 0), content(0, -1, 3),
     )  # fmt: skip
 
     rows = plain_rows(pa.Table.from_batches([batch_of_columns(TABLES["allocations"], columns)]))
@@ -143,8 +143,9 @@ def test_allocations_of_devices_and_of_the_host_are_told_apart(listener):
     assert [(row["record"], row["address"], row["bytes"]) for row in rows] == [
         (0, 4096, 512),
         (1, 8192, 1),
-        (2, 64, 2),
+        (2, 64, None),
     ]
+    assert [row["end"] is None for row in rows] == [False, True, True]
 
 
 def test_unique_calls_are_read_as_they_are_copied():
