@@ -3,8 +3,9 @@
 A storage is *in use* from its allocation to its recorded end. Where no end was recorded, it is in
 use until its last recorded use: the last launch or operator that was given it. So bytes in use are
 at least what is said here, for a program may hold memory that it no longer uses. Memory that an
-allocator whose frees are recorded did not free is in use to the end. A storage that nothing recorded had made (as weights from before recording began, or memory of another library)
-counts from its first use. Memory of the host is left out.
+allocator whose frees are recorded did not free is in use to the end. A storage that nothing
+recorded had made (as weights from before recording began, or memory of another library) counts
+from its first use. Memory of the host is left out.
 
 Example: `empty` makes 4 KB at 10 ns, a launch is given them at 20 ns, and at 30 ns `empty` makes
 1 KB in the same place. The first storage is in use from 10 to 20 ns, and is replaced at 30 ns.
