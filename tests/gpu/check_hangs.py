@@ -29,7 +29,7 @@ WAITS = {
     "deadlock": "a value of locks, which it reads by an atomic",
     "barrier": "other threads of its program, at a barrier",
 }
-#: What the driver does not stop while other processes hang on its GPU: 2 of 2 tries, driver 580.159.
+#: What driver 580.159 does not stop while other processes hang on its GPU (2 of 2 tries).
 ALONE_ONLY = ("barrier",)
 #: Seconds until a program has launched its kernel, and that it then hangs before it is asked.
 STARTS, HANGS = 60, 3

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow.compute as pc
 
 from kvtrace.addons.memory.recorded_memory import is_recorded
 from kvtrace.converters.profile.profile_sections import ProfileSection
@@ -64,6 +65,8 @@ class PeakMemory:
         mark: the innermost mark around `begin`; None: there is none.
         step: the number of the step around `begin`, from 0; None: outside of steps.
         holders: by bytes; the last one may be all other places.
+        unsized: allocations in use whose size is not known, which `bytes` does not have: no tensor
+            of an operator lies there, as in a workspace within one.
 
     """
 
@@ -80,6 +83,7 @@ class PeakMemory:
     mark: str | None
     step: int | None
     holders: tuple[Holder, ...]
+    unsized: int = 0
 
 
 def read_peaks(trace: Trace, runs: Sequence[Run]) -> tuple[PeakMemory, ...]:
@@ -135,6 +139,7 @@ def _peak(
         mark=moments.mark(begin),
         step=moments.step(begin),
         holders=_holders(lives, lives.held_at(device, begin), places),
+        unsized=moments.unsized(device, begin),
     )
 
 
@@ -185,6 +190,14 @@ class _Moments:
             for mark in plain_rows(trace.table("marks", (run,), ["name", "begin", "end"]))
             if mark["begin"] is not None and mark["end"] is not None
         ]
+        allocations = trace.table("allocations", (run,), ["begin", "end", "bytes", "device"])
+        allocations = allocations.filter(pc.is_null(allocations["bytes"]))
+        #: Begin, end and device of allocations whose size is not known.
+        self._unsized = (
+            integers(allocations["begin"]),
+            integers(allocations["end"], np.iinfo(np.int64).max),
+            integers(allocations["device"], -1),
+        )
         steps = marked_steps(trace, run)
         if steps is None and len(launches) <= _MOST_SEARCHED:
             steps = periodic_steps(trace, run)
@@ -204,6 +217,11 @@ class _Moments:
         else:
             return None
         return int(self._seq[index]), self._kernels.get(int(self._call[index])), bool(during.any())
+
+    def unsized(self, device: int, time: int) -> int:
+        """Return how many allocations of a device whose size is not known are in use at a time."""
+        begin, end, devices = self._unsized
+        return int(((begin <= time) & (time < end) & (devices == device)).sum())
 
     def mark(self, time: int) -> str | None:
         """Return the name of the innermost mark around a time."""
@@ -234,6 +252,9 @@ def peaks_text(peaks: Sequence[PeakMemory], width: int) -> list[str]:
         storages = sum(holder.storages for holder in peak.holders)
         rows.append(("all", count(storages), size(peak.bytes), percent(1)))
         lines += [*columns(header, rows, width), *wrapped(when_reached(peak), width)]
+        if peak.unsized:
+            others = plural(peak.unsized, "allocation")
+            lines += wrapped(f"besides {others} of unknown size (workspaces of operators)", width)
         if peak.run_bytes > peak.bytes:
             lines += wrapped(
                 f"outside of this part of the run: {size(peak.run_bytes)} (--whole)", width

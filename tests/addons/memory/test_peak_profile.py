@@ -51,6 +51,31 @@ def test_peak_with_frees_has_blocks_of_the_allocator_until_they_are_freed(tmp_pa
     assert [holder.bytes for holder in peak.holders] == [4096, 4096, 2000, 1024]
 
 
+def test_workspaces_in_use_at_the_peak_are_named_without_a_size(tmp_path):
+    workspaces = [
+        ("allocation", begin, end, 0x90000 + begin, None, None)
+        for begin, end in [(1, 4), (3, 40), (2, None), (9, 31)]
+    ]
+    trace = hand_made.write(
+        tmp_path,
+        operators=[("aten::zeros", 20, [hand_made.tensor("created", 1000)])],
+        calls=[[given(1000)]],
+        events=[
+            *workspaces,
+            ("allocation", 5, 35, A, 1024, None),
+            ("operator", 30, 0, [A]),
+            ("launch", 32, 0, [A]),
+        ],
+    )
+
+    (peak,) = read_peaks(trace, trace.runs)
+
+    assert (peak.bytes, peak.begin - EPOCH, peak.unsized) == (1024, 5, 2)
+    assert "besides 2 allocations of unknown size (workspaces of operators)" in SECTION.text(
+        [peak], 80
+    )
+
+
 @pytest.mark.parametrize(
     ("begin", "end", "number", "moment"),
     [(15, 35, 7000, 30), (50, 50, 11_000, 50), (51, 60, 3000, 51), (52, 65, 3000, 51)],
