@@ -189,6 +189,20 @@ def repro_of_call(
     )
 
 
+def source_of_call(trace: Trace, run: Run, call_id: int) -> str | None:
+    """Return the Python source of a call's kernel as a module's text, None if not recorded.
+
+    Raises:
+        BadSetting: the run has no such call.
+    """
+    call = _row_of(trace, "calls", run, "call_id", call_id)
+    kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
+    try:
+        return _source_code(trace, kernel, "").text
+    except BadSetting:
+        return None
+
+
 def _chosen_call(
     selection: Selection, choice: Choice
 ) -> tuple[Run, int, Mapping[str, Any] | None, Mapping[str, Any] | None]:

@@ -2,37 +2,34 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 import tempfile
 from collections import Counter
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.suite.alike import alike_calls
-from kvtrace.addons.suite.choice import WeighedCall, WeighedCalls, weighed_calls
+from kvtrace.addons.suite.choice import ChosenCalls, WeighedCall, WeighedCalls, weighed_calls
 from kvtrace.addons.suite.facts import CallFacts, facts_of_calls
 from kvtrace.addons.suite.model import (
-    CALLS,
-    CONTENTS,
     INDEX,
-    KERNELS,
     VERSION,
     Entry,
     LeftOut,
     Origin,
     Suite,
-    write_index,
 )
-from kvtrace.addons.suite.readme import readme
+from kvtrace.addons.suite.writing import MOST_FILES, OTHER_FILES, file_name, publish, write_files
 from kvtrace.converters.findings.invocation import invocation
-from kvtrace.converters.scripts.repro import RecordedTime, Repro, device_text, repro_of_call
-from kvtrace.converters.scripts.repro_text import call_lines, code_literal, launching_text
+from kvtrace.converters.scripts.repro import (
+    RecordedTime,
+    Repro,
+    device_text,
+    repro_of_call,
+)
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting
-from kvtrace.text import plural, printable, wrapped
+from kvtrace.text import plural, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -40,16 +37,8 @@ if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Selection
 
-#: The most files of a suite, contents not counted.
-MOST_FILES: Final = 200
 #: Calls that are compared with each other; lighter ones stay alone.
 _MOST_COMPARED: Final = 5_000
-#: Files besides those of calls and kernels.
-_OTHER_FILES: Final = 4
-#: Columns of a call's description.
-_WIDTH: Final = 100
-#: Characters of a kernel's name in the name of a file.
-_NAME_LENGTH: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +56,6 @@ class Wanted:
     part: RequestedPart = STEADY
     source: bool = False
     limit_bytes: int = 64 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """The calls of an entry, heaviest first, and the data of the first."""
-
-    repro: Repro
-    calls: list[WeighedCall]
-
-    @property
-    def weight(self) -> int:
-        return sum(call.weight for call in self.calls)
 
 
 def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) -> Suite:
@@ -101,8 +78,8 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
     suite = _index(weighed, chosen, facts, left_out)
     try:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".kvtrace-") as temporary:
-            _write_files(Path(temporary), suite, chosen)
-            _publish(Path(temporary), folder)
+            write_files(Path(temporary), selection.trace, suite, chosen)
+            publish(Path(temporary), folder)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise BadSetting(f"cannot write {folder}: {reason}") from problem
@@ -123,23 +100,23 @@ def _check_folder(folder: Path) -> None:
 
 def _choose(
     selection: Selection, weighed: WeighedCalls, wanted: Wanted
-) -> tuple[list[_Chosen], list[LeftOut]]:
+) -> tuple[list[ChosenCalls], list[LeftOut]]:
     """Return the entries' calls up to the wanted share, and what is left out."""
     compared, lighter = weighed.calls[:_MOST_COMPARED], weighed.calls[_MOST_COMPARED:]
     groups = [*alike_calls(selection.trace, compared), *([call] for call in lighter)]
     groups.sort(key=lambda calls: -sum(call.weight for call in calls))
-    chosen: list[_Chosen] = []
+    chosen: list[ChosenCalls] = []
     left_out: list[LeftOut] = []
     reasons: Counter[tuple[str, str]] = Counter()
     covered = 0
     for place, calls in enumerate(groups):
         is_enough = covered >= wanted.share * weighed.weight
-        if is_enough or len(chosen) == MOST_FILES - _OTHER_FILES:
+        if is_enough or len(chosen) == MOST_FILES - OTHER_FILES:
             lighter = tuple(call for group in groups[place:] for call in group)
             left_out.append(_lighter(lighter, weighed, None if is_enough else len(chosen)))
             break
         try:
-            entry = _Chosen(_call_data(selection, calls[0], wanted), calls)
+            entry = ChosenCalls(_call_data(selection, calls[0], wanted), calls)
         except BadSetting as problem:
             weight = sum(call.weight for call in calls)
             reasons[calls[0].kernel, _without_call(str(problem), calls[0])] += weight
@@ -203,13 +180,13 @@ def _without_call(text: str, call: WeighedCall) -> str:
 
 def _index(
     weighed: WeighedCalls,
-    chosen: list[_Chosen],
+    chosen: list[ChosenCalls],
     facts: list[CallFacts],
     left_out: Iterable[LeftOut],
 ) -> Suite:
     width = len(str(len(chosen)))
     entries = tuple(
-        _entry(f"{number:0{max(3, width)}}-{_file_name(one.repro.kernel)}", one, of_call, weighed)
+        _entry(f"{number:0{max(3, width)}}-{file_name(one.repro.kernel)}", one, of_call, weighed)
         for number, (one, of_call) in enumerate(zip(chosen, facts, strict=True), 1)
     )
     return Suite(
@@ -223,7 +200,7 @@ def _index(
     )
 
 
-def _entry(name: str, chosen: _Chosen, facts: CallFacts, weighed: WeighedCalls) -> Entry:
+def _entry(name: str, chosen: ChosenCalls, facts: CallFacts, weighed: WeighedCalls) -> Entry:
     repro, calls = chosen.repro, chosen.calls
     times = [call.device_ns for call in calls if call.device_ns is not None]
     inputs: dict[str, Origin] = {
@@ -274,74 +251,3 @@ def _source(run: Run, weighed: WeighedCalls) -> dict[str, str]:
         **{name: run.versions.get(name) for name in ("triton", "torch", "python", "cuda")},
     }
     return {name: printable(fact) for name, fact in facts.items() if fact}
-
-
-# ---- The files ----
-
-
-def _write_files(folder: Path, suite: Suite, chosen: list[_Chosen]) -> None:
-    """Write all files of a suite to an empty folder. Raises OSError."""
-    for name in (CALLS, KERNELS, CONTENTS):
-        (folder / name).mkdir()
-    codes = _code_files([one.repro for one in chosen])
-    for name, text in codes.values():
-        (folder / name).write_text(text, encoding="utf-8")
-    for entry, one in zip(suite.entries, chosen, strict=True):
-        code = codes.get(one.repro.code.text or "")
-        text = _call_text(
-            entry, one.repro, code_literal(one.repro.code) if code is None else repr(code[0])
-        )
-        (folder / CALLS / f"{entry.name}.py").write_text(text, encoding="utf-8")
-        for sha256, compressed in one.repro.contents.items():
-            (folder / CONTENTS / f"{sha256}.zlib").write_bytes(compressed)
-    (folder / "launching.py").write_text(launching_text(), encoding="utf-8")
-    runner = files("kvtrace.addons.suite").joinpath("run.py")
-    (folder / "run.py").write_text(runner.read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "README.md").write_text(readme(suite), encoding="utf-8")
-    write_index(suite, folder)
-
-
-def _code_files(repros: list[Repro]) -> dict[str, tuple[str, str]]:
-    """Return the files of kernels by their code: name and text; none where code is inline.
-
-    With a file for each call and each kernel, some suites would have more than `MOST_FILES`: the
-    code is then in the calls' files.
-    """
-    texts = dict.fromkeys(repro.code.text for repro in repros if repro.code.text is not None)
-    if len(repros) + len(texts) + _OTHER_FILES > MOST_FILES:
-        return {}
-    code_files: dict[str, tuple[str, str]] = {}
-    taken: set[str] = set()
-    for repro in repros:
-        text = repro.code.text
-        if text is None or text in code_files:
-            continue
-        suffix = "py" if repro.code.stage == "source" else repro.code.stage
-        base, number = _file_name(repro.kernel), 1
-        while (name := base if number == 1 else f"{base}-{number}") in taken:
-            number += 1
-        taken.add(name)
-        code_files[text] = f"{KERNELS}/{name}.{suffix}", text
-    return code_files
-
-
-def _call_text(entry: Entry, repro: Repro, code: str) -> str:
-    paragraphs = ["\n".join(wrapped(text, _WIDTH)) for text in (entry.title, *entry.notes)]
-    title = "\n\n".join(paragraphs).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    data = "\n".join(call_lines(repro, code, with_contents=False))
-    classes = [name for name in ("Call", "Descriptor", "Storage", "Tensor") if f"{name}(" in data]
-    return f'"""{title}"""\n\nfrom launching import {", ".join(classes)}\n\n{data}\n'
-
-
-def _file_name(kernel: str) -> str:
-    return re.sub(r"\W", "_", kernel, flags=re.ASCII)[:_NAME_LENGTH]
-
-
-def _publish(made: Path, folder: Path) -> None:
-    """Move a made suite's files to its folder, in place of those of an earlier suite."""
-    folder.mkdir(exist_ok=True)
-    for path in sorted(made.iterdir()):
-        target = folder / path.name
-        if target.is_dir():
-            shutil.rmtree(target)
-        path.replace(target)
