@@ -19,13 +19,13 @@ from kvtrace.addons.suite.model import (
     Origin,
     Suite,
 )
+from kvtrace.addons.suite.rows import CallRows
 from kvtrace.addons.suite.writing import MOST_FILES, OTHER_FILES, file_name, publish, write_files
 from kvtrace.converters.findings.invocation import invocation
 from kvtrace.converters.scripts.repro import (
     RecordedTime,
     Repro,
     device_text,
-    repro_of_call,
 )
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Selection
 
+#: Groups of alike calls that may become entries; all but those that cannot be in a suite do.
+_MOST_READ: Final = 1_000
 #: Calls that are compared with each other; lighter ones stay alone.
 _MOST_COMPARED: Final = 5_000
 
@@ -71,14 +73,14 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
         raise BadSetting(f"--share is a number above 0 up to 1, as 0.95, not {wanted.share:g}")
     _check_folder(folder)
     weighed = weighed_calls(selection, wanted.part)
-    chosen, left_out = _choose(selection, weighed, wanted)
+    rows, chosen, left_out = _choose(selection, weighed, wanted)
     if not chosen:
         raise BadSetting(f"no call of {selection.trace.path} can be in a suite: {left_out[0].why}")
     facts = facts_of_calls(selection, [one.calls for one in chosen])
     suite = _index(weighed, chosen, facts, left_out)
     try:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".kvtrace-") as temporary:
-            write_files(Path(temporary), selection.trace, suite, chosen)
+            write_files(Path(temporary), rows, suite, chosen)
             publish(Path(temporary), folder)
     except OSError as problem:
         reason = problem.strerror or str(problem)
@@ -100,23 +102,24 @@ def _check_folder(folder: Path) -> None:
 
 def _choose(
     selection: Selection, weighed: WeighedCalls, wanted: Wanted
-) -> tuple[list[ChosenCalls], list[LeftOut]]:
-    """Return the entries' calls up to the wanted share, and what is left out."""
+) -> tuple[CallRows, list[ChosenCalls], list[LeftOut]]:
+    """Return rows of calls, the entries' calls up to the wanted share, and what is left out."""
     compared, lighter = weighed.calls[:_MOST_COMPARED], weighed.calls[_MOST_COMPARED:]
     groups = [*alike_calls(selection.trace, compared), *([call] for call in lighter)]
     groups.sort(key=lambda calls: -sum(call.weight for call in calls))
+    rows = CallRows(selection.trace, [calls[0] for calls in groups[:_MOST_READ]])
     chosen: list[ChosenCalls] = []
     left_out: list[LeftOut] = []
     reasons: Counter[tuple[str, str]] = Counter()
     covered = 0
     for place, calls in enumerate(groups):
         is_enough = covered >= wanted.share * weighed.weight
-        if is_enough or len(chosen) == MOST_FILES - OTHER_FILES:
+        if is_enough or len(chosen) == MOST_FILES - OTHER_FILES or place == _MOST_READ:
             lighter = tuple(call for group in groups[place:] for call in group)
             left_out.append(_lighter(lighter, weighed, None if is_enough else len(chosen)))
             break
         try:
-            entry = ChosenCalls(_call_data(selection, calls[0], wanted), calls)
+            entry = ChosenCalls(_call_data(rows, calls[0], wanted), calls)
         except BadSetting as problem:
             weight = sum(call.weight for call in calls)
             reasons[calls[0].kernel, _without_call(str(problem), calls[0])] += weight
@@ -127,36 +130,33 @@ def _choose(
         LeftOut(kernel, weight / weighed.weight, why)
         for (kernel, why), weight in reasons.most_common()
     ]
-    return chosen, [*refused, *left_out]
+    return rows, chosen, [*refused, *left_out]
 
 
-def _call_data(selection: Selection, call: WeighedCall, wanted: Wanted) -> Repro:
+def _call_data(rows: CallRows, call: WeighedCall, wanted: Wanted) -> Repro:
     """Return a call's data; from its source where Triton cannot launch its IR.
 
     Raises:
         BadSetting: it cannot be launched again.
     """
-    trace, limit = selection.trace, wanted.limit_bytes
     try:
-        repro = repro_of_call(trace, call.run, call.call_id, wanted.source, limit)
+        repro = rows.data(call, wanted.source, wanted.limit_bytes)
     except BadSetting as problem:
-        if wanted.source:
+        if wanted.source or rows.source(call) is None:
             raise
-        repro = _from_source(selection, call, problem, limit)
+        repro = _from_source(rows, call, problem, wanted.limit_bytes)
     if call.median_ns is None:
         return repro
     time = RecordedTime(call.median_ns, device_text(call.run), call.launches)
     return replace(repro, recorded=time)
 
 
-def _from_source(selection: Selection, call: WeighedCall, problem: BadSetting, limit: int) -> Repro:
+def _from_source(rows: CallRows, call: WeighedCall, problem: BadSetting, limit: int) -> Repro:
     """Return a call's data with the recorded source; raise the problem with its IR without one."""
     try:
-        repro = repro_of_call(selection.trace, call.run, call.call_id, True, limit)
+        repro = rows.data(call, True, limit)
     except BadSetting:
         raise problem from None
-    if repro.code.text is None:
-        raise problem
     note = "launched from its Python source, since Triton cannot pass a descriptor to its IR"
     return replace(repro, notes=(*repro.notes, note))
 

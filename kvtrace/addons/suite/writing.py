@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.suite.model import CALLS, CONTENTS, KERNELS, write_index
 from kvtrace.addons.suite.readme import readme
-from kvtrace.converters.scripts.repro import source_of_call
 from kvtrace.converters.scripts.repro_text import call_lines, code_literal, launching_text
 from kvtrace.text import wrapped
 
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
 
     from kvtrace.addons.suite.choice import ChosenCalls
     from kvtrace.addons.suite.model import Entry, Suite
+    from kvtrace.addons.suite.rows import CallRows
     from kvtrace.converters.scripts.repro import Repro
-    from kvtrace.schema.trace import Trace
 
 #: The most files of a suite, contents not counted.
 MOST_FILES: Final = 200
@@ -32,14 +31,14 @@ _WIDTH: Final = 100
 _NAME_LENGTH: Final = 60
 
 
-def write_files(folder: Path, trace: Trace, suite: Suite, chosen: list[ChosenCalls]) -> None:
+def write_files(folder: Path, rows: CallRows, suite: Suite, chosen: list[ChosenCalls]) -> None:
     """Write all files of a suite to an empty folder. Raises OSError."""
     for name in (CALLS, KERNELS, CONTENTS):
         (folder / name).mkdir()
     codes = _code_files([one.repro for one in chosen])
     for name, text in codes.values():
         (folder / name).write_text(text, encoding="utf-8")
-    for name, text in _source_files(trace, chosen, codes).items():
+    for name, text in _source_files(rows, chosen, codes).items():
         (folder / name).write_text(text, encoding="utf-8")
     for entry, one in zip(suite.entries, chosen, strict=True):
         code = codes.get(one.repro.code.text or "")
@@ -81,7 +80,7 @@ def _code_files(repros: list[Repro]) -> dict[str, tuple[str, str]]:
 
 
 def _source_files(
-    trace: Trace, chosen: list[ChosenCalls], codes: Mapping[str, tuple[str, str]]
+    rows: CallRows, chosen: list[ChosenCalls], codes: Mapping[str, tuple[str, str]]
 ) -> dict[str, str]:
     """Return the recorded source of kernels beside their IR; none if there would be too many files.
 
@@ -94,7 +93,7 @@ def _source_files(
             continue
         name = f"{code[0].rpartition('.')[0]}.py"
         if name not in sources:
-            text = source_of_call(trace, one.repro.run, one.repro.call_id)
+            text = rows.source(one.calls[0])
             if text is not None:
                 sources[name] = text
     fits = len(chosen) + len(codes) + len(sources) + OTHER_FILES <= MOST_FILES
