@@ -205,7 +205,7 @@ class SuiteCall:
         """Return whether a launch on new storages leaves the same bytes as the first one."""
         memory = self.fresh()
         self.start(self.arguments(memory))
-        found = candidates.digests({name: memory[name] for name in self.results})
+        found: dict[str, str] = candidates.digests({name: memory[name] for name in self.results})
         return found == self.results
 
 
@@ -229,7 +229,7 @@ class Run:
     @property
     def has_gpu(self) -> bool:
         """Whether launches take a device's time."""
-        return self.device.device.type != "cpu"
+        return str(self.device.device.type) != "cpu"
 
     def run(self, folder: Path) -> None:
         """Compile and launch every call, then time them in rounds."""
