@@ -159,24 +159,24 @@ def times_of(rounds: Sequence[Sequence[float]]) -> Times | None:
     return Times(median, low, high, medians, noise, len(every))
 
 
-def spans(
-    operations: Sequence[tuple[float, float, str]], count: int, prepared: int
-) -> list[float] | None:
+def spans(operations: Sequence[tuple[float, float, str]], count: int) -> list[float] | None:
     """Return the times of launches: from the begin of the first operation to the end of the last.
 
     Args:
-        operations: begin, end and name of what the device did, in order: for each launch, first
-            what prepares it.
-        count: how many launches there were.
-        prepared: how many operations prepare each.
+        operations: begin, end and name of what the device did, in order: first what prepares a
+            launch, then `count` times what prepares one and the launch.
+        count: how many launches there were, more than a preparation has operations.
 
-    Returns None if the operations are not `count` times the same.
+    Returns None if the operations are not these. With p operations that prepare a launch of k, they
+    are p + count * (p + k), so that p is what is left by a division.
     """
-    size, rest = divmod(len(operations), count)
-    if rest or size <= prepared:
+    size, prepared = divmod(len(operations), count)
+    if size <= prepared:
         return None
-    groups = [operations[start : start + size] for start in range(0, len(operations), size)]
-    if len({tuple(name for _, _, name in group) for group in groups}) > 1:
+    whole = operations[prepared:]
+    groups = [whole[start : start + size] for start in range(0, len(whole), size)]
+    names = [[name for _, _, name in group] for group in (*groups, operations[:prepared])]
+    if any(name != names[0] for name in names[:-1]) or names[-1] != names[0][:prepared]:
         return None
     return [max(end for _, end, _ in group[prepared:]) - group[prepared][0] for group in groups]
 

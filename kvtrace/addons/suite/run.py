@@ -79,10 +79,8 @@ class Device:
     def times(self, launch: Launch, prepare: Launch, count: int) -> tuple[list[float], str]:
         """Return the times of launches, ns, and the clock: each launch after `prepare`."""
         if self.clock == "device":
-            prepared = len(_operations(prepare))
-            times = results.spans(
-                _operations(lambda: _repeat(count, prepare, launch)), count, prepared
-            )
+            work = partial(_repeat, count, prepare, launch)
+            times = results.spans(_operations(lambda: _repeat(1, prepare, work)), count)
             if times is not None:
                 return times, "device"
         pairs = []
@@ -189,16 +187,23 @@ class SuiteCall:
         """Return the recorded arguments by name, on these storages."""
         return launching.arguments(self.call, memory)
 
-    def examine(self) -> bool:
-        """Launch on new storages: what is written, what must be restored; whether it repeats."""
+    def launch_once(self) -> Memory:
+        """Launch on new storages, note which of them are written, and return them."""
         memory = self.fresh()
         before, given = candidates.digests(memory), self.arguments(memory)
         self.start(given)
         after = candidates.digests(memory)
         self.results = {name: after[name] for name in memory if after[name] != before[name]}
-        self.start(given)
-        again = candidates.digests(memory)
-        self.restored = tuple(name for name in memory if again[name] != after[name])
+        return memory
+
+    def examine(self) -> bool:
+        """Launch again: note what must be restored, and return whether results are the same."""
+        memory = self.launch_once()
+        self.start(self.arguments(memory))
+        again = candidates.digests({name: memory[name] for name in self.results})
+        self.restored = tuple(
+            name for name, digest in self.results.items() if again[name] != digest
+        )
         return self.repeats()
 
     def repeats(self) -> bool:
@@ -265,7 +270,10 @@ class Run:
     def _examine(self, name: str, folder: Path) -> None:
         entry, measured = self.entries[name], self.measured[name]
         call = SuiteCall(entry, self.device, folder, self.options.seed)
-        measured.repeats = call.examine()
+        if self.has_gpu:
+            measured.repeats = call.examine()
+        else:  # one launch takes the evaluator long enough
+            call.launch_once()
         measured.results = call.results
         self.calls[name] = call
         function = self.functions[name]
@@ -402,14 +410,10 @@ def run_on_gpus(options: argparse.Namespace, index: Mapping[str, Any]) -> result
     if len(set(gpus)) < len(gpus):
         raise candidates.BadArgument(f"--gpus {options.gpus} names a GPU twice")
     entries = [entry for entry, _ in chosen(options, index)]
-    # The heaviest call to the first, the next to the second, and back again.
-    names = [entry["name"] for entry in sorted(entries, key=lambda entry: -entry["share"])]
+    parts = candidates.parts(entries, len(gpus))
     with tempfile.TemporaryDirectory() as folder:
         running = []
-        for number, gpu in enumerate(gpus):
-            part = (
-                names[number :: 2 * len(gpus)] + names[2 * len(gpus) - 1 - number :: 2 * len(gpus)]
-            )
+        for number, (gpu, part) in enumerate(zip(gpus, parts, strict=True)):
             if part:
                 file = Path(folder) / f"{number}.json"
                 command = [sys.executable, __file__, "--json", str(file), *_passed(options, part)]

@@ -67,12 +67,15 @@ def run_suite(folder: Path, options: RunOptions) -> Result:
     missing = [name for name in STANDALONE if not (folder / name).is_file()]
     if missing:
         raise BadSetting(f"{folder} has no {missing[0]}; make the suite again")
+    on_gpu = has_gpu()
+    if options.gpus is not None and not on_gpu:
+        raise BadSetting(f"torch finds no GPU here, so that --gpus {options.gpus} names none")
     # A recording of run.py by KVTRACE would change its times.
     environment = {name: value for name, value in os.environ.items() if name != "KVTRACE"}
     with tempfile.TemporaryDirectory(prefix="kvtrace-") as temporary:
         file = Path(temporary) / "result.json"
         command = [sys.executable]
-        if not has_gpu():
+        if not on_gpu:
             command += ["-m", "kvtrace", "run", "-o", str(Path(temporary) / "out")]
         command += [str(folder / "run.py"), "--json", str(file), *options.words()]
         last = "nothing"
