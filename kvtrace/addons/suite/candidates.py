@@ -51,9 +51,9 @@ def candidates_of(place: str) -> list[Function]:
         BadArgument: there are none.
     """
     path, name = Path(place), ""
-    if not path.exists():
-        file_text, _, name = place.rpartition(":")
-        path = Path(file_text)
+    if ":" in path.name and not path.exists():
+        path_text, _, name = place.rpartition(":")
+        path = Path(path_text)
     files = sorted(path.glob("*.py")) if path.is_dir() and place else [path]
     if not files or not all(file.is_file() for file in files):
         raise BadArgument(f"--candidate {place}: there is no such file, or no .py file in it")
