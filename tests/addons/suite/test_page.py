@@ -5,15 +5,6 @@ import pytest
 from kvtrace.addons.suite.comparing import compare
 from kvtrace.addons.suite.page import result_page
 from tests.addons.suite.hand_results import call, result, trial
-from tests.support.browser import browser
-from tests.support.tiers import needs
-
-
-@pytest.fixture(scope="module")
-@needs("browser")
-def chromium():
-    with browser() as opened:
-        yield opened
 
 
 def page_of(tmp_path, *arguments):
@@ -32,8 +23,8 @@ def results():
     return after, compare(before, after)
 
 
-def test_bars_are_as_long_as_the_times_of_all_launches(chromium, tmp_path):
-    with chromium.open(page_of(tmp_path, *results(), "old.json")) as opened:
+def test_bars_are_as_long_as_the_times_of_all_launches(report_browser, tmp_path):
+    with report_browser.open(page_of(tmp_path, *results(), "old.json")) as opened:
         widths = opened.page.evaluate(
             """() => [...document.querySelectorAll("g.call")].map(group => Object.fromEntries(
               [...group.querySelectorAll("rect")].map(
@@ -48,9 +39,9 @@ def test_bars_are_as_long_as_the_times_of_all_launches(chromium, tmp_path):
         assert "10 × 300 ns" in opened.page.locator("g.call").first.text_content()
 
 
-def test_the_page_requests_nothing_and_shows_hostile_texts_as_text(chromium, tmp_path):
+def test_the_page_requests_nothing_and_shows_hostile_texts_as_text(report_browser, tmp_path):
     path = page_of(tmp_path, *results(), "<b>old</b>.json")
-    with chromium.open(path, width=400, scheme="dark") as opened:
+    with report_browser.open(path, width=400, scheme="dark") as opened:
         assert opened.console == []
         assert opened.requests == [path.as_uri()]
         assert opened.page.locator("script, i:has-text('1'), b:has-text('old')").count() == 0
@@ -60,8 +51,8 @@ def test_the_page_requests_nothing_and_shows_hostile_texts_as_text(chromium, tmp
         assert "NVIDIA H200" in opened.text("body")
 
 
-def test_texts_of_bars_stay_inside_the_plot(chromium, tmp_path):
-    with chromium.open(page_of(tmp_path, *results(), "old.json")) as opened:
+def test_texts_of_bars_stay_inside_the_plot(report_browser, tmp_path):
+    with report_browser.open(page_of(tmp_path, *results(), "old.json")) as opened:
         assert opened.page.evaluate(
             """() => { const plot = document.querySelector("svg").getBoundingClientRect();
               return [...document.querySelectorAll("svg text")].every(
