@@ -191,8 +191,8 @@ def summary_of(suite: Mapping[str, Any], calls: Sequence[Measured]) -> dict[str,
     Returns: numbers of `calls`, `timed` and `failed` ones; the `share` of the run that timed ones
         stand for; `suite_ns`, their medians times their launches. Of calls with recorded times:
         `recorded_ns`, `ratio` and `warm_ratio` of their weighted time to it, `share_of_device`, and
-        how many of the `compared` medians are `close` to the recorded one. With candidates,
-        `candidate`: see `_savings`.
+        how many of the `compared` medians are `close` to the recorded one, and `warm_close` with a
+        warm cache. With candidates, `candidate`: see `_savings`.
     """
     timed = [(call, call.time) for call in calls if call.time is not None]
     summary: dict[str, Any] = {
@@ -215,11 +215,19 @@ def summary_of(suite: Mapping[str, Any], calls: Sequence[Measured]) -> dict[str,
         }
         if suite["device_ns"]:
             summary["share_of_device"] = recorded_ns / suite["device_ns"]
-    ratios = [time.median_ns / call.recorded_ns for call, time in timed if call.recorded_ns]
-    summary |= {"compared": len(ratios), "close": sum(abs(r - 1) <= CLOSE for r in ratios)}
+    medians = [(call, time, call.recorded_ns) for call, time in timed if call.recorded_ns]
+    summary |= {
+        "compared": len(medians),
+        "close": sum(_is_close(time, ns) for _, time, ns in medians),
+        "warm_close": sum(_is_close(call.warm, ns) for call, _, ns in medians),
+    }
     if any(call.candidate is not None for call in calls):
         summary["candidate"] = _savings(suite, calls)
     return summary
+
+
+def _is_close(times: Times | None, recorded_ns: float) -> bool:
+    return times is not None and abs(times.median_ns / recorded_ns - 1) <= CLOSE
 
 
 def _savings(suite: Mapping[str, Any], calls: Sequence[Measured]) -> dict[str, Any]:
@@ -334,10 +342,13 @@ def sentences(result: Result) -> Iterator[str]:
         if summary["warm_ratio"] is not None:
             text += f" ({summary['warm_ratio']:.3f} times with a warm cache)"
         yield text
-        yield (
+        text = (
             f"{summary['close']} of {summary['compared']} medians are within {CLOSE:.0%} of the "
             "recorded ones"
         )
+        if summary["warm_ratio"] is not None:
+            text += f" ({summary['warm_close']} with a warm cache)"
+        yield text
     elif summary["timed"]:
         yield f"Weighted by launches they take {duration(summary['suite_ns'])}"
     if {call.clock for call in result.calls} >= {"device", "events"}:
