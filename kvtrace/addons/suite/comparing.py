@@ -2,16 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
 
-from kvtrace.addons.suite.results import Measured, Result, Times, duration
-
-#: Medians closer than this are equal: clocks of one GPU differ by as much from run to run.
-LEAST_CHANGE: Final = 0.01
-#: Rounds without which no difference can be told from noise.
-FEWEST_ROUNDS: Final = 3
-
-Verdict = Literal["faster", "slower", "same", "not known"]
+from kvtrace.addons.suite.results import Measured, Result, Times, Verdict, change, duration
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +14,7 @@ class Comparison:
         name: of the call in the newer result.
         before: its times in the other result, and `after` in the newer one.
         launches: in the recorded run.
-        verdict: whether it is faster or slower; not known with fewer than three rounds, or if two
-            clocks took the times.
+        verdict: what `change` says; not known, too, if two clocks took the times.
         same_bytes: whether equal inputs gave the same bytes; None if inputs may differ.
     """
 
@@ -49,16 +40,13 @@ def compare(before: Result, after: Result) -> list[Comparison]:
 
     Calls are the same if their names, kernels and arguments are; in suites of two recordings, the
     only ones with equal kernels and arguments are.
-
-    A call is slower if each of its rounds was slower than each round before, and its median by more
-    than 1 %; faster, if both are the other way round. With five rounds each, times of one
-    distribution are told apart in 0.8 % of all cases.
     """
     pairs = ((call, _counterpart(call, before.calls)) for call in after.calls)
     same_inputs = before.settings.get("seed") == after.settings.get("seed")
     return [
         Comparison(
-            call.name, other.time, call.time, call.launches, _verdict(other, call),
+            call.name, other.time, call.time, call.launches,
+            change(other.time, call.time) if other.clock == call.clock else "not known",
             call.results == other.results if same_inputs and call.name == other.name else None,
         )
         for call, other in pairs
@@ -70,20 +58,6 @@ def _counterpart(call: Measured, calls: Sequence[Measured]) -> Measured | None:
     alike = [other for other in calls if (other.kernel, other.title) == (call.kernel, call.title)]
     named = [other for other in alike if other.name == call.name]
     return (named or alike)[0] if len(named or alike) == 1 else None
-
-
-def _verdict(before: Measured, after: Measured) -> Verdict:
-    assert before.time is not None
-    assert after.time is not None
-    old, new = before.time.rounds, after.time.rounds
-    if min(len(old), len(new)) < FEWEST_ROUNDS or before.clock != after.clock:
-        return "not known"
-    ratio = after.time.median_ns / before.time.median_ns
-    if min(new) > max(old) and ratio > 1 + LEAST_CHANGE:
-        return "slower"
-    if max(new) < min(old) and ratio < 1 / (1 + LEAST_CHANGE):
-        return "faster"
-    return "same"
 
 
 def comparison_lines(comparisons: Sequence[Comparison], label: str) -> Iterator[str]:

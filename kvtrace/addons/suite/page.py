@@ -9,17 +9,17 @@ from string import Template
 from typing import Final
 
 from kvtrace.addons.suite.comparing import Comparison
-from kvtrace.addons.suite.results import Measured, Result, Times, sentences
+from kvtrace.addons.suite.results import Measured, Result, Times, percent, sentences
 from kvtrace.analysis.shown.markup import Column, facts, paragraph, shown, table, words
 from kvtrace.text import duration, shorten
 
 _TEMPLATE: Final = Path(__file__).with_name("page.html")
 #: Calls with bars, those that take most time.
 _MOST_CALLS: Final = 100
-_WIDTH: Final = 1000
+_WIDTH: Final = 1100
 _NAMES: Final = 250
 _VALUES: Final = 190
-_BAR: Final = 11
+_BAR: Final = 14
 _GAP: Final = 8
 #: The kinds of bars: style and what they are.
 _KINDS: Final = {
@@ -57,11 +57,11 @@ def _plot(calls: Sequence[Measured], before: dict[str, Times]) -> str:
         return ""
     longest = max(call.launches * ns for call, bars in groups for _, ns, _ in bars) or 1.0
     parts: list[str] = []
-    y = 0
+    y = 2
     for call, bars in groups:
-        name = words(shorten(call.name, 38))
+        name = words(shorten(call.name, 36))
         parts.append(f'<g class="call"><title>{words(call.title)}</title>')
-        parts.append(f'<text x="0" y="{y + _BAR}">{name}</text>')
+        parts.append(f'<text x="0" y="{y + _BAR - 3}">{name}</text>')
         for bar in bars:
             parts.append(_bar(bar, call.launches, (_WIDTH - _NAMES - _VALUES) / longest, y))
             y += _BAR
@@ -100,7 +100,7 @@ def _bar(bar: Bar, launches: int, per_ns: float, y: int) -> str:
             f'<line x1="{_NAMES + low:.1f}" x2="{_NAMES + high:.1f}" y1="{middle}" y2="{middle}"/>'
         )
         end = max(end, high)
-    return text + f'<text x="{_NAMES + end + 6:.1f}" y="{y + _BAR - 2}">{words(value)}</text>'
+    return text + f'<text x="{_NAMES + end + 6:.1f}" y="{y + _BAR - 3}">{words(value)}</text>'
 
 
 def _bars(call: Measured, before: dict[str, Times]) -> Iterator[Bar]:
@@ -123,14 +123,14 @@ def _call_columns(calls: Sequence[Measured]) -> list[Column[Measured]]:
     columns: list[Column[Measured]] = [
         Column("call", lambda call: call.name),
         Column("launches", lambda call: f"{call.launches:,}", kind="number"),
-        Column("share", lambda call: f"{call.share:.1%}", kind="number",
+        Column("share", lambda call: percent(call.share), kind="number",
                meaning="of the recorded run"),
         Column("recorded", lambda call: duration(call.recorded_ns), kind="number"),
         Column("now", lambda call: _median(call.time) or call.status, kind="number"),
         Column("ratio", lambda call: _ratio(call.time, call.recorded_ns), kind="number",
                meaning="now to recorded"),
-        Column("noise", lambda call: f"±{call.time.noise:.1%}" if call.time else "", kind="number",
-               meaning="half the distance of the slowest from the fastest round"),
+        Column("noise", lambda call: f"±{percent(call.time.noise)}" if call.time else "",
+               kind="number", meaning="half the distance of the slowest from the fastest round"),
     ]  # fmt: skip
     if any(call.warm for call in calls):
         columns += [

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from kvtrace.addons.suite.comparing import Comparison
-from kvtrace.addons.suite.results import Measured, Result, Trial
+from kvtrace.addons.suite.results import Measured, Result, Trial, percent
 from kvtrace.converters.junit import add_outcome, add_output, document, passing_case
 from kvtrace.text import duration
 
@@ -32,7 +32,7 @@ def _call_case(call: Measured) -> ElementTree.Element:
         add_output(case, "launched without a GPU: no time was taken")
     else:
         case.set("time", f"{call.time.median_ns / 1e9:.9f}")
-        text = f"{duration(call.time.median_ns)}, ±{call.time.noise:.1%} over the rounds"
+        text = f"{duration(call.time.median_ns)}, ±{percent(call.time.noise)} over the rounds"
         if call.recorded_ns:
             text += f"; recorded {duration(call.recorded_ns)}"
         add_output(case, text)

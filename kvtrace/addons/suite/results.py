@@ -10,8 +10,14 @@ from typing import Any, Literal
 
 #: Of the result's JSON; a minor version adds fields.
 VERSION = "1.0"
+#: Medians closer than this are equal: clocks of one GPU differ by as much from run to run.
+LEAST_CHANGE = 0.01
+#: Rounds without which no difference can be told from noise.
+FEWEST_ROUNDS = 3
 #: A call is as recorded if its median is within this of the recorded median.
 CLOSE = 0.1
+
+Verdict = Literal["faster", "slower", "same", "not known"]
 
 
 @dataclass
@@ -159,6 +165,23 @@ def times_of(rounds: Sequence[Sequence[float]]) -> Times | None:
     return Times(median, low, high, medians, noise, len(every))
 
 
+def change(before: Times, after: Times) -> Verdict:
+    """Return whether times are faster or slower than others, beyond the noise of the rounds.
+
+    They are slower if each round was slower than each round before, and the median by more than
+    1 %; faster, if both are the other way round. With five rounds each, times of one distribution
+    are told apart in 0.8 % of all cases. With fewer than three rounds it is not known.
+    """
+    if min(len(before.rounds), len(after.rounds)) < FEWEST_ROUNDS or not before.median_ns:
+        return "not known"
+    ratio = after.median_ns / before.median_ns
+    if min(after.rounds) > max(before.rounds) and ratio > 1 + LEAST_CHANGE:
+        return "slower"
+    if max(after.rounds) < min(before.rounds) and ratio < 1 / (1 + LEAST_CHANGE):
+        return "faster"
+    return "same"
+
+
 def spans(operations: Sequence[tuple[float, float, str]], count: int) -> list[float] | None:
     """Return the times of launches: from the begin of the first operation to the end of the last.
 
@@ -233,28 +256,30 @@ def _is_close(times: Times | None, recorded_ns: float) -> bool:
 def _savings(suite: Mapping[str, Any], calls: Sequence[Measured]) -> dict[str, Any]:
     """Return on how many calls candidates are right, wrong or failed, and what time they save.
 
-    Only right ones save time. `saved` is a share of the run's time of Triton's kernels on the
-    device, `saved_of_device` of all that ran there. Where no time was recorded, `saved` is a share
-    of the time of all timed calls. A slower candidate has negative ones.
+    Only right ones save time; they are `faster` or `slower` beyond the noise. `saved` is a share of
+    the run's time of Triton's kernels on the device, `saved_of_device` of all that ran there. Where
+    no time was recorded, `saved` is a share of the time of all timed calls. A slower candidate has
+    negative ones.
     """
     pairs = [
-        (call, call.time.median_ns, trial.time.median_ns)
+        (call, call.time, trial.time)
         for call in calls
         if call.time and (trial := call.candidate) and trial.time and trial.verdict == "right"
     ]
-    kernel_ns = sum(call.launches * before for call, before, _ in pairs)
-    candidate_ns = sum(call.launches * after for call, _, after in pairs)
+    kernel_ns = sum(call.launches * before.median_ns for call, before, _ in pairs)
+    candidate_ns = sum(call.launches * after.median_ns for call, _, after in pairs)
     verdicts = [call.candidate.verdict for call in calls if call.candidate]
     savings: dict[str, Any] = {kind: verdicts.count(kind) for kind in ("right", "wrong", "failed")}
     savings |= {"kernel_ns": kernel_ns, "candidate_ns": candidate_ns}
+    changes = [change(before, after) for _, before, after in pairs]
+    savings |= {"faster": changes.count("faster"), "slower": changes.count("slower")}
     if suite["weighed_by"] != "device time":
         whole = sum(call.launches * call.time.median_ns for call in calls if call.time)
         return savings | {"saved": (kernel_ns - candidate_ns) / whole if whole else 0.0}
-    savings["saved"] = sum(call.share * (1 - after / before) for call, before, after in pairs)
+    parts = [(call, 1 - after.median_ns / before.median_ns) for call, before, after in pairs]
+    savings["saved"] = sum(call.share * part for call, part in parts)
     if suite["device_ns"]:
-        saved_ns = sum(
-            (call.recorded_device_ns or 0) * (1 - after / before) for call, before, after in pairs
-        )
+        saved_ns = sum((call.recorded_device_ns or 0) * part for call, part in parts)
         savings["saved_of_device"] = saved_ns / suite["device_ns"]
     return savings
 
@@ -276,7 +301,7 @@ def lines_of(result: Result) -> Iterator[str]:
             row += [call.status, "", ""]
         else:
             row += _timed_cells(call.time, call.recorded_ns)
-            row.append(f"±{call.time.noise:.1%}")
+            row.append(f"±{percent(call.time.noise)}")
         if has_warm:
             row += _timed_cells(call.warm, call.recorded_ns)
         if has_candidate:
@@ -329,9 +354,9 @@ def sentences(result: Result) -> Iterator[str]:
             if suite["weighed_by"] == "device time"
             else "launches of Triton's kernels"
         )
-        text = f"These calls stand for {summary['share']:.1%} of the run's {of}"
+        text = f"These calls stand for {percent(summary['share'])} of the run's {of}"
         if "share_of_device" in summary:
-            text += f", and {summary['share_of_device']:.1%} of all its device time"
+            text += f", and {percent(summary['share_of_device'])} of all its device time"
         yield text
     if "ratio" in summary:
         now_ns = summary["ratio"] * summary["recorded_ns"]
@@ -343,8 +368,8 @@ def sentences(result: Result) -> Iterator[str]:
             text += f" ({summary['warm_ratio']:.3f} times with a warm cache)"
         yield text
         text = (
-            f"{summary['close']} of {summary['compared']} medians are within {CLOSE:.0%} of the "
-            "recorded ones"
+            f"{summary['close']} of {summary['compared']} medians are within {100 * CLOSE:.0f} % of "
+            "the recorded ones"
         )
         if summary["warm_ratio"] is not None:
             text += f" ({summary['warm_close']} with a warm cache)"
@@ -368,10 +393,13 @@ def _savings_text(savings: Mapping[str, Any], suite: Mapping[str, Any]) -> str:
         if suite["weighed_by"] == "device time"
         else "the time of these calls"
     )
-    text += f", and {verb} {abs(savings['saved']):.1%} of {of}"
+    text += f", and {verb} {percent(abs(savings['saved']))} of {of}"
     if "saved_of_device" in savings:
-        text += f" ({abs(savings['saved_of_device']):.1%} of all its device time)"
-    return text
+        text += f" ({percent(abs(savings['saved_of_device']))} of all its device time)"
+    return (
+        f"{text}; beyond the noise it is faster on {savings['faster']} and slower on "
+        f"{savings['slower']}"
+    )
 
 
 def duration(nanoseconds: float | None) -> str:
@@ -384,3 +412,8 @@ def duration(nanoseconds: float | None) -> str:
             return f"{value:.3g} {unit}"
         value /= 1000
     return f"{value:.3g} s" if value < 999.5 else f"{value:,.0f} s"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with one digit."""
+    return f"{100 * share:.1f} %"

@@ -117,6 +117,19 @@ def test_a_candidate_saves_its_share_of_the_run():
     assert savings["saved_of_device"] == pytest.approx(1000 * 0.5 / 4000)
 
 
+def test_a_candidate_is_faster_only_beyond_the_noise():
+    calls = [
+        call("1-a", 100, 101, 102, candidate=trial("right", 90, 91, 92)),
+        call("2-b", 100, 101, 102, candidate=trial("right", 90, 91, 100)),
+        call("3-c", 100, 101, 102, candidate=trial("right", 120, 130, 140)),
+        call("4-d", 100, 101, candidate=trial("right", 50, 50)),
+    ]
+    savings = result(*calls).summary["candidate"]
+    assert (savings["faster"], savings["slower"]) == (1, 1)
+    text = "\n".join(lines_of(result(*calls)))
+    assert "beyond the noise it is faster on 1 and slower on 1" in text
+
+
 def test_a_wrong_candidate_saves_nothing_however_fast_it_is():
     savings = result(call("1-a", 100, 100, candidate=trial("wrong", 1, 1))).summary["candidate"]
     assert savings["saved"] == 0
@@ -156,7 +169,7 @@ def test_lines_have_each_call_and_what_is_wrong():
     text = "\n".join(lines_of(full_result()))
     assert "mine.py:rows is failed on 2-b: RuntimeError: no" in text
     assert "3-c failed: OutOfMemoryError: 80 GiB" in text
-    assert "The candidate is right on 1 of 2 calls, and saves 10.1% of the run's time" in text
+    assert "The candidate is right on 1 of 2 calls, and saves 10.1 % of the run's time" in text
     assert "of its device time" not in text
     row = next(line for line in text.splitlines() if line.startswith("1-a")).split()
     assert row[:4] == ["1-a", "10", "100", "ns"]
