@@ -368,8 +368,8 @@ def sentences(result: Result) -> Iterator[str]:
             text += f" ({summary['warm_ratio']:.3f} times with a warm cache)"
         yield text
         text = (
-            f"{summary['close']} of {summary['compared']} medians are within {100 * CLOSE:.0f} % of "
-            "the recorded ones"
+            f"{summary['close']} of {summary['compared']} medians are within {100 * CLOSE:.0f} % "
+            "of the recorded ones"
         )
         if summary["warm_ratio"] is not None:
             text += f" ({summary['warm_close']} with a warm cache)"
