@@ -61,7 +61,8 @@ class Device:
 
     def __init__(self, clock: str) -> None:
         self.device, self.interface = launching.active_device()
-        self.clock = clock
+        can_profile = torch.profiler.ProfilerActivity.CUDA in torch.profiler.supported_activities()
+        self.clock = clock if can_profile else "events"
         self.driver = triton.runtime.driver.active
 
     @cached_property
