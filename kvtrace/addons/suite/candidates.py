@@ -1,6 +1,6 @@
 """Candidates for a suite's kernels: functions of files, launched on recorded arguments.
 
-A suite has a copy of this file beside its run.py: it imports torch, Triton and launching.py.
+A suite has a copy of this file beside its run.py: it imports torch and Triton alone.
 """
 
 import fnmatch

@@ -2,7 +2,7 @@
 
     python run.py                                     # all calls, five rounds
     python run.py --calls '*rms*' --json result.json
-    python run.py --candidate mine.py:rms_norm_forward
+    python run.py --candidate FILE:rms_norm_forward
 
 A call is timed as triton.testing.do_bench does: the L2 cache is cleared before each launch, and the
 device is kept busy until the launch is in its queue, so that launching is not in the time. Calls
