@@ -4,9 +4,7 @@ With rules, broken rules are failures and headline lines are not, since the gate
 rules, lines that became worse are failures. Unjudged cases are skipped, with the reason.
 """
 
-import re
 from collections.abc import Iterable, Iterator
-from typing import Final
 from xml.etree import ElementTree
 
 from kvtrace.converters.diff.gate import Gate
@@ -21,9 +19,7 @@ from kvtrace.converters.diff.words import (
     unjudged_sides,
     values_text,
 )
-
-#: Characters that XML 1.0 cannot hold, even escaped.
-_ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+from kvtrace.converters.junit import add_outcome, add_output, document, passing_case
 
 
 def difference_junit(difference: Difference, gate: Gate | None = None) -> str:
@@ -35,44 +31,33 @@ def difference_junit(difference: Difference, gate: Gate | None = None) -> str:
     }
     if gate is not None and gate.rules:
         suites["gate"] = list(_rule_cases(gate))
-    root = ElementTree.Element("testsuites", name="kvtrace diff")
-    for name, cases in suites.items():
-        suite = ElementTree.SubElement(root, "testsuite", name=name)
-        suite.extend(cases)
-        for outcome, tag in (("failures", "failure"), ("skipped", "skipped"), ("errors", "error")):
-            suite.set(outcome, str(len(suite.findall(f"testcase/{tag}"))))
-        suite.set("tests", str(len(cases)))
-    for total in ("tests", "failures", "skipped", "errors"):
-        root.set(total, str(sum(int(suite.get(total, "0")) for suite in root)))
-    ElementTree.indent(root)
-    text = ElementTree.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+    return document("kvtrace diff", suites)
 
 
 def _answer_cases(difference: Difference) -> Iterator[ElementTree.Element]:
     """Yield a case per answer: "no" fails (except to "faster"), "not known" is skipped."""
     for answer in difference.answers:
-        case = _case("merge", f"{answer.question}?")
+        case = passing_case("merge", f"{answer.question}?")
         if answer.word == "no" and answer.question != "faster":
-            _add_outcome(case, "failure", answer_text(answer), "no")
+            add_outcome(case, "failure", answer_text(answer), "no")
         elif answer.word == "not known":
-            _add_outcome(case, "skipped", answer_text(answer))
+            add_outcome(case, "skipped", answer_text(answer))
         else:
             text = f"{answer.word}: {answer_text(answer)}"
-            ElementTree.SubElement(case, "system-out").text = _xml_text(text)
+            add_output(case, text)
         yield case
 
 
 def _headline_cases(difference: Difference, gate: Gate | None) -> Iterator[ElementTree.Element]:
     has_rules = gate is not None and bool(gate.rules)
-    yield _case("kvtrace", summary(difference))
+    yield passing_case("kvtrace", summary(difference))
     for row in difference.headline:
-        case = _case(row.kernel, f"{row.level}: {row.what}")
+        case = passing_case(row.kernel, f"{row.level}: {row.what}")
         text = _row_text(row)
         if row.direction == "worse" and not has_rules:
-            _add_outcome(case, "failure", text, "worse")
+            add_outcome(case, "failure", text, "worse")
         else:
-            ElementTree.SubElement(case, "system-out").text = _xml_text(text)
+            add_output(case, text)
         yield case
 
 
@@ -87,39 +72,21 @@ def _judged_cases(difference: Difference) -> Iterator[ElementTree.Element]:
         ("findings", [unjudged_sides(difference), *unjudged_rules(difference)]),
         ("bounds", [bounds_text(difference)]),
     ):
-        case = _case("judged", name)
+        case = passing_case("judged", name)
         if text := "; ".join(filter(None, reasons)):
-            _add_outcome(case, "skipped", text)
+            add_outcome(case, "skipped", text)
         yield case
 
 
 def _rule_cases(gate: Gate) -> Iterable[ElementTree.Element]:
     missing = set(gate.missing())
     for rule in gate.rules:
-        case = _case("gate", rule.text)
+        case = passing_case("gate", rule.text)
         if rule.text in missing:
             text = "the rule cannot be judged: no kernel has the figure, or a side was not judged"
-            _add_outcome(case, "error", text)
+            add_outcome(case, "error", text)
         for failure_of_rule in (failure for failure in gate.failures if failure.rule == rule.text):
-            _add_outcome(
+            add_outcome(
                 case, "failure", f"{failure_of_rule.what}: {failure_of_rule.text}", "broken"
             )
         yield case
-
-
-def _case(of: str, name: str) -> ElementTree.Element:
-    return ElementTree.Element(
-        "testcase", classname=_xml_text(of or "(no name)"), name=_xml_text(name)
-    )
-
-
-def _add_outcome(
-    case: ElementTree.Element, tag: str, message: str, kind: str | None = None
-) -> None:
-    outcome = ElementTree.SubElement(case, tag, message=_xml_text(message))
-    if kind is not None:
-        outcome.set("type", kind)
-
-
-def _xml_text(text: str) -> str:
-    return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)

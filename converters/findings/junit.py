@@ -6,17 +6,13 @@ unknown verdicts fail, too. The format has no standard; the elements written her
 GitLab, GitHub and others read.
 """
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import Final
 from xml.etree import ElementTree
 
 from kvtrace.converters.findings.findings_text import Printer
 from kvtrace.converters.findings.model import UNUSED_IGNORE, Finding, Findings
+from kvtrace.converters.junit import text_of, xml_text
 from kvtrace.text import plural
-
-#: Characters that XML 1.0 cannot contain, not even escaped.
-_ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 Case = tuple[str, str | None, int | None, int | None, str | None, str | None, str]
 
@@ -40,9 +36,7 @@ def junit(findings: Findings, *, strict: bool = False) -> str:
     for name in ("tests", "failures", "skipped"):
         root.set(name, str(sum(int(suite.get(name, "0")) for suite in root)))
     root.set("errors", "0")
-    ElementTree.indent(root)
-    text = ElementTree.tostring(root, encoding="unicode")
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
+    return text_of(root)
 
 
 def _case_key(finding: Finding) -> Case:
@@ -53,7 +47,7 @@ def _case_key(finding: Finding) -> Case:
 def _suite(
     kernel: str, cases: Mapping[Case, Sequence[Finding]], printer: Printer, strict: bool
 ) -> ElementTree.Element:
-    suite = ElementTree.Element("testsuite", name=_xml_text(kernel))
+    suite = ElementTree.Element("testsuite", name=xml_text(kernel))
     for group in cases.values():
         suite.append(_testcase(group, printer, strict))
     suite.set("tests", str(len(cases)))
@@ -69,11 +63,11 @@ def _testcase(group: Sequence[Finding], printer: Printer, strict: bool) -> Eleme
     place = f"{first.file or '?'}:{first.line or '?'}"
     case = ElementTree.Element(
         "testcase",
-        classname=_xml_text(first.kernel),
-        name=_xml_text(f"{first.rule}: {access} at {place}"),
+        classname=xml_text(first.kernel),
+        name=xml_text(f"{first.rule}: {access} at {place}"),
     )
     if first.file is not None:
-        case.set("file", _xml_text(first.file))
+        case.set("file", xml_text(first.file))
     if first.line is not None:
         case.set("line", str(first.line))
     failing = [f for f in group if f.fails(strict=strict)]
@@ -94,13 +88,9 @@ def _outcome(
     )
     message = reason or finding.message or finding.reason or finding.rule
     outcome = ElementTree.Element(
-        tag, message=_xml_text(f"{message} ({plural(len(group), 'call')})")
+        tag, message=xml_text(f"{message} ({plural(len(group), 'call')})")
     )
     if severity is not None:
         outcome.set("type", f"{severity}.{finding.rule}")
-        outcome.text = _xml_text("\n".join(printer.defect(group)))
+        outcome.text = xml_text("\n".join(printer.defect(group)))
     return outcome
-
-
-def _xml_text(text: str) -> str:
-    return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)

@@ -133,6 +133,9 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("suite", "TRACE", "-o", "OUT/suite"), ("suite", "TRACE", "-o", "OUT/suite", "--source"),
         ("suite", "TRACE", "-o", "OUT/suite", "--share", "0.5", "--whole", "--contents", "0"),
     ),
+    "suite run": (
+        ("suite", "run", "TRACE"), ("suite", "run", "GONE", "--against", "TRACE"),
+    ),
     "sql": (
         ("sql", "TRACE", "SELECT * FROM launched"),
         ("sql", "TRACE", "SELECT * FROM kernels", "--format", "json"),

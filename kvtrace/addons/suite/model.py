@@ -5,6 +5,8 @@ suite/
   README.md            what it stands for, and how to run it
   suite.json           the index, as `Suite`
   run.py               times all calls on a GPU; needs torch and Triton only
+  results.py           times, sums, and their text; run.py uses it
+  candidates.py        other functions for the kernels, and comparisons; run.py uses it
   launching.py         how a call is launched; the same code as in a script of `kvtrace repro`
   calls/NAME.py        a call: kernel, grid, options, storages and arguments, as data
   kernels/NAME.ttir    its kernel's IR, and beside it NAME.py, the recorded source, if there is one

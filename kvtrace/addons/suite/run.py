@@ -1,1 +1,494 @@
-"""Time all calls of this suite on a GPU; needs torch and Triton only."""
+"""Timing of a suite's calls on a GPU, and of candidates for its kernels; needs torch and Triton.
+
+    python run.py                                     # all calls, five rounds
+    python run.py --calls '*rms*' --json result.json
+    python run.py --candidate FILE:rms_norm_forward
+
+A call is timed as triton.testing.do_bench does: the L2 cache is cleared before each launch, and the
+device is kept busy until the launch is in its queue, so that launching is not in the time. Calls
+come in another order in each round. The time is the kernel's on the device, by its own timestamps
+(torch.profiler), as a recorded timeline has them; --clock events takes do_bench's CUDA events,
+which add some microseconds to each launch. With --warm, launches are timed a second time with the
+cache as the launch before left it: a recorded launch may have found its inputs there.
+
+Exit code: 0; 1 if a candidate is wrong or a call cannot be launched; 2 for bad arguments.
+"""
+
+import argparse
+import json
+import os
+import platform
+import random
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import triton
+
+if TYPE_CHECKING:
+    from kvtrace.addons.suite import candidates, results
+    from kvtrace.converters.scripts import launching
+else:  # the files beside this one: a suite needs no kvtrace
+    import candidates
+    import launching
+    import results
+
+FOLDER = Path(__file__).resolve().parent
+#: Time on the device of the launches of a call that are timed in one round, and their number.
+ROUND_NS = 30_000_000
+FEWEST, MOST = 10, 200
+#: Contents are kept on the device between rounds while they take at most this share of its memory.
+KEPT_SHARE = 0.25
+SMI_FIELDS = (
+    "clocks.sm", "clocks.mem", "temperature.gpu", "power.draw", "clocks_throttle_reasons.active",
+)  # fmt: skip
+
+Memory = dict[str, torch.Tensor]
+Launch = Callable[[], object]
+
+
+# ---- The device ----
+
+
+class Device:
+    """A GPU, or what stands for one; it clears the cache, and knows when launches ran."""
+
+    def __init__(self, clock: str) -> None:
+        self.device, self.interface = launching.active_device()
+        can_profile = torch.profiler.ProfilerActivity.CUDA in torch.profiler.supported_activities()
+        self.clock = clock if can_profile else "events"
+        self.driver = triton.runtime.driver.active
+
+    @cached_property
+    def _cache(self) -> Any:
+        return self.driver.get_empty_cache_for_benchmark()
+
+    def clear_cache(self) -> None:
+        """Fill the L2 cache with other data."""
+        self.driver.clear_cache(self._cache)
+
+    def occupy(self) -> None:
+        """Keep the device busy for about 0.1 ms, while the next launch gets into its queue."""
+        torch.cuda._sleep(200_000)
+
+    def times(self, launch: Launch, prepare: Launch, count: int) -> tuple[list[float], str]:
+        """Return the times of launches, ns, and the clock: each launch after `prepare`."""
+        if self.clock == "device":
+            work = partial(_repeat, count, prepare, launch)
+            times = results.spans(_operations(lambda: _repeat(1, prepare, work)), count)
+            if times is not None:
+                return times, "device"
+        pairs = []
+        for _ in range(count):
+            begin, end = (self.interface.Event(enable_timing=True) for _ in range(2))
+            prepare()
+            begin.record()
+            launch()
+            end.record()
+            pairs.append((begin, end))
+        self.interface.synchronize()
+        return [begin.elapsed_time(end) * 1e6 for begin, end in pairs], "events"
+
+    def state(self) -> dict[str, str] | None:
+        """Return clocks, temperature, power and reasons for throttling, as nvidia-smi has them."""
+        uuid = getattr(torch.cuda.get_device_properties(self.device), "uuid", None)
+        query = [f"--query-gpu={','.join(SMI_FIELDS)}", "--format=csv,noheader"]
+        which = [] if uuid is None else ["-i", f"GPU-{uuid}"]
+        try:
+            done = subprocess.run(
+                ["nvidia-smi", *query, *which], capture_output=True, text=True, check=True,
+                timeout=20,
+            )  # fmt: skip
+        except (OSError, subprocess.SubprocessError):
+            return None  # other vendors, and containers without it
+        values = done.stdout.strip().split("\n")[0].split(", ")
+        return dict(zip(SMI_FIELDS, values, strict=False))
+
+    def described(self) -> dict[str, Any]:
+        """Return the device's name, and what drives it."""
+        target = self.driver.get_current_target()
+        described = {
+            "target": f"{target.backend}:{target.arch}",
+            "torch": torch.__version__,
+            "triton": triton.__version__,
+            "python": platform.python_version(),
+            "cuda": torch.version.cuda,
+        }
+        if self.device.type != "cpu":
+            properties = torch.cuda.get_device_properties(self.device)
+            described |= {"name": properties.name, "memory_bytes": properties.total_memory}
+        return described
+
+
+def _repeat(count: int, *steps: Launch) -> None:
+    for _ in range(count):
+        for step in steps:
+            step()
+
+
+def _operations(work: Launch) -> list[tuple[float, float, str]]:
+    """Return begin and end, ns, and name of all that `work` lets the device do, in order."""
+    activities = [torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profile:
+        work()
+        torch.cuda.synchronize()
+    return sorted(
+        (event.time_range.start * 1e3, event.time_range.end * 1e3, event.name)
+        for event in profile.events()
+        if event.device_type == torch.autograd.DeviceType.CUDA
+    )
+
+
+# ---- A call ----
+
+
+class SuiteCall:
+    """A call of the suite, compiled; it makes new storages, and launches on them."""
+
+    def __init__(self, entry: Mapping[str, Any], device: Device, folder: Path, seed: int) -> None:
+        path = FOLDER / "calls" / f"{entry['name']}.py"
+        self.call: launching.Call = candidates.module_of(path).CALL
+        self._device = device
+        self._seed = seed
+        (folder / entry["name"]).mkdir()
+        self.start = launching.prepared(self.call, folder / entry["name"])
+        self._kept: Memory | None = None
+        #: Digests of what the first launch left in storages that it changed.
+        self.results: dict[str, str] = {}
+        #: Storages to be as before again for each launch: its results depend on them.
+        self.restored: tuple[str, ...] = ()
+        #: How many launches are timed in a round.
+        self.count = FEWEST
+
+    @property
+    def nbytes(self) -> int:
+        """The size of all storages."""
+        return sum(storage.nbytes for storage in self.call.storages.values())
+
+    def keep(self) -> None:
+        """Keep the contents that launches begin with on the device, rather than make them again."""
+        self._kept = self.fresh()
+
+    def fresh(self) -> Memory:
+        """Return new storages on the device, with the contents that a launch begins with."""
+        if self._kept is not None:
+            return {name: storage.clone() for name, storage in self._kept.items()}
+        return {
+            name: launching.filled(self.call, storage, self._seed + number).to(self._device.device)
+            for number, (name, storage) in enumerate(self.call.storages.items())
+        }
+
+    def arguments(self, memory: Memory) -> dict[str, Any]:
+        """Return the recorded arguments by name, on these storages."""
+        return launching.arguments(self.call, memory)
+
+    def launch_once(self) -> Memory:
+        """Launch on new storages, note which of them are written, and return them."""
+        memory = self.fresh()
+        before, given = candidates.digests(memory), self.arguments(memory)
+        self.start(given)
+        after = candidates.digests(memory)
+        self.results = {name: after[name] for name in memory if after[name] != before[name]}
+        return memory
+
+    def examine(self) -> bool:
+        """Launch again: note what must be restored, and return whether results are the same."""
+        memory = self.launch_once()
+        self.start(self.arguments(memory))
+        again = candidates.digests({name: memory[name] for name in self.results})
+        self.restored = tuple(
+            name for name, digest in self.results.items() if again[name] != digest
+        )
+        return self.repeats()
+
+    def repeats(self) -> bool:
+        """Return whether a launch on new storages leaves the same bytes as the first one."""
+        memory = self.fresh()
+        self.start(self.arguments(memory))
+        found: dict[str, str] = candidates.digests({name: memory[name] for name in self.results})
+        return found == self.results
+
+
+# ---- Runs ----
+
+
+class Run:
+    """A run of chosen calls on one device."""
+
+    def __init__(self, options: argparse.Namespace, index: Mapping[str, Any]) -> None:
+        pairs = chosen(options, index)
+        self.functions = {entry["name"]: function for entry, function in pairs}
+        self.entries = {entry["name"]: entry for entry, _ in pairs}
+        self.measured = {name: measured_of(entry) for name, entry in self.entries.items()}
+        self.options = options
+        self.device = Device(options.clock)
+        self.calls: dict[str, SuiteCall] = {}
+        #: Times by the call's name, whether it is the candidate's, and whether the cache is warm.
+        self.times: dict[tuple[str, bool, bool], list[list[float]]] = {}
+
+    @property
+    def has_gpu(self) -> bool:
+        """Whether launches take a device's time."""
+        return str(self.device.device.type) != "cpu"
+
+    def run(self, folder: Path) -> None:
+        """Compile and launch every call, then time them in rounds."""
+        for name in self.entries:
+            self._guarded(name, lambda name: self._examine(name, folder))
+        if not self.has_gpu:
+            return
+        self._keep()
+        order = random.Random(self.options.seed)  # noqa: S311 - an order, no secret
+        for number in range(self.options.rounds):
+            print(f"round {number + 1} of {self.options.rounds}", file=sys.stderr, flush=True)
+            names = [name for name in self.calls if self.measured[name].status != "failed"]
+            for name in order.sample(names, len(names)):
+                self._guarded(name, lambda name: self._visit(name, order))
+        for (name, is_candidate, is_warm), rounds in self.times.items():
+            measured = self.measured[name]
+            timed = measured.candidate if is_candidate else measured
+            if measured.status == "failed" or timed is None:
+                continue
+            setattr(timed, "warm" if is_warm else "time", results.times_of(rounds))
+
+    def _guarded(self, name: str, work: Callable[[str], None]) -> None:
+        """Do something with a call; an error is its result."""
+        try:
+            work(name)
+            self.device.interface.synchronize()
+        except candidates.BadArgument:
+            raise
+        except Exception as error:  # noqa: BLE001 - of the compiler, the driver or the allocator
+            measured = self.measured[name]
+            measured.status, measured.why = "failed", candidates.told(error)
+
+    def _examine(self, name: str, folder: Path) -> None:
+        entry, measured = self.entries[name], self.measured[name]
+        call = SuiteCall(entry, self.device, folder, self.options.seed)
+        if self.has_gpu:
+            measured.repeats = call.examine()
+        else:  # one launch takes the evaluator long enough
+            call.launch_once()
+        measured.results = call.results
+        self.calls[name] = call
+        function = self.functions[name]
+        if function is not None:
+            measured.candidate = self._trial(call, function)
+        if self.has_gpu:
+            measured.status = "timed"
+            call.count = self._count(call)
+
+    def _trial(self, call: SuiteCall, function: candidates.Function) -> results.Trial:
+        """Launch a candidate once, and compare what it leaves with what the kernel leaves."""
+        expected, found = call.fresh(), call.fresh()
+        call.start(call.arguments(expected))
+        launch = candidates.candidate_launch(function, call.call, call.arguments(found))
+        try:
+            launch()
+            self.device.interface.synchronize()
+        except Exception as error:  # noqa: BLE001 - whatever the candidate raises
+            return results.Trial(function.label, "failed", candidates.told(error))
+        why = candidates.difference(call.call, expected, found)
+        return results.Trial(function.label, "right" if why is None else "wrong", why)
+
+    def _count(self, call: SuiteCall) -> int:
+        """Return how many launches of a call are timed in a round."""
+        memory = call.fresh()
+        given = call.arguments(memory)
+        times, _ = self.device.times(lambda: call.start(given), self.device.clear_cache, 5)
+        return max(FEWEST, min(MOST, round(ROUND_NS / max(1.0, sorted(times)[2]))))
+
+    def _keep(self) -> None:
+        """Keep contents on the device, the smallest ones first."""
+        room = KEPT_SHARE * torch.cuda.get_device_properties(self.device.device).total_memory
+        for call in sorted(self.calls.values(), key=lambda call: call.nbytes):
+            room -= call.nbytes
+            if room < 0:
+                break
+            call.keep()
+
+    def _visit(self, name: str, order: random.Random) -> None:
+        """Time a call and its candidate once, in an order of chance."""
+        call, measured = self.calls[name], self.measured[name]
+        measured.repeats = measured.repeats and call.repeats()
+        kinds = [False]
+        trial = measured.candidate
+        if trial is not None and trial.verdict == "right":
+            kinds = order.sample([False, True], 2)
+        for is_candidate in kinds:
+            try:
+                self._time(call, name, is_candidate)
+            except Exception as error:
+                if trial is None or not is_candidate:
+                    raise
+                trial.verdict, trial.why = "failed", candidates.told(error)
+
+    def _time(self, call: SuiteCall, name: str, is_candidate: bool) -> None:
+        memory, measured = call.fresh(), self.measured[name]
+        given = call.arguments(memory)
+        begun = {storage: memory[storage].clone() for storage in call.restored}
+
+        def restore() -> None:
+            for storage, contents in begun.items():
+                memory[storage].copy_(contents)
+
+        def launch() -> object:
+            return call.start(given)
+
+        trial = measured.candidate if is_candidate else None
+        function = self.functions[name]
+        if trial is not None:
+            assert function is not None
+            launch = candidates.candidate_launch(function, call.call, given)
+        _repeat(3, restore, launch)  # compiled and tuned before, but not on these storages
+        for is_warm in (False, True) if self.options.warm else (False,):
+            last = self.device.occupy if is_warm else self.device.clear_cache
+            times, clock = self.device.times(launch, partial(_repeat, 1, restore, last), call.count)
+            self.times.setdefault((name, is_candidate, is_warm), []).append(times)
+            timed: results.Trial | results.Measured = trial or measured
+            timed.clock = clock
+        if trial is not None and (why := self._changed(call, launch, memory)) is not None:
+            trial.verdict, trial.why = "wrong", why
+
+    def _changed(self, call: SuiteCall, launch: Launch, memory: Memory) -> str | None:
+        """Return how a candidate's results differ after it was timed: it might do less by then."""
+        expected = call.fresh()
+        for name, contents in expected.items():
+            memory[name].copy_(contents)
+        launch()
+        call.start(call.arguments(expected))
+        why = candidates.difference(call.call, expected, memory)
+        return None if why is None else f"after it was timed, {why}"
+
+
+def chosen(
+    options: argparse.Namespace, index: Mapping[str, Any]
+) -> list[tuple[Mapping[str, Any], candidates.Function | None]]:
+    """Return the entries to run, each with the candidate that is for it."""
+    functions = [] if options.candidate is None else candidates.candidates_of(options.candidate)
+    pairs = candidates.chosen(index["entries"], options.calls, functions)
+    if functions and index["weighed_by"] == "device time":
+        # What a candidate saves follows from the shares of the calls that it is for.
+        return [(entry, function) for entry, function in pairs if function is not None]
+    return pairs
+
+
+def measured_of(entry: Mapping[str, Any]) -> results.Measured:
+    """Return what is known of a call before it is launched."""
+    return results.Measured(
+        entry["name"], entry["kernel"], entry["title"], entry["launches"], entry["share"],
+        entry["median_ns"], entry["device_ns"],
+    )  # fmt: skip
+
+
+def run_here(options: argparse.Namespace, index: Mapping[str, Any]) -> results.Result:
+    """Run the chosen calls on the device that Triton launches on."""
+    with tempfile.TemporaryDirectory() as folder:
+        run = Run(options, index)
+        gpu = run.device.described()
+        before = run.device.state() if run.has_gpu else None
+        run.run(Path(folder))
+        if run.has_gpu:
+            gpu |= {"before": before, "after": run.device.state()}
+    return _result(options, index, [gpu] if run.has_gpu else [], list(run.measured.values()))
+
+
+def run_on_gpus(options: argparse.Namespace, index: Mapping[str, Any]) -> results.Result:
+    """Run this program once for each GPU, with a part of the calls each."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    known = None if visible is None else visible.split(",")
+    numbers = options.gpus.split(",")
+    try:
+        gpus = [number if known is None else known[int(number)] for number in numbers]
+    except (ValueError, IndexError):
+        raise candidates.BadArgument(f"--gpus {options.gpus}: there is no such GPU") from None
+    if len(set(gpus)) < len(gpus):
+        raise candidates.BadArgument(f"--gpus {options.gpus} names a GPU twice")
+    entries = [entry for entry, _ in chosen(options, index)]
+    parts = candidates.parts(entries, len(gpus))
+    with tempfile.TemporaryDirectory() as folder:
+        running = []
+        for number, (gpu, part) in enumerate(zip(gpus, parts, strict=True)):
+            if part:
+                file = Path(folder) / f"{number}.json"
+                command = [sys.executable, __file__, "--json", str(file), *_passed(options, part)]
+                environment = os.environ | {"CUDA_VISIBLE_DEVICES": gpu}
+                process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+                running.append((file, process))
+        codes = [process.wait() for _, process in running]
+        if any(code not in (0, 1) for code in codes):
+            raise candidates.BadArgument("a process failed; what it printed is above")
+        found = [results.result_of(json.loads(file.read_text())) for file, _ in running]
+    calls = []
+    for number, result in enumerate(found):
+        for call in result.calls:
+            call.gpu = number
+            calls.append(call)
+    order = [entry["name"] for entry in index["entries"]]
+    calls.sort(key=lambda call: order.index(call.name))
+    return _result(options, index, [gpu for result in found for gpu in result.gpus], calls)
+
+
+def _passed(options: argparse.Namespace, names: Sequence[str]) -> list[str]:
+    words = ["--rounds", str(options.rounds), "--seed", str(options.seed), "--clock", options.clock]
+    words += ["--warm"] if options.warm else []
+    words += [] if options.candidate is None else ["--candidate", options.candidate]
+    return words + [word for name in names for word in ("--calls", name)]
+
+
+def _result(
+    options: argparse.Namespace,
+    index: Mapping[str, Any],
+    gpus: list[dict[str, Any]],
+    calls: list[results.Measured],
+) -> results.Result:
+    suite = {name: index[name] for name in ("source", "weighed_by", "device_ns")}
+    settings = {name: getattr(options, name) for name in ("rounds", "seed", "clock", "warm")}
+    summary = results.summary_of(suite, calls)
+    return results.Result(results.VERSION, suite, settings, gpus, calls, summary)
+
+
+def main() -> int:
+    """Run what the command line asks for, print it, and return the exit code."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--rounds", type=int, default=5, help="rounds over all calls (default: 5)")
+    parser.add_argument(
+        "--calls", action="append", default=[], metavar="GLOB",
+        help="only calls with such names; may be repeated",
+    )  # fmt: skip
+    parser.add_argument("--json", metavar="FILE", help="also write the results as JSON")
+    parser.add_argument(
+        "--candidate", metavar="FILE:FUNCTION",
+        help="compare and time a function, all of a file, or of the files of a folder",
+    )  # fmt: skip
+    parser.add_argument("--warm", action="store_true", help="also time without clearing the cache")
+    parser.add_argument(
+        "--clock", choices=("device", "events"), default="device",
+        help="timestamps of the device, or events around a launch, as do_bench (default: device)",
+    )  # fmt: skip
+    parser.add_argument("--gpus", metavar="0,1", help="spread the calls over these GPUs")
+    parser.add_argument("--seed", type=int, default=0, help="of random contents and of the order")
+    options = parser.parse_args()
+    if options.rounds < 1:
+        parser.error("--rounds has to be at least 1")
+    index = json.loads((FOLDER / "suite.json").read_text(encoding="utf-8"))
+    try:
+        result = run_here(options, index) if options.gpus is None else run_on_gpus(options, index)
+    except candidates.BadArgument as error:
+        print(f"run.py: {error}", file=sys.stderr)
+        return 2
+    if options.json is not None:
+        text = json.dumps(asdict(result), indent=1)
+        Path(options.json).write_text(f"{text}\n", encoding="utf-8")
+    print("\n".join(results.lines_of(result)))
+    return 0 if result.is_good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.suite.model import CALLS, CONTENTS, KERNELS, write_index
 from kvtrace.addons.suite.readme import readme
+from kvtrace.addons.suite.running import STANDALONE
 from kvtrace.converters.scripts.repro_text import call_lines, code_literal, launching_text
 from kvtrace.text import wrapped
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 #: The most files of a suite, contents not counted.
 MOST_FILES: Final = 200
 #: Files besides those of calls and kernels.
-OTHER_FILES: Final = 4
+OTHER_FILES: Final = 6
 #: Columns of a call's description.
 _WIDTH: Final = 100
 #: Characters of a kernel's name in the name of a file.
@@ -49,8 +50,9 @@ def write_files(folder: Path, rows: CallRows, suite: Suite, chosen: list[ChosenC
         for sha256, compressed in one.repro.contents.items():
             (folder / CONTENTS / f"{sha256}.zlib").write_bytes(compressed)
     (folder / "launching.py").write_text(launching_text(), encoding="utf-8")
-    runner = files("kvtrace.addons.suite").joinpath("run.py")
-    (folder / "run.py").write_text(runner.read_text(encoding="utf-8"), encoding="utf-8")
+    for name in STANDALONE:
+        module = files("kvtrace.addons.suite").joinpath(name)
+        (folder / name).write_text(module.read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "README.md").write_text(readme(suite), encoding="utf-8")
     write_index(suite, folder)
 

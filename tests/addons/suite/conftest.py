@@ -8,6 +8,9 @@ import pytest
 from kvtrace.addons.suite.making import make_suite
 from kvtrace.addons.suite.model import Suite
 from kvtrace.schema.trace import Selection, select_runs
+from tests.converters.report_page import report_browser
+
+__all__ = ["report_browser"]
 
 pytest.importorskip("torch")
 pytest.importorskip("triton")

@@ -9,3 +9,4 @@ SUITE: Final = Command(
     "Make benchmarks and tests of the kernels that a run launched",
     group="Kernels",
 )
+RUN: Final = Command(f"{__name__}.run", "Time a suite's calls, and candidates", group="Kernels")
