@@ -32,6 +32,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 if TYPE_CHECKING:
     from kvtrace.addons.suite import candidates, run, vllm_files
     from kvtrace.converters.scripts import launching
@@ -393,7 +395,7 @@ def jobs(configs: Mapping[str, Any], pattern: str) -> list[Job]:
         if known is None and call.stage in ("source", "module"):
             known = KNOWN_SPACES.get(kernel)
         key: object = name
-        file = vllm_files.file_of(call)
+        file = vllm_files.file_of(call, device_name())
         if file is not None:
             key = file
         job = grouped.setdefault(key, Job([], [], known or {"space": WARPS_AND_STAGES}))
@@ -402,6 +404,11 @@ def jobs(configs: Mapping[str, Any], pattern: str) -> list[Job]:
     if not grouped:
         raise CannotTry(f"no call or kernel of the suite matches {pattern}")
     return list(grouped.values())
+
+
+def device_name() -> str:
+    """Return the GPU's name as torch has it; without one "cpu"."""
+    return str(torch.cuda.get_device_name()) if torch.cuda.is_available() else "cpu"
 
 
 # ---- The command line ----
@@ -486,7 +493,12 @@ def main() -> int:
         options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
     if options.write is not None:
         calls = [(job.calls[0], outcome["chosen"]) for job, outcome in done if "chosen" in outcome]
-        for file in vllm_files.write_files(options.write, calls):
+        try:
+            files = vllm_files.write_files(options.write, device_name(), calls)
+        except (OSError, ValueError) as error:
+            print(f"tune.py: {options.write} cannot be written: {error}", file=sys.stderr)
+            return 2
+        for file in files:
             print(f"wrote {file}: name its folder in VLLM_TUNED_CONFIG_FOLDER")
     return 0
 

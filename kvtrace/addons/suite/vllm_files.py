@@ -1,6 +1,6 @@
 """Files of configurations that vLLM reads for its kernels of experts.
 
-A suite has a copy of this file beside its tune.py: it imports torch and launching.py.
+A suite has a copy of this file beside its tune.py: it needs the standard library alone.
 """
 
 import json
@@ -8,25 +8,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 if TYPE_CHECKING:
     from kvtrace.converters.scripts import launching
 
 
-def file_of(call: "launching.Call") -> tuple[str, int] | None:
+def file_of(call: "launching.Call", device: str) -> tuple[str, int] | None:
     """Return the name of vLLM's file for a call of its `fused_moe_kernel`, and the batch size.
 
     The names are those of `get_config_file_name` in vllm/model_executor/layers/fused_moe/
     fused_moe.py (vLLM 0.11). One kernel multiplies by w1[E, 2 N, K], with a row of A for each
     token, and by w2[E, K, N], with a row for each expert of a token; both take one configuration.
-    Returns None for other calls, and without a GPU, whose name is in that of the file.
+    `device` is the GPU's name, as torch has it. Returns None for other calls.
     """
     needed = ("a_ptr", "b_ptr", "c_ptr", "top_k", "MUL_ROUTED_WEIGHT")
     values = call.arguments
     if call.kernel != "fused_moe_kernel" or any(name not in values for name in needed):
-        return None
-    if not torch.cuda.is_available():
         return None
     experts, columns, reduced = values["b_ptr"].shape
     tokens = values["c_ptr"].shape[0]
@@ -36,13 +32,13 @@ def file_of(call: "launching.Call") -> tuple[str, int] | None:
     dtype = next((f",dtype={kind}" for kind in kinds if values.get(f"use_{kind}")), "")
     block = [int(values.get(name) or 0) for name in ("group_n", "group_k")]
     blocks = f",block_shape=[{block[0]},{block[1]}]" if all(block) else ""
-    device = torch.cuda.get_device_name().replace(" ", "_")
+    device = device.replace(" ", "_")
     device = "NVIDIA_H200" if "H200" in device.split("_") else device
     return f"E={experts},N={size},device_name={device}{dtype}{blocks}.json", tokens
 
 
 def write_files(
-    folder: Path, tuned: Iterable[tuple["launching.Call", Mapping[str, Any]]]
+    folder: Path, device: str, tuned: Iterable[tuple["launching.Call", Mapping[str, Any]]]
 ) -> list[Path]:
     """Write configurations of calls into vLLM's files, and return these; others in them stay.
 
@@ -51,7 +47,7 @@ def write_files(
     """
     contents: dict[Path, dict[str, Any]] = {}
     for call, configuration in tuned:
-        file = file_of(call)
+        file = file_of(call, device)
         if file is None:
             continue
         path = folder / file[0]
