@@ -111,7 +111,8 @@ def main() -> int:
         folder = Path(sys.argv[1] if len(sys.argv) > 1 else temporary)
         folder.mkdir(parents=True, exist_ok=True)
         out, suite = folder / "out", folder / "suite"
-        kvtrace("run", "-o", out, Path(__file__), "program", KVTRACE_MODE="timeline")
+        kvtrace("run", "-o", out, Path(__file__), "program",
+                KVTRACE_MODE="timeline", TRITON_CACHE_DIR=str(folder / "cache"))  # fmt: skip
         check_profile(out)
         kvtrace("suite", out, "-o", suite, "--source", "--share", "1", "--whole")
         check_tuning(suite, out)

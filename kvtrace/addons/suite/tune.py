@@ -18,10 +18,8 @@ This runs recorded code: read the suite first if it is not yours.
 """
 
 import argparse
-import ast
 import fnmatch
 import json
-import operator
 import random
 import statistics
 import sys
@@ -35,19 +33,21 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from kvtrace.addons.suite import candidates, run, vllm_files
+    from kvtrace.addons.suite import candidates, run, tried_file, vllm_files
     from kvtrace.converters.scripts import launching
 else:  # the files beside this one: a suite needs no kvtrace
     import candidates
     import launching
     import run
+    import tried_file
     import vllm_files
+
 
 FOLDER = Path(__file__).resolve().parent
 #: Launches that a configuration is measured with first, and in each of some rounds at the end.
-LAUNCHES, ROUNDS, ROUND_LAUNCHES = 20, 20, 10
+LAUNCHES, ROUNDS, ROUND_LAUNCHES = 20, 10, 20
 #: The fastest configurations that are measured in rounds, beside the recorded one.
-FINALISTS = 3
+FINALISTS = 2
 #: Least gain that counts.
 LEAST_GAIN = 0.01
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
@@ -68,8 +68,8 @@ KNOWN_SPACES: dict[str, dict[str, Any]] = {
 }
 
 
-class CannotTry(Exception):
-    """Says why a configuration, or a call, cannot be tried."""
+class DeviceLost(Exception):
+    """Says which launch failed so that every later one fails, too."""
 
 
 @dataclass(frozen=True)
@@ -132,51 +132,11 @@ def variant(call: "launching.Call", configuration: Configuration) -> "launching.
     """Return a call with another configuration. Raises CannotTry: its grid cannot be computed."""
     values = call.arguments | dict(configuration.constants)
     options = {k: v for k, v in configuration.options if v is not None}
-    extents = [computed(extent, values) for extent in configuration.grid] or list(call.grid)
+    extents = [tried_file.computed(extent, values) for extent in configuration.grid] or list(
+        call.grid
+    )
     x, y, z = [*extents, 1, 1][:3]
     return call._replace(arguments=values, options=call.options | options, grid=(x, y, z))
-
-
-OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.FloorDiv: operator.floordiv,
-    ast.Mod: operator.mod,
-}
-FUNCTIONS: dict[str, Callable[..., int]] = {
-    "cdiv": lambda number, divisor: -(-number // divisor),
-    "min": min,
-    "max": max,
-}
-
-
-def computed(extent: Any, values: Mapping[str, Any]) -> int:
-    """Return a number, or the value of an expression of names, such as "cdiv(n, BLOCK)".
-
-    Raises:
-        CannotTry: it has unknown names, or is no such expression.
-    """
-    if isinstance(extent, int):
-        return extent
-    try:
-        return evaluated(ast.parse(str(extent), mode="eval").body, values)
-    except (KeyError, TypeError, SyntaxError, ZeroDivisionError) as error:
-        raise CannotTry(f"the grid {extent!r} cannot be computed ({error!r})") from error
-
-
-def evaluated(node: ast.expr, values: Mapping[str, Any]) -> int:
-    """Return the value of a syntax node. Raises KeyError, TypeError: it is not known."""
-    match node:
-        case ast.Constant(int(number)):
-            return number
-        case ast.Name(name):
-            return int(values[name])
-        case ast.BinOp(left, operation, right):
-            return OPERATORS[type(operation)](evaluated(left, values), evaluated(right, values))
-        case ast.Call(func=ast.Name(name), args=given, keywords=[]):
-            return FUNCTIONS[name](*(evaluated(one, values) for one in given))
-    raise TypeError(ast.unparse(node))
 
 
 # ---- Measuring ----
@@ -211,10 +171,10 @@ class Tuner:
                 base.start(base.arguments(again))
                 self.device.interface.synchronize()
             except Exception as error:
-                raise CannotTry(candidates.told(error)) from error
+                raise tried_file.CannotTry(candidates.told(error)) from error
             why = candidates.difference(base.call, expected, again)
             if why is not None:
-                raise CannotTry(f"its own results change from launch to launch ({why})")
+                raise tried_file.CannotTry(f"its own results change from launch to launch ({why})")
             job.bases.append(base)
             job.results.append(expected)
 
@@ -258,20 +218,22 @@ class Tuner:
     def _checked(
         self, base: "run.SuiteCall", call: "launching.Call", results: "run.Memory"
     ) -> Callable[[int], list[float]]:
-        memory = base.fresh()
-        given = launching.arguments(call, memory)
         try:
+            memory = base.fresh()
+            given = launching.arguments(call, memory)
             start = launching.prepared(call, self.new_folder())
             start(given)
             self.device.interface.synchronize()
+            before = base.fresh() if base.restored else {}
+            begun = {name: before[name] for name in base.restored}
         except Exception as error:
-            if "CUDA error" in str(error):
-                raise  # every later launch fails, too
-            raise CannotTry(candidates.told(error)) from error
+            text = candidates.told(error)
+            if "CUDA error" in text:
+                raise DeviceLost(f"{call.kernel} with {call.options}: {text}") from error
+            raise tried_file.CannotTry(text) from error
         why = candidates.difference(call, results, memory)
         if why is not None:
-            raise CannotTry(f"other results: {why}")
-        begun = {name: contents for name, contents in base.fresh().items() if name in base.restored}
+            raise tried_file.CannotTry(f"other results: {why}")
 
         def prepare() -> None:
             for name, contents in begun.items():
@@ -324,12 +286,13 @@ def measure(tuner: Tuner, job: Job, configuration: Configuration) -> None:
     known = {str(one) for one in job.tried} | set(job.refused)
     if str(configuration) in known:
         return
-    if job.calls[0].stage in ("ttir", "ttgir") and configuration.constants != base.constants:
-        job.refused[str(configuration)] = "its constants are fixed in the IR: use --source"
+    fixed = {"ttir": configuration.constants != base.constants, "ttgir": True}
+    if fixed.get(job.calls[0].stage):
+        job.refused[str(configuration)] = "fixed in the recorded IR: make the suite with --source"
         return
     try:
         job.tried[configuration] = tuner.time(job, configuration)
-    except CannotTry as problem:
+    except tried_file.CannotTry as problem:
         job.refused[str(configuration)] = str(problem)
 
 
@@ -352,7 +315,7 @@ def tuned(tuner: Tuner, job: Job) -> dict[str, Any]:
         try_configurations(tuner, job)
         ranked = sorted((one for one in job.tried if one != base), key=lambda one: job.tried[one])
         rounds = tuner.rounds(job, [base, *ranked[:FINALISTS]])
-    except CannotTry as problem:
+    except tried_file.CannotTry as problem:
         return outcome | {"outcome": "not tuned", "why": str(problem)}
     if not ranked:
         why = "no other configuration can be tried"
@@ -402,7 +365,7 @@ def jobs(configs: Mapping[str, Any], pattern: str) -> list[Job]:
         job.entries.append(entry)
         job.calls.append(call)
     if not grouped:
-        raise CannotTry(f"no call or kernel of the suite matches {pattern}")
+        raise tried_file.CannotTry(f"no call or kernel of the suite matches {pattern}")
     return list(grouped.values())
 
 
@@ -431,29 +394,6 @@ def outcome_text(outcome: Mapping[str, Any]) -> str:
     return f"{names}: no gain: {base} stays; {best} saves {measured}: {times} ({counted})"
 
 
-def read_configurations(path: Path) -> dict[str, Any]:
-    """Return the content of a file of configurations.
-
-    Raises:
-        CannotTry: it cannot be read, or is none.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise CannotTry(f"{path} cannot be read: {error}") from error
-    kinds = {"configurations": list, "space": dict, "grid": list}
-    if not isinstance(content, dict) or not all(
-        isinstance(known, dict)
-        and all(isinstance(known.get(name, kind()), kind) for name, kind in kinds.items())
-        for known in content.values()
-    ):
-        raise CannotTry(
-            f"{path} is no file of configurations: by kernel it has `configurations` (a list) or "
-            "`space` (an object), and `grid` (a list)"
-        )
-    return content
-
-
 def total_text(outcomes: Sequence[Mapping[str, Any]]) -> str:
     """Return how much of the recorded run all gains together save."""
     saved = sum(one["share"] * one["gain"] for one in outcomes if one["outcome"] == "gain")
@@ -474,17 +414,24 @@ def main() -> int:
     own = FOLDER / "configurations.json"
     try:
         path = options.configs or (own if own.exists() else None)
-        chosen = jobs({} if path is None else read_configurations(path), options.calls)
-    except CannotTry as problem:
+        chosen = jobs({} if path is None else tried_file.read_configurations(path), options.calls)
+    except tried_file.CannotTry as problem:
         print(f"tune.py: {problem}", file=sys.stderr)
         return 2
-    done = []
+    done, code = [], 0
     with tempfile.TemporaryDirectory() as folder:
         tuner = Tuner(Path(folder), options.clock)
         if tuner.device.device.type == "cpu":
             print("no GPU: the times are those of an evaluator, and say nothing of a device")
         for job in chosen:
-            outcome = tuned(tuner, job)
+            try:
+                outcome = tuned(tuner, job)
+            except DeviceLost as problem:
+                print(f"tune.py: the rest cannot be tuned: {problem}", file=sys.stderr)
+                code = 1
+                break
+            job.bases.clear()
+            job.results.clear()  # the device's memory is for the next job
             done.append((job, outcome))
             print(outcome_text(outcome), flush=True)
     print(total_text([outcome for _, outcome in done]))
@@ -500,7 +447,7 @@ def main() -> int:
             return 2
         for file in files:
             print(f"wrote {file}: name its folder in VLLM_TUNED_CONFIG_FOLDER")
-    return 0
+    return code
 
 
 if __name__ == "__main__":

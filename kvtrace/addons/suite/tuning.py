@@ -16,7 +16,7 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import open_trace
 
 #: Files of this add-on that tune.py consists of.
-SCRIPTS: Final = ("tune.py", "vllm_files.py")
+SCRIPTS: Final = ("tune.py", "tried_file.py", "vllm_files.py")
 
 
 @dataclass(frozen=True, slots=True)

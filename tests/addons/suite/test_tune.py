@@ -2,14 +2,14 @@
 
 import json
 import shutil
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
+from kvtrace.addons.suite.commands.tune import command
 from kvtrace.addons.suite.making import Wanted, make_suite
-from kvtrace.addons.suite.running import STANDALONE
-from kvtrace.addons.suite.tuning import TuneOptions, prepare, tune
+from kvtrace.addons.suite.model import BadSuite
+from kvtrace.addons.suite.tuning import prepare
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection, open_trace
 from tests.support.tiers import needs
@@ -40,8 +40,6 @@ def suite_of(folder, *, source):
     trace = open_trace(folder / "out")
     suite = folder / "suite"
     make_suite(Selection(trace, trace.runs), suite, Wanted(1.0, source=source))
-    for name in STANDALONE:
-        shutil.copy(str(files("kvtrace.addons.suite").joinpath(name)), suite)
     prepare(suite, None)
     return suite
 
@@ -138,15 +136,24 @@ def test_bad_files_and_patterns_are_one_sentence(suite_of_ir, tmp_path):
         assert "Traceback" not in str(failure.value)
 
 
-def test_without_a_gpu_the_command_is_said_and_damaged_suites_are(suite_of_ir, tmp_path):
+def test_without_a_gpu_the_command_is_said(suite_of_ir, tmp_path, capsys):
     suite = Path(shutil.copytree(suite_of_ir, tmp_path / "suite"))
-    lines: list[str] = []
+    result = tmp_path / "x.json"
 
-    assert tune(suite, TuneOptions(calls="summed", json=tmp_path / "x.json"), lines.append) == 0
-    assert lines == [
-        f"no GPU here; on a machine with one: python {suite / 'tune.py'} --calls summed "
-        f"--json {tmp_path / 'x.json'}"
+    assert command(suite, suite_of_ir.parent / "out", calls="summed", json_file=result) == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        f"{suite}: configurations of autotuners for 0 calls",
+        f"no GPU here; on a machine with one: python {suite / 'tune.py'} --calls summed --json "
+        f"{result}",
     ]
+    assert json.loads((suite / "configurations.json").read_text()) == {}
+
+
+def test_damaged_suites_and_other_traces_are_said(suite_of_ir, tmp_path):
+    suite = Path(shutil.copytree(suite_of_ir, tmp_path / "suite"))
     (suite / "candidates.py").unlink()
     with pytest.raises(BadSetting, match=r"has no candidates\.py; make the suite again"):
-        prepare(suite, None)
+        command(suite)
+    with pytest.raises(BadSuite, match="is no suite"):
+        command(tmp_path)

@@ -308,12 +308,16 @@ def _has_same_key(call: Call, tried: Call, autotuner: Autotuner | str | None) ->
 
 
 def _differences(sizes: Sizes, tried: Sizes) -> str:
-    """Return the sizes that were tried where they differ from a call's, as "T=1024 (here 77)"."""
+    """Return the sizes that were tried where they differ from a call's, as "T=1024 (here 77)".
+
+    Integers come first, then shapes.
+    """
     here = dict(sizes)
+    different = [(name, value) for name, value in tried if here.get(name) != value]
+    different.sort(key=lambda item: isinstance(item[1], tuple))
     texts = [
         f"{name}={_size_text(value)} (here {_size_text(here.get(name))})"
-        for name, value in tried
-        if here.get(name) != value
+        for name, value in different
     ]
     more = len(texts) - _MOST_DIFFERENCES
     return ", ".join(texts[:_MOST_DIFFERENCES]) + (f" and {more} more" if more > 0 else "")

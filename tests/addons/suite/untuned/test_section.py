@@ -46,8 +46,8 @@ def test_choice_made_at_other_sizes_is_not_tuned_and_compared_with_the_fastest_t
 
     assert (row.kernel, row.state, row.calls, row.launches) == ("scale", "not tuned", 1, 2)
     assert row.why == (
-        "tried only at x_ptr=[1000] (here [50000]), y_ptr=[1000] (here [50000]), n=1000 (here "
-        "50000) (key BLOCKS)"
+        "tried only at n=1000 (here 50000), x_ptr=[1000] (here [50000]), y_ptr=[1000] (here "
+        "[50000]) (key BLOCKS)"
     )
     assert row.configuration == {"BLOCK": "128"}
     assert row.slowdown == pytest.approx(1.0)
