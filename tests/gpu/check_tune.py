@@ -66,7 +66,7 @@ def check_profile(out: Path) -> None:
     trace = open_trace(out)
     rows = {row.kernel: row for row in read_untuned(trace, trace.runs)}
     for row in rows.values():
-        print(f"    {row.kernel} {dict(row.configuration)}: {row.state}: {row.why}")
+        print(f"    {row.kernel} ({row.configuration}): {row.state}: {row.why}")
     other, formula = rows.get(KERNEL), rows.get(FORMULA)
     expect(other is not None and other.state == "not tuned", "choice at other sizes is not tuned")
     expect(other is not None and "T=128 (here 8192)" in other.why, "the sizes are named")

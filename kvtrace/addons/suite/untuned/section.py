@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -32,7 +32,8 @@ class Untuned:
         module: its module; None: generated.
         state: whether the trace proves that they are not tuned, or does not tell.
         why: what proves it, or why it is not known; for the call with the largest weight.
-        configuration: constants and options of that call that configurations differ in.
+        configuration: constants and options of that call that configurations differ in, as
+            "BLOCK=128 num_warps=4".
         slowdown: measured at the sizes that were tried: the median of this configuration over that
             of the fastest, minus 1; None: not measured.
         call: `calls.call_id` of the call with the largest weight.
@@ -47,7 +48,7 @@ class Untuned:
     module: str | None
     state: State
     why: str
-    configuration: Mapping[str, str]
+    configuration: str
     slowdown: float | None
     call: int
     calls: int
@@ -88,7 +89,9 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
                 module=call.kernel["module"],
                 state=reason.state,
                 why=reason.why,
-                configuration=reason.configuration,
+                configuration=" ".join(
+                    f"{name}={value}" for name, value in reason.configuration.items()
+                ),
                 slowdown=reason.slowdown,
                 call=call.call_id,
                 calls=len(keys),
@@ -152,8 +155,7 @@ def untuned_text(rows: Sequence[Untuned], width: int) -> list[str]:
         lines.append(f"… {plural(len(rows) - len(shown), 'more row')} of less than 0.1 % each")
     kernels: dict[str, list[str]] = defaultdict(list)
     for row in shown:
-        configuration = " ".join(f"{name}={value}" for name, value in row.configuration.items())
-        chosen = f" ({configuration})" if configuration else ""
+        chosen = f" ({row.configuration})" if row.configuration else ""
         state = "" if row.state == "not tuned" else "not known: "
         kernels[f"{state}{row.why}{_slowdown_text(row.slowdown)}"].append(f"{row.kernel}{chosen}")
     for why, names in kernels.items():

@@ -33,7 +33,7 @@ def test_only_calls_whose_file_was_missing_are_not_tuned(recorded):
     assert row.why == (
         "vLLM's get_moe_configs(4, 128, None, 0) found no file: the library's default configuration"
     )
-    assert row.configuration["BLOCK_SIZE_N"] == "64"
+    assert row.configuration.startswith("BLOCK_SIZE_N=64 ")
 
 
 def test_each_lookup_is_noted_once_and_none_while_torch_traces(recorded):

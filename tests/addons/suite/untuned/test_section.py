@@ -49,7 +49,7 @@ def test_choice_made_at_other_sizes_is_not_tuned_and_compared_with_the_fastest_t
         "tried only at n=1000 (here 50000), x_ptr=[1000] (here [50000]), y_ptr=[1000] (here "
         "[50000]) (key BLOCKS)"
     )
-    assert row.configuration == {"BLOCK": "128"}
+    assert row.configuration == "BLOCK=128"
     assert row.slowdown == pytest.approx(1.0)
     assert row.device_ns == 180_000
     assert row.share == pytest.approx(1.0)  # trials are no work of the program
