@@ -81,7 +81,9 @@ COMMAND_LINE = re.compile(r"kvtrace\.cli\b|kvtrace\.addons\.\w+\.commands\b")
 NOT_IN_READING = {"torch", "triton"}
 #: Modules that are only copied into what users launch again, where they import each other.
 SCRIPT = "kvtrace.converters.scripts.launching"
-COPIED = {SCRIPT, "kvtrace.addons.suite.run", "kvtrace.addons.suite.candidates"}
+COPIED = {SCRIPT} | {
+    f"kvtrace.addons.suite.{name}" for name in ("run", "candidates", "tune", "vllm_files")
+}
 PROVER_FILES = {path.stem for path in (PACKAGE / "symbolic" / "prover").glob("*.py")}
 
 

@@ -116,7 +116,7 @@ def _tunings_of_run(
     calls_by_tuning: dict[tuple[KernelKey, str], _TuningCalls] = {}
     for call in _rows_with(calls, "kernel_id", list(kernels)).to_pylist():
         kernel = kernels[call["kernel_id"]]
-        tuning_key = key_of(kernel), _arguments_text(call["args"])
+        tuning_key = key_of(kernel), arguments_text(call["args"])
         tuning_calls = calls_by_tuning.setdefault(tuning_key, _TuningCalls())
         tuning_calls.calls[call["kernel_id"]].append(call["call_id"])
         tuning_calls.trials[call["kernel_id"]] += launches.get((call["call_id"], "autotune"), 0)
@@ -225,7 +225,7 @@ def _rows_with(rows: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
     return rows.filter(pc.is_in(column, pa.array(values, column.type)))
 
 
-def _arguments_text(args: Sequence[dict[str, Any]] | None) -> str:
+def arguments_text(args: Sequence[dict[str, Any]] | None) -> str:
     """Return a call's arguments, without constants, as text such as "x: fp32[64], n=64"."""
     texts = []
     for arg in args or ():

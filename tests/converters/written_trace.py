@@ -42,6 +42,8 @@ class Kernel:
     source: str = SOURCE
     ttir: str = "module {\n}\n"
     later: dict[str, str] = field(default_factory=dict)
+    file_text: str | None = None
+    origin: str = "jit"
     block: int = 128
     line: int = 10
     registers: int | None = 32
@@ -195,14 +197,20 @@ def _kernel_row(
         stages.append({"stage": stage, "artifact": row["sha256"], "duration_ns": 1_000_000})
     source = artifact_row("source", kernel.source.encode())
     artifacts[source["sha256"]] = source
+    files = None
+    if kernel.file_text is not None:
+        text = artifact_row("source", kernel.file_text.encode())
+        artifacts[text["sha256"]] = text
+        files = [{"path": kernel.file, "artifact": text["sha256"]}]
     pointer = {"type": "*fp32", "constexpr": None, "divisibility": 16}
     return {
         "kernel_id": kernel_id,
         "name": kernel.name,
-        "module": kernel.module,
+        "module": kernel.module or None,
         "file": kernel.file,
         "line": kernel.line,
         "source_artifact": source["sha256"],
+        "files": files,
         "signature": [
             {"name": "x_ptr", **pointer},
             {"name": "y_ptr", **pointer},
@@ -216,7 +224,7 @@ def _kernel_row(
         "spills": kernel.spills,
         "shared_bytes": kernel.shared_bytes,
         "options": list(kernel.options),
-        "origin": "jit",
+        "origin": kernel.origin,
         "compile_begin": start,
         "compile_ns": 2_000_000,
         "stages": stages,

@@ -107,7 +107,11 @@ def _call_text(entry: Entry, repro: Repro, code: str) -> str:
     title = "\n\n".join(paragraphs).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     data = "\n".join(call_lines(repro, code, with_contents=False))
     classes = [name for name in ("Call", "Descriptor", "Storage", "Tensor") if f"{name}(" in data]
-    return f'"""{title}"""\n\nfrom launching import {", ".join(classes)}\n\n{data}\n'
+    modules = [
+        f"import {name}\n" for name in ("torch", "triton") if re.search(rf"\b{name}\.", data)
+    ]
+    imports = f"{''.join(modules)}from launching import {', '.join(classes)}"
+    return f'"""{title}"""\n\n{imports}\n\n{data}\n'
 
 
 def file_name(kernel: str) -> str:

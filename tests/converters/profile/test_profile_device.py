@@ -147,7 +147,7 @@ def test_generated_file_names_show_the_shortest_distinct_hash_prefix():
     profile = read_profile(trace, trace.runs)
 
     lines = profile_text(profile, full=False, width=80)
-    (row,) = (
+    row = next(
         line for line in lines if line.startswith("triton_poi_fused_gelu_gelu_backward_view_3")
     )
 

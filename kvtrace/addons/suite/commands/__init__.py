@@ -10,3 +10,6 @@ SUITE: Final = Command(
     group="Kernels",
 )
 RUN: Final = Command(f"{__name__}.run", "Time a suite's calls, and candidates", group="Kernels")
+TUNE: Final = Command(
+    f"{__name__}.tune", "Try other configurations of a suite's calls", group="Kernels"
+)
