@@ -1,8 +1,9 @@
 """Numbers of tensors at calls' first launches, read from the table `tensor_statistics`."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, Literal
+
+import pyarrow.compute as pc
 
 from kvtrace.schema.runs import plain_rows
 
@@ -16,7 +17,7 @@ _COUNTS: Final = 7
 
 @dataclass(frozen=True, slots=True)
 class TensorStatistics:
-    """Numbers of one tensor, as the columns of `tensor_statistics` say."""
+    """Numbers of one tensor, as the columns of `tensor_statistics` say; no quantile: ()."""
 
     elements: int
     sampled: int
@@ -29,30 +30,24 @@ class TensorStatistics:
     maximum: float | None
     mean: float | None
     deviation: float | None
-    quantiles: tuple[float, ...] | None
+    quantiles: tuple[float, ...]
     sorted: Literal["ascending", "descending"] | None
 
 
-def first_statistics(
-    trace: "Trace", runs: Sequence["Run"]
-) -> dict[tuple[str, int], dict[int, TensorStatistics]]:
-    """Return the numbers at each call's first launch that has some.
+def call_statistics(trace: "Trace", run: "Run", call_id: int) -> dict[int, TensorStatistics]:
+    """Return the numbers at a call's first launch that has some, by the argument's index.
 
-    The result is keyed by (run id, call id), and then by the argument's index.
+    Rows without a count, as another writer may leave them, are left out.
     """
+    table = trace.table("tensor_statistics", (run,))
+    rows = plain_rows(table.filter(pc.equal(table.column("call_id"), call_id)))
+    first = min((row["seq"] for row in rows), default=None)
     names = [field.name for field in fields(TensorStatistics)]
-    first: dict[tuple[str, int], dict[int, TensorStatistics]] = {}
-    for run in runs:
-        launches: dict[int, int] = {}  # first `seq` of each call
-        for row in plain_rows(trace.table("tensor_statistics", (run,))):
-            call_id = row["call_id"]
-            if launches.setdefault(call_id, row["seq"]) != row["seq"] or not row["sampled"]:
-                continue
-            values = {name: row[name] for name in names}
-            if any(values[name] is None for name in names[:_COUNTS]):
-                continue  # of another writer
-            if values["quantiles"] is not None:
-                values["quantiles"] = tuple(values["quantiles"])
-            by_argument = first.setdefault((run.run_id, call_id), {})
-            by_argument[row["arg"]] = TensorStatistics(**values)
-    return first
+    statistics: dict[int, TensorStatistics] = {}
+    for row in rows:
+        values = {name: row[name] for name in names}
+        if row["seq"] != first or None in [values[name] for name in names[:_COUNTS]]:
+            continue
+        values["quantiles"] = tuple(values["quantiles"] or ())
+        statistics[row["arg"]] = TensorStatistics(**values)
+    return statistics

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.capture.copied_contents import view_of
+from kvtrace.capture.arguments import short_dtype
+from kvtrace.capture.copied_contents import Listed, view_of
 from kvtrace.capture.device_copies import ARENA_BYTES, CopyFailed
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.capture.launch_copies import LaunchCopier, LaunchCopies
@@ -48,11 +49,11 @@ class TensorSamples(LaunchCopier[_SampleCopies]):
         self._broken = False
         super().__init__(session, ARENA_BYTES)
 
-    def take(self, tensors: Sequence[tuple[int, str, Any]], stream: int, number: int = 0) -> int:
+    def take(self, tensors: Listed, stream: int, number: int = 0) -> int:
         """Copy samples of tensors at this point of `stream`; return the copies' number.
 
         Args:
-            tensors: position in the signature, Triton's name of the element type, and value.
+            tensors: position in the signature, and value.
             stream: the launch's stream.
             number: that of other copies for the same launch; 0: a new one.
 
@@ -70,13 +71,13 @@ class TensorSamples(LaunchCopier[_SampleCopies]):
             self._session.problem(error)
         return number
 
-    def _take(self, tensors: Sequence[tuple[int, str, Any]], stream: int, number: int) -> int:
+    def _take(self, tensors: Listed, stream: int, number: int) -> int:
         if self._waiting_bytes > _WAITING_BYTES:
             return number
         kind, arguments, memory = None, [], []
-        for position, type_name, value in tensors[:_TENSORS]:
+        for position, value in tensors[:_TENSORS]:
             kind = kind or memory_kind(value)
-            sample = None if memory_kind(value) != kind else _sample(position, type_name, value)
+            sample = None if memory_kind(value) != kind else _sample(position, value)
             if sample is not None:
                 arguments.append(sample[0])
                 memory += sample[1]
@@ -103,9 +104,7 @@ class TensorSamples(LaunchCopier[_SampleCopies]):
                 journal.add("tensor_statistics", row | columns)
 
 
-def _sample(
-    position: int, type_name: str, value: Any
-) -> tuple[_SampledArgument, list[tuple[int, int]]] | None:
+def _sample(position: int, value: Any) -> tuple[_SampledArgument, list[tuple[int, int]]] | None:
     """Return what to read of a tensor, with the ranges (address, bytes); None: nothing."""
     tensor = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
     if not hasattr(tensor, "untyped_storage"):
@@ -119,13 +118,13 @@ def _sample(
         return None
     length = ranges.length * item
     memory = [(view.address + offset * item, length) for offset in ranges.offsets]
-    return _SampledArgument(position, type_name, ranges), memory
+    return _SampledArgument(position, short_dtype(value.dtype), ranges), memory
 
 
 def _columns(argument: _SampledArgument, parts: Sequence[bytes]) -> dict[str, Any]:
     """Return the columns of a row from the bytes of an argument's ranges.
 
-    None were `sampled` if the element type is unknown, or is not that of the tensor's memory.
+    None were `sampled` if elements of the type are not read.
     """
     from kvtrace.capture.sample_numbers import element_bytes, element_values, numbers_of, of_tensor
 

@@ -177,7 +177,7 @@ def _entry(name: str, chosen: _Chosen, weighed: WeighedCalls) -> Entry:
     repro, calls = chosen.repro, chosen.calls
     times = [call.device_ns for call in calls if call.device_ns is not None]
     inputs: dict[str, Origin] = {
-        storage: "random" if memory.contents is None else "recorded"
+        storage: "recorded" if memory.contents else "drawn" if memory.drawn else "random"
         for storage, memory in repro.storages.items()
     }
     return Entry(
@@ -261,7 +261,8 @@ def _code_files(repros: list[Repro]) -> dict[str, tuple[str, str]]:
 def _call_text(entry: Entry, repro: Repro, code: str) -> str:
     title = entry.title.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     data = "\n".join(call_lines(repro, code, with_contents=False))
-    return f'"""{title}"""\n\nfrom launching import Call, Descriptor, Storage, Tensor\n\n{data}\n'
+    classes = "Call, Descriptor, Drawn, Storage, Tensor"
+    return f'"""{title}"""\n\nfrom launching import {classes}\n\n{data}\n'
 
 
 def _file_name(kernel: str) -> str:

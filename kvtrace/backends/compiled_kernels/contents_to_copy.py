@@ -56,7 +56,7 @@ class Watch:
         settled: Whether `places` and `written` have been computed from the kernel's IR.
         look: The native hot path's inspector, which has its own schedule; None if Python inspects.
         paths: Indices, within nested tuples, of each position among the inspector's arguments.
-        sampled: Element types by position of the pointers whose tensors are sampled.
+        sampled: Positions of the pointers whose tensors are sampled.
     """
 
     __slots__ = (
@@ -82,7 +82,7 @@ class Watch:
         self.pick = pick
         self.look: Any = None
         self.paths: Mapping[int, tuple[int, ...]] = {}
-        self.sampled: Mapping[int, str] = {}
+        self.sampled: frozenset[int] = frozenset()
         self._skips_none = every
         self._inspected = self._refusals = 0
 
@@ -174,13 +174,8 @@ class ContentsWatcher:
         """
         if kernel in self._watched:
             return self._watched[kernel]
-        includes_floats = self._setting == "all"
-        positions = frozenset(
-            position
-            for position, parameter in enumerate(parameters)
-            if _is_pointer(parameter.type, includes_floats)
-        )
-        sampled = _sampled_pointers(parameters) if self._samples is not None else {}
+        positions = _pointers(parameters, includes_floats=self._setting == "all")
+        sampled = _pointers(parameters, includes_floats=True) if self._samples else frozenset()
         kernel_watch = None
         if positions or sampled:
             kernel_watch = Watch(positions, pick, self._setting != "index")
@@ -284,7 +279,7 @@ class ContentsWatcher:
         if key in self._remembered or in_trials(self._session):
             return number
         flat = watch.pick(values)
-        tensors = [(place, type_name, flat[place]) for place, type_name in watch.sampled.items()]
+        tensors = [(position, flat[position]) for position in sorted(watch.sampled)]
         copies_number = samples.take(tensors, stream, number)
         if samples.has(copies_number):
             self._remember(key)
@@ -369,20 +364,16 @@ def _is_pointer(kind: str, includes_floats: bool) -> bool:
     """Return whether a parameter's type is a pointer to integers, or to any type."""
     if not kind.startswith("*"):
         return False
-    return includes_floats or _pointee(kind)[:1] in ("i", "u")
+    return includes_floats or kind.lstrip("*").removeprefix("k")[:1] in ("i", "u")
 
 
-def _pointee(kind: str) -> str:
-    return kind.lstrip("*").removeprefix("k")
-
-
-def _sampled_pointers(parameters: Sequence[Parameter]) -> dict[int, str]:
-    """Return the element type of each parameter that is a pointer, by its position."""
-    return {
-        position: _pointee(parameter.type)
+def _pointers(parameters: Sequence[Parameter], *, includes_floats: bool) -> frozenset[int]:
+    """Return the positions of pointers to integers, or to any type."""
+    return frozenset(
+        position
         for position, parameter in enumerate(parameters)
-        if _is_pointer(parameter.type, includes_floats=True)
-    }
+        if _is_pointer(parameter.type, includes_floats)
+    )
 
 
 def _holds_integers(value: Any) -> bool:
