@@ -9,6 +9,7 @@ from kvtrace.schema.tensor_statistics import TensorStatistics
 
 #: Significant digits of a quantile in a script: those of a float32.
 _DIGITS: Final = 9
+_EXACT: Final = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,17 @@ def drawn_from(statistics: TensorStatistics) -> Drawn | None:
     if count <= 0 or nonzero < 0 or (nonzero and len(statistics.quantiles) != len(LEVELS)):
         return None
     return Drawn(
-        tuple(float(f"{quantile:.{_DIGITS}g}") for quantile in statistics.quantiles),
+        tuple(map(_short, statistics.quantiles)),
         round(statistics.zeros / count, _DIGITS),
         round(statistics.negative_infinities / count, _DIGITS),
         round((statistics.infinities - statistics.negative_infinities) / count, _DIGITS),
         statistics.sorted,
     )
+
+
+def _short(quantile: float) -> float:
+    """Return a float with the digits of a float32; large ones may be integers, and stay exact."""
+    return quantile if abs(quantile) >= _EXACT else float(f"{quantile:.{_DIGITS}g}")
 
 
 def statistics_of_storage(

@@ -85,7 +85,8 @@ PIECE = 1 << 24
 DRAWN_PIECE = 1 << 22
 #: Shares of elements that are at most each of the quantiles.
 LEVELS = (
-    0.0, 0.001, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999, 1.0,
+    0.0, 0.001, 0.003, 0.01, 0.03, 0.07, 0.15, 0.3, 0.5,
+    0.7, 0.85, 0.93, 0.97, 0.99, 0.997, 0.999, 1.0,
 )  # fmt: skip
 
 # ---- How calls are launched ----

@@ -19,6 +19,8 @@ _PIECE_BYTES: Final = 2 << 10
 _RUNS: Final = 512
 #: Tensors with at least this share of the memory between first and last element are read in pieces.
 _DENSE: Final = 0.25
+#: So many pieces of a row cover it, wherever they are.
+_FEW_PIECES: Final = 8
 #: The fractional part of the golden ratio: its multiples are spread over a row most evenly.
 _GOLDEN: Final = 0.6180339887
 
@@ -96,13 +98,13 @@ def _offset(number: int, outer: Steps, pieces: int, length: int) -> int:
 def _spread(total: int, count: int, rows: Sequence[int]) -> tuple[int, ...]:
     """Return up to `count` of the numbers below `total`, at a constant distance, modulo `total`.
 
-    The distance is the fractional part of the golden ratio away from a multiple of the largest of
-    `rows` that is not above it.
+    The distance is, modulo the largest of `rows` with few numbers, the golden ratio's fractional
+    part of that row.
     """
     if total <= count:
         return tuple(range(total))
     distance = total // count
-    row = max((row for row in rows if 1 < row <= distance), default=1)
+    row = max((row for row in rows if row <= _FEW_PIECES * distance), default=1)
     distance += (round(_GOLDEN * row) - distance) % row
     return tuple(number * distance % total for number in range(count))
 
