@@ -2,7 +2,7 @@
 
 Before the first launch of a call, some memory of each of its tensors is copied as contents are: on
 a GPU by copies on the launch's stream, for which no memory of the device is needed, no kernel runs
-and nothing waits. The journal's thread computes the numbers; the copied bytes are not kept.
+and nothing waits. NumPy computes the numbers in the journal's thread; copied bytes are not kept.
 """
 
 from collections.abc import Sequence
@@ -134,5 +134,5 @@ def _columns(argument: _SampledArgument, parts: Sequence[bytes]) -> dict[str, An
     offsets, in_order = zip(*sorted(zip(ranges.offsets, parts, strict=True)), strict=True)
     values = element_values(b"".join(in_order), argument.type_name)
     if ranges.steps:
-        values = values.filter(of_tensor(offsets, ranges.length, ranges.steps))
+        values = values[of_tensor(offsets, ranges.length, ranges.steps)]
     return {"elements": ranges.elements} | numbers_of(values)

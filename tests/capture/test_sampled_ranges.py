@@ -17,7 +17,7 @@ def elements_of(ranges: SampledRanges) -> list[int]:
     offsets = [start + n for start in ranges.offsets for n in range(ranges.length)]
     if not ranges.steps:
         return offsets
-    flags = of_tensor(ranges.offsets, ranges.length, ranges.steps).to_pylist()
+    flags = of_tensor(ranges.offsets, ranges.length, ranges.steps)
     return [offset for offset, flag in zip(offsets, flags, strict=True) if flag]
 
 
