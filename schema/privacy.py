@@ -21,7 +21,14 @@ LEAVES: Final[dict[str, dict[str, Leaf]]] = {
 #: Tables whose rows are useless without these private contents, and are then left out.
 ROWS: Final[dict[str, frozenset[Private]]] = {
     **dict.fromkeys(
-        ("contents", "checked_launches", "checked_memory", "digests", "non_finite"),
+        (
+            "contents",
+            "checked_launches",
+            "checked_memory",
+            "digests",
+            "non_finite",
+            "tensor_statistics",
+        ),
         frozenset[Private](("tensors",)),
     ),
     "graph_ops": ATTRIBUTES.holds,

@@ -43,6 +43,7 @@ def _entry_field(name: str) -> Callable[[pa.ChunkedArray], pa.Array]:
 #: Tables with rows about single launches.
 _LAUNCH_TABLES: Final = (
     "contents", "checked_launches", "checked_memory", "digests", "non_finite", "checks",
+    "tensor_statistics",
 )  # fmt: skip
 
 REFERENCES: Final = (

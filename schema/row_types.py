@@ -422,6 +422,28 @@ class NonFiniteRow(TypedDict):
     run: str
 
 
+class TensorStatisticsRow(TypedDict):
+    """A row of the table `tensor_statistics`."""
+
+    seq: int
+    call_id: int
+    arg: int
+    elements: int | None
+    sampled: int | None
+    nans: int | None
+    infinities: int | None
+    negative_infinities: int | None
+    zeros: int | None
+    negatives: int | None
+    minimum: float | None
+    maximum: float | None
+    mean: float | None
+    deviation: float | None
+    quantiles: list[float] | None
+    sorted: str | None
+    run: str
+
+
 class OpsRow(TypedDict):
     """A row of the table `ops`."""
 

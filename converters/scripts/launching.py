@@ -33,12 +33,30 @@ class Descriptor(NamedTuple):
     padding: str = "zero"
 
 
+class Drawn(NamedTuple):
+    """What elements are drawn from: numbers of a recorded tensor.
+
+    `quantiles` are, at `LEVELS`, those of the finite elements other than zero; `zeros` and both
+    kinds of infinities are shares of all elements; `sorted` is ascending, descending or None.
+    """
+
+    quantiles: tuple[float, ...]
+    zeros: float = 0.0
+    negative_infinities: float = 0.0
+    infinities: float = 0.0
+    sorted: str | None = None
+
+
 class Storage(NamedTuple):
-    """Memory of tensors: bytes, element type, and the hash of its contents if these are known."""
+    """Memory of tensors: bytes, element type, and the hash of its contents if these are known.
+
+    Else contents are `drawn`, or random if nothing of them is known.
+    """
 
     nbytes: int
     dtype: str
     contents: str | None = None
+    drawn: Drawn | None = None
 
 
 class Call(NamedTuple):
@@ -63,6 +81,13 @@ class Call(NamedTuple):
 
 #: Random contents are made in pieces of this many elements, which repeat.
 PIECE = 1 << 24
+#: Drawn contents are made of pieces of fewer elements, as float64.
+DRAWN_PIECE = 1 << 22
+#: Shares of elements that are at most each of the quantiles.
+LEVELS = (
+    0.0, 0.001, 0.003, 0.01, 0.03, 0.07, 0.15, 0.3, 0.5,
+    0.7, 0.85, 0.93, 0.97, 0.99, 0.997, 0.999, 1.0,
+)  # fmt: skip
 
 # ---- How calls are launched ----
 
@@ -86,7 +111,7 @@ def recorded_bytes(call: Call, contents: str) -> bytearray:
 
 
 def filled(call: Call, storage: Storage, seed: int) -> torch.Tensor:
-    """Return a storage's bytes on the host: recorded ones, or random ones of the element type."""
+    """Return a storage's bytes on the host: recorded, drawn, or random ones of the element type."""
     memory = torch.empty(storage.nbytes, dtype=torch.uint8)
     if storage.contents is not None:
         whole = recorded_bytes(call, storage.contents)
@@ -94,16 +119,49 @@ def filled(call: Call, storage: Storage, seed: int) -> torch.Tensor:
     kind = getattr(torch, storage.dtype)
     view = memory[: storage.nbytes // kind.itemsize * kind.itemsize].view(kind)
     generator = torch.Generator().manual_seed(seed)
-    size = min(PIECE, len(view))
-    if kind.is_floating_point or kind.is_complex:
+    size = min(PIECE if storage.drawn is None else DRAWN_PIECE, len(view))
+    if storage.drawn is not None:
+        piece = converted(drawn_elements(storage.drawn, size, generator), kind)
+    elif kind.is_floating_point or kind.is_complex:
         piece = torch.randn(size, generator=generator).to(kind)
     else:
         piece = torch.randint(0, 2 if kind is torch.bool else 4, (size,), generator=generator)
         piece = piece.to(kind)
-    for start in range(0, len(view), PIECE):
-        part = view[start : start + PIECE]
+    for start in range(0, len(view), max(size, 1)):
+        part = view[start : start + size]
         part.copy_(piece[: len(part)])
     return memory
+
+
+def drawn_elements(drawn: Drawn, count: int, generator: torch.Generator) -> torch.Tensor:
+    """Return independent elements, as float64; they are sorted if the recorded ones were."""
+    elements = torch.zeros(count, dtype=torch.float64)
+    uniform = torch.rand(count, generator=generator, dtype=torch.float64)
+    if drawn.quantiles:
+        levels = torch.tensor(LEVELS, dtype=torch.float64)
+        quantiles = torch.tensor(drawn.quantiles, dtype=torch.float64)
+        upper = torch.searchsorted(levels, uniform, right=True).clamp_(1, len(LEVELS) - 1)
+        within = (uniform - levels[upper - 1]) / (levels[upper] - levels[upper - 1])
+        elements = torch.lerp(quantiles[upper - 1], quantiles[upper], within)
+    uniform = torch.rand(count, generator=generator, dtype=torch.float64)
+    bound = 0.0
+    for share, value in (
+        (drawn.zeros, 0.0),
+        (drawn.negative_infinities, float("-inf")),
+        (drawn.infinities, float("inf")),
+    ):
+        elements[(uniform >= bound) & (uniform < bound + share)] = value
+        bound += share
+    if drawn.sorted is not None:
+        elements = elements.sort(descending=drawn.sorted == "descending").values
+    return elements
+
+
+def converted(elements: torch.Tensor, kind: torch.dtype) -> torch.Tensor:
+    """Return float64 elements in another type, integers rounded."""
+    if not kind.is_floating_point and not kind.is_complex:
+        elements = elements.round_().clamp_(max=2.0**63 - 1024)  # the largest float64 in an int64
+    return elements.to(kind)
 
 
 def new_storages(call: Call, device: torch.device) -> dict[str, torch.Tensor]:

@@ -8,11 +8,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from kvtrace.converters.scripts.drawn import Drawn, drawn_from, statistics_of_storage
 from kvtrace.converters.scripts.repro_source import kernel_module
 from kvtrace.figures.times import steady_executions
 from kvtrace.schema.contents import first_contents, least_storage_bytes, with_values
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
+from kvtrace.schema.tensor_statistics import TensorStatistics, call_statistics
 from kvtrace.schema.trace import Selection, Trace
 
 #: Torch's names of element types by Triton's names; other types have the same name.
@@ -73,12 +75,14 @@ class Literal:
 class Memory:
     """A storage of tensor arguments: size and element type for its contents.
 
-    `contents` is the SHA-256 of its contents before the first launch, if they were recorded.
+    `contents` is the SHA-256 of its contents before the first launch, if they were recorded;
+    `drawn` is what they are drawn from if only numbers of them were.
     """
 
     nbytes: int
     dtype: str
     contents: str | None
+    drawn: Drawn | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +189,7 @@ def repro_of_call(
     passed_rows = [row for row in rows if source or types.get(row["name"]) != "constexpr"]
     arguments = {row["name"]: _argument(row, rows, call_text, source) for row in passed_rows}
     contents, notes = _compressed_contents(trace, passed_rows, limit_bytes)
+    statistics = call_statistics(trace, run, call_id)
     storages = dict.fromkeys(
         tensor.storage
         for value in arguments.values()
@@ -197,7 +202,7 @@ def repro_of_call(
         code=code,
         options=options_of(kernel, source),
         arguments=arguments,
-        storages={name: _memory(name, rows, contents) for name in storages},
+        storages={name: _memory(name, rows, contents, statistics) for name in storages},
         contents=contents,
         recorded=None,
         run=run,
@@ -410,7 +415,12 @@ def _base_tensor(value: TensorArgument | DescriptorArgument | Literal) -> Tensor
     return value if isinstance(value, TensorArgument) else None
 
 
-def _memory(name: str, rows: Sequence[Mapping[str, Any]], contents: Mapping[str, bytes]) -> Memory:
+def _memory(
+    name: str,
+    rows: Sequence[Mapping[str, Any]],
+    contents: Mapping[str, bytes],
+    statistics: Mapping[int, TensorStatistics],
+) -> Memory:
     row = next(row for row in rows if row["name"] == name)
     dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     size = row["storage_bytes"]
@@ -419,7 +429,10 @@ def _memory(name: str, rows: Sequence[Mapping[str, Any]], contents: Mapping[str,
             rows, rows.index(row), lambda name: _item_bytes(TORCH_NAMES.get(name, name))
         )
     sha256 = row["value_artifact"]
-    return Memory(int(size), dtype, sha256 if sha256 in contents else None)
+    if sha256 in contents:
+        return Memory(int(size), dtype, sha256)
+    numbers = statistics_of_storage(rows, name, statistics)
+    return Memory(int(size), dtype, None, None if numbers is None else drawn_from(numbers))
 
 
 def _item_bytes(dtype: str) -> int:

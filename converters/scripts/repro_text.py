@@ -3,6 +3,7 @@
 import base64
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple
 from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import takewhile
@@ -17,6 +18,7 @@ from kvtrace.converters.scripts.repro import (
     Code,
     DescriptorArgument,
     Literal,
+    Memory,
     Repro,
     TensorArgument,
     read_repro,
@@ -193,7 +195,15 @@ def _recorded_parts(repro: Repro) -> tuple[str, ...]:
 
 def _different_parts(repro: Repro) -> tuple[str, ...]:
     sentences = []
-    missing = [name for name, memory in repro.storages.items() if memory.contents is None]
+    unknown = [name for name, memory in repro.storages.items() if memory.contents is None]
+    drawn = [name for name in unknown if repro.storages[name].drawn is not None]
+    missing = [name for name in unknown if name not in drawn]
+    if drawn:
+        sentences.append(
+            f"contents of {', '.join(drawn)}: only numbers of them were recorded. They are drawn "
+            "with fixed seeds, each element by itself: range, quantiles, zeros and infinities are "
+            "about the recorded ones; where which value was is not, and no element is NaN"
+        )
     if missing:
         sentences.append(
             f"contents of {', '.join(missing)}: they were not recorded, and are random with fixed "
@@ -233,8 +243,7 @@ def call_lines(repro: Repro, code: str, *, with_contents: bool) -> Iterator[str]
     yield "    # By the name of their first argument: bytes, element type, contents."
     yield "    storages={"
     for name, memory in repro.storages.items():
-        known = "" if memory.contents is None else f", {memory.contents!r}"
-        yield f"        {name!r}: Storage({memory.nbytes}, {memory.dtype!r}{known}),"
+        yield f"        {name!r}: {_storage_text(memory)},"
     yield "    },"
     yield "    # In the order of the kernel's parameters."
     yield "    arguments={"
@@ -262,6 +271,15 @@ def call_lines(repro: Repro, code: str, *, with_contents: bool) -> Iterator[str]
 def code_literal(code: Code) -> str:
     """Return a kernel's code, or the name of its module, as a Python expression."""
     return repr(code.module) if code.text is None else _long_text(code.text)
+
+
+def _storage_text(memory: Memory) -> str:
+    fields = [repr(memory.nbytes), repr(memory.dtype)]
+    if memory.contents is not None or memory.drawn is not None:
+        fields.append(repr(memory.contents))
+    if memory.drawn is not None:
+        fields.append(f"Drawn({', '.join(map(repr, astuple(memory.drawn)))})")
+    return f"Storage({', '.join(fields)})"
 
 
 def _argument_text(argument: TensorArgument | DescriptorArgument | Literal) -> str:

@@ -5,8 +5,8 @@ copies them (on a GPU it only enqueues the copy) and returns a number, which the
 into the launch's row. The journal's thread waits for the copies, stores each distinct content once,
 and writes a row of `contents` for each launch and argument.
 
-With the setting `index`, the copies take at most a fixed part of the program's time, and the native
-hot path copies by itself (`looks`, in `_hot_looks.h`).
+With the settings `index` and `stats`, the copies take at most a fixed part of the program's time.
+With `index`, the native hot path copies by itself (`looks`, in `_hot_looks.h`).
 """
 
 import hashlib
@@ -98,7 +98,8 @@ class Contents(LaunchCopier[_ContentCopies]):
     """The copier of tensors' contents for one session. `take` may be called from any thread."""
 
     def __init__(self, session: "Session") -> None:
-        self._all = session.settings.tensors != "index"
+        self._all = session.settings.tensors not in ("index", "stats")
+        self._in_python = session.settings.tensors != "index"
         self._looks: Any = None
         self._looks_asked = False
         self._limit = LIMIT_BYTES if self._all else SMALL_BYTES
@@ -126,7 +127,7 @@ class Contents(LaunchCopier[_ContentCopies]):
         `schedule` has the numbers of launches between inspections, as `_hot_look.h` reads them.
         """
         recorder: Any = self._session.recorder
-        if not self._looks_asked and not self._all and recorder.name == "native":
+        if not self._looks_asked and not self._in_python and recorder.name == "native":
             budget = ALLOWANCE_NS, FRACTION, COPY_NS, BYTE_NS
             limits = self._limit, _WAITING, _WAITING_BYTES, ARENA_BYTES
             numbers = self._session.copy_numbers

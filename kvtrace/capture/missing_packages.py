@@ -12,6 +12,7 @@ from kvtrace.settings import Settings, added_settings
 _NEEDS: Final[tuple[tuple[str, Callable[[Any], bool], Any, tuple[str, ...]], ...]] = (
     ("mode", "timeline".__eq__, "launch", ("numpy",)),
     ("mode", "ops".__eq__, "launch", ("numpy", "ml_dtypes", "z3")),
+    ("tensors", "stats".__eq__, "index", ("numpy",)),
     ("sanitize", "off".__ne__, "off", ("numpy", "ml_dtypes", "z3")),
     ("device", "cpu".__eq__, "none", ("numpy", "ml_dtypes")),
 )

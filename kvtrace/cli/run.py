@@ -27,7 +27,7 @@ def command(
     tensors: Annotated[
         str,
         Option(
-            metavar="none|index|int|all",
+            metavar="none|index|stats|int|all",
             help="Which tensors' contents to record",
             envvar="KVTRACE_TENSORS",
         ),

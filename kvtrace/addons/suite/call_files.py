@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.suite.model import CALLS, CONTENTS, BadSuite
+from kvtrace.converters.scripts.drawn import Drawn
 from kvtrace.converters.scripts.repro import (
     Code,
     DescriptorArgument,
@@ -20,8 +21,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-#: Fields of `Storage`, `Tensor` and `Descriptor` in `converters/scripts/launching.py`, in order.
-_CLASSES: Final = {"Storage": Memory, "Tensor": TensorArgument, "Descriptor": DescriptorArgument}
+#: Classes of `converters/scripts/launching.py`, whose fields have the same order.
+_CLASSES: Final = {
+    "Storage": Memory,
+    "Drawn": Drawn,
+    "Tensor": TensorArgument,
+    "Descriptor": DescriptorArgument,
+}
 
 
 @dataclass(frozen=True, slots=True)

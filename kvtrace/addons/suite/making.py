@@ -207,7 +207,7 @@ def _entry(name: str, chosen: ChosenCalls, facts: CallFacts, weighed: WeighedCal
     repro, calls = chosen.repro, chosen.calls
     times = [call.device_ns for call in calls if call.device_ns is not None]
     inputs: dict[str, Origin] = {
-        storage: "random" if memory.contents is None else "recorded"
+        storage: "recorded" if memory.contents else "drawn" if memory.drawn else "random"
         for storage, memory in repro.storages.items()
     }
     return Entry(

@@ -1,6 +1,7 @@
 """The choice of tensors whose contents are copied at launches of compiled kernels, and when.
 
-Only kernels with pointers to integers are watched. The launches of a watched kernel are inspected
+Only kernels with pointers to integers are watched; with the settings `all` and `stats`, all kernels
+with pointers. The launches of a watched kernel are inspected
 before they run, as often as the time budget allows. On the host a launch takes longer than its
 inspection, so most launches are inspected; on a device a copy disturbs the times of an autotuner,
 so only a kernel's first trial is inspected. If the first launch of a call was missed, it is
@@ -24,6 +25,7 @@ from kvtrace.capture.records import AUTOTUNE, Parameter
 if TYPE_CHECKING:
     from kvtrace.capture.copied_contents import Contents
     from kvtrace.capture.session import Session
+    from kvtrace.capture.tensor_samples import TensorSamples
 
 #: Launches of a kernel on a device that are inspected in a row; later ones at growing distances.
 IN_A_ROW: Final = 64
@@ -54,6 +56,7 @@ class Watch:
         settled: Whether `places` and `written` have been computed from the kernel's IR.
         look: The native hot path's inspector, which has its own schedule; None if Python inspects.
         paths: Indices, within nested tuples, of each position among the inspector's arguments.
+        sampled: Positions of the pointers whose tensors are sampled.
     """
 
     __slots__ = (
@@ -64,6 +67,7 @@ class Watch:
         "paths",
         "pick",
         "places",
+        "sampled",
         "settled",
         "wait",
         "written",
@@ -78,6 +82,7 @@ class Watch:
         self.pick = pick
         self.look: Any = None
         self.paths: Mapping[int, tuple[int, ...]] = {}
+        self.sampled: frozenset[int] = frozenset()
         self._skips_none = every
         self._inspected = self._refusals = 0
 
@@ -140,6 +145,7 @@ class ContentsWatcher:
         self._session = session
         self._contents = contents
         self._setting = session.settings.tensors
+        self._samples = _samples_of(session)
         self._watched: weakref.WeakKeyDictionary[Any, Watch | None] = weakref.WeakKeyDictionary()
         self._keys = Recorder(
             session.identities, session.problem, tensor_types(sys.modules.get("torch")), _REMEMBERED
@@ -168,13 +174,12 @@ class ContentsWatcher:
         """
         if kernel in self._watched:
             return self._watched[kernel]
-        includes_floats = self._setting == "all"
-        positions = frozenset(
-            position
-            for position, parameter in enumerate(parameters)
-            if _is_pointer(parameter.type, includes_floats)
-        )
-        kernel_watch = Watch(positions, pick, self._setting != "index") if positions else None
+        positions = _pointers(parameters, includes_floats=self._setting == "all")
+        sampled = _pointers(parameters, includes_floats=True) if self._samples else frozenset()
+        kernel_watch = None
+        if positions or sampled:
+            kernel_watch = Watch(positions, pick, self._setting != "index")
+            kernel_watch.sampled = sampled
         self._watched[kernel] = kernel_watch
         if kernel_watch is not None and at_once:
             self._find_pointers(kernel_watch, parameters, module)
@@ -197,7 +202,7 @@ class ContentsWatcher:
         except KvtraceError:  # reported when the kernel is recorded
             pointers = IndexArguments(None, None)
         watch.written = places_of(pointers.written, parameters)
-        if self._setting == "index":
+        if self._setting in ("index", "stats"):
             watch.places &= places_of(pointers.read, parameters)
         watch.settled = True
         if watch.look is not None:
@@ -229,7 +234,17 @@ class ContentsWatcher:
     def before(
         self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
     ) -> int:
-        """Copy a launch's watched tensors within the time budget; return their number, or 0."""
+        """Copy a launch's watched tensors; return the copies' number, or 0."""
+        if self._samples is None:
+            return self._copy_contents(watch, grid, values, stream)
+        number = self._copy_contents(watch, grid, values, stream) if watch.places else 0
+        watch.wait = 0  # each launch may be the first of a call
+        return self._sample(self._samples, watch, grid, values, stream, number)
+
+    def _copy_contents(
+        self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
+    ) -> int:
+        """Copy contents within the time budget; return the copies' number, or 0."""
         begin = time.perf_counter_ns()
         listed = watch.listed(values)
         on_host = all(memory_kind(value) == "cpu" for _, value in listed)
@@ -247,6 +262,29 @@ class ContentsWatcher:
         self._contents.spend(time.perf_counter_ns() - begin)
         return number
 
+    def _sample(
+        self,
+        samples: "TensorSamples",
+        watch: Watch,
+        grid: tuple[Any, ...],
+        values: tuple[Any, ...],
+        stream: int,
+        number: int,
+    ) -> int:
+        """Sample a launch's tensors unless an equal launch's were; return the copies' number.
+
+        Trials of an autotuner are not sampled: their times would include the copies.
+        """
+        key = self._key(watch, grid, values)
+        if key in self._remembered or in_trials(self._session):
+            return number
+        flat = watch.pick(values)
+        tensors = [(position, flat[position]) for position in sorted(watch.sampled)]
+        copies_number = samples.take(tensors, stream, number)
+        if samples.has(copies_number):
+            self._remember(key)
+        return copies_number
+
     def after(self, kernel: Any, values: Sequence[Any]) -> None:
         """Copy the watched tensors of a new call after its first launch, unless copied before.
 
@@ -254,6 +292,8 @@ class ContentsWatcher:
         budget is ignored.
         """
         self._contents.follow()
+        if self._samples is not None:
+            self._samples.follow()
         watch = self._watched.get(kernel)
         if watch is None:
             return
@@ -268,13 +308,19 @@ class ContentsWatcher:
 
     def _is_new(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> bool:
         """Return whether no launch with equal grid and arguments was inspected, and remember it."""
-        key = (id(watch), *self._keys.key(0, grid, values, {}))
+        key = self._key(watch, grid, values)
         if key in self._remembered:
             return False
+        self._remember(key)
+        return True
+
+    def _key(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return (id(watch), *self._keys.key(0, grid, values, {}))
+
+    def _remember(self, key: tuple[Any, ...]) -> None:
         if len(self._remembered) >= _REMEMBERED:
             self._remembered.clear()
         self._remembered.add(key)
-        return True
 
 
 def places_of(positions: frozenset[int] | None, parameters: Sequence[Parameter]) -> frozenset[int]:
@@ -321,9 +367,26 @@ def _is_pointer(kind: str, includes_floats: bool) -> bool:
     return includes_floats or kind.lstrip("*").removeprefix("k")[:1] in ("i", "u")
 
 
+def _pointers(parameters: Sequence[Parameter], *, includes_floats: bool) -> frozenset[int]:
+    """Return the positions of pointers to integers, or to any type."""
+    return frozenset(
+        position
+        for position, parameter in enumerate(parameters)
+        if _is_pointer(parameter.type, includes_floats)
+    )
+
+
 def _holds_integers(value: Any) -> bool:
     name = str(getattr(value, "dtype", "")).removeprefix("torch.")
     return name.startswith(("int", "uint", "bool"))
+
+
+def _samples_of(session: "Session") -> "TensorSamples | None":
+    if session.settings.tensors != "stats":
+        return None
+    from kvtrace.capture.tensor_samples import TensorSamples
+
+    return session.copier(TensorSamples)
 
 
 def _storage(value: Any) -> Any:

@@ -265,8 +265,9 @@ def record_defects(
 
 
 def _usable_contents(session: "Session") -> "Tensors":
-    """Return the setting `tensors`, or "none" if contents are wrong since a launch did not run."""
-    return "none" if reason_not_recorded(session) else session.settings.tensors
+    """Return which contents to use: those that are recorded; "none" if a launch did not run."""
+    setting = session.settings.tensors
+    return "none" if reason_not_recorded(session) else "index" if setting == "stats" else setting
 
 
 def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
