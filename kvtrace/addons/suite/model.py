@@ -7,9 +7,9 @@ suite/
   run.py               times all calls on a GPU; needs torch and Triton only
   results.py           times, sums, and their text; run.py uses it
   candidates.py        other functions for the kernels, and comparisons; run.py uses it
-  launching.py         how a call is launched; the same code as in a script of `kvtrace repro`
-  calls/NAME.py        a call: kernel, grid, options, storages and arguments, as data
-  kernels/NAME.ttir    its kernel's IR, and beside it NAME.py, the recorded source, if there is one
+  converters/scripts/launching.py, as `launching`: launches calls, as in scripts of repro
+  calls/NAME           a call in Python: kernel, grid, options, storages, arguments, as data
+  kernels/NAME.ttir    its kernel's IR, and beside it the recorded source in Python, if there is one
   contents/SHA256.zlib contents of a storage as they were recorded, compressed by zlib
 ```
 """

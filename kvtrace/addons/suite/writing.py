@@ -106,7 +106,8 @@ def _call_text(entry: Entry, repro: Repro, code: str) -> str:
     paragraphs = ["\n".join(wrapped(text, _WIDTH)) for text in (entry.title, *entry.notes)]
     title = "\n\n".join(paragraphs).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     data = "\n".join(call_lines(repro, code, with_contents=False))
-    classes = [name for name in ("Call", "Descriptor", "Storage", "Tensor") if f"{name}(" in data]
+    names = ("Call", "Descriptor", "Drawn", "Storage", "Tensor")
+    classes = [name for name in names if f"{name}(" in data]
     modules = [
         f"import {name}\n" for name in ("torch", "triton") if re.search(rf"\b{name}\.", data)
     ]
