@@ -85,8 +85,6 @@ def program(
     about: str,
     content_of: Callable[[str], bytes] | None = None,
     dtypes: Mapping[str, str] | None = None,
-    *,
-    beside: bool = False,
 ) -> str:
     """Return the text of a module with `PROGRAM`, a `Program` of `replaying.py`.
 
@@ -94,19 +92,18 @@ def program(
         group: the calls.
         about: the module's docstring, without quotes.
         content_of: returns the compressed contents of a storage by hash, which the text has then;
-            None: it has none.
+            None: they lie in files beside the module, named as in a suite, or are not needed.
         dtypes: element types in which storages are handed over, where they are not their own.
-        beside: the IR and contents lie in files beside the module, named as in a suite.
     """
     pieces = [launching_text(), files(__package__).joinpath("replaying.py").read_text("utf-8")]
-    codes = {} if beside else _code_names(group.calls)
+    codes = _code_names(group.calls)
     lines = [_joined(about, pieces), "", "# ---- What was recorded ----", ""]
     lines += [f"{name} = {_long_text(text)}" for text, name in codes.items()]
     lines.append("PROGRAM = Program(")
     lines.append("    calls=(")
     for call in group.calls:
-        carried = {} if content_of is None or beside else _contents(call, content_of)
-        lines.append(f"{_call_text(call, codes.get(call.ir), carried)},")
+        carried = {} if content_of is None else _contents(call, content_of)
+        lines.append(f"{_call_text(call, codes[call.ir], carried)},")
     lines.append("    ),")
     lines.append(f"    inputs={group.inputs!r},")
     lines.append(f"    outputs={tuple(storage.name for storage in group.written)!r},")
@@ -168,13 +165,11 @@ def _contents(call: Call, content_of: Callable[[str], bytes]) -> dict[str, str]:
     }
 
 
-def _call_text(call: Call, code: str | None, contents: Mapping[str, str]) -> str:
+def _call_text(call: Call, code: str, contents: Mapping[str, str]) -> str:
     """Return the expression of a call as its file has it, with its code's variable and contents."""
     expression = call_expression(call.text)
     text = ast.get_source_segment(call.text, expression)
     assert text is not None
-    if code is None:
-        return text
     changed = ast.parse(text, mode="eval").body
     assert isinstance(changed, ast.Call)
     kept = [k for k in changed.keywords if k.arg not in ("code", "contents")]
