@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kvtrace.converters.scripts.repro_source import kernel_module
+from kvtrace.figures.times import steady_executions
 from kvtrace.schema.contents import first_contents, least_storage_bytes, with_values
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
@@ -144,13 +145,17 @@ def read_repro(
     """
     run, call_id, launch, finding = _chosen_call(selection, choice)
     repro = repro_of_call(selection.trace, run, call_id, source, limit_bytes)
-    return replace(repro, launch=launch, finding=finding)
+    recorded = _recorded_time(selection.trace, run, call_id)
+    return replace(repro, recorded=recorded, launch=launch, finding=finding)
 
 
 def repro_of_call(
     trace: Trace, run: Run, call_id: int, source: bool = False, limit_bytes: int = 64 << 20
 ) -> Repro:
-    """Return a call and all data that its launch needs; arguments and errors as `read_repro`."""
+    """Return a call and all data that its launch needs, without its recorded time.
+
+    Arguments and errors as `read_repro`.
+    """
     call = _row_of(trace, "calls", run, "call_id", call_id)
     kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
     call_text = f"call {call_id} of kernel {kernel['name']}"
@@ -175,7 +180,7 @@ def repro_of_call(
         arguments=arguments,
         storages={name: _memory(name, rows, contents) for name in storages},
         contents=contents,
-        recorded=_recorded_time(trace, run, call_id),
+        recorded=None,
         run=run,
         call_id=call_id,
         rows=rows,
@@ -419,17 +424,23 @@ def _compressed_contents(
 
 def _recorded_time(trace: Trace, run: Run, call_id: int) -> RecordedTime | None:
     """Return the median device time of a call, or None if no execution was timed."""
+    import pyarrow.compute as pc
+
     durations = [
-        row["end"] - row["start"]
-        for row in _rows_where(trace, "gpu_kernels", run, "call_id", call_id)
-        if row["end"] is not None and row["start"] is not None
+        ns
+        for rows in steady_executions(trace, run)
+        for ns in rows.filter(pc.equal(rows["call_id"], call_id))["ns"].to_pylist()
     ]
     if not durations:
         # The host time of a launch is not the kernel's time.
         return None
+    return RecordedTime(statistics.median(durations), device_text(run), len(durations))
+
+
+def device_text(run: Run) -> str:
+    """Return where a run's kernels ran, as `on NVIDIA H200`."""
     names = {str(device["name"]) for device in run.devices if device["name"]}
-    where = f"on {', '.join(sorted(names))}" if names else "on the device"
-    return RecordedTime(statistics.median(durations), where, len(durations))
+    return f"on {', '.join(sorted(names))}" if names else "on the device"
 
 
 def expression(text: str, dtype: str, what: str) -> str:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-from dataclasses import dataclass, field
+from collections import Counter
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from kvtrace.addons.suite.alike import alike_calls
 from kvtrace.addons.suite.choice import WeighedCall, WeighedCalls, weighed_calls
 from kvtrace.addons.suite.model import (
     CALLS,
@@ -25,7 +27,7 @@ from kvtrace.addons.suite.model import (
 )
 from kvtrace.addons.suite.readme import readme
 from kvtrace.converters.findings.invocation import invocation
-from kvtrace.converters.scripts.repro import Repro, repro_of_call
+from kvtrace.converters.scripts.repro import RecordedTime, Repro, device_text, repro_of_call
 from kvtrace.converters.scripts.repro_text import call_lines, code_literal, launching_text
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting
@@ -39,9 +41,10 @@ if TYPE_CHECKING:
 
 #: The most files of a suite, contents not counted.
 MOST_FILES: Final = 200
+#: Calls that are compared with each other; lighter ones stay alone.
+_MOST_COMPARED: Final = 5_000
 #: Files besides those of calls and kernels.
 _OTHER_FILES: Final = 4
-_SCRIPTS: Final = ("launching.py", "run.py")
 #: Characters of a kernel's name in the name of a file.
 _NAME_LENGTH: Final = 60
 
@@ -63,12 +66,16 @@ class Wanted:
     limit_bytes: int = 64 << 20
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Chosen:
-    """The calls of an entry: the data of the first, and all of them, heaviest first."""
+    """The calls of an entry, heaviest first, and the data of the first."""
 
     repro: Repro
-    calls: list[WeighedCall] = field(default_factory=list)
+    calls: list[WeighedCall]
+
+    @property
+    def weight(self) -> int:
+        return sum(call.weight for call in self.calls)
 
 
 def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) -> Suite:
@@ -114,38 +121,72 @@ def _choose(
     selection: Selection, weighed: WeighedCalls, wanted: Wanted
 ) -> tuple[list[_Chosen], list[LeftOut]]:
     """Return the entries' calls up to the wanted share, and what is left out."""
+    compared, lighter = weighed.calls[:_MOST_COMPARED], weighed.calls[_MOST_COMPARED:]
+    groups = [*alike_calls(selection.trace, compared), *([call] for call in lighter)]
+    groups.sort(key=lambda calls: -sum(call.weight for call in calls))
     chosen: list[_Chosen] = []
-    reasons: dict[tuple[str, str], int] = {}
-    remaining: list[WeighedCall] = []
+    left_out: list[LeftOut] = []
+    reasons: Counter[tuple[str, str]] = Counter()
     covered = 0
-    for call in weighed.calls:
-        if covered >= wanted.share * weighed.weight or len(chosen) >= MOST_FILES - _OTHER_FILES:
-            remaining.append(call)
-            continue
+    for place, calls in enumerate(groups):
+        is_enough = covered >= wanted.share * weighed.weight
+        if is_enough or len(chosen) == MOST_FILES - _OTHER_FILES:
+            lighter = tuple(call for group in groups[place:] for call in group)
+            left_out.append(_lighter(lighter, weighed, None if is_enough else len(chosen)))
+            break
         try:
-            repro = repro_of_call(
-                selection.trace, call.run, call.call_id, wanted.source, wanted.limit_bytes
-            )
+            entry = _Chosen(_call_data(selection, calls[0], wanted), calls)
         except BadSetting as problem:
-            key = call.kernel, _without_call(str(problem), call)
-            reasons[key] = reasons.get(key, 0) + call.weight
+            weight = sum(call.weight for call in calls)
+            reasons[calls[0].kernel, _without_call(str(problem), calls[0])] += weight
             continue
-        chosen.append(_Chosen(repro, [call]))
-        covered += call.weight
-    left_out = [
-        LeftOut(kernel, weight / weighed.weight, why) for (kernel, why), weight in reasons.items()
+        chosen.append(entry)
+        covered += entry.weight
+    refused = [
+        LeftOut(kernel, weight / weighed.weight, why)
+        for (kernel, why), weight in reasons.most_common()
     ]
-    if remaining:
-        share = sum(call.weight for call in remaining) / weighed.weight
-        left_out.append(LeftOut(plural(len(remaining), "lighter call"), share, _why_left(wanted)))
-    return chosen, left_out
+    return chosen, [*refused, *left_out]
 
 
-def _why_left(wanted: Wanted) -> str:
-    return (
-        f"the calls before them are {100 * wanted.share:g} % of the weight, or as many as fit into "
-        f"{MOST_FILES} files"
-    )
+def _call_data(selection: Selection, call: WeighedCall, wanted: Wanted) -> Repro:
+    """Return a call's data; from its source where Triton cannot launch its IR.
+
+    Raises:
+        BadSetting: it cannot be launched again.
+    """
+    trace, limit = selection.trace, wanted.limit_bytes
+    try:
+        repro = repro_of_call(trace, call.run, call.call_id, wanted.source, limit)
+    except BadSetting as problem:
+        if wanted.source:
+            raise
+        repro = _from_source(selection, call, problem, limit)
+    if call.median_ns is None:
+        return repro
+    time = RecordedTime(call.median_ns, device_text(call.run), call.launches)
+    return replace(repro, recorded=time)
+
+
+def _from_source(selection: Selection, call: WeighedCall, problem: BadSetting, limit: int) -> Repro:
+    """Return a call's data with the recorded source; raise the problem with its IR without one."""
+    try:
+        repro = repro_of_call(selection.trace, call.run, call.call_id, True, limit)
+    except BadSetting:
+        raise problem from None
+    if repro.code.text is None:
+        raise problem
+    note = "launched from its Python source, since Triton cannot pass a descriptor to its IR"
+    return replace(repro, notes=(*repro.notes, note))
+
+
+def _lighter(calls: tuple[WeighedCall, ...], weighed: WeighedCalls, most: int | None) -> LeftOut:
+    """Return the calls behind the last entry; `most` is the number of entries if that ended it."""
+    share = sum(call.weight for call in calls) / weighed.weight
+    why = "the entries have the wanted share of the weight without them"
+    if most is not None:
+        why = f"the suite has {most} entries, and {MOST_FILES} files at most"
+    return LeftOut(plural(len(calls), "lighter call"), share, why)
 
 
 def _without_call(text: str, call: WeighedCall) -> str:
@@ -188,7 +229,7 @@ def _entry(name: str, chosen: _Chosen, weighed: WeighedCalls) -> Entry:
         launches=sum(call.launches for call in calls),
         device_ns=sum(times) if times else None,
         median_ns=calls[0].median_ns,
-        share=sum(call.weight for call in calls) / weighed.weight,
+        share=chosen.weight / weighed.weight,
         inputs=inputs,
         notes=repro.notes,
     )
