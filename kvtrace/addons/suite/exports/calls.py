@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kvtrace.addons.suite.call_files import SuiteCall, read_call
-from kvtrace.addons.suite.model import CALLS, BadSuite, Entry, Suite
+from kvtrace.addons.suite.model import CALLS, KERNELS, BadSuite, Entry, Suite
 from kvtrace.backends.compiled_kernels.generic import generic_once
 from kvtrace.converters.scripts.repro import (
     DescriptorArgument,
@@ -76,6 +76,14 @@ class Call:
             if isinstance(argument, Literal)
         }
         return {name: number for name, number in numbers.items() if number is not None}
+
+    def source(self, folder: Path) -> str | None:
+        """Return the recorded source of the kernel in a suite's folder, if it is there."""
+        codes = [k.value for k in call_expression(self.text).keywords if k.arg == "code"]
+        name = str(ast.literal_eval(codes[0])) if codes else ""
+        file = folder / KERNELS / f"{Path(name).stem}.py"
+        is_there = name.startswith(f"{KERNELS}/") and file.is_file()
+        return file.read_text(encoding="utf-8", errors="replace") if is_there else None
 
     def _storage(self, name: str, memory: Memory) -> Storage:
         tensors = [
