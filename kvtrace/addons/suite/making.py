@@ -95,14 +95,26 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
     if not chosen:
         raise BadSetting(f"no call of {selection.trace.path} can be in a suite: {left_out[0].why}")
     suite = _index(weighed, chosen, left_out)
+    write_suite(folder, suite, [one.repro for one in chosen])
+    return suite
+
+
+def write_suite(folder: Path, suite: Suite, repros: Sequence[Repro]) -> None:
+    """Write a suite's files; `repros` has the data of each entry.
+
+    A suite that is in the folder already is replaced; other files in it stay.
+
+    Raises:
+        BadSetting: the folder is not empty and no suite, or cannot be written.
+    """
+    _check_folder(folder)
     try:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".kvtrace-") as temporary:
-            _write_files(Path(temporary), suite, chosen)
+            _write_files(Path(temporary), suite, repros)
             _publish(Path(temporary), folder)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise BadSetting(f"cannot write {folder}: {reason}") from problem
-    return suite
 
 
 def _check_folder(folder: Path) -> None:
@@ -253,20 +265,20 @@ def _source(run: Run, weighed: WeighedCalls) -> dict[str, str]:
 # ---- The files ----
 
 
-def _write_files(folder: Path, suite: Suite, chosen: list[_Chosen]) -> None:
+def _write_files(folder: Path, suite: Suite, repros: Sequence[Repro]) -> None:
     """Write all files of a suite to an empty folder. Raises OSError."""
     for name in (CALLS, KERNELS, CONTENTS):
         (folder / name).mkdir()
-    codes = _code_files([one.repro for one in chosen])
+    codes = _code_files(repros)
     for name, text in codes.values():
         (folder / name).write_text(text, encoding="utf-8")
-    for entry, one in zip(suite.entries, chosen, strict=True):
-        code = codes.get(one.repro.code.text or "")
+    for entry, repro in zip(suite.entries, repros, strict=True):
+        code = codes.get(repro.code.text or "")
         text = _call_text(
-            entry, one.repro, code_literal(one.repro.code) if code is None else repr(code[0])
+            entry, repro, code_literal(repro.code) if code is None else repr(code[0])
         )
         (folder / CALLS / f"{entry.name}.py").write_text(text, encoding="utf-8")
-        for sha256, compressed in one.repro.contents.items():
+        for sha256, compressed in repro.contents.items():
             (folder / CONTENTS / f"{sha256}.zlib").write_bytes(compressed)
     (folder / "launching.py").write_text(launching_text(), encoding="utf-8")
     runner = files("kvtrace.addons.suite").joinpath("run.py")
@@ -275,7 +287,7 @@ def _write_files(folder: Path, suite: Suite, chosen: list[_Chosen]) -> None:
     write_index(suite, folder)
 
 
-def _code_files(repros: list[Repro]) -> dict[str, tuple[str, str]]:
+def _code_files(repros: Sequence[Repro]) -> dict[str, tuple[str, str]]:
     """Return the files of kernels by their code: name and text; none where code is inline.
 
     With a file for each call and each kernel, some suites would have more than `MOST_FILES`: the
@@ -290,7 +302,7 @@ def _code_files(repros: list[Repro]) -> dict[str, tuple[str, str]]:
         text = repro.code.text
         if text is None or text in code_files:
             continue
-        suffix = "py" if repro.code.stage == "source" else repro.code.stage
+        suffix = "py" if repro.code.stage in ("source", "function") else repro.code.stage
         base, number = _file_name(repro.kernel), 1
         while (name := base if number == 1 else f"{base}-{number}") in taken:
             number += 1

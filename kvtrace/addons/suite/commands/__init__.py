@@ -9,3 +9,9 @@ SUITE: Final = Command(
     "Make benchmarks and tests of the kernels that a run launched",
     group="Kernels",
 )
+EXPORT: Final = Command(
+    f"{__name__}.export", "Write a suite in the format of another tool", group="Kernels"
+)
+IMPORT: Final = Command(
+    f"{__name__}.import_", "Make a suite of another tool's traces", group="Kernels"
+)

@@ -8,6 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from kvtrace.converters.importers.registry import BadSource
+
+#: What the format allows.
+_MOST_HEADER_BYTES: Final = 100_000_000
 _TYPES: Final = {
     "float32": "F32", "float16": "F16", "bfloat16": "BF16", "float64": "F64",
     "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2", "bool": "BOOL",
@@ -27,3 +31,27 @@ def write_tensor(
     with file.open("wb") as out:
         out.write(struct.pack("<Q", len(text)) + text)
         out.write(content)
+
+
+def read_tensor(file: Path, name: str, dtype: str) -> bytes:
+    """Return the bytes of a tensor in a file, in rows.
+
+    Raises:
+        BadSource: the file is missing or damaged, or has no such tensor of this element type.
+    """
+    try:
+        with file.open("rb") as source:
+            (length,) = struct.unpack("<Q", source.read(8))
+            if length > _MOST_HEADER_BYTES:
+                raise ValueError(f"a header of {length} bytes")
+            form = json.loads(source.read(length))[name]
+            start, end = form["data_offsets"]
+            if form["dtype"] != _TYPES.get(dtype) or not 0 <= start <= end:
+                raise ValueError(f"{name} is of {form['dtype']}, at {start} to {end}")
+            source.seek(8 + length + start)
+            content = source.read(end - start)
+    except (OSError, ValueError, KeyError, TypeError, struct.error, RecursionError) as error:
+        raise BadSource(f"{file} has no tensor {name} of {dtype} ({error})") from error
+    if len(content) != end - start:
+        raise BadSource(f"{file} ends within the tensor {name}")
+    return content
