@@ -55,29 +55,18 @@ def alike_calls(trace: Trace, calls: Iterable[WeighedCall]) -> list[list[Weighed
 
 
 def _codes(trace: Trace, calls: Iterable[WeighedCall]) -> dict[WeighedCall, Hashable]:
-    """Return what is equal for calls of equal kernels, but for locations in their IR.
+    """Return what is equal for calls of equal code and compile options.
 
-    Ranks of a job and graphs of Inductor have equal kernels from files of their own.
+    Locations in the IR and the names of kernels do not count: ranks of a job and graphs of Inductor
+    have equal kernels from files of their own.
     """
-    by_name: dict[Hashable, dict[str | None, list[WeighedCall]]] = {}
+    hashes: dict[str, str] = {}
     for call in calls:
-        irs = by_name.setdefault((call.kernel, call.options), {})
-        irs.setdefault(call.ir, []).append(call)
-    return {
-        call: (name, ir if len(irs) == 1 else _without_locations(trace, ir))
-        for name, irs in by_name.items()
-        for ir, same_ir in irs.items()
-        for call in same_ir
-    }
-
-
-def _without_locations(trace: Trace, ir: str | None) -> str | None:
-    """Return the hash of an artifact's IR without its locations."""
-    content = trace.artifact(ir)
-    if content is None:
-        return ir
-    lines = stripped_lines("mlir", content.decode("utf-8", "replace"))
-    return sha256("\n".join(lines).encode()).hexdigest()
+        if call.ir is not None and call.ir not in hashes:
+            content = trace.artifact(call.ir) or call.ir.encode()
+            lines = stripped_lines("mlir", content.decode("utf-8", "replace"))
+            hashes[call.ir] = sha256("\n".join(lines).encode()).hexdigest()
+    return {call: (hashes.get(call.ir or ""), call.options) for call in calls}
 
 
 def _works(trace: Trace, run: Run, calls: list[WeighedCall]) -> dict[WeighedCall, Hashable]:

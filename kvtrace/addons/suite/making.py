@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.suite.alike import alike_calls
 from kvtrace.addons.suite.choice import WeighedCall, WeighedCalls, weighed_calls
+from kvtrace.addons.suite.facts import CallFacts, facts_of_calls
 from kvtrace.addons.suite.model import (
     CALLS,
     CONTENTS,
@@ -31,10 +32,10 @@ from kvtrace.converters.scripts.repro import RecordedTime, Repro, device_text, r
 from kvtrace.converters.scripts.repro_text import call_lines, code_literal, launching_text
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting
-from kvtrace.text import plural, printable
+from kvtrace.text import plural, printable, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Selection
@@ -45,6 +46,8 @@ MOST_FILES: Final = 200
 _MOST_COMPARED: Final = 5_000
 #: Files besides those of calls and kernels.
 _OTHER_FILES: Final = 4
+#: Columns of a call's description.
+_WIDTH: Final = 100
 #: Characters of a kernel's name in the name of a file.
 _NAME_LENGTH: Final = 60
 
@@ -94,7 +97,8 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
     chosen, left_out = _choose(selection, weighed, wanted)
     if not chosen:
         raise BadSetting(f"no call of {selection.trace.path} can be in a suite: {left_out[0].why}")
-    suite = _index(weighed, chosen, left_out)
+    facts = facts_of_calls(selection, [one.calls for one in chosen])
+    suite = _index(weighed, chosen, facts, left_out)
     write_suite(folder, suite, [one.repro for one in chosen])
     return suite
 
@@ -209,11 +213,16 @@ def _without_call(text: str, call: WeighedCall) -> str:
 # ---- The index ----
 
 
-def _index(weighed: WeighedCalls, chosen: list[_Chosen], left_out: Iterable[LeftOut]) -> Suite:
+def _index(
+    weighed: WeighedCalls,
+    chosen: list[_Chosen],
+    facts: list[CallFacts],
+    left_out: Iterable[LeftOut],
+) -> Suite:
     width = len(str(len(chosen)))
     entries = tuple(
-        _entry(f"{number:0{max(3, width)}}-{_file_name(one.repro.kernel)}", one, weighed)
-        for number, one in enumerate(chosen, 1)
+        _entry(f"{number:0{max(3, width)}}-{_file_name(one.repro.kernel)}", one, of_call, weighed)
+        for number, (one, of_call) in enumerate(zip(chosen, facts, strict=True), 1)
     )
     return Suite(
         version=VERSION,
@@ -226,7 +235,7 @@ def _index(weighed: WeighedCalls, chosen: list[_Chosen], left_out: Iterable[Left
     )
 
 
-def _entry(name: str, chosen: _Chosen, weighed: WeighedCalls) -> Entry:
+def _entry(name: str, chosen: _Chosen, facts: CallFacts, weighed: WeighedCalls) -> Entry:
     repro, calls = chosen.repro, chosen.calls
     times = [call.device_ns for call in calls if call.device_ns is not None]
     inputs: dict[str, Origin] = {
@@ -243,8 +252,25 @@ def _entry(name: str, chosen: _Chosen, weighed: WeighedCalls) -> Entry:
         median_ns=calls[0].median_ns,
         share=chosen.weight / weighed.weight,
         inputs=inputs,
-        notes=repro.notes,
+        checks=facts.checks,
+        notes=(*repro.notes, *_notes(facts, inputs)),
+        updated=facts.updated,
     )
+
+
+def _notes(facts: CallFacts, inputs: Mapping[str, Origin]) -> Iterator[str]:
+    """Yield sentences on what of the call's contents is not as recorded, and matters."""
+    random = [name for name in facts.leading if inputs.get(name) == "random"]
+    if random:
+        yield (
+            f"contents of {', '.join(random)} decide what work it does, and are random: "
+            "KVTRACE_TENSORS=int records them"
+        )
+    if facts.updated:
+        yield (
+            f"it updates {', '.join(facts.updated)} in place: a launch finds there what the one "
+            "before left"
+        )
 
 
 def _source(run: Run, weighed: WeighedCalls) -> dict[str, str]:
@@ -312,9 +338,11 @@ def _code_files(repros: Sequence[Repro]) -> dict[str, tuple[str, str]]:
 
 
 def _call_text(entry: Entry, repro: Repro, code: str) -> str:
-    title = entry.title.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    paragraphs = ["\n".join(wrapped(text, _WIDTH)) for text in (entry.title, *entry.notes)]
+    title = "\n\n".join(paragraphs).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     data = "\n".join(call_lines(repro, code, with_contents=False))
-    return f'"""{title}"""\n\nfrom launching import Call, Descriptor, Storage, Tensor\n\n{data}\n'
+    classes = [name for name in ("Call", "Descriptor", "Storage", "Tensor") if f"{name}(" in data]
+    return f'"""{title}"""\n\nfrom launching import {", ".join(classes)}\n\n{data}\n'
 
 
 def _file_name(kernel: str) -> str:
