@@ -45,10 +45,10 @@ class Call(NamedTuple):
     """A recorded call.
 
     `stage` is the form of `code`: ttir, ttgir, source (a Python module), module (the name of one
-    that is installed) or function (a Python module whose function is called with the arguments, in
-    a suite of another tool's traces). `code` and `contents` (base64 of zlib, by hash) are texts; in a suite they
-    are files instead, beside this one. `recorded` has the median time in milliseconds, the device,
-    and the number of executions.
+    that is installed) or function (a Python module whose function is called with the arguments).
+    `code` and `contents` (base64 of zlib, by hash) are texts; in a suite they are files instead,
+    beside this one. `recorded` has the median time in milliseconds, the device, and the number of
+    executions.
     """
 
     kernel: str

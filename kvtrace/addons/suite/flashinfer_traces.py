@@ -37,6 +37,15 @@ _DTYPES: Final = frozenset(
         "int64", "int32", "int16", "int8", "uint8", "bool",
     }
 )  # fmt: skip
+_README: Final = """\
+# A suite of FlashInfer's operators
+
+Each entry is a workload that was recorded for FlashInfer, and runs the PyTorch reference of its
+definition; there is no kernel in these traces. `python run.py` times them on a GPU, with `torch`
+and `triton` and nothing else. `suite.json` has what each entry is, and what is left out.
+
+**The references are Python code of others.** Read them, in `kernels/`, before you run them.
+"""
 
 
 class _NotLaunchable(KvtraceError):
@@ -95,14 +104,12 @@ def import_flashinfer(source: Path, folder: Path, axes: Mapping[str, int]) -> Su
         weighed_by="launches",
         weight=weight,
         device_ns=None,
-        entries=tuple(
-            _entry(number, call, weight) for number, call in enumerate(imported, 1)
-        ),
+        entries=tuple(_entry(number, call, weight) for number, call in enumerate(imported, 1)),
         left_out=tuple(
             LeftOut(name, count / weight, why) for (name, why), count in reasons.items()
         ),
     )
-    write_suite(folder, suite, [call.repro for call in imported])
+    write_suite(folder, suite, [call.repro for call in imported], _README)
     return suite
 
 
@@ -113,7 +120,7 @@ def _definitions(source: Path) -> dict[str, Mapping[str, Any]]:
     """Return the definitions of a folder by name."""
     folder = source / "definitions"
     files = sorted((folder if folder.is_dir() else source).rglob("*.json"))
-    definitions = {}
+    definitions: dict[str, Mapping[str, Any]] = {}
     for file in files:
         content = _parsed(file.read_bytes(), file)
         if not isinstance(content, dict) or not _has_form(content):
@@ -254,9 +261,7 @@ def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
 def _function(text: str, inputs: list[str]) -> str:
     """Return the name of a reference's function: `run`, or the last one, as `fi_trace` has it."""
     try:
-        functions = [
-            node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)
-        ]
+        functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
     except (SyntaxError, ValueError, RecursionError) as error:
         raise _NotLaunchable(f"its reference is no Python ({error})") from error
     if not functions:

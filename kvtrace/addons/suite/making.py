@@ -35,7 +35,7 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.text import plural, printable, wrapped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Selection
@@ -99,12 +99,12 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
         raise BadSetting(f"no call of {selection.trace.path} can be in a suite: {left_out[0].why}")
     facts = facts_of_calls(selection, [one.calls for one in chosen])
     suite = _index(weighed, chosen, facts, left_out)
-    write_suite(folder, suite, [one.repro for one in chosen])
+    write_suite(folder, suite, [one.repro for one in chosen], readme(suite))
     return suite
 
 
-def write_suite(folder: Path, suite: Suite, repros: Sequence[Repro]) -> None:
-    """Write a suite's files; `repros` has the data of each entry.
+def write_suite(folder: Path, suite: Suite, repros: Sequence[Repro], about: str) -> None:
+    """Write a suite's files; `repros` has the data of each entry, `about` is its README.md.
 
     A suite that is in the folder already is replaced; other files in it stay.
 
@@ -114,7 +114,7 @@ def write_suite(folder: Path, suite: Suite, repros: Sequence[Repro]) -> None:
     _check_folder(folder)
     try:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".kvtrace-") as temporary:
-            _write_files(Path(temporary), suite, repros)
+            _write_files(Path(temporary), suite, repros, about)
             _publish(Path(temporary), folder)
     except OSError as problem:
         reason = problem.strerror or str(problem)
@@ -291,7 +291,7 @@ def _source(run: Run, weighed: WeighedCalls) -> dict[str, str]:
 # ---- The files ----
 
 
-def _write_files(folder: Path, suite: Suite, repros: Sequence[Repro]) -> None:
+def _write_files(folder: Path, suite: Suite, repros: Sequence[Repro], about: str) -> None:
     """Write all files of a suite to an empty folder. Raises OSError."""
     for name in (CALLS, KERNELS, CONTENTS):
         (folder / name).mkdir()
@@ -300,16 +300,14 @@ def _write_files(folder: Path, suite: Suite, repros: Sequence[Repro]) -> None:
         (folder / name).write_text(text, encoding="utf-8")
     for entry, repro in zip(suite.entries, repros, strict=True):
         code = codes.get(repro.code.text or "")
-        text = _call_text(
-            entry, repro, code_literal(repro.code) if code is None else repr(code[0])
-        )
+        text = _call_text(entry, repro, code_literal(repro.code) if code is None else repr(code[0]))
         (folder / CALLS / f"{entry.name}.py").write_text(text, encoding="utf-8")
         for sha256, compressed in repro.contents.items():
             (folder / CONTENTS / f"{sha256}.zlib").write_bytes(compressed)
     (folder / "launching.py").write_text(launching_text(), encoding="utf-8")
     runner = files("kvtrace.addons.suite").joinpath("run.py")
     (folder / "run.py").write_text(runner.read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "README.md").write_text(readme(suite), encoding="utf-8")
+    (folder / "README.md").write_text(about, encoding="utf-8")
     write_index(suite, folder)
 
 

@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 
 from kvtrace.addons.suite.call_files import SuiteCall, read_call
-from kvtrace.addons.suite.model import CALLS, KERNELS, BadSuite, Entry, Suite
+from kvtrace.addons.suite.model import CALLS, CONTENTS, KERNELS, BadSuite, Entry, Suite
 from kvtrace.backends.compiled_kernels.generic import generic_once
 from kvtrace.converters.scripts.repro import (
     DescriptorArgument,
@@ -77,13 +77,18 @@ class Call:
         }
         return {name: number for name, number in numbers.items() if number is not None}
 
-    def source(self, folder: Path) -> str | None:
-        """Return the recorded source of the kernel in a suite's folder, if it is there."""
+    @property
+    def source(self) -> str | None:
+        """The recorded source of the kernel, if the suite has it."""
         codes = [k.value for k in call_expression(self.text).keywords if k.arg == "code"]
         name = str(ast.literal_eval(codes[0])) if codes else ""
-        file = folder / KERNELS / f"{Path(name).stem}.py"
+        file = self.data.folder / KERNELS / f"{Path(name).stem}.py"
         is_there = name.startswith(f"{KERNELS}/") and file.is_file()
         return file.read_text(encoding="utf-8", errors="replace") if is_there else None
+
+    def contents_file(self, sha256: str) -> Path:
+        """Return the file of a storage's recorded contents."""
+        return self.data.folder / CONTENTS / f"{sha256}.zlib"
 
     def _storage(self, name: str, memory: Memory) -> Storage:
         tensors = [

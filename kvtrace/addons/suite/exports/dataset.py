@@ -79,12 +79,12 @@ class Dataset:
 
     summary = "a data set of Hugging Face, a row for each call (Parquet)"
 
-    def write(self, suite: Suite, calls: list[Call], folder: Path, output: Path) -> Iterable[str]:
+    def write(self, suite: Suite, calls: list[Call], output: Path) -> Iterable[str]:
         """Write the Parquet file and the card; see `Export`."""
         (output / _DATA).parent.mkdir()
         with pq.ParquetWriter(output / _DATA, SCHEMA, compression="zstd") as writer:
             for call in calls:  # a group of rows each, since contents may be large
-                row = _row(call, suite, folder)
+                row = _row(call, suite)
                 writer.write_table(pa.Table.from_pylist([row], schema=SCHEMA))
         (output / "README.md").write_text(_card(suite), encoding="utf-8")
         return ()
@@ -93,7 +93,7 @@ class Dataset:
 EXPORT: Final = Dataset()
 
 
-def _row(call: Call, suite: Suite, folder: Path) -> dict[str, Any]:
+def _row(call: Call, suite: Suite) -> dict[str, Any]:
     entry, data = call.entry, call.data
     return {
         "name": entry.name,
@@ -101,7 +101,7 @@ def _row(call: Call, suite: Suite, folder: Path) -> dict[str, Any]:
         "title": entry.title,
         "ir": call.ir,
         "ir_stage": data.code.stage,
-        "source": call.source(folder),
+        "source": call.source,
         "grid": data.grid,
         "options": _pairs(data.options),
         "arguments": [_argument(name, value) for name, value in data.arguments.items()],
@@ -129,9 +129,7 @@ def _row(call: Call, suite: Suite, folder: Path) -> dict[str, Any]:
     }
 
 
-def _argument(
-    name: str, value: TensorArgument | DescriptorArgument | Literal
-) -> dict[str, Any]:
+def _argument(name: str, value: TensorArgument | DescriptorArgument | Literal) -> dict[str, Any]:
     if isinstance(value, Literal):
         return {"name": name, "kind": "value", "value": value.text}
     tensor = base_tensor(value)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import uuid
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -42,9 +42,7 @@ class FlashinferBench:
 
     summary = "definitions, workloads and solutions of flashinfer-bench"
 
-    def write(
-        self, suite: Suite, calls: list[Call], folder: Path, output: Path
-    ) -> Iterable[str]:
+    def write(self, suite: Suite, calls: list[Call], output: Path) -> Iterable[str]:
         """Write the files of each group of calls; see `Export`."""
         notes = []
         rows = []
@@ -98,9 +96,7 @@ class Axes:
     def definition(self) -> dict[str, Any]:
         """Return the axes as a definition has them: constant ones, and those that vary."""
         return {
-            name: {"type": "var"}
-            if len(set(sizes)) > 1
-            else {"type": "const", "value": sizes[0]}
+            name: {"type": "var"} if len(set(sizes)) > 1 else {"type": "const", "value": sizes[0]}
             for name, sizes in self.values.items()
         }
 
@@ -109,7 +105,9 @@ def _why_not(call: Call) -> str | None:
     for storage in call.used:
         if _dtype(storage) is None:
             return f"flashinfer-bench has no element type for {storage.memory.dtype}"
-    if any(isinstance(value, float) and not math.isfinite(value) for value in call.scalars.values()):
+    if any(
+        isinstance(value, float) and not math.isfinite(value) for value in call.scalars.values()
+    ):
         return "JSON has no number for an argument that is infinite or NaN"
     return None
 
@@ -139,9 +137,7 @@ def _definition(group: Group, axes: Axes) -> dict[str, Any]:
         "op_type": _OP_TYPE,
         "axes": axes.definition(),
         "inputs": inputs,
-        "outputs": {
-            output: _tensor(storage, axes) for output, storage in _outputs(group).items()
-        },
+        "outputs": {output: _tensor(storage, axes) for output, storage in _outputs(group).items()},
         "reference": _code(group, f"{group.calls[0].data.kernel} as it was recorded."),
         "tags": ["recorded-by:kvtrace"],
         "description": _description(group),
@@ -187,9 +183,7 @@ def _description(group: Group) -> str:
 
 def _code(group: Group, about: str) -> str:
     """Return a module with `run`, which launches the recorded kernel."""
-    dtypes = {
-        storage.name: dtype for storage in group.calls[0].used if (dtype := _dtype(storage))
-    }
+    dtypes = {storage.name: dtype for storage in group.calls[0].used if (dtype := _dtype(storage))}
     text = program(group, about, dtypes=dtypes)
     parameters = ", ".join(group.parameters.values())
     return (
@@ -217,9 +211,7 @@ def _solution(group: Group) -> dict[str, Any]:
     }
 
 
-def _workload(
-    group: Group, axes: Axes, number: int, identity: str, output: Path
-) -> dict[str, Any]:
+def _workload(group: Group, axes: Axes, number: int, identity: str, output: Path) -> dict[str, Any]:
     call = group.calls[number]
     storages = {storage.name: (seed, storage) for seed, storage in enumerate(call.used)}
     inputs: dict[str, Any] = {}
@@ -240,9 +232,7 @@ def _workload(
             "path": file.as_posix(),
             "tensor_key": parameter,
         }
-    varying = {
-        name: sizes[number] for name, sizes in axes.values.items() if len(set(sizes)) > 1
-    }
+    varying = {name: sizes[number] for name, sizes in axes.values.items() if len(set(sizes)) > 1}
     return {
         "definition": group.name,
         "workload": {"axes": varying, "inputs": inputs, "uuid": identity},
@@ -264,9 +254,7 @@ def _bytes(call: Call, storage: Storage, seed: int) -> bytes | None:
     if recorded is not None:
         return recorded[: count * size]
     if memory.dtype.startswith(("int", "uint")):
-        return (
-            np.random.default_rng(seed).integers(0, 4, count).astype(memory.dtype).tobytes()
-        )
+        return np.random.default_rng(seed).integers(0, 4, count).astype(memory.dtype).tobytes()
     if memory.dtype not in _DTYPES:  # bits that are no integers
         values = np.random.default_rng(seed).standard_normal(count)
         return values.tobytes() if memory.dtype == "float64" else None

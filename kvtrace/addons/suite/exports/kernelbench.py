@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from kvtrace.addons.suite.exports.calls import Call
-from kvtrace.addons.suite.exports.program import Group, compressed, identifier, program
+from kvtrace.addons.suite.exports.program import Group, identifier, program
 from kvtrace.addons.suite.model import Suite
 
 #: KernelBench has levels 1 to 4 of its own problems; its local data sets may have others.
@@ -19,9 +19,8 @@ _LEVEL: Final = 5
 _MODEL: Final = '''
 
 class Model(torch.nn.Module):
-    """{title}
+    """The recorded call of {kernel}; returns {outputs}, which it writes.
 
-    Returns {outputs}, which the recorded kernel writes.
     {fixed}"""
 
     def __init__(self) -> None:
@@ -57,7 +56,7 @@ class KernelBench:
 
     summary = "problems of KernelBench, one for each call"
 
-    def write(self, suite: Suite, calls: list[Call], folder: Path, output: Path) -> Iterable[str]:
+    def write(self, suite: Suite, calls: list[Call], output: Path) -> Iterable[str]:
         """Write a problem for each call; see `Export`."""
         level = output / f"level{_LEVEL}"
         level.mkdir()
@@ -65,34 +64,37 @@ class KernelBench:
         for number, call in enumerate(calls, 1):
             name = f"{number}_{identifier(call.data.kernel)}.py"
             group = Group(identifier(call.data.kernel), (call,))
-            (level / name).write_text(_problem(group, folder), encoding="utf-8")
+            (level / name).write_text(_problem(group), encoding="utf-8")
             rows.append(f"| {name} | {call.entry.launches} | {100 * call.entry.share:.2f} |")
         (output / "README.md").write_text(_readme(suite, rows), encoding="utf-8")
-        return ()
+        return [
+            f"{call.entry.name}: float64 inputs lose bits, unless the precision is fp64"
+            for call in calls
+            if any(storage.read and storage.memory.dtype == "float64" for storage in call.used)
+        ]
 
 
 EXPORT: Final = KernelBench()
 
 
-def _problem(group: Group, folder: Path) -> str:
+def _problem(group: Group) -> str:
     """Return a problem's file.
 
     KernelBench converts all inputs to one floating-point type: floats come back as they were,
     since it has more bits, and integers are buffers of the model.
     """
     call = group.calls[0]
-    title = call.entry.title.replace("\\", "\\\\").replace('"""', "'''")
     tensors = {storage.name: storage for storage in group.read}
     floats = [name for name in tensors if _is_float(tensors[name].memory.dtype)]
     fixed = {name: group.parameters[name] for name in tensors if name not in floats}
-    text = program(group, f"{title}\n\nA recorded call of a Triton kernel.", compressed(folder))
+    text = program(group, f"{call.entry.title}\n\nA recorded call.", with_contents=True)
     return (
         text
         + f"#: Inputs that are buffers of the model.\nFIXED = {fixed!r}\n"
         + _MODEL.format(
-            title=title,
+            kernel=group.name,
             outputs=", ".join(storage.name for storage in group.written),
-            fixed=f"{', '.join(fixed.values())}: integers, as buffers.\n    " if fixed else "",
+            fixed=f"{', '.join(fixed.values()) or 'no'}: integer inputs, as buffers.\n    ",
             parameters=", ".join(group.parameters[name] for name in floats),
             given=", ".join(f"{name!r}: {group.parameters[name]}" for name in floats),
             names=tuple(floats),
@@ -114,8 +116,8 @@ The calls of a suite that `kvtrace suite` made of a recorded run:
 
 `LocalKernelBenchDataset({_LEVEL}, base_path=…)` with the path of this folder reads them. `Model`
 launches the recorded kernel on new memory, whose allocation KernelBench times as well. Use the
-precision fp32 (the default): inputs of fewer bits, as bfloat16, come back from it unchanged. Results
-are compared with those of the recorded kernel, not with a formula.
+precision fp32 (the default): inputs of fewer bits, as bfloat16, come back from it unchanged.
+Results are compared with those of the recorded kernel, not with a formula.
 
 | problem | launches | share of {suite.weighed_by}, % |
 |---|---:|---:|

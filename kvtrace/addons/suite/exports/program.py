@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import ast
 import base64
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
-from pathlib import Path
+from typing import Final
 
 from kvtrace.addons.suite.exports.calls import Call, Storage, call_expression
-from kvtrace.addons.suite.model import CONTENTS
 from kvtrace.converters.scripts.repro_text import launching_text
+
+_NAME_LENGTH: Final = 100
 
 
 @dataclass(frozen=True)
@@ -75,25 +77,26 @@ def groups_of(calls: Iterable[Call]) -> list[Group]:
 
 
 def identifier(name: str) -> str:
-    """Return a name as a Python identifier."""
-    text = "".join(letter if letter.isalnum() else "_" for letter in name)
+    """Return a name as a Python identifier that is short enough for the name of a file."""
+    text = re.sub(r"\W", "_", name, flags=re.ASCII)[:_NAME_LENGTH]
     return text if text.isidentifier() else f"_{text}"
 
 
 def program(
     group: Group,
     about: str,
-    content_of: Callable[[str], bytes] | None = None,
     dtypes: Mapping[str, str] | None = None,
+    *,
+    with_contents: bool = False,
 ) -> str:
     """Return the text of a module with `PROGRAM`, a `Program` of `replaying.py`.
 
     Args:
         group: the calls.
-        about: the module's docstring, without quotes.
-        content_of: returns the compressed contents of a storage by hash, which the text has then;
-            None: they lie in files beside the module, named as in a suite, or are not needed.
+        about: the module's docstring.
         dtypes: element types in which storages are handed over, where they are not their own.
+        with_contents: whether the text has recorded contents; otherwise they lie in files beside
+            the module, named as in a suite, or are not needed.
     """
     pieces = [launching_text(), files(__package__).joinpath("replaying.py").read_text("utf-8")]
     codes = _code_names(group.calls)
@@ -102,7 +105,7 @@ def program(
     lines.append("PROGRAM = Program(")
     lines.append("    calls=(")
     for call in group.calls:
-        carried = {} if content_of is None else _contents(call, content_of)
+        carried = _contents(call) if with_contents else {}
         lines.append(f"{_call_text(call, codes[call.ir], carried)},")
     lines.append("    ),")
     lines.append(f"    inputs={group.inputs!r},")
@@ -156,10 +159,10 @@ def _code_names(calls: Sequence[Call]) -> dict[str, str]:
     return {text: f"IR_{number}" for number, text in enumerate({call.ir: 0 for call in calls})}
 
 
-def _contents(call: Call, content_of: Callable[[str], bytes]) -> dict[str, str]:
+def _contents(call: Call) -> dict[str, str]:
     hashes = dict.fromkeys(memory.contents for memory in call.data.storages.values())
     return {
-        sha256: base64.b64encode(content_of(sha256)).decode("ascii")
+        sha256: base64.b64encode(call.contents_file(sha256).read_bytes()).decode("ascii")
         for sha256 in hashes
         if sha256 is not None
     }
@@ -194,7 +197,8 @@ def _joined(about: str, pieces: Sequence[str]) -> str:
         )
         rests.append("\n".join(piece.splitlines()[heads[-1].end_lineno :]).strip("\n"))
     texts = sorted(imports, key=lambda line: (_is_third_party(line), line.startswith("from"), line))
-    return "\n".join([f'"""{about}"""', "", *_spaced(texts), "", "", "\n\n\n".join(rests)])
+    quoted = about.replace("\\", "\\\\").replace('"""', "'''")
+    return "\n".join([f'"""{quoted}"""', "", *_spaced(texts), "", "", "\n\n\n".join(rests)])
 
 
 def _spaced(imports: Sequence[str]) -> Iterator[str]:
@@ -214,8 +218,3 @@ def _long_text(text: str) -> str:
     if "\r" not in text and "\0" not in text and '"""' not in text and not text.endswith('"'):
         return f'r"""{text}"""'
     return repr(text)
-
-
-def compressed(folder: Path) -> Callable[[str], bytes]:
-    """Return a function that returns the compressed contents of a suite by hash."""
-    return lambda sha256: (folder / CONTENTS / f"{sha256}.zlib").read_bytes()

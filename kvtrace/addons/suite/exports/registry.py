@@ -31,13 +31,12 @@ class Export(Protocol):
     def summary(self) -> str:
         """Description in one line."""
 
-    def write(self, suite: Suite, calls: list[Call], folder: Path, output: Path) -> Iterable[str]:
+    def write(self, suite: Suite, calls: list[Call], output: Path) -> Iterable[str]:
         """Write files to the empty folder `output`, and return sentences about what they lack.
 
         Args:
             suite: the index.
             calls: those that can be exported, in the order of the index.
-            folder: the suite's, with its contents.
             output: where to write.
         """
 
@@ -61,7 +60,7 @@ def export_suite(folder: Path, name: str, output: Path) -> Conversion:
     if not calls:
         raise BadSetting(f"no call of {folder} can be exported: {'; '.join(notes)}")
     with new_folder(output) as temporary:
-        notes += export.write(suite, calls, folder, temporary)
+        notes += export.write(suite, calls, temporary)
         written = [file.relative_to(temporary) for file in _files(temporary)]
     return Conversion(tuple(output / file for file in written), tuple(notes))
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.converters.importers.registry import BadSource
 
@@ -19,9 +19,7 @@ _TYPES: Final = {
 }  # fmt: skip
 
 
-def write_tensor(
-    file: Path, name: str, dtype: str, shape: Sequence[int], content: bytes
-) -> None:
+def write_tensor(file: Path, name: str, dtype: str, shape: Sequence[int], content: bytes) -> None:
     """Write a file with one tensor: its bytes, in rows, of a torch element type."""
     header = {
         name: {"dtype": _TYPES[dtype], "shape": list(shape), "data_offsets": [0, len(content)]}
@@ -42,12 +40,8 @@ def read_tensor(file: Path, name: str, dtype: str) -> bytes:
     try:
         with file.open("rb") as source:
             (length,) = struct.unpack("<Q", source.read(8))
-            if length > _MOST_HEADER_BYTES:
-                raise ValueError(f"a header of {length} bytes")
-            form = json.loads(source.read(length))[name]
-            start, end = form["data_offsets"]
-            if form["dtype"] != _TYPES.get(dtype) or not 0 <= start <= end:
-                raise ValueError(f"{name} is of {form['dtype']}, at {start} to {end}")
+            header = json.loads(source.read(min(length, _MOST_HEADER_BYTES)))
+            start, end = _place(header[name], dtype)
             source.seek(8 + length + start)
             content = source.read(end - start)
     except (OSError, ValueError, KeyError, TypeError, struct.error, RecursionError) as error:
@@ -55,3 +49,11 @@ def read_tensor(file: Path, name: str, dtype: str) -> bytes:
     if len(content) != end - start:
         raise BadSource(f"{file} ends within the tensor {name}")
     return content
+
+
+def _place(form: Mapping[str, Any], dtype: str) -> tuple[int, int]:
+    """Return where a tensor's bytes are. Raises ValueError, KeyError, TypeError."""
+    start, end = map(int, form["data_offsets"])
+    if form["dtype"] != _TYPES.get(dtype) or not 0 <= start <= end:
+        raise ValueError(f"it is of {form['dtype']}, at {start} to {end}")
+    return start, end

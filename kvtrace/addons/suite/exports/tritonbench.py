@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from kvtrace.addons.suite.exports.calls import Call
-from kvtrace.addons.suite.exports.program import Group, given_text, groups_of, program
+from kvtrace.addons.suite.exports.program import Group, given_text, groups_of, identifier, program
 from kvtrace.addons.suite.model import CONTENTS, Suite
 
 _PACKAGE: Final = "from .operator import Operator\n"
@@ -55,12 +55,12 @@ class TritonBench:
 
     summary = "operators of TritonBench, one for each kernel"
 
-    def write(self, suite: Suite, calls: list[Call], folder: Path, output: Path) -> Iterable[str]:
+    def write(self, suite: Suite, calls: list[Call], output: Path) -> Iterable[str]:
         """Write a folder for each group of calls; see `Export`."""
         rows = []
         for group in groups_of(calls):
             name = f"recorded_{group.name.strip('_')}"
-            _write_operator(group, folder, output / name)
+            _write_operator(group, output / name)
             rows.append(f"| {name} | {len(group.calls)} | {100 * group.share:.2f} |")
         (output / "README.md").write_text(_readme(suite, rows), encoding="utf-8")
         return ()
@@ -69,7 +69,7 @@ class TritonBench:
 EXPORT: Final = TritonBench()
 
 
-def _write_operator(group: Group, folder: Path, output: Path) -> None:
+def _write_operator(group: Group, output: Path) -> None:
     output.mkdir()
     kernel = group.calls[0].data.kernel
     calls = (f"    ({call.entry.name!r}, {call.entry.share:.4f})," for call in group.calls)
@@ -78,18 +78,18 @@ def _write_operator(group: Group, folder: Path, output: Path) -> None:
     (output / "__init__.py").write_text(_PACKAGE, encoding="utf-8")
     (output / "operator.py").write_text(
         _OPERATOR.format(
-            kernel=kernel,
+            kernel=identifier(kernel),
             calls="\n".join(calls),
             parameters=", ".join(group.parameters.values()),
             given=given_text(group),
         ),
         encoding="utf-8",
     )
-    hashes = {memory.contents for call in group.calls for memory in call.data.storages.values()}
-    for sha256 in hashes - {None}:
-        (output / CONTENTS).mkdir(exist_ok=True)
-        name = f"{sha256}.zlib"
-        shutil.copy(folder / CONTENTS / name, output / CONTENTS / name)
+    for call in group.calls:
+        for memory in call.data.storages.values():
+            if memory.contents is not None:
+                (output / CONTENTS).mkdir(exist_ok=True)
+                shutil.copy(call.contents_file(memory.contents), output / CONTENTS)
 
 
 def _readme(suite: Suite, rows: list[str]) -> str:
