@@ -144,23 +144,42 @@ def read_repro(
 
     """
     run, call_id, launch, finding = _chosen_call(selection, choice)
-    repro = repro_of_call(selection.trace, run, call_id, source, limit_bytes)
-    recorded = _recorded_time(selection.trace, run, call_id)
+    trace = selection.trace
+    call = _row_of(trace, "calls", run, "call_id", call_id)
+    kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
+    contents = first_contents(trace, [run]).get((run.run_id, call_id), {})
+    repro = repro_of_call(trace, run, call, kernel, contents, source, limit_bytes)
+    recorded = _recorded_time(trace, run, call_id)
     return replace(repro, recorded=recorded, launch=launch, finding=finding)
 
 
 def repro_of_call(
-    trace: Trace, run: Run, call_id: int, source: bool = False, limit_bytes: int = 64 << 20
+    trace: Trace,
+    run: Run,
+    call: Mapping[str, Any],
+    kernel: Mapping[str, Any],
+    contents_of_call: Mapping[int, str],
+    source: bool = False,
+    limit_bytes: int = 64 << 20,
 ) -> Repro:
     """Return a call and all data that its launch needs, without its recorded time.
 
-    Arguments and errors as `read_repro`.
+    Args:
+        trace: the trace, for artifacts.
+        run: the call's run.
+        call: its row of `calls`.
+        kernel: its kernel's row of `kernels`.
+        contents_of_call: artifacts of contents by argument, see `first_contents`.
+        source: as for `read_repro`.
+        limit_bytes: as for `read_repro`.
+
+    Raises:
+        BadSetting: data that the launch needs was not recorded.
+
     """
-    call = _row_of(trace, "calls", run, "call_id", call_id)
-    kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
+    call_id = int(call["call_id"])
     call_text = f"call {call_id} of kernel {kernel['name']}"
     code = _source_code(trace, kernel, call_text) if source else _ir_code(trace, kernel, call_text)
-    contents_of_call = first_contents(trace, [run]).get((run.run_id, call_id), {})
     rows = with_values(call["args"], contents_of_call)
     types = {parameter["name"]: parameter["type"] for parameter in kernel["signature"] or ()}
     passed_rows = [row for row in rows if source or types.get(row["name"]) != "constexpr"]
@@ -187,6 +206,14 @@ def repro_of_call(
         place=(kernel["file"], kernel["line"]),
         notes=tuple(notes),
     )
+
+
+def source_of_kernel(trace: Trace, kernel: Mapping[str, Any]) -> str | None:
+    """Return the Python source of a row of `kernels` as a module's text, None if not recorded."""
+    try:
+        return _source_code(trace, kernel, "").text
+    except BadSetting:
+        return None
 
 
 def _chosen_call(

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvtrace.addons.suite.model import Weighed
+    from kvtrace.converters.scripts.repro import Repro
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Selection
 
@@ -57,6 +58,19 @@ class WeighedCalls:
     device_ns: int | None
     calls: tuple[WeighedCall, ...]
     part: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenCalls:
+    """The calls of an entry, heaviest first, and the data of the first."""
+
+    repro: Repro
+    calls: list[WeighedCall]
+
+    @property
+    def weight(self) -> int:
+        """Weight of all of them."""
+        return sum(call.weight for call in self.calls)
 
 
 def weighed_calls(selection: Selection, part: RequestedPart = STEADY) -> WeighedCalls:

@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.addons.suite.exports.calls import item_bytes
-from kvtrace.addons.suite.exports.program import identifier
 from kvtrace.addons.suite.exports.safetensors import read_tensor
-from kvtrace.addons.suite.making import write_suite
 from kvtrace.addons.suite.model import VERSION, Entry, LeftOut, Origin, Suite
+from kvtrace.addons.suite.writing import file_name, write_suite
 from kvtrace.converters.importers.registry import BadSource
 from kvtrace.converters.scripts.repro import Code, Literal, Memory, Repro, TensorArgument
 from kvtrace.schema.errors import BadSetting, KvtraceError
@@ -295,7 +294,7 @@ def _entry(number: int, call: _Imported, weight: int) -> Entry:
         if isinstance(value, TensorArgument | Literal)
     )
     return Entry(
-        name=f"{number:03}-{identifier(definition)[:60]}",
+        name=f"{number:03}-{file_name(definition)}",
         kernel=definition,
         title=f"{definition}({tensors})",
         calls=(f"{definition}/{identity}".rstrip("/"),),

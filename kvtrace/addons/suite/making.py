@@ -2,54 +2,50 @@
 
 from __future__ import annotations
 
-import re
-import shutil
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.suite.alike import alike_calls
-from kvtrace.addons.suite.choice import WeighedCall, WeighedCalls, weighed_calls
+from kvtrace.addons.suite.choice import ChosenCalls, WeighedCall, WeighedCalls, weighed_calls
 from kvtrace.addons.suite.facts import CallFacts, facts_of_calls
 from kvtrace.addons.suite.model import (
-    CALLS,
-    CONTENTS,
-    INDEX,
-    KERNELS,
     VERSION,
     Entry,
     LeftOut,
     Origin,
     Suite,
-    write_index,
 )
 from kvtrace.addons.suite.readme import readme
+from kvtrace.addons.suite.rows import CallRows
+from kvtrace.addons.suite.writing import (
+    MOST_FILES,
+    OTHER_FILES,
+    check_folder,
+    file_name,
+    write_suite,
+)
 from kvtrace.converters.findings.invocation import invocation
-from kvtrace.converters.scripts.repro import RecordedTime, Repro, device_text, repro_of_call
-from kvtrace.converters.scripts.repro_text import call_lines, code_literal, launching_text
+from kvtrace.converters.scripts.repro import (
+    RecordedTime,
+    Repro,
+    device_text,
+)
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting
-from kvtrace.text import plural, printable, wrapped
+from kvtrace.text import plural, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Selection
 
-#: The most files of a suite, contents not counted.
-MOST_FILES: Final = 200
+#: Groups of alike calls that may become entries; all but those that cannot be in a suite do.
+_MOST_READ: Final = 1_000
 #: Calls that are compared with each other; lighter ones stay alone.
 _MOST_COMPARED: Final = 5_000
-#: Files besides those of calls and kernels.
-_OTHER_FILES: Final = 4
-#: Columns of a call's description.
-_WIDTH: Final = 100
-#: Characters of a kernel's name in the name of a file.
-_NAME_LENGTH: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,18 +65,6 @@ class Wanted:
     limit_bytes: int = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """The calls of an entry, heaviest first, and the data of the first."""
-
-    repro: Repro
-    calls: list[WeighedCall]
-
-    @property
-    def weight(self) -> int:
-        return sum(call.weight for call in self.calls)
-
-
 def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) -> Suite:
     """Write a suite of the selected runs to a folder, and return its index.
 
@@ -92,42 +76,21 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
     """
     if not 0 < wanted.share <= 1:
         raise BadSetting(f"--share is a number above 0 up to 1, as 0.95, not {wanted.share:g}")
-    _check_folder(folder)
+    check_folder(folder)
     weighed = weighed_calls(selection, wanted.part)
-    chosen, left_out = _choose(selection, weighed, wanted)
+    rows, chosen, left_out = _choose(selection, weighed, wanted)
     if not chosen:
         raise BadSetting(f"no call of {selection.trace.path} can be in a suite: {left_out[0].why}")
     facts = facts_of_calls(selection, [one.calls for one in chosen])
     suite = _index(weighed, chosen, facts, left_out)
-    write_suite(folder, suite, [one.repro for one in chosen], readme(suite))
+    write_suite(
+        folder,
+        suite,
+        [one.repro for one in chosen],
+        readme(suite),
+        lambda number: rows.source(chosen[number].calls[0]),
+    )
     return suite
-
-
-def write_suite(folder: Path, suite: Suite, repros: Sequence[Repro], about: str) -> None:
-    """Write a suite's files; `repros` has the data of each entry, `about` is its README.md.
-
-    A suite that is in the folder already is replaced; other files in it stay.
-
-    Raises:
-        BadSetting: the folder is not empty and no suite, or cannot be written.
-    """
-    _check_folder(folder)
-    try:
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".kvtrace-") as temporary:
-            _write_files(Path(temporary), suite, repros, about)
-            _publish(Path(temporary), folder)
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise BadSetting(f"cannot write {folder}: {reason}") from problem
-
-
-def _check_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise BadSetting(f"{folder} is a file; name a folder for the suite")
-    if not folder.absolute().parent.is_dir():
-        raise BadSetting(f"the folder {folder.absolute().parent} does not exist; make it first")
-    if folder.exists() and any(folder.iterdir()) and not (folder / INDEX).is_file():
-        raise BadSetting(f"{folder} is not empty, and no suite; name another folder")
 
 
 # ---- The choice ----
@@ -135,23 +98,24 @@ def _check_folder(folder: Path) -> None:
 
 def _choose(
     selection: Selection, weighed: WeighedCalls, wanted: Wanted
-) -> tuple[list[_Chosen], list[LeftOut]]:
-    """Return the entries' calls up to the wanted share, and what is left out."""
+) -> tuple[CallRows, list[ChosenCalls], list[LeftOut]]:
+    """Return rows of calls, the entries' calls up to the wanted share, and what is left out."""
     compared, lighter = weighed.calls[:_MOST_COMPARED], weighed.calls[_MOST_COMPARED:]
     groups = [*alike_calls(selection.trace, compared), *([call] for call in lighter)]
     groups.sort(key=lambda calls: -sum(call.weight for call in calls))
-    chosen: list[_Chosen] = []
+    rows = CallRows(selection.trace, [calls[0] for calls in groups[:_MOST_READ]])
+    chosen: list[ChosenCalls] = []
     left_out: list[LeftOut] = []
     reasons: Counter[tuple[str, str]] = Counter()
     covered = 0
     for place, calls in enumerate(groups):
         is_enough = covered >= wanted.share * weighed.weight
-        if is_enough or len(chosen) == MOST_FILES - _OTHER_FILES:
+        if is_enough or len(chosen) == MOST_FILES - OTHER_FILES or place == _MOST_READ:
             lighter = tuple(call for group in groups[place:] for call in group)
             left_out.append(_lighter(lighter, weighed, None if is_enough else len(chosen)))
             break
         try:
-            entry = _Chosen(_call_data(selection, calls[0], wanted), calls)
+            entry = ChosenCalls(_call_data(rows, calls[0], wanted), calls)
         except BadSetting as problem:
             weight = sum(call.weight for call in calls)
             reasons[calls[0].kernel, _without_call(str(problem), calls[0])] += weight
@@ -162,36 +126,33 @@ def _choose(
         LeftOut(kernel, weight / weighed.weight, why)
         for (kernel, why), weight in reasons.most_common()
     ]
-    return chosen, [*refused, *left_out]
+    return rows, chosen, [*refused, *left_out]
 
 
-def _call_data(selection: Selection, call: WeighedCall, wanted: Wanted) -> Repro:
+def _call_data(rows: CallRows, call: WeighedCall, wanted: Wanted) -> Repro:
     """Return a call's data; from its source where Triton cannot launch its IR.
 
     Raises:
         BadSetting: it cannot be launched again.
     """
-    trace, limit = selection.trace, wanted.limit_bytes
     try:
-        repro = repro_of_call(trace, call.run, call.call_id, wanted.source, limit)
+        repro = rows.data(call, wanted.source, wanted.limit_bytes)
     except BadSetting as problem:
-        if wanted.source:
+        if wanted.source or rows.source(call) is None:
             raise
-        repro = _from_source(selection, call, problem, limit)
+        repro = _from_source(rows, call, problem, wanted.limit_bytes)
     if call.median_ns is None:
         return repro
     time = RecordedTime(call.median_ns, device_text(call.run), call.launches)
     return replace(repro, recorded=time)
 
 
-def _from_source(selection: Selection, call: WeighedCall, problem: BadSetting, limit: int) -> Repro:
+def _from_source(rows: CallRows, call: WeighedCall, problem: BadSetting, limit: int) -> Repro:
     """Return a call's data with the recorded source; raise the problem with its IR without one."""
     try:
-        repro = repro_of_call(selection.trace, call.run, call.call_id, True, limit)
+        repro = rows.data(call, True, limit)
     except BadSetting:
         raise problem from None
-    if repro.code.text is None:
-        raise problem
     note = "launched from its Python source, since Triton cannot pass a descriptor to its IR"
     return replace(repro, notes=(*repro.notes, note))
 
@@ -215,13 +176,13 @@ def _without_call(text: str, call: WeighedCall) -> str:
 
 def _index(
     weighed: WeighedCalls,
-    chosen: list[_Chosen],
+    chosen: list[ChosenCalls],
     facts: list[CallFacts],
     left_out: Iterable[LeftOut],
 ) -> Suite:
     width = len(str(len(chosen)))
     entries = tuple(
-        _entry(f"{number:0{max(3, width)}}-{_file_name(one.repro.kernel)}", one, of_call, weighed)
+        _entry(f"{number:0{max(3, width)}}-{file_name(one.repro.kernel)}", one, of_call, weighed)
         for number, (one, of_call) in enumerate(zip(chosen, facts, strict=True), 1)
     )
     return Suite(
@@ -235,7 +196,7 @@ def _index(
     )
 
 
-def _entry(name: str, chosen: _Chosen, facts: CallFacts, weighed: WeighedCalls) -> Entry:
+def _entry(name: str, chosen: ChosenCalls, facts: CallFacts, weighed: WeighedCalls) -> Entry:
     repro, calls = chosen.repro, chosen.calls
     times = [call.device_ns for call in calls if call.device_ns is not None]
     inputs: dict[str, Origin] = {
@@ -286,72 +247,3 @@ def _source(run: Run, weighed: WeighedCalls) -> dict[str, str]:
         **{name: run.versions.get(name) for name in ("triton", "torch", "python", "cuda")},
     }
     return {name: printable(fact) for name, fact in facts.items() if fact}
-
-
-# ---- The files ----
-
-
-def _write_files(folder: Path, suite: Suite, repros: Sequence[Repro], about: str) -> None:
-    """Write all files of a suite to an empty folder. Raises OSError."""
-    for name in (CALLS, KERNELS, CONTENTS):
-        (folder / name).mkdir()
-    codes = _code_files(repros)
-    for name, text in codes.values():
-        (folder / name).write_text(text, encoding="utf-8")
-    for entry, repro in zip(suite.entries, repros, strict=True):
-        code = codes.get(repro.code.text or "")
-        text = _call_text(entry, repro, code_literal(repro.code) if code is None else repr(code[0]))
-        (folder / CALLS / f"{entry.name}.py").write_text(text, encoding="utf-8")
-        for sha256, compressed in repro.contents.items():
-            (folder / CONTENTS / f"{sha256}.zlib").write_bytes(compressed)
-    (folder / "launching.py").write_text(launching_text(), encoding="utf-8")
-    runner = files("kvtrace.addons.suite").joinpath("run.py")
-    (folder / "run.py").write_text(runner.read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "README.md").write_text(about, encoding="utf-8")
-    write_index(suite, folder)
-
-
-def _code_files(repros: Sequence[Repro]) -> dict[str, tuple[str, str]]:
-    """Return the files of kernels by their code: name and text; none where code is inline.
-
-    With a file for each call and each kernel, some suites would have more than `MOST_FILES`: the
-    code is then in the calls' files.
-    """
-    texts = dict.fromkeys(repro.code.text for repro in repros if repro.code.text is not None)
-    if len(repros) + len(texts) + _OTHER_FILES > MOST_FILES:
-        return {}
-    code_files: dict[str, tuple[str, str]] = {}
-    taken: set[str] = set()
-    for repro in repros:
-        text = repro.code.text
-        if text is None or text in code_files:
-            continue
-        suffix = "py" if repro.code.stage in ("source", "function") else repro.code.stage
-        base, number = _file_name(repro.kernel), 1
-        while (name := base if number == 1 else f"{base}-{number}") in taken:
-            number += 1
-        taken.add(name)
-        code_files[text] = f"{KERNELS}/{name}.{suffix}", text
-    return code_files
-
-
-def _call_text(entry: Entry, repro: Repro, code: str) -> str:
-    paragraphs = ["\n".join(wrapped(text, _WIDTH)) for text in (entry.title, *entry.notes)]
-    title = "\n\n".join(paragraphs).replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    data = "\n".join(call_lines(repro, code, with_contents=False))
-    classes = [name for name in ("Call", "Descriptor", "Storage", "Tensor") if f"{name}(" in data]
-    return f'"""{title}"""\n\nfrom launching import {", ".join(classes)}\n\n{data}\n'
-
-
-def _file_name(kernel: str) -> str:
-    return re.sub(r"\W", "_", kernel, flags=re.ASCII)[:_NAME_LENGTH]
-
-
-def _publish(made: Path, folder: Path) -> None:
-    """Move a made suite's files to its folder, in place of those of an earlier suite."""
-    folder.mkdir(exist_ok=True)
-    for path in sorted(made.iterdir()):
-        target = folder / path.name
-        if target.is_dir():
-            shutil.rmtree(target)
-        path.replace(target)

@@ -42,9 +42,9 @@ first if you do not trust where they are from.
 |---|---|
 | `suite.json` | the index: each entry, its weight, and what it stands for |
 | `calls/NAME.py` | a call, as data: grid, compile options, memory, arguments |
-| `kernels/` | the kernels: Triton IR (`.ttir`, `.ttgir`) or Python source; {code_note} |
+| `kernels/` | the kernels: Triton IR (`.ttir`), which is launched, and Python source (`.py`) |
 | `contents/` | contents of memory as they were recorded, compressed by zlib |
-| `launching.py` | how a call is launched: {launching} |
+| `launching.py` | how a call is launched: compiles, makes the memory, passes arguments |
 | `run.py` | times the entries |
 
 To use an entry in your own harness:
@@ -75,6 +75,7 @@ with tempfile.TemporaryDirectory() as folder:
   argument that an address, a mask, a branch or a loop depends on. The heaviest is launched.
 - A kernel that updates memory in place finds its own results when it is launched again. Make new
   storages where that matters.
+- With many kernels, their IR is in the calls' own files, and their source is left out.
 - Addresses, what ran before, and what else ran on the device are not reproduced.
 
 ## Entries
@@ -93,8 +94,6 @@ def readme(suite: Suite) -> str:
         title=_title(suite),
         stands_for=_filled(_stands_for(suite)),
         facts="\n".join(f"- {name}: {_code(fact)}" for name, fact in suite.source.items()),
-        code_note="where a suite would have more than 200 files, they are in the calls' files",
-        launching="compiles, makes the memory, passes arguments",
         example=suite.entries[0].name,
         contents=_contents(suite),
         table="\n".join(_table(suite)),
