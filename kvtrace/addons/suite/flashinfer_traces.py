@@ -157,7 +157,7 @@ def _workloads(source: Path) -> dict[str, list[_Workload]]:
                     _Workload(
                         str(workload["uuid"]),
                         {name: int(size) for name, size in workload["axes"].items()},
-                        dict(workload["inputs"]),
+                        {name: dict(form) for name, form in workload["inputs"].items()},
                     )
                 )
             except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -225,7 +225,7 @@ def _scalar(name: str, given: Mapping[str, Any]) -> Literal:
 def _shape(
     name: str, axes: object, definition: Mapping[str, Any], workload: _Workload
 ) -> tuple[int, ...]:
-    if not isinstance(axes, list):
+    if not isinstance(axes, list) or not all(isinstance(axis, str) for axis in axes):
         raise _NotLaunchable(f"the shape of {name} is {axes!r}")
     sizes = []
     for axis in axes:
@@ -241,7 +241,8 @@ def _recorded(
 ) -> bytes | None:
     """Return the recorded contents of an input; None if they are random floats."""
     if given.get("type") == "safetensors":
-        file = (source / str(given.get("path"))).resolve()
+        path = str(given.get("path")).replace("\0", "")  # no path has this character
+        file = (source / path).resolve()
         if not file.is_relative_to(source.resolve()):
             raise BadSource(f"the contents of {name} are outside of {source}: {given.get('path')}")
         content = read_tensor(file, str(given.get("tensor_key")), dtype)

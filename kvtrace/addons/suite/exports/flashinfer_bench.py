@@ -195,6 +195,9 @@ def _code(group: Group, about: str) -> str:
 
 def _solution(group: Group) -> dict[str, Any]:
     sources = [{"path": "main.py", "content": _code(group, "The recorded kernel.")}]
+    source = group.calls[0].source
+    if source:  # for readers; main.py launches the IR
+        sources.append({"path": "recorded_source.py", "content": source})
     return {
         "name": f"{group.name}_recorded",
         "definition": group.name,

@@ -75,6 +75,9 @@ def _write_operator(group: Group, output: Path) -> None:
     calls = (f"    ({call.entry.name!r}, {call.entry.share:.4f})," for call in group.calls)
     text = program(group, f"Recorded calls of {kernel}: needs torch and Triton only.")
     (output / "recorded.py").write_text(text, encoding="utf-8")
+    source = group.calls[0].source
+    if source:  # for readers
+        (output / "recorded_source.py").write_text(source, encoding="utf-8")
     (output / "__init__.py").write_text(_PACKAGE, encoding="utf-8")
     (output / "operator.py").write_text(
         _OPERATOR.format(
