@@ -8,7 +8,6 @@ import sys
 import pytest
 
 from kvtrace.addons.suite.call_files import read_call
-from kvtrace.addons.suite.exports.registry import export_suite
 from kvtrace.addons.suite.exports.safetensors import write_tensor
 from kvtrace.addons.suite.flashinfer_traces import import_flashinfer
 from kvtrace.addons.suite.model import read_index
@@ -104,8 +103,8 @@ def test_what_cannot_run_is_left_out_and_says_why(tmp_path, changes, inputs, rea
     (left_out,) = suite.left_out
     assert (left_out.name, left_out.share) == ("gather", 0.5)
     assert reason in left_out.why
+    source = written(tmp_path / "other", [definition(**changes)], [workload(**inputs)])
     with pytest.raises(BadSetting, match="no definition of"):
-        source = written(tmp_path / "other", [definition(**changes)], [workload(**inputs)])
         import_flashinfer(source, tmp_path / "suite", {})
 
 
@@ -137,13 +136,6 @@ def test_contents_outside_of_the_folder_are_not_read(tmp_path):
 def test_a_folder_without_definitions_is_refused(tmp_path):
     with pytest.raises(BadSource, match="has no definitions of FlashInfer"):
         import_flashinfer(tmp_path, tmp_path / "suite", {})
-
-
-def test_an_export_can_be_imported(training, tmp_path):
-    export_suite(training, "flashinfer-bench", tmp_path / "traces")
-    suite = import_flashinfer(tmp_path / "traces", tmp_path / "suite", {})
-    assert len(suite.entries) == len(read_index(training).entries)
-    assert suite.covered == pytest.approx(1)
 
 
 @pytest.mark.process

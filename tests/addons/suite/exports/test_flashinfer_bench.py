@@ -15,6 +15,8 @@ import pytest
 
 from kvtrace.addons.suite.exports.registry import export_suite
 from kvtrace.addons.suite.exports.safetensors import read_tensor
+from kvtrace.addons.suite.flashinfer_traces import import_flashinfer
+from kvtrace.addons.suite.model import read_index
 
 DTYPES = {
     "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float4_e2m1",
@@ -120,3 +122,9 @@ def test_the_weights_of_workloads_are_in_the_readme(traces):
     text = (traces / "README.md").read_text()
     (workload,) = lines(traces, "cross_entropy_forward.jsonl")
     assert f"| cross_entropy_forward | {workload['workload']['uuid']} | " in text
+
+
+def test_an_export_can_be_imported(training, traces, tmp_path):
+    suite = import_flashinfer(traces, tmp_path / "suite", {})
+    assert len(suite.entries) == len(read_index(training).entries)
+    assert suite.covered == pytest.approx(1)

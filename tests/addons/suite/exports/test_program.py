@@ -15,7 +15,7 @@ from kvtrace.addons.suite.exports.registry import export_suite
 from kvtrace.addons.suite.model import read_index
 
 #: Launches a layer norm by each export, and prints the differences from torch's.
-LAUNCHES = '''
+LAUNCHES = """
 import json
 import sys
 from pathlib import Path
@@ -49,7 +49,7 @@ except ValueError as error:
     difference["refused"] = "no call of layer_norm_forward was recorded with" in str(error)
 print(json.dumps({name: value if value is True else float(value.abs().max())
                   for name, value in difference.items()}))
-'''
+"""
 
 
 def calls_of(folder):

@@ -11,7 +11,7 @@ def test_exports_have_names():
 
 
 def test_an_unknown_format_is_refused(training, tmp_path):
-    with pytest.raises(BadSetting, match="no format 'datasets'.*choose one of flashinfer-bench, "):
+    with pytest.raises(BadSetting, match=r"no format 'datasets'.*choose one of flashinfer-bench"):
         export_suite(training, "datasets", tmp_path / "out")
 
 

@@ -22,7 +22,13 @@ def test_a_tensor_is_read_as_it_was_written(tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "dtype", "cut"),
-    [("y", "int16", 0), ("x", "int8", 0), ("x", "int16", 1), ("x", "int16", 20), ("x", "int16", 80)],
+    [
+        ("y", "int16", 0),
+        ("x", "int8", 0),
+        ("x", "int16", 1),
+        ("x", "int16", 20),
+        ("x", "int16", 80),
+    ],
 )
 def test_other_files_are_refused(tmp_path, name, dtype, cut):
     write_tensor(tmp_path / "x", "x", "int16", (2, 3), bytes(range(12)))
