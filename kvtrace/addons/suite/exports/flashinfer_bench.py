@@ -281,7 +281,8 @@ The calls of a suite that `kvtrace suite` made of a recorded run:
 {facts}
 
 `flashinfer-bench run --local .` times and checks solutions. {_REFERENCE_NOTE} It is given as the
-solution `…_recorded`, too. There are no traces: flashinfer-bench has not compared anything yet. The
+solution `…_recorded`, too. Inputs that are `random` are drawn by flashinfer-bench, from a normal
+distribution. There are no traces: flashinfer-bench has not compared anything yet. The
 weights and recorded times of workloads, for which the format has no place:
 
 | definition | workload | launches | share of {suite.weighed_by}, % | recorded median, µs |
