@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace import __version__
+from kvtrace import __version__, registry
 from kvtrace.cli import main, own_commands
 from kvtrace.schema.errors import BadSetting
 
@@ -234,3 +234,13 @@ def test_main_reads_sys_argv_by_default(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["kvtrace", "--version"])
     assert main() == 0
     assert __version__ in capsys.readouterr().out
+
+
+def test_an_addon_may_have_commands_of_two_words_beside_one(monkeypatch, capsys):
+    entry = registry.Entry("commands", "join again", "kvtrace.addons.join.commands:JOIN")
+    monkeypatch.setattr(registry, "_own", [*registry.own_entries("commands"), entry])
+
+    assert main(["join", "again", "--help"]) == 0
+    assert "kvtrace join again" in capsys.readouterr().out
+    assert main(["join", "--help"]) == 0
+    assert "kvtrace join again" not in capsys.readouterr().out

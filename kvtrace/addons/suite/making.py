@@ -28,6 +28,7 @@ from kvtrace.addons.suite.writing import (
 )
 from kvtrace.converters.findings.invocation import invocation
 from kvtrace.converters.scripts.repro import (
+    DescriptorArgument,
     RecordedTime,
     Repro,
     device_text,
@@ -153,7 +154,9 @@ def _from_source(rows: CallRows, call: WeighedCall, problem: BadSetting, limit: 
         repro = rows.data(call, True, limit)
     except BadSetting:
         raise problem from None
-    note = "launched from its Python source, since Triton cannot pass a descriptor to its IR"
+    has_descriptor = any(isinstance(a, DescriptorArgument) for a in repro.arguments.values())
+    why = "Triton cannot pass a descriptor to IR" if has_descriptor else "its IR was not recorded"
+    note = f"launched from its Python source, since {why}"
     return replace(repro, notes=(*repro.notes, note))
 
 
