@@ -62,10 +62,11 @@ class Storage(NamedTuple):
 class Call(NamedTuple):
     """A recorded call.
 
-    `stage` is the form of `code`: ttir, ttgir, source (a Python module) or module (the name of one
-    that is installed). `code` and `contents` (base64 of zlib, by hash) are texts; in a suite they
-    are files instead, beside this one. `recorded` has the median time in milliseconds, the device,
-    and the number of executions.
+    `stage` is the form of `code`: ttir, ttgir, source (a Python module), module (the name of one
+    that is installed) or function (a Python module whose function is called with the arguments).
+    `code` and `contents` (base64 of zlib, by hash) are texts; in a suite they are files instead,
+    beside this one. `recorded` has the median time in milliseconds, the device, and the number of
+    executions.
     """
 
     kernel: str
@@ -211,6 +212,9 @@ def prepared(call: Call, folder: Path) -> Callable[[dict[str, Any]], object]:
         path.write_text(code_text(call), encoding="utf-8")
         compiled = triton.compile(str(path), options=call.options)
         return lambda given: compiled[call.grid](*given.values())
+    if call.stage == "function":
+        function = getattr(source_module(call, folder), call.kernel)
+        return lambda given: function(*given.values())
     kernel = kernel_of_source(call, folder)
     names = dict.fromkeys(name.split(".")[0] for name in call.arguments)
     return lambda given: kernel[call.grid](
@@ -223,17 +227,22 @@ def kernel_of_source(call: Call, folder: Path) -> Any:
     if call.stage == "module":
         kernel = getattr(importlib.import_module(call.code), call.kernel)
     else:
-        path = folder / "recorded_kernel.py"
-        path.write_text(code_text(call), encoding="utf-8")
-        spec = importlib.util.spec_from_file_location(path.stem, path)
-        assert spec is not None
-        assert spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        kernel = getattr(module, call.kernel)
+        kernel = getattr(source_module(call, folder), call.kernel)
     while not isinstance(kernel, triton.runtime.jit.JITFunction):
         kernel = kernel.fn  # the recorded call has the values that an autotuner chose
     return kernel
+
+
+def source_module(call: Call, folder: Path) -> Any:
+    """Return the module of the recorded source, imported from a file in `folder`."""
+    path = folder / "recorded_kernel.py"
+    path.write_text(code_text(call), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 def nested(name: str, given: dict[str, Any]) -> Any:

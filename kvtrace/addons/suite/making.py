@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,15 +11,21 @@ from kvtrace.addons.suite.alike import alike_calls
 from kvtrace.addons.suite.choice import ChosenCalls, WeighedCall, WeighedCalls, weighed_calls
 from kvtrace.addons.suite.facts import CallFacts, facts_of_calls
 from kvtrace.addons.suite.model import (
-    INDEX,
     VERSION,
     Entry,
     LeftOut,
     Origin,
     Suite,
 )
+from kvtrace.addons.suite.readme import readme
 from kvtrace.addons.suite.rows import CallRows
-from kvtrace.addons.suite.writing import MOST_FILES, OTHER_FILES, file_name, publish, write_files
+from kvtrace.addons.suite.writing import (
+    MOST_FILES,
+    OTHER_FILES,
+    check_folder,
+    file_name,
+    write_suite,
+)
 from kvtrace.converters.findings.invocation import invocation
 from kvtrace.converters.scripts.repro import (
     DescriptorArgument,
@@ -72,30 +77,21 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
     """
     if not 0 < wanted.share <= 1:
         raise BadSetting(f"--share is a number above 0 up to 1, as 0.95, not {wanted.share:g}")
-    _check_folder(folder)
+    check_folder(folder)
     weighed = weighed_calls(selection, wanted.part)
     rows, chosen, left_out = _choose(selection, weighed, wanted)
     if not chosen:
         raise BadSetting(f"no call of {selection.trace.path} can be in a suite: {left_out[0].why}")
     facts = facts_of_calls(selection, [one.calls for one in chosen])
     suite = _index(weighed, chosen, facts, left_out)
-    try:
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".kvtrace-") as temporary:
-            write_files(Path(temporary), rows, suite, chosen)
-            publish(Path(temporary), folder)
-    except OSError as problem:
-        reason = problem.strerror or str(problem)
-        raise BadSetting(f"cannot write {folder}: {reason}") from problem
+    write_suite(
+        folder,
+        suite,
+        [one.repro for one in chosen],
+        readme(suite),
+        lambda number: rows.source(chosen[number].calls[0]),
+    )
     return suite
-
-
-def _check_folder(folder: Path) -> None:
-    if folder.exists() and not folder.is_dir():
-        raise BadSetting(f"{folder} is a file; name a folder for the suite")
-    if not folder.absolute().parent.is_dir():
-        raise BadSetting(f"the folder {folder.absolute().parent} does not exist; make it first")
-    if folder.exists() and any(folder.iterdir()) and not (folder / INDEX).is_file():
-        raise BadSetting(f"{folder} is not empty, and no suite; name another folder")
 
 
 # ---- The choice ----

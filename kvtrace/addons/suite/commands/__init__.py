@@ -13,3 +13,9 @@ RUN: Final = Command(f"{__name__}.run", "Time a suite's calls, and candidates", 
 TUNE: Final = Command(
     f"{__name__}.tune", "Try other configurations of a suite's calls", group="Kernels"
 )
+EXPORT: Final = Command(
+    f"{__name__}.export", "Write a suite in the format of another tool", group="Kernels"
+)
+IMPORT: Final = Command(
+    f"{__name__}.import_", "Make a suite of another tool's traces", group="Kernels"
+)
