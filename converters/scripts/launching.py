@@ -82,6 +82,9 @@ class Call(NamedTuple):
 
 #: Random contents are made in pieces of this many elements, which repeat.
 PIECE = 1 << 24
+
+#: Types of arguments as Triton's launcher names them, by MLIR's name.
+FLOATS = {"f16": "fp16", "f32": "fp32", "f64": "fp64"}
 #: Drawn contents are made of pieces of fewer elements, as float64.
 DRAWN_PIECE = 1 << 22
 #: Shares of elements that are at most each of the quantiles.
@@ -211,6 +214,8 @@ def prepared(call: Call, folder: Path) -> Callable[[dict[str, Any]], object]:
         path = folder / f"kernel.{call.stage}"
         path.write_text(code_text(call), encoding="utf-8")
         compiled = triton.compile(str(path), options=call.options)
+        signature = compiled.src.signature  # with the IR's types, not all of which Triton knows
+        signature.update({n: FLOATS.get(kind, kind) for n, kind in signature.items()})
         return lambda given: compiled[call.grid](*given.values())
     if call.stage == "function":
         function = getattr(source_module(call, folder), call.kernel)
