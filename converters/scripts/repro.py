@@ -5,7 +5,7 @@ import re
 import statistics
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kvtrace.converters.scripts.repro_source import kernel_module
@@ -143,7 +143,14 @@ def read_repro(
 
     """
     run, call_id, launch, finding = _chosen_call(selection, choice)
-    trace = selection.trace
+    repro = repro_of_call(selection.trace, run, call_id, source, limit_bytes)
+    return replace(repro, launch=launch, finding=finding)
+
+
+def repro_of_call(
+    trace: Trace, run: Run, call_id: int, source: bool = False, limit_bytes: int = 64 << 20
+) -> Repro:
+    """Return a call and all data that its launch needs; arguments and errors as `read_repro`."""
     call = _row_of(trace, "calls", run, "call_id", call_id)
     kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
     call_text = f"call {call_id} of kernel {kernel['name']}"
@@ -172,8 +179,6 @@ def read_repro(
         run=run,
         call_id=call_id,
         rows=rows,
-        launch=launch,
-        finding=finding,
         place=(kernel["file"], kernel["line"]),
         notes=tuple(notes),
     )

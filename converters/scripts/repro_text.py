@@ -2,9 +2,10 @@
 
 import base64
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
+from itertools import takewhile
 from pathlib import Path
 from typing import Final
 
@@ -27,43 +28,8 @@ from kvtrace.text import printable, wrapped
 _WIDTH: Final = 100
 _MEGABYTE: Final = 1 << 20
 
-_FROM_IR: Final = '''\
-def prepared(folder):
-    """Compile the recorded IR, and return a function that launches it with arguments."""
-    path = folder / "kernel.#STAGE#"
-    path.write_text(IR, encoding="utf-8")
-    compiled = triton.compile(str(path), options=OPTIONS)
-    return lambda given: compiled[GRID](*given.values())'''
-
-_FROM_TEXT: Final = '''\
-def prepared(folder):
-    """Import the recorded source, and return a function that launches the kernel."""
-    path = folder / "recorded_kernel.py"
-    path.write_text(SOURCE, encoding="utf-8")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    kernel = getattr(module, KERNEL)
-    return lambda given: kernel[GRID](**{name: nested(name, given) for name in NAMES}, **OPTIONS)'''
-
-_FROM_MODULE: Final = '''\
-def prepared(folder):
-    """Import the kernel, and return a function that launches it with arguments."""
-    kernel = getattr(importlib.import_module(MODULE), KERNEL)
-    while not isinstance(kernel, triton.runtime.jit.JITFunction):
-        kernel = kernel.fn  # the recorded call has the values that an autotuner chose
-    return lambda given: kernel[GRID](**{name: nested(name, given) for name in NAMES}, **OPTIONS)'''
-
-_NESTED: Final = '''\
-def nested(name, given):
-    """Return a parameter's value: an argument, or a tuple of arguments `name.0`, `name.1`, …"""
-    if name in given:
-        return given[name]
-    parts = [key[len(name) + 1 :].split(".")[0] for key in given if key.startswith(f"{name}.")]
-    return tuple(nested(f"{name}.{part}", given) for part in dict.fromkeys(parts))
-
-
-'''
+#: Where a call's data stand in the text of a script that launches it: behind their classes.
+_DATA_FOLLOWS: Final = "# ---- How calls are launched ----\n"
 
 
 class ReproConverter:
@@ -111,18 +77,36 @@ CONVERTER: Final = ReproConverter()
 
 def script(repro: Repro) -> str:
     """Return the text of the script that launches a call again."""
-    body = (
-        files("kvtrace.converters.scripts").joinpath("repro_script.txt").read_text(encoding="utf-8")
+    classes, marker, functions = launching_text().partition(_DATA_FOLLOWS)
+    imports, classes = _imports_and_rest(classes.partition('"""\n\n')[2])
+    main = files("kvtrace.converters.scripts").joinpath("repro_script.txt")
+    main_imports, main_text = _imports_and_rest(main.read_text(encoding="utf-8"))
+    data = "\n".join(call_lines(repro, code_literal(repro.code), with_contents=True))
+    return (
+        f'"""{_docstring(repro)}"""\n\n{_merged_imports(imports, main_imports)}\n\n\n{classes}'
+        f"# ---- What was recorded ----\n\n{data}\n\n{marker}{functions}{main_text}"
     )
-    body = body.replace("#COMPILE#", _compile_function(repro.code), 1)
-    data = "\n".join(_data_lines(repro))
-    return f'"""{_docstring(repro)}"""\n\n{body.replace("#DATA#", data, 1)}'
 
 
-def _compile_function(code: Code) -> str:
-    if code.stage != "source":
-        return _FROM_IR.replace("#STAGE#", code.stage)
-    return _NESTED + (_FROM_MODULE if code.text is None else _FROM_TEXT)
+def launching_text() -> str:
+    """Return the text of the module that launches calls from their data, `launching.py`."""
+    module = files("kvtrace.converters.scripts").joinpath("launching.py")
+    return module.read_text(encoding="utf-8")
+
+
+def _imports_and_rest(text: str) -> tuple[list[str], str]:
+    """Return the lines of imports that a text begins with, and the text after them."""
+    lines = text.splitlines(keepends=True)
+    imports = list(takewhile(lambda line: line.startswith(("import ", "from ", "\n")), lines))
+    return [line.strip() for line in imports if line.strip()], "".join(lines[len(imports) :])
+
+
+def _merged_imports(*groups: Iterable[str]) -> str:
+    """Return import lines in the usual order: the standard library, then torch and Triton."""
+    lines = {line for group in groups for line in group}
+    third_party = sorted(lines & {"import torch", "import triton"})
+    standard = sorted(lines - set(third_party), key=lambda line: (line.startswith("from"), line))
+    return "\n".join([*standard, "", *third_party])
 
 
 def _integer_setting(settings: Mapping[str, str], name: str) -> int | None:
@@ -234,44 +218,50 @@ def _different_parts(repro: Repro) -> tuple[str, ...]:
     return tuple(sentences)
 
 
-def _data_lines(repro: Repro) -> Iterator[str]:
-    yield ""
-    yield f"KERNEL = {repro.kernel!r}"
-    yield f"GRID = {repro.grid!r}"
-    yield f"OPTIONS = {dict(repro.options)!r}"
-    yield "#: Storages by the name of their first argument: bytes, element type, contents."
-    yield "STORAGES = {"
+def call_lines(repro: Repro, code: str, *, with_contents: bool) -> Iterator[str]:
+    """Yield the lines of a call's data, an object `Call` of `launching.py`.
+
+    Args:
+        repro: the call.
+        code: the expression of the kernel's code, or of its file in a suite.
+        with_contents: whether recorded contents are written, or lie in files.
+    """
+    yield "CALL = Call("
+    yield f"    kernel={repro.kernel!r},"
+    yield f"    grid={repro.grid!r},"
+    yield f"    options={dict(repro.options)!r},"
+    yield "    # By the name of their first argument: bytes, element type, contents."
+    yield "    storages={"
     for name, memory in repro.storages.items():
-        yield f"    {name!r}: ({memory.nbytes}, {memory.dtype!r}, {memory.contents!r}),"
-    yield "}"
-    yield "#: Arguments in the order of the kernel's parameters."
-    yield "ARGUMENTS = {"
+        known = "" if memory.contents is None else f", {memory.contents!r}"
+        yield f"        {name!r}: Storage({memory.nbytes}, {memory.dtype!r}{known}),"
+    yield "    },"
+    yield "    # In the order of the kernel's parameters."
+    yield "    arguments={"
     for name, argument in repro.arguments.items():
-        yield f"    {name!r}: {_argument_text(argument)},"
-    yield "}"
+        yield f"        {name!r}: {_argument_text(argument)},"
+    yield "    },"
     recorded = repro.recorded
     time = None if recorded is None else (recorded.median_ns / 1e6, recorded.where, recorded.count)
-    yield "#: Median time in milliseconds, the device, and the number of executions."
-    yield f"RECORDED = {time!r}"
-    yield from _code_lines(repro)
-    yield "#: Recorded contents of storages by hash: base64 of zlib."
-    yield "CONTENTS = {"
-    for sha256, compressed in repro.contents.items():
-        yield f'    "{sha256}": """'
-        yield from textwrap.wrap(base64.b64encode(compressed).decode("ascii"), _WIDTH)
-        yield '""",'
-    yield "}"
+    yield "    # Median time in milliseconds, the device, and the number of executions."
+    yield f"    recorded={time!r},"
+    stage = "module" if repro.code.text is None else repro.code.stage
+    yield f"    stage={stage!r},"
+    yield f"    code={code},"
+    if with_contents:
+        yield "    # Recorded contents of storages by hash: base64 of zlib."
+        yield "    contents={"
+        for sha256, compressed in repro.contents.items():
+            yield f'        "{sha256}": """'
+            yield from textwrap.wrap(base64.b64encode(compressed).decode("ascii"), _WIDTH)
+            yield '""",'
+        yield "    },"
+    yield ")"
 
 
-def _code_lines(repro: Repro) -> Iterator[str]:
-    code = repro.code
-    if code.stage == "source":
-        parameter_names = dict.fromkeys(name.split(".")[0] for name in repro.arguments)
-        yield f"NAMES = {tuple(parameter_names)!r}"
-    if code.text is None:
-        yield f"MODULE = {code.module!r}"
-        return
-    yield f"{'SOURCE' if code.stage == 'source' else 'IR'} = {_long_text(code.text)}"
+def code_literal(code: Code) -> str:
+    """Return a kernel's code, or the name of its module, as a Python expression."""
+    return repr(code.module) if code.text is None else _long_text(code.text)
 
 
 def _argument_text(argument: TensorArgument | DescriptorArgument | Literal) -> str:

@@ -135,9 +135,17 @@ def _dispatch(arguments: list[str]) -> int:
     elif name in _MOVED:
         complain(f"{name} is now kvtrace {_MOVED[name]}; the old name will be removed in 0.4.")
         name = _MOVED[name]
+    elif _is_of_two_words(arguments):
+        name, later_words = " ".join(arguments[:2]), arguments[2:]
     if name not in _CORE and registry.entry("commands", name) is None:
         return complain(_no_command(name))
     return _run(name, later_words)
+
+
+def _is_of_two_words(words: Sequence[str]) -> bool:
+    """Return whether the first two words are an add-on's command, as `suite run` beside `suite`."""
+    name = " ".join(words[:2])
+    return any(entry.name == name for entry in registry.own_entries("commands") if " " in name)
 
 
 def _run(name: str, words: list[str]) -> int:
@@ -308,7 +316,8 @@ def _completion(option: str, *shell: str) -> int:
 
 def _candidates(words: Sequence[str], begun: str) -> list[str]:
     """Return the commands or options that may follow `words` and begin with `begun`."""
-    name = " ".join(words[: 2 if words[:1] and words[0] in _PARTS else 1])
+    has_parts = bool(words) and words[0] in _PARTS
+    name = " ".join(words[: 2 if has_parts or _is_of_two_words(words) else 1])
     if not words:
         candidates = dict.fromkeys(command.split()[0] for command in own_commands())
     elif name in _PARTS:

@@ -129,6 +129,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("repro", "TRACE", "--call", "1", "--source", "-o", "OUT/r.py"),
         ("repro", "TRACE", "--finding", "a", "-o", "OUT/r.py"),
     ),
+    "suite": (
+        ("suite", "TRACE", "-o", "OUT/suite"), ("suite", "TRACE", "-o", "OUT/suite", "--source"),
+        ("suite", "TRACE", "-o", "OUT/suite", "--share", "0.5", "--whole", "--contents", "0"),
+    ),
     "sql": (
         ("sql", "TRACE", "SELECT * FROM launched"),
         ("sql", "TRACE", "SELECT * FROM kernels", "--format", "json"),
@@ -163,6 +167,7 @@ READING = frozenset(
         "convert",
         "view",
         "repro",
+        "suite",
         "sql",
         "trace validate",
         "trace redact",
@@ -269,7 +274,7 @@ def run_case(number: int, seed: int, seeds: Path, each: int, only: str | None) -
 
 def _command_of(words: str) -> str:
     first, second = f"{words} ".split(" ")[:2]
-    return f"{first} {second}" if first == "trace" else first
+    return f"{first} {second}" if f"{first} {second}" in COMMANDS else first
 
 
 def _faults(command: str, words: list[str], folder: Path) -> Iterator[str]:

@@ -135,7 +135,7 @@ def test_console_examples_of_a_page_print_what_it_shows(page, environment, tmp_p
 def parsed(words: list[str]) -> None:
     """Have a command's own parser read its arguments; raises on what it does not know."""
     _, name, *arguments = words
-    if name not in own_commands():  # of two words
+    if f"{name} {' '.join(arguments[:1])}" in own_commands():  # of two words
         name, *arguments = f"{name} {arguments[0]}", *arguments[1:]
     assert name in own_commands()
     command_line(name).parsed(arguments)

@@ -1,0 +1,24 @@
+"""What `kvtrace suite` prints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kvtrace.text import percent, plural
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from kvtrace.addons.suite.model import Suite
+
+
+def made_lines(suite: Suite, folder: Path) -> Iterator[str]:
+    """Yield the lines that say what a new suite has, and what it has not."""
+    calls = sum(len(entry.calls) for entry in suite.entries)
+    yield (
+        f"wrote {folder}: {plural(len(suite.entries), 'entry').replace('entrys', 'entries')} of "
+        f"{plural(calls, 'call')}, {percent(suite.covered)} of the {suite.weighed_by}"
+    )
+    for left_out in suite.left_out:
+        yield f"  left out: {left_out.name}, {percent(left_out.share)}: {left_out.why}"
