@@ -47,7 +47,8 @@ class Call(NamedTuple):
     `stage` is the form of `code`: ttir, ttgir, source (a Python module) or module (the name of one
     that is installed). `code` and `contents` (base64 of zlib, by hash) are texts; in a suite they
     are files instead, beside this one. `recorded` has the median time in milliseconds, the device,
-    and the number of executions.
+    and the number of executions. `constants` has the values of parameters that were compiled into
+    the kernel, and are no arguments of its IR.
     """
 
     kernel: str
@@ -59,6 +60,7 @@ class Call(NamedTuple):
     stage: str
     code: str
     contents: dict[str, str] | None = None
+    constants: dict[str, Any] = {}
 
 
 #: Random contents are made in pieces of this many elements, which repeat.

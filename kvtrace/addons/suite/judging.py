@@ -14,13 +14,16 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.addons.suite.errors import CannotJudgeCall
 from kvtrace.addons.suite.launch import Launch
+from kvtrace.addons.suite.launches import read_launch
+from kvtrace.addons.suite.model import Entry, Suite, read_index
 from kvtrace.addons.suite.reducing import reduced
 from kvtrace.addons.suite.reference import write_launch
 from kvtrace.text import plural
@@ -28,6 +31,7 @@ from kvtrace.text import plural
 #: The name of the function that launches a kernel which was given without one.
 ENTRY: Final = "launch_recorded_call"
 _MOST_BYTES: Final = 1 << 20
+_MOST_LISTED: Final = 5
 _KERNEL_DECORATORS: Final = frozenset({"jit", "autotune", "heuristics"})
 _REFERENCE: Final = '''\
 """{kernel} as it was recorded: its IR, evaluated by kvtrace."""
@@ -211,6 +215,62 @@ def judge_call(
     )  # fmt: skip
 
 
+def judge_suite(
+    folder: Path,
+    place: str,
+    globs: Sequence[str] = (),
+    options: JudgeOptions = JudgeOptions(),
+) -> Iterator[CallJudgment]:
+    """Yield what is known of a candidate on each call of a suite that it is for.
+
+    Args:
+        folder: the suite's folder.
+        place: the candidate, as `FILE:FUNCTION`.
+        globs: names of calls, with `*` and `?`; without one the calls of the kernel with the
+            candidate's name.
+        options: limits.
+
+    Raises:
+        BadSuite: the folder is no suite.
+        CannotJudgeCall: the candidate cannot be read, or it is not known which calls it is for.
+    """
+    suite = read_index(folder)
+    candidate = read_candidate(place)
+    for entry in entries_for(suite, candidate, globs):
+        try:
+            launch = read_launch(folder, entry.name, suite.source.get("triton"))
+        except CannotJudgeCall as error:
+            yield CallJudgment(entry.name, entry.kernel, "unjudged", (str(error),))
+            continue
+        yield judge_call(entry.name, launch, candidate, options)
+
+
+def entries_for(suite: Suite, candidate: Candidate, globs: Sequence[str]) -> list[Entry]:
+    """Return the entries that a candidate is for, by its name or by patterns of their names.
+
+    Raises:
+        CannotJudgeCall: there are none.
+    """
+    if globs:
+        chosen = [
+            entry
+            for entry in suite.entries
+            if any(fnmatchcase(entry.name, glob) for glob in globs)
+        ]
+        if not chosen:
+            names = ", ".join(entry.name for entry in suite.entries[:_MOST_LISTED])
+            raise CannotJudgeCall(f"no call is named {' or '.join(globs)}; there are {names}, …")
+        return chosen
+    chosen = [entry for entry in suite.entries if entry.kernel == candidate.name]
+    if not chosen:
+        kernels = dict.fromkeys(entry.kernel for entry in suite.entries)
+        raise CannotJudgeCall(
+            f"no kernel of the suite is named {candidate.name}, only "
+            f"{', '.join([*kernels][:_MOST_LISTED])}, …: say with --calls which calls it is for"
+        )
+    return chosen
+
+
 def _files(
     scratch: Path, launch: Launch, passed: Sequence[str], candidate: Candidate
 ) -> tuple[Path, Path, str]:
@@ -256,3 +316,33 @@ def _judged_part(launch: Launch, smaller: Launch) -> str:
         return ""
     programs = [x * y * z for x, y, z in (smaller.grid, launch.grid)]
     return f"the first {programs[0]:,} of {plural(programs[1], 'program')}"
+
+
+def judgment_lines(judgment: CallJudgment) -> list[str]:
+    """Return the lines of a judgment for a terminal."""
+    part = f" ({judgment.judged})" if judgment.judged else ""
+    content = judgment.judgment
+    lines = [f"{judgment.call}: {judgment.verdict}{part}"]
+    lines += [f"  {reason}" for reason in judgment.reasons]
+    results = [result for case in content.get("cases", ()) for result in case.get("results", ())]
+    if judgment.verdict == "right":
+        derived = sum(result["tolerance"] in ("derived", "equal") for result in results)
+        lines.append(
+            f"  {plural(len(content['cases']), 'case')}, {derived:,} of {len(results):,} results "
+            f"compared by derived bounds or bit by bit; {_rules_text(content)}"
+        )
+    return lines
+
+
+def _rules_text(content: Mapping[str, Any]) -> str:
+    """Return how many accesses and claims of the candidate's launches are proven, by verdict."""
+    counts = ", ".join(f"{count:,} {verdict}" for verdict, count in content["verdicts"].items())
+    sizes = [kernel for kernel in content["all_sizes"] if kernel["accesses"] == kernel["certified"]]
+    more = f", in bounds for all sizes: {', '.join(k['kernel'] for k in sizes)}" if sizes else ""
+    return f"rules: {counts or 'none'}{more}"
+
+
+def exit_code(judgments: Sequence[CallJudgment]) -> int:
+    """Return 0 if a candidate is right on all calls, 1 if it is wrong on one, otherwise 2."""
+    verdicts = {judgment.verdict for judgment in judgments}
+    return 1 if "wrong" in verdicts else 0 if verdicts == {"right"} else 2

@@ -2,8 +2,8 @@
 
 A launch of 8,192 rows takes minutes to judge and one of 64 rows seconds, with the same kernel. So
 the grid's longest axis is cut where that provably leaves a launch of the same IR: the remaining
-programs write all of each cut tensor, none of them accesses memory outside of it, and no program
-asks for the size of the grid. Whole numbers that follow the cut extents, as a number of rows, become
+programs reach the same part of each remaining row, none of them accesses memory outside of these,
+and no program asks for the size of the grid. Whole numbers that follow the cut extents, as a number of rows, become
 those of the cut tensors, if the remaining programs then leave the same bytes.
 
 For example rows of 768 numbers, 2,048 programs with a row each, and n_rows = 2048: 64 programs write
@@ -119,18 +119,25 @@ class _Accesses(Observer):
                 np.minimum.at(self._stored[name], starts + byte, first.astype(np.int32))
 
     def shapes(self, programs: int) -> dict[str, tuple[int, ...]] | None:
-        """Return the cut shapes of tensors for so many programs; None if a cut leaves gaps."""
+        """Return the cut shapes of tensors for so many programs; None if a row is cut in two."""
         result = {}
         for name, tensor in self._tensors.items():
-            shape = _cut_shape(tensor, self._touched[name] < programs)
-            if shape is None:
+            result[name] = shape = _cut_shape(tensor, self._touched[name] < programs)
+            is_written = (self._stored[name] < self._programs).any()
+            first = self._stored[name] if is_written else self._touched[name]
+            reached = _bytes(replace(tensor, shape=shape), first) < programs
+            if shape != tensor.shape and not _are_alike(reached, shape, tensor.shape):
                 return None
-            if shape != tensor.shape and (self._stored[name] < self._programs).any():
-                cut = replace(tensor, shape=shape)
-                if not (_bytes(cut, self._stored[name]) < programs).all():
-                    return None
-            result[name] = shape
         return result
+
+
+def _are_alike(
+    reached: NDArray[np.bool_], shape: tuple[int, ...], whole: tuple[int, ...]
+) -> bool:
+    """Return whether each row of a cut tensor is reached where the first row is."""
+    cut = [axis for axis, (n, recorded) in enumerate(zip(shape, whole, strict=True)) if n < recorded]
+    rows = np.moveaxis(reached, cut[-1], 0)
+    return bool((rows == rows[0]).all() and rows[0].any())
 
 
 def _bytes(tensor: Tensor, per_byte: NDArray[np.int32]) -> NDArray[np.int32]:
@@ -140,8 +147,8 @@ def _bytes(tensor: Tensor, per_byte: NDArray[np.int32]) -> NDArray[np.int32]:
     return np.ndarray(tensor.shape, np.int32, per_byte, start, strides)
 
 
-def _cut_shape(tensor: Tensor, touched: NDArray[np.bool_]) -> tuple[int, ...] | None:
-    """Return the shape of the first rows that have all touched bytes; None if none are touched.
+def _cut_shape(tensor: Tensor, touched: NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the shape of the first rows that have all touched bytes; all if none are touched.
 
     Rows are those of the first axis with more than one row, if these lie one after the other.
     """
