@@ -80,7 +80,7 @@ def _cut_along(launch: Launch, axis: int, elements: int) -> Launch | None:
             continue
         smaller = _cut(_with_programs(launch, axis, programs), shapes)
         if smaller.elements <= elements:
-            return _with_numbers(launch, smaller)
+            return _with_integers(launch, _with_numbers(launch, smaller))
     return None
 
 
@@ -198,6 +198,30 @@ def _with_numbers(launch: Launch, smaller: Launch) -> Launch:
                 smaller = changed
                 break
     return smaller
+
+
+def _with_integers(launch: Launch, smaller: Launch) -> Launch:
+    """Return the reduced launch with integers from all of a cut tensor, from smallest to largest.
+
+    So branches that few rows take are judged, too, as that of labels that are ignored. The integers
+    stay as they were if the kernel then leaves its tensors.
+    """
+    storages = {name: content.copy() for name, content in smaller.storages.items()}
+    written = launch.reached(by_stores=True)
+    for name, tensor in smaller.tensors.items():
+        whole = launch.tensors[name]
+        if tensor.shape == whole.shape or whole.element.kind == "f" or name in written:
+            continue
+        values = np.unique(whole.elements(launch.storages[whole.storage]))
+        count = prod(tensor.shape)
+        chosen = values[np.linspace(0, len(values) - 1, count).round().astype(np.int64)]
+        tensor.elements(storages[tensor.storage])[...] = chosen.reshape(tensor.shape)
+    changed = replace(smaller, storages=storages)
+    try:
+        changed.results()
+    except CannotJudgeCall:
+        return smaller
+    return changed
 
 
 def _numbers_of_cut(launch: Launch, smaller: Launch, number: int) -> Iterator[int]:
