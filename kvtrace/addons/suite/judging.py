@@ -47,6 +47,10 @@ def reference({names}):
     _RECORDED({names})
 
 
+def inexact({names}):
+    _RECORDED.inexact({names})
+
+
 def inputs():
     return _RECORDED.inputs()
 '''

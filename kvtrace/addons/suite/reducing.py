@@ -26,7 +26,7 @@ from kvtrace.addons.suite.launch import Bytes, Launch, Scalar, Tensor
 from kvtrace.evaluate import Access, Observer
 
 #: Elements of a launch that is judged in full, and of a reduced one; more if rows are long.
-ELEMENTS: Final = (1 << 14, 1 << 16, 1 << 18)
+ELEMENTS: Final = (24_000, 96_000, 384_000)
 #: Elements of a launch that is judged in full if it cannot be reduced.
 MOST_ELEMENTS: Final = 1 << 21
 #: Numbers of programs along an axis that are tried, at most.
@@ -37,7 +37,7 @@ _GRID_SIZE: Final = "tt.get_num_programs"
 
 
 def reduced(launch: Launch) -> Launch:
-    """Return a launch of the same IR on some 16,384 elements; as it is if it has no more.
+    """Return a launch of the same IR on some 24,000 elements; as it is if it has no more.
 
     Args:
         launch: a launch with a storage for each tensor.

@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.suite.errors import CannotJudgeCall
 from kvtrace.addons.suite.launch import Bytes, Launch, Scalar, Tensor
-from kvtrace.evaluate import TensorArgument, evaluate
+from kvtrace.evaluate import Argument, TensorArgument, evaluate
 from kvtrace.evaluate.errors import UNFIT
-from kvtrace.evaluate.rounding import rounding_to, to_memory
+from kvtrace.evaluate.rounding import from_memory, rounding_to, to_memory
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import exact_values
 from kvtrace.evaluate.shadows.errors.planes import PLANES
@@ -96,7 +96,7 @@ class Reference:
         )
         #: Planes of the tensors of a call, by the storage's id, which `_deviations` reads.
         self._before: dict[int, StoragePlanes] = {}
-        self._deviations: Deviations | None = None
+        self._deviations: dict[bool, Deviations] = {}
 
     def inputs(self) -> dict[str, Any]:
         """Return the arguments that a candidate takes: tensors with recorded contents, numbers."""
@@ -124,51 +124,69 @@ class Reference:
         tensors = {name: launch.tensors[name] for name in given if name in launch.tensors}
         try:
             if any(_is_wide(given[name], tensor) for name, tensor in tensors.items()):
-                self._write_exact(launch, tensors, given)
+                self._evaluate(launch, given, bounded=False)
             else:
                 _write(launch, tensors, given)
         except CannotJudgeCall as error:
             raise ValueError(str(error)) from error
 
-    def _write_exact(
-        self, launch: Launch, tensors: Mapping[str, Tensor], given: Mapping[str, Any]
-    ) -> None:
-        """Follow the exact numbers of a launch, and write them into the given tensors in float64.
+    def inexact(self, *values: Any) -> None:
+        """Write into the given tensors how far the results in float64 may be from what is meant.
+
+        The IR has numbers that the compiler or its author rounded, as log2(e) for exp.
+
+        Args:
+            values: as for a call.
+
+        Raises:
+            NotImplementedError: as a call.
+        """
+        given = dict(zip(self._passed, values, strict=True))
+        self._evaluate(self._with_values(given), given, bounded=True)
+
+    def _evaluate(self, launch: Launch, given: Mapping[str, Any], *, bounded: bool) -> None:
+        """Follow a launch's exact numbers, and write them into the given tensors in float64.
+
+        Args:
+            launch: the launch with the given values, rounded to its types.
+            given: the values by name.
+            bounded: write the distances of the exact numbers from what is meant instead.
 
         Raises:
             NotImplementedError: the exact numbers cannot be followed, as where a rounding decides.
         """
         import torch
 
+        tensors = {name: launch.tensors[name] for name in given if name in launch.tensors}
         arguments = dict(zip(launch.arguments, launch.evaluator_arguments(), strict=True))
         self._before.clear()
         for name, tensor in tensors.items():
             if tensor.element.kind == "f":
-                argument = arguments[name]
-                assert isinstance(argument, TensorArgument)
-                self._before[id(argument.storage)] = _planes(launch, tensor, given[name])
-        if self._deviations is None:
+                storage = _tensor_argument(arguments[name]).storage
+                self._before[id(storage)] = _planes(launch, tensor, given[name])
+        if bounded not in self._deviations:
             # One for all calls: it is as large as an evaluation, and compiles the IR once.
-            self._deviations = Deviations(launch.module, before=self._before, bounded=False)
-        written = launch.reached(by_stores=True)
+            self._deviations[bounded] = Deviations(
+                launch.module, before=self._before, bounded=bounded
+            )
+        deviations = self._deviations[bounded]
         try:
             evaluate(
                 launch.module, tuple(arguments.values()), launch.grid, kernel=launch.kernel,
-                instrument=self._deviations,
+                instrument=deviations,
             )  # fmt: skip
-            memory = self._deviations.memory
+            memory = deviations.memory
             assert memory is not None
             memory.finish()
-            for name, tensor in tensors.items():
-                if name not in written:
-                    continue
-                argument = arguments[name]
-                assert isinstance(argument, TensorArgument)
-                if tensor.element.kind == "f":
-                    exact = exact_values(argument, memory, ()).exact
-                    given[name].copy_(torch.from_numpy(exact))
-                else:
-                    _assign(given[name], tensor.elements(memory.bytes_of(argument.storage)))
+            for name in launch.reached(by_stores=True) & tensors.keys():
+                argument = _tensor_argument(arguments[name])
+                if tensors[name].element.kind == "f":
+                    values = exact_values(argument, memory, ())
+                    numbers = values.meaning if bounded else values.exact
+                    given[name].copy_(torch.from_numpy(numbers))
+                elif not bounded:
+                    elements = tensors[name].elements(memory.bytes_of(argument.storage))
+                    _assign(given[name], elements)
         except (KvtraceError, *UNFIT) as error:
             raise NotImplementedError(
                 f"the exact numbers of {launch.kernel} are not known: {error}"
@@ -190,6 +208,11 @@ class Reference:
             elif value != recorded:
                 raise ValueError(f"{name} was recorded as {recorded}")
         return replace(launch, arguments=arguments, storages=storages)
+
+
+def _tensor_argument(argument: Argument) -> TensorArgument:
+    assert isinstance(argument, TensorArgument)
+    return argument
 
 
 def _argument_of(value: Any) -> Tensor | Scalar:
@@ -276,6 +299,4 @@ def _planes(launch: Launch, tensor: Tensor, value: Any) -> StoragePlanes:
 
 
 def _values(elements: NDArray[Any], tensor: Tensor) -> NDArray[np.float64]:
-    from kvtrace.evaluate.rounding import from_memory
-
     return from_memory(np.ascontiguousarray(elements), tensor.element).astype(np.float64)
