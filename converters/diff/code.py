@@ -112,7 +112,7 @@ def compare_code(
 
 
 def _read_code(language: str, text: str) -> _CodeLines:
-    lines = _stripped_lines(language, text)
+    lines = stripped_lines(language, text)
     aliases = (
         [m.group(1) for line in lines if (m := _ALIAS.match(line))] if language == "mlir" else []
     )
@@ -148,7 +148,7 @@ def _definitions(language: str, line: str, pattern: re.Pattern[str]) -> frozense
     return frozenset(names)
 
 
-def _stripped_lines(language: str, text: str) -> list[str]:
+def stripped_lines(language: str, text: str) -> list[str]:
     """Return the lines without locations, debug data, comments and blank lines."""
     if language == "mlir":
         lines = (

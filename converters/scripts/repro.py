@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from kvtrace.converters.scripts.repro_source import kernel_module
+from kvtrace.figures.times import steady_executions
 from kvtrace.schema.contents import first_contents, least_storage_bytes, with_values
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
@@ -143,19 +144,42 @@ def read_repro(
 
     """
     run, call_id, launch, finding = _chosen_call(selection, choice)
-    repro = repro_of_call(selection.trace, run, call_id, source, limit_bytes)
-    return replace(repro, launch=launch, finding=finding)
+    trace = selection.trace
+    call = _row_of(trace, "calls", run, "call_id", call_id)
+    kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
+    contents = first_contents(trace, [run]).get((run.run_id, call_id), {})
+    repro = repro_of_call(trace, run, call, kernel, contents, source, limit_bytes)
+    recorded = _recorded_time(trace, run, call_id)
+    return replace(repro, recorded=recorded, launch=launch, finding=finding)
 
 
 def repro_of_call(
-    trace: Trace, run: Run, call_id: int, source: bool = False, limit_bytes: int = 64 << 20
+    trace: Trace,
+    run: Run,
+    call: Mapping[str, Any],
+    kernel: Mapping[str, Any],
+    contents_of_call: Mapping[int, str],
+    source: bool = False,
+    limit_bytes: int = 64 << 20,
 ) -> Repro:
-    """Return a call and all data that its launch needs; arguments and errors as `read_repro`."""
-    call = _row_of(trace, "calls", run, "call_id", call_id)
-    kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
+    """Return a call and all data that its launch needs, without its recorded time.
+
+    Args:
+        trace: the trace, for artifacts.
+        run: the call's run.
+        call: its row of `calls`.
+        kernel: its kernel's row of `kernels`.
+        contents_of_call: artifacts of contents by argument, see `first_contents`.
+        source: as for `read_repro`.
+        limit_bytes: as for `read_repro`.
+
+    Raises:
+        BadSetting: data that the launch needs was not recorded.
+
+    """
+    call_id = int(call["call_id"])
     call_text = f"call {call_id} of kernel {kernel['name']}"
     code = _source_code(trace, kernel, call_text) if source else _ir_code(trace, kernel, call_text)
-    contents_of_call = first_contents(trace, [run]).get((run.run_id, call_id), {})
     rows = with_values(call["args"], contents_of_call)
     types = {parameter["name"]: parameter["type"] for parameter in kernel["signature"] or ()}
     passed_rows = [row for row in rows if source or types.get(row["name"]) != "constexpr"]
@@ -175,13 +199,21 @@ def repro_of_call(
         arguments=arguments,
         storages={name: _memory(name, rows, contents) for name in storages},
         contents=contents,
-        recorded=_recorded_time(trace, run, call_id),
+        recorded=None,
         run=run,
         call_id=call_id,
         rows=rows,
         place=(kernel["file"], kernel["line"]),
         notes=tuple(notes),
     )
+
+
+def source_of_kernel(trace: Trace, kernel: Mapping[str, Any]) -> str | None:
+    """Return the Python source of a row of `kernels` as a module's text, None if not recorded."""
+    try:
+        return _source_code(trace, kernel, "").text
+    except BadSetting:
+        return None
 
 
 def _chosen_call(
@@ -419,17 +451,23 @@ def _compressed_contents(
 
 def _recorded_time(trace: Trace, run: Run, call_id: int) -> RecordedTime | None:
     """Return the median device time of a call, or None if no execution was timed."""
+    import pyarrow.compute as pc
+
     durations = [
-        row["end"] - row["start"]
-        for row in _rows_where(trace, "gpu_kernels", run, "call_id", call_id)
-        if row["end"] is not None and row["start"] is not None
+        ns
+        for rows in steady_executions(trace, run)
+        for ns in rows.filter(pc.equal(rows["call_id"], call_id))["ns"].to_pylist()
     ]
     if not durations:
         # The host time of a launch is not the kernel's time.
         return None
+    return RecordedTime(statistics.median(durations), device_text(run), len(durations))
+
+
+def device_text(run: Run) -> str:
+    """Return where a run's kernels ran, as `on NVIDIA H200`."""
     names = {str(device["name"]) for device in run.devices if device["name"]}
-    where = f"on {', '.join(sorted(names))}" if names else "on the device"
-    return RecordedTime(statistics.median(durations), where, len(durations))
+    return f"on {', '.join(sorted(names))}" if names else "on the device"
 
 
 def expression(text: str, dtype: str, what: str) -> str:

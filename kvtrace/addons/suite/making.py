@@ -2,48 +2,45 @@
 
 from __future__ import annotations
 
-import re
-import shutil
 import tempfile
-from dataclasses import dataclass, field
-from importlib.resources import files
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.suite.choice import WeighedCall, WeighedCalls, weighed_calls
+from kvtrace.addons.suite.alike import alike_calls
+from kvtrace.addons.suite.choice import ChosenCalls, WeighedCall, WeighedCalls, weighed_calls
+from kvtrace.addons.suite.facts import CallFacts, facts_of_calls
 from kvtrace.addons.suite.model import (
-    CALLS,
-    CONTENTS,
     INDEX,
-    KERNELS,
     VERSION,
     Entry,
     LeftOut,
     Origin,
     Suite,
-    write_index,
 )
-from kvtrace.addons.suite.readme import readme
+from kvtrace.addons.suite.rows import CallRows
+from kvtrace.addons.suite.writing import MOST_FILES, OTHER_FILES, file_name, publish, write_files
 from kvtrace.converters.findings.invocation import invocation
-from kvtrace.converters.scripts.repro import Repro, repro_of_call
-from kvtrace.converters.scripts.repro_text import call_lines, code_literal, launching_text
+from kvtrace.converters.scripts.repro import (
+    RecordedTime,
+    Repro,
+    device_text,
+)
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting
 from kvtrace.text import plural, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Selection
 
-#: The most files of a suite, contents not counted.
-MOST_FILES: Final = 200
-#: Files besides those of calls and kernels.
-_OTHER_FILES: Final = 4
-_SCRIPTS: Final = ("launching.py", "run.py")
-#: Characters of a kernel's name in the name of a file.
-_NAME_LENGTH: Final = 60
+#: Groups of alike calls that may become entries; all but those that cannot be in a suite do.
+_MOST_READ: Final = 1_000
+#: Calls that are compared with each other; lighter ones stay alone.
+_MOST_COMPARED: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +60,6 @@ class Wanted:
     limit_bytes: int = 64 << 20
 
 
-@dataclass(slots=True)
-class _Chosen:
-    """The calls of an entry: the data of the first, and all of them, heaviest first."""
-
-    repro: Repro
-    calls: list[WeighedCall] = field(default_factory=list)
-
-
 def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) -> Suite:
     """Write a suite of the selected runs to a folder, and return its index.
 
@@ -84,14 +73,15 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
         raise BadSetting(f"--share is a number above 0 up to 1, as 0.95, not {wanted.share:g}")
     _check_folder(folder)
     weighed = weighed_calls(selection, wanted.part)
-    chosen, left_out = _choose(selection, weighed, wanted)
+    rows, chosen, left_out = _choose(selection, weighed, wanted)
     if not chosen:
         raise BadSetting(f"no call of {selection.trace.path} can be in a suite: {left_out[0].why}")
-    suite = _index(weighed, chosen, left_out)
+    facts = facts_of_calls(selection, [one.calls for one in chosen])
+    suite = _index(weighed, chosen, facts, left_out)
     try:
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".kvtrace-") as temporary:
-            _write_files(Path(temporary), suite, chosen)
-            _publish(Path(temporary), folder)
+            write_files(Path(temporary), rows, suite, chosen)
+            publish(Path(temporary), folder)
     except OSError as problem:
         reason = problem.strerror or str(problem)
         raise BadSetting(f"cannot write {folder}: {reason}") from problem
@@ -112,40 +102,72 @@ def _check_folder(folder: Path) -> None:
 
 def _choose(
     selection: Selection, weighed: WeighedCalls, wanted: Wanted
-) -> tuple[list[_Chosen], list[LeftOut]]:
-    """Return the entries' calls up to the wanted share, and what is left out."""
-    chosen: list[_Chosen] = []
-    reasons: dict[tuple[str, str], int] = {}
-    remaining: list[WeighedCall] = []
+) -> tuple[CallRows, list[ChosenCalls], list[LeftOut]]:
+    """Return rows of calls, the entries' calls up to the wanted share, and what is left out."""
+    compared, lighter = weighed.calls[:_MOST_COMPARED], weighed.calls[_MOST_COMPARED:]
+    groups = [*alike_calls(selection.trace, compared), *([call] for call in lighter)]
+    groups.sort(key=lambda calls: -sum(call.weight for call in calls))
+    rows = CallRows(selection.trace, [calls[0] for calls in groups[:_MOST_READ]])
+    chosen: list[ChosenCalls] = []
+    left_out: list[LeftOut] = []
+    reasons: Counter[tuple[str, str]] = Counter()
     covered = 0
-    for call in weighed.calls:
-        if covered >= wanted.share * weighed.weight or len(chosen) >= MOST_FILES - _OTHER_FILES:
-            remaining.append(call)
-            continue
+    for place, calls in enumerate(groups):
+        is_enough = covered >= wanted.share * weighed.weight
+        if is_enough or len(chosen) == MOST_FILES - OTHER_FILES or place == _MOST_READ:
+            lighter = tuple(call for group in groups[place:] for call in group)
+            left_out.append(_lighter(lighter, weighed, None if is_enough else len(chosen)))
+            break
         try:
-            repro = repro_of_call(
-                selection.trace, call.run, call.call_id, wanted.source, wanted.limit_bytes
-            )
+            entry = ChosenCalls(_call_data(rows, calls[0], wanted), calls)
         except BadSetting as problem:
-            key = call.kernel, _without_call(str(problem), call)
-            reasons[key] = reasons.get(key, 0) + call.weight
+            weight = sum(call.weight for call in calls)
+            reasons[calls[0].kernel, _without_call(str(problem), calls[0])] += weight
             continue
-        chosen.append(_Chosen(repro, [call]))
-        covered += call.weight
-    left_out = [
-        LeftOut(kernel, weight / weighed.weight, why) for (kernel, why), weight in reasons.items()
+        chosen.append(entry)
+        covered += entry.weight
+    refused = [
+        LeftOut(kernel, weight / weighed.weight, why)
+        for (kernel, why), weight in reasons.most_common()
     ]
-    if remaining:
-        share = sum(call.weight for call in remaining) / weighed.weight
-        left_out.append(LeftOut(plural(len(remaining), "lighter call"), share, _why_left(wanted)))
-    return chosen, left_out
+    return rows, chosen, [*refused, *left_out]
 
 
-def _why_left(wanted: Wanted) -> str:
-    return (
-        f"the calls before them are {100 * wanted.share:g} % of the weight, or as many as fit into "
-        f"{MOST_FILES} files"
-    )
+def _call_data(rows: CallRows, call: WeighedCall, wanted: Wanted) -> Repro:
+    """Return a call's data; from its source where Triton cannot launch its IR.
+
+    Raises:
+        BadSetting: it cannot be launched again.
+    """
+    try:
+        repro = rows.data(call, wanted.source, wanted.limit_bytes)
+    except BadSetting as problem:
+        if wanted.source or rows.source(call) is None:
+            raise
+        repro = _from_source(rows, call, problem, wanted.limit_bytes)
+    if call.median_ns is None:
+        return repro
+    time = RecordedTime(call.median_ns, device_text(call.run), call.launches)
+    return replace(repro, recorded=time)
+
+
+def _from_source(rows: CallRows, call: WeighedCall, problem: BadSetting, limit: int) -> Repro:
+    """Return a call's data with the recorded source; raise the problem with its IR without one."""
+    try:
+        repro = rows.data(call, True, limit)
+    except BadSetting:
+        raise problem from None
+    note = "launched from its Python source, since Triton cannot pass a descriptor to its IR"
+    return replace(repro, notes=(*repro.notes, note))
+
+
+def _lighter(calls: tuple[WeighedCall, ...], weighed: WeighedCalls, most: int | None) -> LeftOut:
+    """Return the calls behind the last entry; `most` is the number of entries if that ended it."""
+    share = sum(call.weight for call in calls) / weighed.weight
+    why = "the entries have the wanted share of the weight without them"
+    if most is not None:
+        why = f"the suite has {most} entries, and {MOST_FILES} files at most"
+    return LeftOut(plural(len(calls), "lighter call"), share, why)
 
 
 def _without_call(text: str, call: WeighedCall) -> str:
@@ -156,11 +178,16 @@ def _without_call(text: str, call: WeighedCall) -> str:
 # ---- The index ----
 
 
-def _index(weighed: WeighedCalls, chosen: list[_Chosen], left_out: Iterable[LeftOut]) -> Suite:
+def _index(
+    weighed: WeighedCalls,
+    chosen: list[ChosenCalls],
+    facts: list[CallFacts],
+    left_out: Iterable[LeftOut],
+) -> Suite:
     width = len(str(len(chosen)))
     entries = tuple(
-        _entry(f"{number:0{max(3, width)}}-{_file_name(one.repro.kernel)}", one, weighed)
-        for number, one in enumerate(chosen, 1)
+        _entry(f"{number:0{max(3, width)}}-{file_name(one.repro.kernel)}", one, of_call, weighed)
+        for number, (one, of_call) in enumerate(zip(chosen, facts, strict=True), 1)
     )
     return Suite(
         version=VERSION,
@@ -173,7 +200,7 @@ def _index(weighed: WeighedCalls, chosen: list[_Chosen], left_out: Iterable[Left
     )
 
 
-def _entry(name: str, chosen: _Chosen, weighed: WeighedCalls) -> Entry:
+def _entry(name: str, chosen: ChosenCalls, facts: CallFacts, weighed: WeighedCalls) -> Entry:
     repro, calls = chosen.repro, chosen.calls
     times = [call.device_ns for call in calls if call.device_ns is not None]
     inputs: dict[str, Origin] = {
@@ -188,10 +215,27 @@ def _entry(name: str, chosen: _Chosen, weighed: WeighedCalls) -> Entry:
         launches=sum(call.launches for call in calls),
         device_ns=sum(times) if times else None,
         median_ns=calls[0].median_ns,
-        share=sum(call.weight for call in calls) / weighed.weight,
+        share=chosen.weight / weighed.weight,
         inputs=inputs,
-        notes=repro.notes,
+        checks=facts.checks,
+        notes=(*repro.notes, *_notes(facts, inputs)),
+        updated=facts.updated,
     )
+
+
+def _notes(facts: CallFacts, inputs: Mapping[str, Origin]) -> Iterator[str]:
+    """Yield sentences on what of the call's contents is not as recorded, and matters."""
+    random = [name for name in facts.leading if inputs.get(name) == "random"]
+    if random:
+        yield (
+            f"contents of {', '.join(random)} decide what work it does, and are random: "
+            "KVTRACE_TENSORS=int records them"
+        )
+    if facts.updated:
+        yield (
+            f"it updates {', '.join(facts.updated)} in place: a launch finds there what the one "
+            "before left"
+        )
 
 
 def _source(run: Run, weighed: WeighedCalls) -> dict[str, str]:
@@ -207,72 +251,3 @@ def _source(run: Run, weighed: WeighedCalls) -> dict[str, str]:
         **{name: run.versions.get(name) for name in ("triton", "torch", "python", "cuda")},
     }
     return {name: printable(fact) for name, fact in facts.items() if fact}
-
-
-# ---- The files ----
-
-
-def _write_files(folder: Path, suite: Suite, chosen: list[_Chosen]) -> None:
-    """Write all files of a suite to an empty folder. Raises OSError."""
-    for name in (CALLS, KERNELS, CONTENTS):
-        (folder / name).mkdir()
-    codes = _code_files([one.repro for one in chosen])
-    for name, text in codes.values():
-        (folder / name).write_text(text, encoding="utf-8")
-    for entry, one in zip(suite.entries, chosen, strict=True):
-        code = codes.get(one.repro.code.text or "")
-        text = _call_text(
-            entry, one.repro, code_literal(one.repro.code) if code is None else repr(code[0])
-        )
-        (folder / CALLS / f"{entry.name}.py").write_text(text, encoding="utf-8")
-        for sha256, compressed in one.repro.contents.items():
-            (folder / CONTENTS / f"{sha256}.zlib").write_bytes(compressed)
-    (folder / "launching.py").write_text(launching_text(), encoding="utf-8")
-    runner = files("kvtrace.addons.suite").joinpath("run.py")
-    (folder / "run.py").write_text(runner.read_text(encoding="utf-8"), encoding="utf-8")
-    (folder / "README.md").write_text(readme(suite), encoding="utf-8")
-    write_index(suite, folder)
-
-
-def _code_files(repros: list[Repro]) -> dict[str, tuple[str, str]]:
-    """Return the files of kernels by their code: name and text; none where code is inline.
-
-    With a file for each call and each kernel, some suites would have more than `MOST_FILES`: the
-    code is then in the calls' files.
-    """
-    texts = dict.fromkeys(repro.code.text for repro in repros if repro.code.text is not None)
-    if len(repros) + len(texts) + _OTHER_FILES > MOST_FILES:
-        return {}
-    code_files: dict[str, tuple[str, str]] = {}
-    taken: set[str] = set()
-    for repro in repros:
-        text = repro.code.text
-        if text is None or text in code_files:
-            continue
-        suffix = "py" if repro.code.stage == "source" else repro.code.stage
-        base, number = _file_name(repro.kernel), 1
-        while (name := base if number == 1 else f"{base}-{number}") in taken:
-            number += 1
-        taken.add(name)
-        code_files[text] = f"{KERNELS}/{name}.{suffix}", text
-    return code_files
-
-
-def _call_text(entry: Entry, repro: Repro, code: str) -> str:
-    title = entry.title.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
-    data = "\n".join(call_lines(repro, code, with_contents=False))
-    return f'"""{title}"""\n\nfrom launching import Call, Descriptor, Storage, Tensor\n\n{data}\n'
-
-
-def _file_name(kernel: str) -> str:
-    return re.sub(r"\W", "_", kernel, flags=re.ASCII)[:_NAME_LENGTH]
-
-
-def _publish(made: Path, folder: Path) -> None:
-    """Move a made suite's files to its folder, in place of those of an earlier suite."""
-    folder.mkdir(exist_ok=True)
-    for path in sorted(made.iterdir()):
-        target = folder / path.name
-        if target.is_dir():
-            shutil.rmtree(target)
-        path.replace(target)

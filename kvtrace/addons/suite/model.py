@@ -55,6 +55,7 @@ class Entry:
         inputs: where the contents of each storage come from, by its name.
         checks: verdicts of the call by rule: proven, violation, unknown.
         notes: sentences on what is not as recorded.
+        updated: storages that a launch both reads and writes, so that the next one finds others.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Entry:
     inputs: Mapping[str, Origin]
     checks: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,24 +2,171 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import textwrap
+from typing import TYPE_CHECKING, Final
 
-from kvtrace.text import duration, percent
+from kvtrace.text import count, duration, percent, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kvtrace.addons.suite.model import Entry, Suite
+
+_WIDTH: Final = 100
+_TEXT: Final = """\
+# {title}
+
+These are the Triton kernels that a real program launched, with the arguments that it passed: a
+benchmark and a test for anyone who tunes, rewrites or generates such kernels. Each entry is a call
+that was recorded, and has the weight that it had in the program.
+
+{stands_for}
+
+{facts}
+
+## Run it
+
+```
+python run.py
+```
+
+times every entry on a GPU. It needs `torch` and `triton`, and nothing else. Without a GPU, kvtrace,
+the tool that recorded the calls, evaluates the kernels: `kvtrace run -o out/ run.py`.
+
+**The files are recorded code.** Running them compiles and launches it with your rights; read them
+first if you do not trust where they are from.
+
+## What is in it
+
+| file | |
+|---|---|
+| `suite.json` | the index: each entry, its weight, and what it stands for |
+| `calls/NAME.py` | a call, as data: grid, compile options, memory, arguments |
+| `kernels/` | the kernels: Triton IR (`.ttir`), which is launched, and Python source (`.py`) |
+| `contents/` | contents of memory as they were recorded, compressed by zlib |
+| `launching.py` | how a call is launched: compiles, makes the memory, passes arguments |
+| `run.py` | times the entries |
+
+To use an entry in your own harness:
+
+```python
+import runpy
+import tempfile
+from pathlib import Path
+
+import launching
+
+call = runpy.run_path("calls/{example}.py")["CALL"]
+device, interface = launching.active_device()
+memory = launching.new_storages(call, device)     # every storage, as bytes by name
+arguments = launching.arguments(call, memory)     # every argument by name; tensors are views
+with tempfile.TemporaryDirectory() as folder:
+    launch = launching.prepared(call, Path(folder))
+    launch(arguments)
+```
+
+## What is as recorded, and what is not
+
+- As recorded: kernel, compile options, grid, scalars; of tensors their types, shapes, strides,
+  where they begin in their memory, and which of them share memory.
+- Contents are {contents}. Random ones have
+  fixed seeds: floats from a normal distribution, integers from 0 to 3.
+- Calls that do the same work are one entry: the code and the grid are the same, and so is every
+  argument that an address, a mask, a branch or a loop depends on. The heaviest is launched.
+- A kernel that updates memory in place finds its own results when it is launched again. Make new
+  storages where that matters.
+- With many kernels, their IR is in the calls' own files, and their source is left out.
+- Addresses, what ran before, and what else ran on the device are not reproduced.
+
+## Entries
+
+*Share* is of the weight of all Triton kernels of the program. *Checks* are what kvtrace's rules say
+of the call's memory accesses, races, overflows …: how many rules are proven to be kept, and those
+that are not. A dash: not judged.
+
+{table}
+{left_out}"""
 
 
 def readme(suite: Suite) -> str:
     """Return the text of a suite's `README.md`."""
-    return "\n".join(
-        ["# A suite of GPU kernels", "", _covered(suite), "", *map(_row, suite.entries), ""]
+    return _TEXT.format(
+        title=_title(suite),
+        stands_for=_filled(_stands_for(suite)),
+        facts="\n".join(f"- {name}: {_code(fact)}" for name, fact in suite.source.items()),
+        example=suite.entries[0].name,
+        contents=_contents(suite),
+        table="\n".join(_table(suite)),
+        left_out="\n".join(_left_out(suite)),
     )
 
 
-def _covered(suite: Suite) -> str:
-    return f"{percent(suite.covered)} of the {suite.weighed_by}"
+def _title(suite: Suite) -> str:
+    return f"A suite of {plural(len(suite.entries), 'GPU kernel call')}"
 
 
-def _row(entry: Entry) -> str:
-    return f"- {entry.name} {percent(entry.share)} {duration(entry.median_ns)}"
+def _stands_for(suite: Suite) -> str:
+    launches = sum(entry.launches for entry in suite.entries)
+    calls = sum(len(entry.calls) for entry in suite.entries)
+    if suite.weighed_by == "launches":
+        return (
+            f"It stands for {percent(suite.covered)} of the {count(suite.weight)} launches of "
+            f"Triton kernels ({plural(calls, 'different call')}); times on the device were not "
+            "recorded."
+        )
+    text = (
+        f"It stands for {percent(suite.covered)} of the {duration(suite.weight)} that Triton "
+        f"kernels took on the device, in {plural(launches, 'launch')} of "
+        f"{plural(calls, 'different call')}."
+    )
+    if suite.device_ns:
+        triton = percent(suite.weight / suite.device_ns)
+        text += (
+            f" With kernels of libraries, copies and fills the device worked for "
+            f"{duration(suite.device_ns)}, of which Triton's kernels are {triton}."
+        )
+    return text
+
+
+def _filled(text: str) -> str:
+    return "\n".join(textwrap.wrap(text, _WIDTH, break_on_hyphens=False))
+
+
+def _contents(suite: Suite) -> str:
+    origins = [origin for entry in suite.entries for origin in entry.inputs.values()]
+    numbers = ((origins.count(name), name) for name in ("recorded", "drawn", "random"))
+    listed = [f"{name} for {plural(number, 'storage')}" for number, name in numbers if number]
+    return ", ".join(listed) or "none, since no entry has memory"
+
+
+def _table(suite: Suite) -> Iterator[str]:
+    yield "| entry | share | launches | median when recorded | checks |"
+    yield "|---|---:|---:|---:|---|"
+    for entry in suite.entries:
+        yield (
+            f"| [`{entry.name}`](calls/{entry.name}.py) | {percent(entry.share)} | "
+            f"{count(entry.launches)} | {duration(entry.median_ns)} | {_checks(entry)} |"
+        )
+
+
+def _checks(entry: Entry) -> str:
+    """Return which rules are not proven, or that all are."""
+    if not entry.checks:
+        return "-"
+    open_rules = [
+        f"{rule}: {verdict}" for rule, verdict in entry.checks.items() if verdict != "proven"
+    ]
+    return ", ".join(open_rules) or f"{len(entry.checks)} proven"
+
+
+def _left_out(suite: Suite) -> Iterator[str]:
+    if not suite.left_out:
+        return
+    yield "\nLeft out:\n"
+    for left_out in suite.left_out:
+        yield f"- {_code(left_out.name)}, {percent(left_out.share)}: {left_out.why}"
+
+
+def _code(text: str) -> str:
+    """Return a text as code in Markdown, which a text from a trace cannot leave."""
+    return f"`{text.replace('`', chr(39))}`"
