@@ -267,9 +267,7 @@ class Reference:
             ),
         )
 
-    def _distances(
-        self, case: Case, inputs: Sequence[Any], changed: Sequence[str]
-    ) -> list[Any]:
+    def _distances(self, case: Case, inputs: Sequence[Any], changed: Sequence[str]) -> list[Any]:
         """Return how far each result in float64 may be from what is meant; [] if not said."""
         function = getattr(self.module, INEXACT, None)
         if function is None or case.cotangents:

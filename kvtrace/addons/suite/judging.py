@@ -257,9 +257,7 @@ def entries_for(suite: Suite, candidate: Candidate, globs: Sequence[str]) -> lis
     """
     if globs:
         chosen = [
-            entry
-            for entry in suite.entries
-            if any(fnmatchcase(entry.name, glob) for glob in globs)
+            entry for entry in suite.entries if any(fnmatchcase(entry.name, glob) for glob in globs)
         ]
         if not chosen:
             names = ", ".join(entry.name for entry in suite.entries[:_MOST_LISTED])

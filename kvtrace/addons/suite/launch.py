@@ -152,7 +152,9 @@ class Launch:
                 kernel=self.kernel,
             )  # fmt: skip
         except UNFIT as error:
-            raise CannotJudgeCall(f"{self.kernel} cannot be evaluated: {place_of(error)}") from error
+            raise CannotJudgeCall(
+                f"{self.kernel} cannot be evaluated: {place_of(error)}"
+            ) from error
         except KvtraceError as error:
             raise CannotJudgeCall(f"{self.kernel} cannot be evaluated: {error}") from error
         if outside.sentence:

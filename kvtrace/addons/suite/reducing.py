@@ -131,11 +131,11 @@ class _Accesses(Observer):
         return result
 
 
-def _are_alike(
-    reached: NDArray[np.bool_], shape: tuple[int, ...], whole: tuple[int, ...]
-) -> bool:
+def _are_alike(reached: NDArray[np.bool_], shape: tuple[int, ...], whole: tuple[int, ...]) -> bool:
     """Return whether each row of a cut tensor is reached where the first row is."""
-    cut = [axis for axis, (n, recorded) in enumerate(zip(shape, whole, strict=True)) if n < recorded]
+    cut = [
+        axis for axis, (n, recorded) in enumerate(zip(shape, whole, strict=True)) if n < recorded
+    ]
     rows = np.moveaxis(reached, cut[-1], 0)
     return bool((rows == rows[0]).all() and rows[0].any())
 
@@ -203,16 +203,25 @@ def _with_numbers(launch: Launch, smaller: Launch) -> Launch:
 def _with_integers(launch: Launch, smaller: Launch) -> Launch:
     """Return the reduced launch with integers from all of a cut tensor, from smallest to largest.
 
-    So branches that few rows take are judged, too, as that of labels that are ignored. The integers
-    stay as they were if the kernel then leaves its tensors.
+    Negative arguments are among them, which are values with a meaning, as -100 for labels that are
+    ignored. So branches that few rows take are judged, too. The integers stay as they were if the
+    kernel then leaves its tensors.
     """
+    special = [
+        value
+        for value in smaller.arguments.values()
+        if isinstance(value, int) and not isinstance(value, bool) and value < 0
+    ]
     storages = {name: content.copy() for name, content in smaller.storages.items()}
     written = launch.reached(by_stores=True)
     for name, tensor in smaller.tensors.items():
         whole = launch.tensors[name]
         if tensor.shape == whole.shape or whole.element.kind == "f" or name in written:
             continue
-        values = np.unique(whole.elements(launch.storages[whole.storage]))
+        recorded = whole.elements(launch.storages[whole.storage]).ravel()
+        lowest = np.iinfo(recorded.dtype).min if recorded.dtype.kind in "iu" else 0
+        listed = [value for value in special if value >= lowest]
+        values = np.unique(np.concatenate([recorded, np.array(listed, recorded.dtype)]))
         count = prod(tensor.shape)
         chosen = values[np.linspace(0, len(values) - 1, count).round().astype(np.int64)]
         tensor.elements(storages[tensor.storage])[...] = chosen.reshape(tensor.shape)
