@@ -60,7 +60,7 @@ class Call(NamedTuple):
     stage: str
     code: str
     contents: dict[str, str] | None = None
-    constants: dict[str, Any] = {}
+    constants: dict[str, Any] = {}  # noqa: RUF012 - nothing changes it
 
 
 #: Random contents are made in pieces of this many elements, which repeat.

@@ -3,11 +3,11 @@
 A launch of 8,192 rows takes minutes to judge and one of 64 rows seconds, with the same kernel. So
 the grid's longest axis is cut where that provably leaves a launch of the same IR: the remaining
 programs reach the same part of each remaining row, none of them accesses memory outside of these,
-and no program asks for the size of the grid. Whole numbers that follow the cut extents, as a number of rows, become
-those of the cut tensors, if the remaining programs then leave the same bytes.
+and no program asks for the size of the grid. Whole numbers that follow the cut extents, as a number
+of rows, become those of the cut tensors, if the remaining programs then leave the same bytes.
 
-For example rows of 768 numbers, 2,048 programs with a row each, and n_rows = 2048: 64 programs write
-the first 64 rows, with n_rows = 64 as with 2048.
+For example rows of 768 numbers, 2,048 programs with a row each, and n_rows = 2048: 64 programs
+write the first 64 rows, with n_rows = 64 as with 2048.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def command(
 ) -> None:
     """Serve the Model Context Protocol on standard input and output.
 
-    Tools: judge, sanitize, profile, diff, sql, and those of add-ons. An agent's client starts this command, which
-    needs pip install 'kvtrace[mcp]'. Files outside of the roots are not opened.
+    Tools: judge, sanitize, profile, diff, sql, and those of add-ons. An agent's client starts this
+    command, which needs pip install 'kvtrace[mcp]'. Files outside of the roots are not opened.
 
     Example:
         kvtrace mcp --root ~/traces --root .     # started by the agent's client

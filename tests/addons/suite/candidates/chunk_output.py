@@ -45,7 +45,7 @@ def half_products(
 @triton.jit
 def output(
     q, k, v, h, g, o, scale, T, H: tl.constexpr, K: tl.constexpr, V: tl.constexpr,
-    BT: tl.constexpr, OWN: tl.constexpr, GATED: tl.constexpr, TYPE: tl.constexpr,
+    BT: tl.constexpr, OWN: tl.constexpr, GATED: tl.constexpr, dtype: tl.constexpr,
 ):  # fmt: skip
     chunk, batch, head = tl.program_id(0), tl.program_id(1) // H, tl.program_id(1) % H
     t, i, j = chunk * BT + tl.arange(0, BT), tl.arange(0, K), tl.arange(0, V)
@@ -56,8 +56,8 @@ def output(
     b_v = tl.load(v + row[:, None] * V + j[None, :], mask=inside[:, None], other=0.0)
     b_g = tl.load(g + row, mask=inside, other=0.0)
     b_h = tl.load(h + i[:, None] * V + j[None, :])
-    if TYPE == tl.float16:
-        before = tl.dot(b_q.to(TYPE), b_h.to(TYPE), out_dtype=TYPE).to(tl.float32)
+    if dtype == tl.float16:
+        before = tl.dot(b_q.to(dtype), b_h.to(dtype), out_dtype=dtype).to(tl.float32)
     else:
         before = tl.dot(b_q, b_h)
     if GATED:
