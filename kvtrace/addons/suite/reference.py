@@ -3,8 +3,8 @@
 `kvtrace judge` calls a reference in the types of the inputs, and in float64. In the recorded types
 the IR is evaluated as it is. For tensors in float64 the exact numbers of its formula are followed
 (`kvtrace.evaluate.shadows.errors`): no sum, product or conversion rounds, so that the result is
-that of the formula, up to roundings of float64. Results are written into the tensors that the kernel
-writes.
+that of the formula, up to roundings of float64. Results are written into the tensors that the
+kernel writes.
 
 For example y = x + 1 in bfloat16, with x = 256 + 2⁻⁴⁰ in float64: the evaluator computes
 256 + 1 = 256 in bfloat16, and beside it that the exact number is 1 + 2⁻⁴⁰ more.
