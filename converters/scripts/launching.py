@@ -66,7 +66,8 @@ class Call(NamedTuple):
     that is installed) or function (a Python module whose function is called with the arguments).
     `code` and `contents` (base64 of zlib, by hash) are texts; in a suite they are files instead,
     beside this one. `recorded` has the median time in milliseconds, the device, and the number of
-    executions.
+    executions. `constants` has the values of parameters that were compiled into the kernel, and are
+    no arguments of its IR.
     """
 
     kernel: str
@@ -78,6 +79,7 @@ class Call(NamedTuple):
     stage: str
     code: str
     contents: dict[str, str] | None = None
+    constants: dict[str, Any] = {}  # noqa: RUF012 - nothing changes it
 
 
 #: Random contents are made in pieces of this many elements, which repeat.

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from itertools import takewhile
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.converters.findings.invocation import invocation
 from kvtrace.converters.output import whole_file
@@ -21,6 +21,7 @@ from kvtrace.converters.scripts.repro import (
     Memory,
     Repro,
     TensorArgument,
+    expression,
     read_repro,
 )
 from kvtrace.schema.errors import BadSetting
@@ -265,7 +266,22 @@ def call_lines(repro: Repro, code: str, *, with_contents: bool) -> Iterator[str]
             yield from textwrap.wrap(base64.b64encode(compressed).decode("ascii"), _WIDTH)
             yield '""",'
         yield "    },"
+    constants = {row["name"]: _constant(row) for row in repro.rows if row["kind"] == "constexpr"}
+    if constants := {n: v for n, v in constants.items() if v and n not in repro.arguments}:
+        yield "    # Values of parameters that were compiled into the kernel."
+        yield "    constants={"
+        yield from (f"        {name!r}: {value}," for name, value in constants.items())
+        yield "    },"
     yield ")"
+
+
+def _constant(row: Mapping[str, Any]) -> str:
+    """Return a constant parameter's value as an expression of Python's; empty if it has none."""
+    try:
+        text = expression(str(row["scalar"]), str(row["dtype"]), str(row["name"]))
+    except BadSetting:
+        return ""
+    return "" if text.startswith(("triton.", "torch.")) else text
 
 
 def code_literal(code: Code) -> str:

@@ -306,4 +306,5 @@ def _expected(entry: Mapping[str, Any]) -> Expected:
         tuple(entry["granted"]),
         tuple(entry["granted_tf32"]),
         int(entry["length"]),
+        tuple(entry["inexact"]),
     )

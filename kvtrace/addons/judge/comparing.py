@@ -79,6 +79,7 @@ def strided(
 def compare_result(
     at: int, got: NDArray[Any], exact: NDArray[Any], native: NDArray[Any], dtype: str, *,
     tf32: bool, planes: NDArray[Any] | str, granted: NDArray[np.float64] | None = None,
+    inexact: NDArray[np.float64] | float = 0.0,
 ) -> ComparedResult:  # fmt: skip
     """Compare a result with the exact result.
 
@@ -99,6 +100,7 @@ def compare_result(
         tf32: Dots may have rounded their factors to tf32.
         planes: The planes of the result, or the reason why there are none.
         granted: The error that the problem grants each element; None if not known.
+        inexact: Distances of the exact result from what is meant, as the reference says.
     """
     if dtype not in EPSILON:
         wrong = got != native
@@ -124,8 +126,10 @@ def compare_result(
         is_equal |= finite & ~np.isfinite(rounded) & ~np.isfinite(value)
         difference = np.where(is_equal, 0.0, np.abs(value - truth))
         other_meaning = 0
+        allowed = allowed + inexact
+        granted = None if granted is None else granted + inexact
         if not isinstance(planes, str):
-            exact_error = _REFERENCE * typical if dtype != "float64" else 0.0
+            exact_error = inexact + (_REFERENCE * typical if dtype != "float64" else 0.0)
             meaning = meaning_radius(planes["meaning"], truth) + exact_error
             radius = planes["near"] + meaning
             if granted is not None:

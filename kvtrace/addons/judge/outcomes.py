@@ -256,9 +256,10 @@ def _compare_with_reference(
     )
     grants = expected.granted_tf32 if tf32 else expected.granted
     granted = array(values.answers, grants[at]) if grants else None
+    inexact = array(values.answers, expected.inexact[at]) if expected.inexact else 0.0
     result = compare_result(
-        at, got, exact, native, dtype, tf32=tf32, planes=planes, granted=granted
-    )
+        at, got, exact, native, dtype, tf32=tf32, planes=planes, granted=granted, inexact=inexact
+    )  # fmt: skip
     outcome.comparisons.append(result)
     if not result.wrong and result.other_meaning:
         outcome.defects.append(_meaning_defect(result, op))

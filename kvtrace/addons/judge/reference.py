@@ -35,6 +35,10 @@ from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
 #: The file of the constructor arguments of the reference's model.
 INITIAL: Final = "initial.json"
+#: The function of a reference's file that says how exact the reference is in float64. It is called
+#: as the reference is, and its results are distances from what is meant: those of a formula with
+#: rounded constants, for example.
+INEXACT: Final = "inexact"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +49,8 @@ class Expected:
     that the reference writes to. `in_float64`: `exact` was computed without rounding to a narrower
     type. `granted`: allowed errors of results (`grants.py`), empty if not known; `granted_tf32`:
     the same if dots round their factors to tf32. `length`: the number of inputs that an element of
-    a result is made of, as measured; 0 if not known.
+    a result is made of, as measured; 0 if not known. `inexact`: distances of `exact` from what is
+    meant, by the reference's own function; empty if it has none.
     """
 
     exact: tuple[tensors.StoredResult, ...]
@@ -55,6 +60,7 @@ class Expected:
     granted: tuple[tensors.StoredResult, ...] = ()
     granted_tf32: tuple[tensors.StoredResult, ...] = ()
     length: int = 0
+    inexact: tuple[tensors.StoredResult, ...] = ()
 
 
 def store_inputs(file: Path, function: str, folder: Path) -> None:
@@ -253,7 +259,25 @@ class Reference:
             stored[0],
             stored[1],
             length=max((length for *_, length in grants), default=0),
+            inexact=tuple(
+                tensors.store_result(distances, str(at), folder, f"inexact{name}-{at}.bin")
+                for at, distances in enumerate(
+                    self._distances(case, before, changed) if in_float64 else ()
+                )
+            ),
         )
+
+    def _distances(self, case: Case, inputs: Sequence[Any], changed: Sequence[str]) -> list[Any]:
+        """Return how far each result in float64 may be from what is meant; [] if not said."""
+        function = getattr(self.module, INEXACT, None)
+        if function is None or case.cotangents:
+            return []
+        wide_inputs = [_in_float64(value) for value in inputs]
+        return results_of_call(function, wide_inputs, tracked=False, cotangents=0) or [
+            value
+            for entry, value in zip(case.inputs, wide_inputs, strict=True)
+            if entry.name in changed
+        ]
 
     def _grants(
         self, case: Case, before: Sequence[Any], native: Sequence[Any], changed: Sequence[str],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.addons.suite.model import CALLS, CONTENTS, BadSuite
@@ -45,6 +45,7 @@ class SuiteCall:
     arguments: Mapping[str, TensorArgument | DescriptorArgument | Literal]
     recorded: tuple[float, str, int] | None
     code: Code
+    constants: Mapping[str, Literal] = field(default_factory=dict)
 
     def contents(self, storage: str) -> bytes | None:
         """Return the recorded contents of a storage, or None if the suite does not have them.
@@ -83,6 +84,7 @@ def read_call(folder: Path, name: str) -> SuiteCall:
             arguments=fields["arguments"],
             recorded=fields["recorded"],
             code=Code("source", None, code) if stage == "module" else Code(stage, code),
+            constants=fields.get("constants", {}),
         )
     except (OSError, ValueError, SyntaxError, TypeError, KeyError, RecursionError) as error:
         raise BadSuite(f"{path} is no call of a suite ({error}); make the suite again") from error
@@ -100,7 +102,7 @@ def _call_fields(text: str) -> dict[str, Any]:
 
 
 def _value(name: str, node: ast.expr) -> Any:
-    if name in ("storages", "arguments"):
+    if name in ("storages", "arguments", "constants"):
         if not isinstance(node, ast.Dict):
             raise ValueError(f"{name} is no dictionary")
         keys = [ast.literal_eval(key) for key in node.keys if key is not None]

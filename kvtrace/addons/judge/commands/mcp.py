@@ -6,11 +6,12 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from kvtrace import registry
 from kvtrace.cli.parsing import Option
 from kvtrace.schema.errors import KvtraceError
 
@@ -52,8 +53,8 @@ def command(
 ) -> None:
     """Serve the Model Context Protocol on standard input and output.
 
-    Tools: judge, sanitize, profile, diff and sql. An agent's client starts this command, which
-    needs pip install 'kvtrace[mcp]'. Files outside of the roots are not opened.
+    Tools: judge, sanitize, profile, diff, sql, and those of add-ons. An agent's client starts this
+    command, which needs pip install 'kvtrace[mcp]'. Files outside of the roots are not opened.
 
     Example:
         kvtrace mcp --root ~/traces --root .     # started by the agent's client
@@ -88,7 +89,8 @@ def server(
         "kvtrace", version=__version__, instructions=_INSTRUCTIONS, log_level="WARNING"
     )
     tools = Tools(Roots(roots), seconds, ["--unconfined"] if unconfined else [])
-    for tool in (tools.judge, tools.sanitize, tools.profile, tools.diff, tools.sql):
+    served: list[Callable[..., Any]] = [*tools.own, *tools.added(unconfined=unconfined)]
+    for tool in served:
         server_.tool(structured_output=False)(_with_error_sentences(tool))
     return server_
 
@@ -173,6 +175,17 @@ class Tools:
         self._roots = roots
         self._seconds = seconds
         self._judge_options = judge_options
+        self.own = (self.judge, self.sanitize, self.profile, self.diff, self.sql)
+
+    def added(self, *, unconfined: bool) -> Iterator[Callable[..., Any]]:
+        """Yield the tools of add-ons and other packages, async functions that clients call.
+
+        Each entry of the group is called with `path`, which returns a client's path if the server
+        may open it; with `answer`, which runs a module with arguments and standard input in a
+        process that is killed at the time limit, and returns its output; and with `unconfined`.
+        """
+        for _, tool in registry.loaded("mcp_tools"):
+            yield tool(path=self._roots.path, answer=self._answer, unconfined=unconfined)
 
     async def judge(
         self, kernel: str, reference: str | None = None, entry: str | None = None,

@@ -10,6 +10,9 @@ SUITE: Final = Command(
     group="Kernels",
 )
 RUN: Final = Command(f"{__name__}.run", "Time a suite's calls, and candidates", group="Kernels")
+JUDGE: Final = Command(
+    f"{__name__}.judge", "Judge candidates for a suite's calls, without a GPU", group="Kernels"
+)
 TUNE: Final = Command(
     f"{__name__}.tune", "Try other configurations of a suite's calls", group="Kernels"
 )

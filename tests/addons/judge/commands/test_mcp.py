@@ -50,7 +50,7 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
         ),
     )
 
-    assert set(tools) == {"judge", "sanitize", "profile", "diff", "sql"}
+    assert {"judge", "sanitize", "profile", "diff", "sql"} <= set(tools)
     assert all(tool.description for tool in tools.values())
     assert "unconfined" not in tools["judge"].input_schema["properties"]
     assert not judged.is_error

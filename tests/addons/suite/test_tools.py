@@ -1,0 +1,47 @@
+"""Tools of `kvtrace mcp` over a suite, called by the SDK's own client."""
+
+import asyncio
+import json
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from mcp import Client, StdioServerParameters
+
+SUITE = Path(__file__).parents[2] / "fixtures" / "suite"
+CANDIDATES = Path(__file__).with_name("candidates")
+
+
+async def answers(*calls):
+    serving = StdioServerParameters(
+        command=sys.executable,
+        args=["-m", "kvtrace", "mcp", "--root", str(SUITE), "--root", str(CANDIDATES)],
+    )
+    async with Client(serving) as client:
+        return [await client.call_tool(name, arguments) for name, arguments in calls]
+
+
+@pytest.mark.process
+def test_a_client_lists_calls_and_judges_a_candidate():
+    judging = {"suite": str(SUITE), "candidate": f"{CANDIDATES}/rms_norm.py:without_weight"}
+    calls = (
+        ("suite_calls", {"suite": str(SUITE)}),
+        ("suite_judge", {**judging, "calls": ["002-*"]}),
+        ("suite_judge", {**judging, "candidate": f"{SUITE.parent}/other.py:f"}),
+    )
+    with ThreadPoolExecutor(1) as thread:
+        listed, judged, refused = thread.submit(asyncio.run, answers(*calls)).result()
+
+    content = json.loads(listed.content[0].text)
+    norm = content["calls"][1]
+    assert content["device"] == "H200 SXM"
+    assert norm["roofline"]["bound"] == "memory"
+    moved = (2 * 2048 * 1024 + 1024) * 2 + 2048 * 4  # bytes; the H200 moves 4,800 a nanosecond
+    assert norm["roofline"]["ns"] == pytest.approx(moved / 4800)
+    assert norm["roofline"]["ns"] < norm["median_ns"]
+    (judgment,) = json.loads(judged.content[0].text)
+    assert judgment["verdict"] == "wrong"
+    assert judgment["findings"][0]["rule"] == "wrong-result"
+    assert refused.is_error
+    assert "is not below the server's roots" in refused.content[0].text
