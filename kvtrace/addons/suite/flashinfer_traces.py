@@ -2,7 +2,7 @@
 
 A definition's PyTorch reference is what a call launches, since the traces have no kernel. Formats:
 flashinfer_bench/data of https://github.com/flashinfer-ai/flashinfer-bench, commit
-40e6ca7844b514eb4b1c7edba6d6a7377df57870, and flashinfer/trace/template.py of
+40e6ca7844b514eb4b1c7edba6d6a7377df57870, and the module flashinfer.trace.template of
 https://github.com/flashinfer-ai/flashinfer, commit fb28d7242b3506a2348265962041acc1fb56cca4, whose
 files have no workloads: their varying axes have no sizes, and their references other names.
 """

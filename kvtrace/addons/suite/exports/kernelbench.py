@@ -1,6 +1,6 @@
 """Export to KernelBench: a problem with `Model`, `get_inputs` and `get_init_inputs` for each call.
 
-Format: src/kernelbench/dataset.py and eval.py of https://github.com/ScalingIntelligence/KernelBench,
+Format: the modules dataset and eval of https://github.com/ScalingIntelligence/KernelBench,
 commit 423217d9fda91e0c2d67e4a43bf62f96f6d104f1.
 """
 

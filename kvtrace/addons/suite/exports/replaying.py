@@ -1,4 +1,4 @@
-"""Functions of exported programs, which are written behind those of `launching.py`.
+"""Functions of exported programs, written behind those of `converters/scripts/launching.py`.
 
 A program has several calls of a kernel. It takes storages and scalars, looks for the call that was
 recorded with these shapes and scalars, and returns the storages that the kernel wrote.

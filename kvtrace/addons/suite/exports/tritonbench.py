@@ -1,6 +1,6 @@
 """Export to TritonBench: an operator for the calls of a kernel.
 
-Format: tritonbench/operators and tritonbench/utils/triton_op.py of
+Format: tritonbench/operators and the module tritonbench.utils.triton_op of
 https://github.com/meta-pytorch/tritonbench, commit db2155c807755c19f5d98c64917ec897f24061f3.
 """
 

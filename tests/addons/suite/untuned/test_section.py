@@ -155,7 +155,8 @@ def test_profile_has_the_section_as_text_and_as_json(tmp_path, capsys, monkeypat
     assert main(["profile", str(tmp_path / "out"), "--whole", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
 
-    assert max(len(line) for line in text.splitlines()) <= 80
+    lines = [line for line in text.splitlines() if str(tmp_path) not in line]  # a long path
+    assert max(map(len, lines)) <= 80
     assert "configuration not tuned for its sizes" in text
     assert "there it took 100.0 % longer" in " ".join(text.split())
     rows = document["untuned"]
