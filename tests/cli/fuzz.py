@@ -136,6 +136,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "suite run": (
         ("suite", "run", "TRACE"), ("suite", "run", "GONE", "--against", "TRACE"),
     ),
+    "suite judge": (("suite", "judge", "TRACE", "--candidate", "mine.py:kernel"),),
+    "suite tune": (("suite", "tune", "TRACE"), ("suite", "tune", "GONE", "--trials", "TRACE")),
+    "suite export": (("suite", "export", "TRACE", "--to", "dataset", "-o", "OUT/data"),),
+    "suite import": (("suite", "import", "flashinfer", "TRACE", "-o", "OUT/suite"),),
     "sql": (
         ("sql", "TRACE", "SELECT * FROM launched"),
         ("sql", "TRACE", "SELECT * FROM kernels", "--format", "json"),

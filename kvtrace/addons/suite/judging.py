@@ -326,6 +326,11 @@ def judgment_lines(judgment: CallJudgment) -> list[str]:
     content = judgment.judgment
     lines = [f"{judgment.call}: {judgment.verdict}{part}"]
     lines += [f"  {reason}" for reason in judgment.reasons]
+    if judgment.verdict == "wrong" and judgment.judged:
+        lines.append(
+            "  the call was judged at a smaller size: a candidate has to take sizes and grid from "
+            "its arguments"
+        )
     results = [result for case in content.get("cases", ()) for result in case.get("results", ())]
     if judgment.verdict == "right":
         derived = sum(result["tolerance"] in ("derived", "equal") for result in results)

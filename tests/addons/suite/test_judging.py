@@ -6,7 +6,14 @@ from pathlib import Path
 import pytest
 
 from kvtrace.addons.suite.errors import CannotJudgeCall
-from kvtrace.addons.suite.judging import entries_for, exit_code, judge_suite, read_candidate
+from kvtrace.addons.suite.judging import (
+    CallJudgment,
+    entries_for,
+    exit_code,
+    judge_suite,
+    judgment_lines,
+    read_candidate,
+)
 from kvtrace.addons.suite.model import read_index
 
 SUITE = Path(__file__).parents[2] / "fixtures" / "suite"
@@ -102,3 +109,12 @@ def test_a_candidate_without_a_kernels_name_needs_names_of_calls():
 def test_a_candidate_that_is_not_there_is_one_sentence(place, message):
     with pytest.raises(CannotJudgeCall, match=message):
         read_candidate(place)
+
+
+def test_a_wrong_candidate_of_a_call_that_was_cut_is_told_so():
+    cut = CallJudgment(
+        "001-scale", "scale", "wrong", ("off by one",), "the first 7 of 132 programs"
+    )
+    assert "judged at a smaller size" in judgment_lines(cut)[-1]
+    whole = CallJudgment("001-scale", "scale", "wrong", ("off by one",))
+    assert judgment_lines(whole) == ["001-scale: wrong", "  off by one"]
