@@ -24,7 +24,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,14 +64,13 @@ class Device:
         can_profile = torch.profiler.ProfilerActivity.CUDA in torch.profiler.supported_activities()
         self.clock = clock if can_profile else "events"
         self.driver = triton.runtime.driver.active
-
-    @cached_property
-    def _cache(self) -> Any:
-        return self.driver.get_empty_cache_for_benchmark()
+        self._other_data: Any = None
 
     def clear_cache(self) -> None:
         """Fill the L2 cache with other data."""
-        self.driver.clear_cache(self._cache)
+        if self._other_data is None:
+            self._other_data = self.driver.get_empty_cache_for_benchmark()
+        self.driver.clear_cache(self._other_data)
 
     def occupy(self) -> None:
         """Keep the device busy for about 0.1 ms, while the next launch gets into its queue."""

@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from kvtrace.addons.suite.call_files import SuiteCall, read_call
@@ -20,6 +19,7 @@ from kvtrace.converters.scripts.repro import (
 )
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.ir import Module, parse
+from kvtrace.schema.cached_property import cached_property
 
 
 @dataclass(frozen=True, slots=True)
