@@ -343,7 +343,9 @@ def _candidate_cells(call: Measured) -> list[str]:
 def sentences(result: Result) -> Iterator[str]:
     """Yield sentences on what the calls stand for, how they compare, and what candidates save."""
     summary, suite = result.summary, result.suite
-    if not summary["timed"]:
+    if not summary["timed"] and summary["failed"] == summary["calls"]:
+        yield f"None of {summary['calls']} calls could be launched"
+    elif not summary["timed"]:
         yield (
             f"{summary['calls'] - summary['failed']} of {summary['calls']} calls were launched "
             "without a GPU, by kvtrace's evaluator: this says that they work, not how fast they are"

@@ -183,6 +183,11 @@ def test_without_a_gpu_no_time_is_claimed():
     assert "stand for" not in text
 
 
+def test_calls_that_all_failed_are_not_called_launched():
+    failed = call("1-a", status="failed", why="no", clock=None)
+    assert list(lines_of(result(failed)))[-1] == "None of 1 calls could be launched"
+
+
 def test_times_have_three_digits():
     times = (None, 0, 1.234, 999.4, 999.6, 12_345, 1.5e6, 2e9, 5e12)
     assert [duration(time) for time in times] == [
