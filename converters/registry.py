@@ -73,12 +73,27 @@ def load_converter(name: str) -> Converter:
         BadSetting: no converter has the name, or the registered object is not a converter.
 
     """
-    entry = registry.entry("converters", name)
+    return _checked(name, load_named("converters", "converter", name, converter_names()))
+
+
+def load_named(group: str, noun: str, name: str, names: tuple[str, ...]) -> object:
+    """Import and return what a group has under a name that a user gave.
+
+    Args:
+        group: of the registry, without `kvtrace.`.
+        noun: what the group's names are names of, for the message.
+        name: what the user named.
+        names: those that there are.
+
+    Raises:
+        BadSetting: nothing has the name.
+
+    """
+    entry = registry.entry(group, name)
     if entry is None:
-        known = ", ".join(converter_names())
-        like = nearest(name, converter_names())
-        raise BadSetting(f"there is no converter {name!r}{like}: choose one of {known}")
-    return _checked(name, entry.load())
+        like, known = nearest(name, names), ", ".join(names)
+        raise BadSetting(f"there is no {noun} {name!r}{like}: choose one of {known}")
+    return entry.load()
 
 
 def reject_unknown_settings(name: str, settings: Mapping[str, str], known: tuple[str, ...]) -> None:

@@ -7,7 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from kvtrace import registry
 from kvtrace.converters.importers.rows import RunRows
-from kvtrace.schema.errors import BadSetting, KvtraceError, nearest
+from kvtrace.converters.registry import load_named
+from kvtrace.schema.errors import BadSetting, KvtraceError
 
 
 class BadSource(KvtraceError):
@@ -62,11 +63,7 @@ def load_importer(name: str) -> Importer:
         BadSetting: no importer has the name, or the registered object is not an importer.
 
     """
-    entry = registry.entry("importers", name)
-    if entry is None:
-        known, like = ", ".join(importer_names()), nearest(name, importer_names())
-        raise BadSetting(f"there is no importer {name!r}{like}: choose one of {known}")
-    importer = entry.load()
+    importer = load_named("importers", "importer", name, importer_names())
     if not isinstance(importer, Importer):
         raise BadSetting(
             f"the importer {name!r} is a {type(importer).__name__} without summary, recognizes() "

@@ -118,10 +118,16 @@ def recorded_bytes(call: Call, contents: str) -> bytearray:
 
 def filled(call: Call, storage: Storage, seed: int) -> torch.Tensor:
     """Return a storage's bytes on the host: recorded, drawn, or random ones of the element type."""
+    if storage.contents is None:
+        return unrecorded(storage, seed)
     memory = torch.empty(storage.nbytes, dtype=torch.uint8)
-    if storage.contents is not None:
-        whole = recorded_bytes(call, storage.contents)
-        return memory.copy_(torch.frombuffer(whole, dtype=torch.uint8)) if whole else memory
+    whole = recorded_bytes(call, storage.contents)
+    return memory.copy_(torch.frombuffer(whole, dtype=torch.uint8)) if whole else memory
+
+
+def unrecorded(storage: Storage, seed: int) -> torch.Tensor:
+    """Return bytes on the host for a storage whose contents are not known, as `filled`."""
+    memory = torch.empty(storage.nbytes, dtype=torch.uint8)
     kind = getattr(torch, storage.dtype)
     view = memory[: storage.nbytes // kind.itemsize * kind.itemsize].view(kind)
     generator = torch.Generator().manual_seed(seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
@@ -28,6 +29,9 @@ _CLASSES: Final = {
     "Tensor": TensorArgument,
     "Descriptor": DescriptorArgument,
 }
+
+#: Numbers that have no literal.
+_SPECIAL: Final = re.compile(r"float\(['\"](-?inf|nan)['\"]\)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,16 @@ def read_call(folder: Path, name: str) -> SuiteCall:
         )
     except (OSError, ValueError, SyntaxError, TypeError, KeyError, RecursionError) as error:
         raise BadSuite(f"{path} is no call of a suite ({error}); make the suite again") from error
+
+
+def number_of(text: str) -> int | float | bool | None:
+    """Return the number of an expression, or None if it is another value."""
+    special = _SPECIAL.fullmatch(text)
+    try:
+        value = float(special[1]) if special else ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return None
+    return value if isinstance(value, int | float) else None
 
 
 def _call_fields(text: str) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.addons.suite.call_files import SuiteCall, read_call
+from kvtrace.addons.suite.call_files import SuiteCall, number_of, read_call
 from kvtrace.addons.suite.errors import CannotJudgeCall
 from kvtrace.addons.suite.launch import Bytes, Launch, Scalar, Tensor
 from kvtrace.converters.scripts.repro import Literal, TensorArgument
@@ -20,7 +19,6 @@ from kvtrace.converters.scripts.repro import Literal, TensorArgument
 TARGET: Final = "cuda:90"
 #: Bytes of all storages of a call, at most: they are drawn in this process.
 _MOST_BYTES: Final = 4 << 30
-_SPECIAL: Final = re.compile(r"float\(['\"](-?inf|nan)['\"]\)")
 
 
 def read_launch(folder: Path, name: str, triton: str | None = None) -> Launch:
@@ -62,21 +60,12 @@ def _argument(call: SuiteCall, name: str) -> Tensor | Scalar:
     value = call.arguments[name]
     if isinstance(value, TensorArgument):
         return Tensor(value.storage, value.dtype, value.shape, value.strides, value.offset)
-    number = _number(value.text) if isinstance(value, Literal) else None
+    number = number_of(value.text) if isinstance(value, Literal) else None
     if number is None:
         raise CannotJudgeCall(
             f"the argument {name} of {call.kernel} is neither a tensor nor a number"
         )
     return number
-
-
-def _number(text: str) -> int | float | bool | None:
-    special = _SPECIAL.fullmatch(text)
-    try:
-        value = float(special[1]) if special else ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return None
-    return value if isinstance(value, int | float) else None
 
 
 def _numbers(constants: Mapping[str, Literal]) -> dict[str, Any]:
@@ -93,7 +82,7 @@ def _numbers(constants: Mapping[str, Literal]) -> dict[str, Any]:
 
 
 def _contents(call: SuiteCall, read: set[str]) -> dict[str, Bytes]:
-    from kvtrace.converters.scripts.launching import Storage, filled
+    from kvtrace.converters.scripts.launching import Storage, unrecorded
 
     total = sum(memory.nbytes for memory in call.storages.values())
     if total > _MOST_BYTES:
@@ -104,7 +93,6 @@ def _contents(call: SuiteCall, read: set[str]) -> dict[str, Bytes]:
         if recorded is not None:
             contents[name] = np.frombuffer(recorded, np.uint8)
             continue
-        fields = {field: getattr(memory, field) for field in Storage._fields}
-        storage = Storage(**(fields | {"contents": None}))
-        contents[name] = filled(None, storage, seed).numpy()  # type: ignore[arg-type]
+        storage = Storage(**{field: getattr(memory, field) for field in Storage._fields})
+        contents[name] = unrecorded(storage, seed).numpy()
     return contents

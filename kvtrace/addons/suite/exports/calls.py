@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kvtrace.addons.suite.call_files import SuiteCall, read_call
+from kvtrace.addons.suite.call_files import SuiteCall, number_of, read_call
 from kvtrace.addons.suite.model import CALLS, CONTENTS, KERNELS, BadSuite, Entry, Suite
 from kvtrace.backends.compiled_kernels.generic import generic_once
 from kvtrace.converters.scripts.repro import (
@@ -71,7 +71,7 @@ class Call:
     def scalars(self) -> Mapping[str, int | float | bool]:
         """The numbers among the arguments, by name."""
         numbers = {
-            name: _number(argument.text)
+            name: number_of(argument.text)
             for name, argument in self.data.arguments.items()
             if isinstance(argument, Literal)
         }
@@ -143,17 +143,6 @@ def _fills(tensor: TensorArgument, memory: Memory) -> bool:
             return False
         expected *= size
     return tensor.offset == 0 and expected * item_bytes(tensor.dtype) == memory.nbytes
-
-
-def _number(text: str) -> int | float | bool | None:
-    """Return the number of an expression, or None if it is another value."""
-    if special := re.fullmatch(r"float\(['\"](-?inf|nan)['\"]\)", text):
-        return float(special[1])
-    try:
-        value = ast.literal_eval(text)
-    except (ValueError, SyntaxError):
-        return None
-    return value if isinstance(value, int | float) else None
 
 
 def call_expression(text: str) -> ast.Call:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from kvtrace import registry
 from kvtrace.addons.suite.exports.calls import Call, read_calls
 from kvtrace.addons.suite.model import read_index
-from kvtrace.converters.registry import Conversion
-from kvtrace.schema.errors import BadSetting, KvtraceError, nearest
+from kvtrace.converters.registry import Conversion, load_named
+from kvtrace.schema.errors import BadSetting, KvtraceError
 
 if TYPE_CHECKING:
     from kvtrace.addons.suite.model import Suite
@@ -88,11 +88,7 @@ def new_folder(output: Path) -> Iterator[Path]:
 
 
 def _load(name: str) -> Export:
-    entry = registry.entry(_GROUP, name)
-    if entry is None:
-        known, like = ", ".join(export_names()), nearest(name, export_names())
-        raise BadSetting(f"there is no format {name!r}{like}: choose one of {known}")
-    export = entry.load()
+    export = load_named(_GROUP, "format", name, export_names())
     if not isinstance(export, Export):
         raise BadSetting(
             f"the export {name!r} is a {type(export).__name__} without summary and write(): "
