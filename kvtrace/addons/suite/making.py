@@ -19,6 +19,7 @@ from kvtrace.addons.suite.model import (
 )
 from kvtrace.addons.suite.readme import readme
 from kvtrace.addons.suite.rows import CallRows
+from kvtrace.addons.suite.touched import touched_before
 from kvtrace.addons.suite.writing import (
     MOST_FILES,
     OTHER_FILES,
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 
 #: Groups of alike calls that may become entries; all but those that cannot be in a suite do.
 _MOST_READ: Final = 1_000
+#: Medians of alike calls of one entry differ by at most this factor.
+_SAME_TIME: Final = 1.1
 #: Calls that are compared with each other; lighter ones stay alone.
 _MOST_COMPARED: Final = 5_000
 
@@ -83,7 +86,8 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
     if not chosen:
         raise BadSetting(f"no call of {selection.trace.path} can be in a suite: {left_out[0].why}")
     facts = facts_of_calls(selection, [one.calls for one in chosen])
-    suite = _index(weighed, chosen, facts, left_out)
+    before = touched_before(selection, chosen, wanted.part)
+    suite = _index(weighed, chosen, facts, before, left_out)
     write_suite(
         folder,
         suite,
@@ -102,7 +106,8 @@ def _choose(
 ) -> tuple[CallRows, list[ChosenCalls], list[LeftOut]]:
     """Return rows of calls, the entries' calls up to the wanted share, and what is left out."""
     compared, lighter = weighed.calls[:_MOST_COMPARED], weighed.calls[_MOST_COMPARED:]
-    groups = [*alike_calls(selection.trace, compared), *([call] for call in lighter)]
+    alike = [one for calls in alike_calls(selection.trace, compared) for one in _as_fast(calls)]
+    groups = [*alike, *([call] for call in lighter)]
     groups.sort(key=lambda calls: -sum(call.weight for call in calls))
     rows = CallRows(selection.trace, [calls[0] for calls in groups[:_MOST_READ]])
     chosen: list[ChosenCalls] = []
@@ -128,6 +133,21 @@ def _choose(
         for (kernel, why), weight in reasons.most_common()
     ]
     return rows, chosen, [*refused, *left_out]
+
+
+def _as_fast(calls: list[WeighedCall]) -> list[list[WeighedCall]]:
+    """Return calls that do the same work in groups that took the same time, or nearly.
+
+    One may have found in the cache what another had to load: the first of them stands for neither.
+    """
+    groups: list[list[WeighedCall]] = []
+    for call in sorted(calls, key=lambda call: call.median_ns or 0):
+        fastest = groups[-1][0].median_ns if groups else None
+        if groups and (call.median_ns or 0) <= _SAME_TIME * (fastest or 0):
+            groups[-1].append(call)
+        else:
+            groups.append([call])
+    return [sorted(group, key=lambda call: -call.weight) for group in groups]
 
 
 def _call_data(rows: CallRows, call: WeighedCall, wanted: Wanted) -> Repro:
@@ -181,12 +201,18 @@ def _index(
     weighed: WeighedCalls,
     chosen: list[ChosenCalls],
     facts: list[CallFacts],
+    before: list[tuple[str, ...]],
     left_out: Iterable[LeftOut],
 ) -> Suite:
     width = len(str(len(chosen)))
     entries = tuple(
-        _entry(f"{number:0{max(3, width)}}-{file_name(one.repro.kernel)}", one, of_call, weighed)
-        for number, (one, of_call) in enumerate(zip(chosen, facts, strict=True), 1)
+        replace(
+            _entry(
+                f"{number:0{max(3, width)}}-{file_name(one.repro.kernel)}", one, of_call, weighed
+            ),
+            before=touches,
+        )
+        for number, (one, of_call, touches) in enumerate(zip(chosen, facts, before, strict=True), 1)
     )
     return Suite(
         version=VERSION,

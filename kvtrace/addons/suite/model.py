@@ -5,6 +5,8 @@ suite/
   README.md            what it stands for, and how to run it
   suite.json           the index, as `Suite`
   run.py               times all calls on a GPU; needs torch and Triton only
+  device.py            the GPU, and times of launches on it; run.py uses it
+  cache.py             makes the L2 cache as the recorded launch found it; run.py uses it
   results.py           times, sums, and their text; run.py uses it
   candidates.py        other functions for the kernels, and comparisons; run.py uses it
   converters/scripts/launching.py, as `launching`: launches calls, as in scripts of repro
@@ -58,6 +60,8 @@ class Entry:
         checks: verdicts of the call by rule: proven, violation, unknown.
         notes: sentences on what is not as recorded.
         updated: storages that a launch both reads and writes, so that the next one finds others.
+        before: what the device touched before a launch, the earliest first, as cache.py reads it:
+            "write 4096 of x at 0", "read 65536" of other memory; empty: not recorded.
     """
 
     name: str
@@ -72,6 +76,7 @@ class Entry:
     checks: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     updated: tuple[str, ...] = ()
+    before: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

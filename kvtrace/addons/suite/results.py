@@ -49,7 +49,7 @@ class Trial:
         function: the candidate, as FILE:FUNCTION.
         verdict: whether its results are those of the recorded kernel; failed: it raised an error.
         why: how its results differ, or its error.
-        time: times with the cache cleared.
+        time: times with the cache as recorded, or cleared.
         warm: times with the cache as the launch before left it, if asked for.
         clock: what took the times: timestamps of the device, or events around each launch.
     """
@@ -73,6 +73,7 @@ class Measured:
         gpu: which of the result's GPUs launched it.
         status: timed; launched, without a GPU; failed: an error, which `why` tells.
         time, warm, clock: as in `Trial`.
+        cache: what `time` found in the L2 cache: as recorded, or cleared.
         candidate: what a candidate did on it.
         results: a digest of each storage that the kernel changed, after one launch.
         repeats: whether each round's launch left the same bytes.
@@ -94,6 +95,7 @@ class Measured:
     candidate: Trial | None = None
     results: dict[str, str] = field(default_factory=dict)
     repeats: bool | None = None
+    cache: Literal["recorded", "cleared"] = "cleared"
 
 
 @dataclass
@@ -104,7 +106,7 @@ class Result:
         version: of this format.
         suite: what the suite was recorded from: `source` and `weighed_by` of its index, and
             `device_ns`.
-        settings: rounds, seed, clock, and whether the cache was cleared.
+        settings: rounds, seed, clock, cache, and whether also warm.
         gpus: each GPU's name and versions, with its clocks before and after; empty without one.
         calls: in the order of the suite.
         summary: what `summary_of` returns.
@@ -378,6 +380,13 @@ def sentences(result: Result) -> Iterator[str]:
         yield text
     elif summary["timed"]:
         yield f"Weighted by launches they take {duration(summary['suite_ns'])}"
+    cleared = sum(call.time is not None and call.cache == "cleared" for call in result.calls)
+    if summary["timed"] and cleared < summary["timed"]:
+        rest = f", and cleared for {cleared}" if cleared else ""
+        yield (
+            f"The L2 cache was as the recorded launches found it for "
+            f"{summary['timed'] - cleared} of {summary['timed']} calls{rest}"
+        )
     if {call.clock for call in result.calls} >= {"device", "events"}:
         yield "Some calls were timed by events, which add some microseconds: their clock says which"
     if "candidate" in summary:

@@ -4,12 +4,12 @@
     python run.py --calls '*rms*' --json result.json
     python run.py --candidate FILE:rms_norm_forward
 
-A call is timed as triton.testing.do_bench does: the L2 cache is cleared before each launch, and the
-device is kept busy until the launch is in its queue, so that launching is not in the time. Calls
-come in another order in each round. The time is the kernel's on the device, by its own timestamps
-(torch.profiler), as a recorded timeline has them; --clock events takes do_bench's CUDA events,
-which add some microseconds to each launch. With --warm, launches are timed a second time with the
-cache as the launch before left it: a recorded launch may have found its inputs there.
+Before each launch, the L2 cache is made as the recorded launch found it, if that is known, else (or
+with --cache cleared) it is cleared, as triton.testing.do_bench does; meanwhile the launch gets into
+its queue, so that launching is not in the time. Calls come in another order in each round. The time
+is the kernel's on the device, by its own timestamps (torch.profiler), as a recorded timeline has
+them; --clock events takes do_bench's CUDA events, which add some microseconds to each launch. With
+--warm, launches are timed a second time with the cache as the launch before left it.
 
 Exit code: 0; 1 if a candidate is wrong or a call cannot be launched; 2 for bad arguments.
 """
@@ -17,7 +17,6 @@ Exit code: 0; 1 if a candidate is wrong or a call cannot be launched; 2 for bad 
 import argparse
 import json
 import os
-import platform
 import random
 import subprocess
 import sys
@@ -29,13 +28,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-import triton
 
 if TYPE_CHECKING:
-    from kvtrace.addons.suite import candidates, results
+    from kvtrace.addons.suite import cache, candidates, device, results
     from kvtrace.converters.scripts import launching
 else:  # the files beside this one: a suite needs no kvtrace
+    import cache
     import candidates
+    import device
     import launching
     import results
 
@@ -43,105 +43,14 @@ FOLDER = Path(__file__).resolve().parent
 #: Time on the device of the launches of a call that are timed in one round, and their number.
 ROUND_NS = 30_000_000
 FEWEST, MOST = 10, 200
+#: The same where the cache is made as recorded, which takes a launch for each touch.
+FEWEST_TOUCHED = 64
 #: Contents are kept on the device between rounds while they take at most this share of its memory.
 KEPT_SHARE = 0.25
-SMI_FIELDS = (
-    "clocks.sm", "clocks.mem", "temperature.gpu", "power.draw", "clocks_throttle_reasons.active",
-)  # fmt: skip
+#: Options that the result has.
+SETTINGS = ("rounds", "seed", "clock", "cache", "warm")
 
 Memory = dict[str, torch.Tensor]
-Launch = Callable[[], object]
-
-
-# ---- The device ----
-
-
-class Device:
-    """A GPU, or what stands for one; it clears the cache, and knows when launches ran."""
-
-    def __init__(self, clock: str) -> None:
-        self.device, self.interface = launching.active_device()
-        can_profile = torch.profiler.ProfilerActivity.CUDA in torch.profiler.supported_activities()
-        self.clock = clock if can_profile else "events"
-        self.driver = triton.runtime.driver.active
-        self._other_data: Any = None
-
-    def clear_cache(self) -> None:
-        """Fill the L2 cache with other data."""
-        if self._other_data is None:
-            self._other_data = self.driver.get_empty_cache_for_benchmark()
-        self.driver.clear_cache(self._other_data)
-
-    def occupy(self) -> None:
-        """Keep the device busy for about 0.1 ms, while the next launch gets into its queue."""
-        torch.cuda._sleep(200_000)
-
-    def times(self, launch: Launch, prepare: Launch, count: int) -> tuple[list[float], str]:
-        """Return the times of launches, ns, and the clock: each launch after `prepare`."""
-        if self.clock == "device":
-            work = partial(_repeat, count, prepare, launch)
-            times = results.spans(_operations(lambda: _repeat(1, prepare, work)), count)
-            if times is not None:
-                return times, "device"
-        pairs = []
-        for _ in range(count):
-            begin, end = (self.interface.Event(enable_timing=True) for _ in range(2))
-            prepare()
-            begin.record()
-            launch()
-            end.record()
-            pairs.append((begin, end))
-        self.interface.synchronize()
-        return [begin.elapsed_time(end) * 1e6 for begin, end in pairs], "events"
-
-    def state(self) -> dict[str, str] | None:
-        """Return clocks, temperature, power and reasons for throttling, as nvidia-smi has them."""
-        uuid = getattr(torch.cuda.get_device_properties(self.device), "uuid", None)
-        query = [f"--query-gpu={','.join(SMI_FIELDS)}", "--format=csv,noheader"]
-        which = [] if uuid is None else ["-i", f"GPU-{uuid}"]
-        try:
-            done = subprocess.run(
-                ["nvidia-smi", *query, *which], capture_output=True, text=True, check=True,
-                timeout=20,
-            )  # fmt: skip
-        except (OSError, subprocess.SubprocessError):
-            return None  # other vendors, and containers without it
-        values = done.stdout.strip().split("\n")[0].split(", ")
-        return dict(zip(SMI_FIELDS, values, strict=False))
-
-    def described(self) -> dict[str, Any]:
-        """Return the device's name, and what drives it."""
-        target = self.driver.get_current_target()
-        described = {
-            "target": f"{target.backend}:{target.arch}",
-            "torch": torch.__version__,
-            "triton": triton.__version__,
-            "python": platform.python_version(),
-            "cuda": torch.version.cuda,
-        }
-        if self.device.type != "cpu":
-            properties = torch.cuda.get_device_properties(self.device)
-            described |= {"name": properties.name, "memory_bytes": properties.total_memory}
-        return described
-
-
-def _repeat(count: int, *steps: Launch) -> None:
-    for _ in range(count):
-        for step in steps:
-            step()
-
-
-def _operations(work: Launch) -> list[tuple[float, float, str]]:
-    """Return begin and end, ns, and name of all that `work` lets the device do, in order."""
-    activities = [torch.profiler.ProfilerActivity.CUDA]
-    with torch.profiler.profile(activities=activities) as profile:
-        work()
-        torch.cuda.synchronize()
-    return sorted(
-        (event.time_range.start * 1e3, event.time_range.end * 1e3, event.name)
-        for event in profile.events()
-        if event.device_type == torch.autograd.DeviceType.CUDA
-    )
 
 
 # ---- A call ----
@@ -150,10 +59,12 @@ def _operations(work: Launch) -> list[tuple[float, float, str]]:
 class SuiteCall:
     """A call of the suite, compiled; it makes new storages, and launches on them."""
 
-    def __init__(self, entry: Mapping[str, Any], device: Device, folder: Path, seed: int) -> None:
+    def __init__(
+        self, entry: Mapping[str, Any], on: device.Device, folder: Path, seed: int
+    ) -> None:
         path = FOLDER / "calls" / f"{entry['name']}.py"
         self.call: launching.Call = candidates.module_of(path).CALL
-        self._device = device
+        self._device = on
         self._seed = seed
         (folder / entry["name"]).mkdir()
         self.start = launching.prepared(self.call, folder / entry["name"])
@@ -164,6 +75,8 @@ class SuiteCall:
         self.restored: tuple[str, ...] = ()
         #: How many launches are timed in a round.
         self.count = FEWEST
+        #: What the device touches before a launch; empty: the cache is cleared.
+        self.before = [cache.touch_of(text) for text in entry.get("before", ())]
 
     @property
     def nbytes(self) -> int:
@@ -226,7 +139,7 @@ class Run:
         self.entries = {entry["name"]: entry for entry, _ in pairs}
         self.measured = {name: measured_of(entry) for name, entry in self.entries.items()}
         self.options = options
-        self.device = Device(options.clock)
+        self.device = device.Device(options.clock)
         self.calls: dict[str, SuiteCall] = {}
         #: Times by the call's name, whether it is the candidate's, and whether the cache is warm.
         self.times: dict[tuple[str, bool, bool], list[list[float]]] = {}
@@ -270,6 +183,9 @@ class Run:
     def _examine(self, name: str, folder: Path) -> None:
         entry, measured = self.entries[name], self.measured[name]
         call = SuiteCall(entry, self.device, folder, self.options.seed)
+        if self.options.cache == "cleared":
+            call.before = []
+        measured.cache = "recorded" if call.before else "cleared"
         if self.has_gpu:
             measured.repeats = call.examine()
         else:  # one launch takes the evaluator long enough
@@ -301,7 +217,8 @@ class Run:
         memory = call.fresh()
         given = call.arguments(memory)
         times, _ = self.device.times(lambda: call.start(given), self.device.clear_cache, 5)
-        return max(FEWEST, min(MOST, round(ROUND_NS / max(1.0, sorted(times)[2]))))
+        count = round(ROUND_NS / max(1.0, sorted(times)[2]))
+        return FEWEST_TOUCHED if call.before else max(FEWEST, min(MOST, count))
 
     def _keep(self) -> None:
         """Keep contents on the device, the smallest ones first."""
@@ -345,17 +262,21 @@ class Run:
         if trial is not None:
             assert function is not None
             launch = candidates.candidate_launch(function, call.call, given)
-        _repeat(3, restore, launch)  # compiled and tuned before, but not on these storages
+        device.repeat(3, restore, launch)  # compiled and tuned before, but not on these storages
         for is_warm in (False, True) if self.options.warm else (False,):
-            last = self.device.occupy if is_warm else self.device.clear_cache
-            times, clock = self.device.times(launch, partial(_repeat, 1, restore, last), call.count)
+            last: device.Launch = self.device.occupy if is_warm else self.device.clear_cache
+            if call.before and not is_warm:
+                last = partial(self.device.cache.restore, call.before, memory)
+            times, clock = self.device.times(
+                launch, partial(device.repeat, 1, restore, last), call.count
+            )
             self.times.setdefault((name, is_candidate, is_warm), []).append(times)
             timed: results.Trial | results.Measured = trial or measured
             timed.clock = clock
         if trial is not None and (why := self._changed(call, launch, memory)) is not None:
             trial.verdict, trial.why = "wrong", why
 
-    def _changed(self, call: SuiteCall, launch: Launch, memory: Memory) -> str | None:
+    def _changed(self, call: SuiteCall, launch: device.Launch, memory: Memory) -> str | None:
         """Return how a candidate's results differ after it was timed: it might do less by then."""
         expected = call.fresh()
         for name, contents in expected.items():
@@ -435,7 +356,8 @@ def run_on_gpus(options: argparse.Namespace, index: Mapping[str, Any]) -> result
 
 
 def _passed(options: argparse.Namespace, names: Sequence[str]) -> list[str]:
-    words = ["--rounds", str(options.rounds), "--seed", str(options.seed), "--clock", options.clock]
+    words = ["--rounds", str(options.rounds), "--seed", str(options.seed)]
+    words += ["--clock", options.clock, "--cache", options.cache]
     words += ["--warm"] if options.warm else []
     words += [] if options.candidate is None else ["--candidate", options.candidate]
     return words + [word for name in names for word in ("--calls", name)]
@@ -448,7 +370,7 @@ def _result(
     calls: list[results.Measured],
 ) -> results.Result:
     suite = {name: index[name] for name in ("source", "weighed_by", "device_ns")}
-    settings = {name: getattr(options, name) for name in ("rounds", "seed", "clock", "warm")}
+    settings = {name: getattr(options, name) for name in SETTINGS}
     summary = results.summary_of(suite, calls)
     return results.Result(results.VERSION, suite, settings, gpus, calls, summary)
 
@@ -467,6 +389,10 @@ def main() -> int:
         help="compare and time a function, all of a file, or of the files of a folder",
     )  # fmt: skip
     parser.add_argument("--warm", action="store_true", help="also time without clearing the cache")
+    parser.add_argument(
+        "--cache", choices=("recorded", "cleared"), default="recorded",
+        help="the L2 cache before a launch: as recorded, if known, or cleared (default: recorded)",
+    )  # fmt: skip
     parser.add_argument(
         "--clock", choices=("device", "events"), default="device",
         help="timestamps of the device, or events around a launch, as do_bench (default: device)",

@@ -15,7 +15,7 @@ from kvtrace.addons.suite.results import Result, result_of
 from kvtrace.schema.errors import BadSetting, KvtraceError
 
 #: Files of this add-on that a suite has a copy of: they need torch, Triton and launching.py alone.
-STANDALONE: Final = ("run.py", "results.py", "candidates.py")
+STANDALONE: Final = ("run.py", "results.py", "candidates.py", "cache.py", "device.py")
 
 
 class SuiteFailed(KvtraceError):
@@ -33,12 +33,14 @@ class RunOptions:
     rounds: int = 5
     seed: int = 0
     warm: bool = False
+    cache: str = "recorded"
     clock: str = "device"
     gpus: str | None = None
 
     def words(self) -> list[str]:
         """Return the options as words of a command line."""
         words = ["--rounds", str(self.rounds), "--seed", str(self.seed), "--clock", self.clock]
+        words += ["--cache", self.cache]
         words += [word for glob in self.calls for word in ("--calls", glob)]
         words += [] if self.candidate is None else ["--candidate", self.candidate]
         words += ["--warm"] if self.warm else []

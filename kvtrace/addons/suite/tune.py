@@ -33,10 +33,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 if TYPE_CHECKING:
-    from kvtrace.addons.suite import candidates, run, tried_file, vllm_files
+    from kvtrace.addons.suite import candidates, device, run, tried_file, vllm_files
     from kvtrace.converters.scripts import launching
 else:  # the files beside this one: a suite needs no kvtrace
     import candidates
+    import device
     import launching
     import run
     import tried_file
@@ -146,7 +147,7 @@ class Tuner:
     """Measures configurations of jobs on the active device."""
 
     def __init__(self, folder: Path, clock: str) -> None:
-        self.device = run.Device(clock)
+        self.device = device.Device(clock)
         self._folder, self._number = folder, 0
 
     def new_folder(self) -> Path:
@@ -418,7 +419,9 @@ def main() -> int:
     except tried_file.CannotTry as problem:
         print(f"tune.py: {problem}", file=sys.stderr)
         return 2
-    done, code = [], 0
+    outcomes: list[Mapping[str, Any]] = []
+    files: dict[Path, None] = {}
+    code = 0
     with tempfile.TemporaryDirectory() as folder:
         tuner = Tuner(Path(folder), options.clock)
         if tuner.device.device.type == "cpu":
@@ -432,22 +435,33 @@ def main() -> int:
                 break
             job.bases.clear()
             job.results.clear()  # the device's memory is for the next job
-            done.append((job, outcome))
+            outcomes.append(outcome)
             print(outcome_text(outcome), flush=True)
-    print(total_text([outcome for _, outcome in done]))
-    if options.json is not None:
-        content = {"gpu": tuner.device.described(), "outcomes": [outcome for _, outcome in done]}
-        options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    if options.write is not None:
-        calls = [(job.calls[0], outcome["chosen"]) for job, outcome in done if "chosen" in outcome]
-        try:
-            files = vllm_files.write_files(options.write, device_name(), calls)
-        except (OSError, ValueError) as error:
-            print(f"tune.py: {options.write} cannot be written: {error}", file=sys.stderr)
-            return 2
-        for file in files:
-            print(f"wrote {file}: name its folder in VLLM_TUNED_CONFIG_FOLDER")
+            # After each job, which may take minutes: what is stopped keeps what it has.
+            try:
+                _write_json(options.json, tuner, outcomes)
+                files |= _write_files(options.write, job, outcome)
+            except (OSError, ValueError) as error:
+                print(f"tune.py: results cannot be written: {error}", file=sys.stderr)
+                return 2
+    print(total_text(outcomes))
+    for file in files:
+        print(f"wrote {file}: name its folder in VLLM_TUNED_CONFIG_FOLDER")
     return code
+
+
+def _write_json(file: Path | None, tuner: Tuner, outcomes: Sequence[Mapping[str, Any]]) -> None:
+    if file is not None:
+        content = {"gpu": tuner.device.described(), "outcomes": outcomes}
+        file.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_files(folder: Path | None, job: Job, outcome: Mapping[str, Any]) -> dict[Path, None]:
+    """Write vLLM's file for a job into a folder, if it is for one, and return the file."""
+    if folder is None or "chosen" not in outcome:
+        return {}
+    chosen = [(job.calls[0], outcome["chosen"])]
+    return dict.fromkeys(vllm_files.write_files(folder, device_name(), chosen))
 
 
 if __name__ == "__main__":

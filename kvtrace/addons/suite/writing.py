@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: The most files of a suite, contents not counted.
 MOST_FILES: Final = 200
 #: Files besides those of calls and kernels.
-OTHER_FILES: Final = 6
+OTHER_FILES: Final = 8
 #: Columns of a call's description.
 _WIDTH: Final = 100
 #: Characters of a kernel's name in the name of a file.

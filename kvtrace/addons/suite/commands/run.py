@@ -27,6 +27,12 @@ def command(
     warm: Annotated[
         bool, Option("--warm", help="Also time without clearing the L2 cache before each launch")
     ] = False,
+    cache: Annotated[
+        Literal["recorded", "cleared"],
+        Option(
+            "--cache", help="The L2 cache before each launch: as recorded, if known, or cleared"
+        ),
+    ] = "recorded",
     clock: Annotated[
         Literal["device", "events"],
         Option("--clock", help="Timestamps of the device, or CUDA events around each launch"),
@@ -60,8 +66,9 @@ def command(
 ) -> int:
     """Time a suite's calls on a GPU, and compare them with recorded times and candidates.
 
-    The calls are run by the suite's run.py, as triton.testing.do_bench runs them: with an empty L2
-    cache, in another order in each round. Without a GPU, kvtrace's evaluator launches each call
+    The calls are run by the suite's run.py, in another order in each round. Before each launch the
+    L2 cache is made as the recorded launch found it (KVTRACE_MEMORY=on), or else cleared, as
+    triton.testing.do_bench does. Without a GPU, kvtrace's evaluator launches each call
     once, and no time is taken. A suite is code: run only those that you trust.
 
     Exit code: 1 if a candidate is wrong, a call cannot be launched, or one is slower than --against
@@ -86,7 +93,7 @@ def command(
 
     before = None if against is None else read_result(against)
     label = "" if against is None else str(against)
-    options = RunOptions(tuple(calls or ()), candidate, rounds, seed, warm, clock, gpus)
+    options = RunOptions(tuple(calls or ()), candidate, rounds, seed, warm, cache, clock, gpus)
     with ExitStack() as opened:  # before minutes of timing: a bad path is reported at once
         json_file, junit_file, html_file = (
             None if path is None else opened.enter_context(whole_file(Path(path)))
