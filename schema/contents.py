@@ -92,10 +92,13 @@ def _last_launch_that_ran(trace: "Trace", run: "Run") -> int | None:
     return min((row["seq"] for row in launches if row["call_id"] in gluon_calls), default=0) - 1
 
 
-def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], dict[int, str]]:
+def first_contents(
+    trace: "Trace", runs: Sequence["Run"], launches: Mapping[tuple[str, int], int] | None = None
+) -> dict[tuple[str, int], dict[int, str]]:
     """Return the artifacts with whole storages at each call's first launch with recorded contents.
 
-    The result is keyed by (run id, call id), and then by the argument's index.
+    `launches` has the `seq` of other launches, whose contents are returned if they were recorded.
+    The result, as `launches`, is keyed by (run id, call id), and then by the argument's index.
     """
     sizes = trace.table("artifacts", runs, columns=["sha256", "size_bytes"])
     size_of = dict(zip(sizes["sha256"].to_pylist(), sizes["size_bytes"].to_pylist(), strict=True))
@@ -107,9 +110,11 @@ def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int
         calls = trace.table("calls", (run,), columns=["call_id", "args"]).to_pylist()
         args = {row["call_id"]: row["args"] or () for row in calls}
         for call_id, contents in by_call.items():
+            seq = (launches or {}).get((run.run_id, call_id))
+            chosen = next((one for one in contents.sets if seq in one.launches), contents.sets[0])
             whole_storages = {
                 storage.arg: storage.artifact
-                for storage in contents.sets[0].held
+                for storage in chosen.held
                 if storage.arg < len(args.get(call_id, ()))
                 and covers_storage(
                     storage, size_of.get(storage.artifact), args[call_id][storage.arg]

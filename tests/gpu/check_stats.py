@@ -73,7 +73,8 @@ def matches(row: dict[str, Any], tensor: torch.Tensor) -> bool:
     values = tensor.double()
     finite = values[values.isfinite()]
     exact = row["sampled"] == row["elements"]
-    close = 1e-6 if exact else 0.05 * float(finite.std())
+    # Of a sample, four times the deviation of its mean.
+    close = 1e-6 if exact else 4 * float(finite.std()) / row["sampled"] ** 0.5
     share = row["sampled"] / row["elements"]
     slack = 0 if exact else 6 * row["sampled"] ** 0.5
     counts = {

@@ -20,6 +20,7 @@ from kvtrace.addons.suite.model import (
 from kvtrace.addons.suite.readme import readme
 from kvtrace.addons.suite.rows import CallRows
 from kvtrace.addons.suite.touched import touched_before
+from kvtrace.addons.suite.usual import usual_launches
 from kvtrace.addons.suite.writing import (
     MOST_FILES,
     OTHER_FILES,
@@ -82,18 +83,20 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
         raise BadSetting(f"--share is a number above 0 up to 1, as 0.95, not {wanted.share:g}")
     check_folder(folder)
     weighed = weighed_calls(selection, wanted.part)
-    rows, chosen, left_out = _choose(selection, weighed, wanted)
+    choice = _choose(selection, weighed, wanted)
+    chosen = choice.calls
     if not chosen:
-        raise BadSetting(f"no call of {selection.trace.path} can be in a suite: {left_out[0].why}")
+        why = choice.left_out[0].why
+        raise BadSetting(f"no call of {selection.trace.path} can be in a suite: {why}")
     facts = facts_of_calls(selection, [one.calls for one in chosen])
-    before = touched_before(selection, chosen, wanted.part)
-    suite = _index(weighed, chosen, facts, before, left_out)
+    before = touched_before(selection, chosen, choice.usual)
+    suite = _index(weighed, chosen, facts, before, choice.left_out)
     write_suite(
         folder,
         suite,
         [one.repro for one in chosen],
         readme(suite),
-        lambda number: rows.source(chosen[number].calls[0]),
+        lambda number: choice.rows.source(chosen[number].calls[0]),
     )
     return suite
 
@@ -101,15 +104,25 @@ def make_suite(selection: Selection, folder: Path, wanted: Wanted = Wanted()) ->
 # ---- The choice ----
 
 
-def _choose(
-    selection: Selection, weighed: WeighedCalls, wanted: Wanted
-) -> tuple[CallRows, list[ChosenCalls], list[LeftOut]]:
-    """Return rows of calls, the entries' calls up to the wanted share, and what is left out."""
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """Rows of calls, the entries' calls, what is left out, and the usual launches of calls."""
+
+    rows: CallRows
+    calls: list[ChosenCalls]
+    left_out: list[LeftOut]
+    usual: Mapping[tuple[str, int], int]
+
+
+def _choose(selection: Selection, weighed: WeighedCalls, wanted: Wanted) -> _Choice:
+    """Return the entries' calls up to the wanted share, and what is left out."""
     compared, lighter = weighed.calls[:_MOST_COMPARED], weighed.calls[_MOST_COMPARED:]
     alike = [one for calls in alike_calls(selection.trace, compared) for one in _as_fast(calls)]
     groups = [*alike, *([call] for call in lighter)]
     groups.sort(key=lambda calls: -sum(call.weight for call in calls))
-    rows = CallRows(selection.trace, [calls[0] for calls in groups[:_MOST_READ]])
+    read = [calls[0] for calls in groups[:_MOST_READ]]
+    usual = usual_launches(selection, read, wanted.part)
+    rows = CallRows(selection.trace, read, usual)
     chosen: list[ChosenCalls] = []
     left_out: list[LeftOut] = []
     reasons: Counter[tuple[str, str]] = Counter()
@@ -132,7 +145,7 @@ def _choose(
         LeftOut(kernel, weight / weighed.weight, why)
         for (kernel, why), weight in reasons.most_common()
     ]
-    return rows, chosen, [*refused, *left_out]
+    return _Choice(rows, chosen, [*refused, *left_out], usual)
 
 
 def _as_fast(calls: list[WeighedCall]) -> list[list[WeighedCall]]:

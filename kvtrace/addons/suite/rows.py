@@ -25,13 +25,18 @@ _Key = tuple[str, int]
 class CallRows:
     """Rows of calls and of their kernels, with artifacts of contents."""
 
-    def __init__(self, trace: Trace, calls: Sequence[WeighedCall]) -> None:
-        """Read the rows of some calls; errors as `Trace.table`."""
+    def __init__(
+        self, trace: Trace, calls: Sequence[WeighedCall], usual: Mapping[_Key, int]
+    ) -> None:
+        """Read the rows of some calls, and contents at their usual launches.
+
+        Errors as `Trace.table`.
+        """
         self._trace = trace
         runs = list(dict.fromkeys(call.run for call in calls))
         self._calls: dict[_Key, Mapping[str, Any]] = {}
         self._kernels: dict[_Key, Mapping[str, Any]] = {}
-        self._contents = first_contents(trace, runs)
+        self._contents = first_contents(trace, runs, usual)
         for run in runs:
             ids = [call.call_id for call in calls if call.run == run]
             for row in _rows(trace, "calls", run, "call_id", ids):

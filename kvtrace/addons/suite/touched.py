@@ -27,7 +27,6 @@ from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.figures.columns import integers
-from kvtrace.figures.window import windowed
 from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
 
 if TYPE_CHECKING:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from kvtrace.addons.suite.choice import ChosenCalls
-    from kvtrace.figures.requested_part import RequestedPart
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Selection, Trace
@@ -77,7 +75,7 @@ class _Extent(NamedTuple):
 
 @dataclass(slots=True)
 class _Piece:
-    """Bytes by address, the event that touched them last (0: the one before), and if written."""
+    """Bytes by address, how many touches ago they were touched last, and if written."""
 
     begin: int
     end: int
@@ -86,12 +84,11 @@ class _Piece:
 
 
 def touched_before(
-    selection: Selection, chosen: Sequence[ChosenCalls], part: RequestedPart
+    selection: Selection, chosen: Sequence[ChosenCalls], usual: Mapping[tuple[str, int], int]
 ) -> list[tuple[str, ...]]:
     """Return what the device touched before the usual launch of each entry, the earliest first.
 
-    The usual launch is that of the entry's first call whose time on the device is nearest to the
-    median. Without recorded addresses there are none. Errors as `Trace.table`.
+    Without recorded addresses there are none. Errors as `Trace.table`.
     """
     touched: dict[int, tuple[str, ...]] = {}
     for run in selection.runs:
@@ -99,39 +96,11 @@ def touched_before(
         history = _History.of(selection.trace, run) if numbers else None
         if history is None:
             continue
-        usual = _usual_launches(selection, run, [chosen[n] for n in numbers], part)
-        for number, seq in zip(numbers, usual, strict=True):
+        for number in numbers:
+            seq = usual.get((run.run_id, chosen[number].calls[0].call_id))
             if seq is not None:
                 touched[number] = tuple(map(str, history.before(seq, chosen[number])))
     return [touched.get(number, ()) for number in range(len(chosen))]
-
-
-def _usual_launches(
-    selection: Selection, run: Run, chosen: Sequence[ChosenCalls], part: RequestedPart
-) -> list[int | None]:
-    trace, _ = windowed(selection.trace, selection.runs, part)
-    launches = trace.table("launches", (run,), ["seq", "call_id", "phase"])
-    launches = launches.filter(pc.not_equal(launches["phase"], "autotune"))
-    executions = trace.table("gpu_kernels", (run,), ["launch_seq", "start", "end"])
-    executions = executions.filter(pc.is_valid(executions["launch_seq"]))
-    times: dict[int, list[int]] = {}
-    durations = integers(executions["end"]) - integers(executions["start"])
-    for seq, ns in zip(executions["launch_seq"].to_pylist(), durations.tolist(), strict=True):
-        times.setdefault(seq, []).append(ns)
-    seqs: dict[int, list[int]] = {}
-    for seq, call_id in zip(
-        launches["seq"].to_pylist(), launches["call_id"].to_pylist(), strict=True
-    ):
-        seqs.setdefault(call_id, []).append(seq)
-    return [_usual(seqs.get(one.calls[0].call_id, []), times, one) for one in chosen]
-
-
-def _usual(seqs: list[int], times: Mapping[int, list[int]], one: ChosenCalls) -> int | None:
-    median = one.calls[0].median_ns
-    timed = [seq for seq in seqs if seq in times]
-    if median is None or not timed:
-        return seqs[len(seqs) // 2] if seqs else None
-    return min(timed, key=lambda seq: abs(sorted(times[seq])[len(times[seq]) // 2] - median))
 
 
 class _History:
@@ -170,10 +139,11 @@ class _History:
         if own is None:
             return ()
         pieces: list[_Piece] = []
-        total = 0
-        for age, at in enumerate(range(place - 1, max(-1, place - 1 - _MOST_EVENTS), -1)):
-            for begin, extent in self._touched(at):
+        age = total = 0
+        for at in range(place - 1, max(-1, place - 1 - _MOST_EVENTS), -1):
+            for begin, extent in reversed([*self._touched(at)]):
                 total += _add(pieces, begin, begin + extent.nbytes, age, extent.written)
+                age += 1
             if total >= MOST_BYTES:
                 break
         return _touches(pieces, own)
