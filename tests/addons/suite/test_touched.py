@@ -6,7 +6,6 @@ from kvtrace.addons.suite.making import Wanted, make_suite
 from kvtrace.addons.suite.touched import Touch, _add, _fewer, _Piece, _touches
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.trace import select_runs
-from tests.support.tiers import needs
 from tests.support.triton_versions import INSTALLED, run_with
 
 PROGRAM = """
@@ -31,7 +30,7 @@ scaled[(1,)](y, z, 1000, BLOCK=1024)
 """
 
 
-@needs("process")
+@pytest.mark.process
 def test_a_launch_finds_what_kernels_and_operators_touched(tmp_path):
     (tmp_path / "program.py").write_text(PROGRAM)
     run_with(
