@@ -5,21 +5,17 @@ number. So sums of weights are exact, and sums of times by weight are estimates.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.schema.features import LIMIT, RING
 from kvtrace.schema.runs import Run
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-#: `ending` of a run whose recording ended at its limit.
-LIMIT: Final = "limit"
-#: The prefix of an amount of which the newest is kept.
-RING: Final = "ring:"
 
 
 def weights(rows: pa.Table) -> "npt.NDArray[np.int64]":

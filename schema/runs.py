@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
+from kvtrace.schema.features import refuse_unknown_features
 from kvtrace.schema.layout import SUMS, TIMES
 
 
@@ -38,6 +39,9 @@ class Run:
     dropped_rows: int | None = None
     overhead: Mapping[str, int | None] | None = field(default=None, hash=False)
     source: str | None = None
+    producer: str | None = None
+    producer_version: str | None = None
+    required_features: Sequence[str] = ()
     sealed: bool = False
 
     @property
@@ -47,11 +51,18 @@ class Run:
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], sealed: bool) -> Self:
-        """Return a run for a row of `plain_rows`."""
+        """Return a run for a row of `plain_rows`.
+
+        Raises:
+            NewerFormat: the run requires a feature that this version does not know.
+
+        """
         values = dict(row)
         values["versions"] = dict(row.get("versions") or ())
         values["settings"] = dict(row.get("settings") or ())
         values["devices"] = tuple(row.get("devices") or ())
+        values["required_features"] = tuple(row.get("required_features") or ())
+        refuse_unknown_features(values["run_id"], values["required_features"])
         return cls(**values, sealed=sealed)
 
 
