@@ -128,8 +128,7 @@ CAPTURED: Final = (
             _C(
                 "kind",
                 NAME,
-                "source, file, ttir, ttir_generic, glir, ttgir, llir, ptx, cubin, hlo, tensor or "
-                "trees",
+                "source, file, tensor or trees, or the stage whose product it is: ttir, ptx …",
                 private=OPEN,
             ),
             _C("size_bytes", I64, "length of the plain content", "bytes", required=True),
@@ -143,14 +142,14 @@ CAPTURED: Final = (
             _C(
                 "dialect",
                 NAME,
-                "the language of an IR or a source, as triton, triton-gpu, llvm or ptx",
+                "the language of an IR: triton, triton-gpu, llvm, ptx …",
                 since="1.12",
                 private=OPEN,
             ),
             _C(
                 "producer",
                 NAME,
-                "what made the content, as triton; of equal contents, what made the first",
+                "what made the IR, as triton; of equal contents, what made the first",
                 since="1.12",
                 private=OPEN,
             ),

@@ -224,9 +224,7 @@ CORE: Final = (
             _C(
                 "origin",
                 NAME,
-                "jit, inductor, autotune, gluon (the language that it is written in, autotuned "
-                "or not), interpreter, or its backend; imported where another tool recorded only "
-                "when it ran",
+                "how it was made: jit, inductor, autotune, gluon, interpreter, imported …",
                 private=OPEN,
             ),
             _C(

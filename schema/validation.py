@@ -279,7 +279,7 @@ def _dangling_values(
 ) -> pa.Array | None:
     """Return a reference's distinct values that are not in `keys`; None if a file is damaged.
 
-    References to launches that the run has dropped, as older, are left out.
+    References to launches that the run does not have, as it is partial, are left out.
     """
     dangling = None
     try:
@@ -294,6 +294,8 @@ def _dangling_values(
             (run,) = trace.select(run_id)
             if keeps_newest(run):
                 dangling = dangling.filter(pc.greater(dangling, keys.first))
+            elif "partial" in run.required_features:
+                return None
     except KvtraceError:  # reported where its files are checked
         return None
     return dangling
