@@ -2,10 +2,13 @@
 
 import json
 from dataclasses import asdict
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
+from kvtrace.cli.needs import NOTHING
 from kvtrace.cli.options import JsonOption, TracePath, say
 from kvtrace.cli.parsing import Option
+
+NEEDS: Final = NOTHING
 
 
 def command(
