@@ -53,7 +53,7 @@ def features_of_run(row: Mapping[str, Any]) -> set[str]:
         features.add("total-times")
     is_partial = (
         settings.get("window")
-        or RING in settings.get("limit", "").lower()
+        or RING in (settings.get("limit") or "").lower()
         or row.get("ending") == LIMIT
         or row.get("dropped_rows")
     )

@@ -37,7 +37,7 @@ def weights_of(rows: pa.Table) -> pa.ChunkedArray:
 
 def keeps_newest(run: Run) -> bool:
     """Return whether KVTRACE_LIMIT made the run drop its oldest launches (`ring:`)."""
-    return RING in run.settings.get("limit", "").lower()
+    return RING in (run.settings.get("limit") or "").lower()
 
 
 def missing_launch_notes(run: Run) -> Iterator[str]:
@@ -58,6 +58,9 @@ def missing_launch_notes(run: Run) -> Iterator[str]:
         )
     if keeps_newest(run):
         yield f"run {run.run_id} holds only its newest launches (KVTRACE_LIMIT={limit})"
+    named = window or limit or run.dropped_rows
+    if "partial" in run.required_features and not named:
+        yield f"run {run.run_id} does not hold all launches of its program, as its producer says"
     if run.ending == LIMIT:
         yield (
             f"run {run.run_id} ended at KVTRACE_LIMIT={limit}: later launches of the program are "

@@ -6,8 +6,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from kvtrace.schema.features import refuse_unknown_features
-from kvtrace.schema.layout import SUMS, TIMES
+from kvtrace.schema.features import features_of_run, refuse_unknown_features
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,23 @@ class Run:
     @property
     def has_gaps(self) -> bool:
         """Every execution was recorded with times, so that a gap between two is idle time."""
-        return not self.settings.get("sample") and self.settings.get(TIMES) != SUMS
+        return not self.has_weights and not self.has_total_times
+
+    @property
+    def has_weights(self) -> bool:
+        """Rows of launches or executions may stand for several: their weights are to be counted."""
+        return "weights" in self.features
+
+    @property
+    def has_total_times(self) -> bool:
+        """Executions have durations, but no points in time."""
+        return "total-times" in self.features
+
+    @property
+    def features(self) -> set[str]:
+        """Required features, also those that settings of a run before format 1.12 imply."""
+        settings, required = self.settings, self.required_features
+        return features_of_run({"settings": settings, "required_features": required})
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], sealed: bool) -> Self:

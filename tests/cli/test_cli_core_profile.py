@@ -10,6 +10,7 @@ from kvtrace.schema.layout import part_path
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.vocabularies import VOCABULARIES
+from kvtrace.schema.writer import RunWriter
 from tests.cli.reading_commands import READING, asked
 from tests.support.core_trace import RUN, write_core_trace
 from tests.support.tree import ROOT
@@ -62,6 +63,21 @@ def test_launches_and_times_of_required_columns_are_counted(kvtrace, tmp_path):
         ("tile_add", 3),
         ("tile_dot", 1),
     ]
+
+
+def test_weights_of_a_producer_are_counted_and_its_name_is_shown(kvtrace, tmp_path):
+    trace = write_core_trace(tmp_path / "trace", ("kernels", "calls", "launches", "runs"))
+    writer = RunWriter(trace, "20270101-000000-001-00c0ffee", of_this_process=False)
+    writer.append_rows("runs", [{"producer": "acme", "producer_version": "3"}])
+    times = {"start": [10, 40], "end": [20, 60]}
+    writer.append("gpu_kernels", {"record": [0, 1], "weight": [1, 9], **times})
+    writer.seal({"required_features": ["partial"]})
+
+    _, text, _ = kvtrace("info", f"{trace}/{writer.run_id}", "--all")
+
+    assert "10 executions" in text
+    assert "producer  acme 3" in text
+    assert "does not hold all launches of its program" in " ".join(text.split())
 
 
 @pytest.fixture
