@@ -104,6 +104,7 @@ bench: install  ## the figures of benchmarks/RESULTS.md, each with its machine a
 docs: install  ## regenerate what documents tables, settings and rules: format.md, settings.md, …
 	$(BIN)/python -m kvtrace.schema.document
 	$(BIN)/python -m docs_site.variables
+	$(BIN)/python -m docs_site.needs
 	$(BIN)/python -m kvtrace.verdicts.document
 	$(BIN)/python -m docs_site.rules
 

@@ -49,10 +49,11 @@ class Recorder:
                       for name, (shape, dtype) in zip(names[kernel], kinds, strict=True)]}
             for (kernel, x, y, z, kinds), number in self.calls.items()
         ]  # fmt: skip
-        ended = {"run_id": run, "group_id": run, "started": self.started, "ended": time.time_ns()}
+        ended = {"run_id": run, "started": self.started, "ended": time.time_ns(),
+                 "producer": "launch_recorder", "required_features": []}  # fmt: skip
         tables = {"kernels": kernels, "calls": calls, "launches": self.launches, "runs": [ended]}
         for table, rows in tables.items():  # runs last: its row makes the run complete
-            facts = {"format_version": "1.10", "table": table, "run_id": run}
+            facts = {"format_version": "1.12", "table": table, "run_id": run}
             schema = schemas()[table].with_metadata({f"kvtrace.{k}": v for k, v in facts.items()})
             folder = Path(out) / table / f"run={run}"
             folder.mkdir(parents=True)

@@ -133,6 +133,27 @@ def checked_names(table: Table, names: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return a type as Parquet has it: without dictionaries and Arrow's other encodings.
+
+    Other programs' Arrow libraries write strings and lists in encodings of their own, which a
+    reader converts; they do not differ in the file's Parquet types.
+    """
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    if pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_large_binary(kind) or pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return pa.list_(plain_type(kind.value_type))
+    if pa.types.is_map(kind):
+        return pa.map_(plain_type(kind.key_type), plain_type(kind.item_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, plain_type(field.type)) for field in kind])
+    return kind
+
+
 def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return the column decoded to plain values, since dictionaries may differ between chunks."""
     return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column

@@ -30,6 +30,10 @@ class FrameLike(Protocol):
 #: A frame as an object, as a row of `stacks.frames`, or as (file, line, column, function).
 AnyFrame = FrameLike | Mapping[str, Any] | tuple[str | None, int | None, int | None, str | None]
 
+#: Name and version of what made an artifact.
+Producer = tuple[str | None, str | None]
+UNKNOWN: Final[Producer] = (None, None)
+
 #: Bytes of the largest artifact that is read: twice the largest tensor that is recorded.
 MOST_BYTES: Final = 512 << 20
 
@@ -65,15 +69,23 @@ def stack_row(frames: Sequence[AnyFrame]) -> dict[str, Any]:
     return {"stack_id": stack_id(frames), "frames": [frame_row(frame) for frame in frames]}
 
 
-def artifact_row(kind: str, content: bytes, sha256: str | None = None) -> dict[str, Any]:
+def artifact_row(
+    kind: str, content: bytes, sha256: str | None = None, producer: Producer = UNKNOWN
+) -> dict[str, Any]:
     """Return the row of `artifacts` for uncompressed content; `sha256` is computed unless given."""
     import pyarrow as pa  # a first launch, which only needs stack ids, does not import pyarrow
 
+    from kvtrace.schema.vocabularies import DIALECTS
+
+    name, version = producer
     return {
         "sha256": sha256 or hashlib.sha256(content).hexdigest(),
         "kind": kind,
         "size_bytes": len(content),
         "bytes": pa.Codec("zstd", compression_level=3).compress(content, asbytes=True),
+        "dialect": DIALECTS.get(kind),
+        "producer": name,
+        "producer_version": version,
     }
 
 

@@ -4,15 +4,19 @@
 """
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 
 from kvtrace.schema import table_types
+from kvtrace.schema.features import FEATURES
+from kvtrace.schema.format_text import DUCKDB_EXAMPLE, INTRODUCTION, PYARROW_EXAMPLE
 from kvtrace.schema.table_types import Column, Table
-from kvtrace.schema.tables import TABLES
-from kvtrace.schema.versions import FORMAT_VERSION
+from kvtrace.schema.tables import CORE_TABLES, TABLES
+from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
+from kvtrace.schema.vocabularies import VOCABULARIES, Vocabulary
 
 SCHEMA_JSON: Final = Path(__file__).parent / "schema.json"
 ROW_TYPES: Final = Path(__file__).parent / "row_types.py"
@@ -41,187 +45,17 @@ dictionaries; points in time are text, to the nanosecond. None means "not known"
 from typing import TypedDict
 '''
 
-_INTRODUCTION: Final = """\
-# The trace format, version {version}
-
-<!-- Made from schema/tables.py by `python -m kvtrace.schema.document`; do not edit by hand. -->
-
-A trace is a directory of Parquet files. Any tool that reads Parquet with hive partitioning reads
-it, without kvtrace. The tables are listed below; `schema/schema.json` has the same lists for
-programs.
-
-## Layout
-
-```
-out/
-  launches/run=20260102-030405-678-9abcdef0/part-00000.parquet     captured
-  launches/run=20260102-030405-678-9abcdef0/part-00001.parquet
-  findings/run=20260102-030405-678-9abcdef0/part-sanitizer-00000.parquet  derived by a pass
-  runs/run=20260102-030405-678-9abcdef0/part-00000.parquet         written last
-  .journal/run=20260102-030407-111-0fedcba9/launches-00000.arrows  a run that is not sealed
-```
-
-- Each table has a folder, with one folder per run: `run=<run_id>`. A run is one process. The id is
-  the time of its start in UTC, to the millisecond, with 32 random bits, so ids sort by time and
-  processes never write to the same file. Ranks of one job share `group_id`.
-- If a run has no rows of a table, the table has no folder for that run. A pass that found nothing
-  writes an empty part, so "nothing found" differs from "not analyzed".
-- A pass (`profiler`, `sanitizer` …) writes parts that carry its name. Running it again replaces all
-  of its parts or none, and changes nothing else. It may add rows to `stacks` and `artifacts`; two
-  passes may add the same row there, so take distinct `stack_id` or `sha256` when you join to them.
-- Clients of other packages may add tables, named `client_<name>`. They are derived, and each of
-  their files describes its rows and columns in its metadata.
-- Nothing captured is ever overwritten. Names that begin with a dot are temporary or the journal.
-
-## Journal and sealing
-
-While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
-system twice a second. What they do not have yet is in the run's spool, `.journal/spool=<run_id>/`:
-launches, calls and kernels' names, which a thread without Python writes every 20 ms, so that any
-kill and any crash, also right after the first launch, loses 20 ms of launches in the median.
-SIGTERM (if the program does not handle it), `exec` and `os._exit` wait until all rows are handed
-over. What a row refers to is always written before it.
-
-Segment N of a table is sealed into part N when it has grown large or when the run ends. The part is
-written under a temporary name, flushed to disk (fsync) and renamed; only then is the segment
-removed. So each row is found exactly once, whenever the process is killed. The row of `runs` is
-sealed last: if it exists, the run is complete.
-
-The file `.reserve` beside the segments reserves space for the run's last row, in case the disk
-fills up.
-
-A killed process leaves its journal. kvtrace's reader also reads the complete batches of journals,
-and `kvtrace trace recover out/` seals them (`ended` stays null, `ending` is `killed`), with what
-the spool has beyond them: of a kernel that was launched just before the process died perhaps the
-name alone. A spool is for the kvtrace that writes it, and has no promised format. An
-incomplete write at a segment's end is dropped and reported. On a full disk, writing stops after a
-complete batch, everything before it stays readable, and `dropped_rows` counts the rows that could
-not be kept until the program ended.
-
-## Checksums
-
-`kvtrace trace validate out/` finds any flipped bit that changes the data.
-
-- The metadata in a part's footer has, as `kvtrace.sha256`, the SHA-256 of the whole file, with the
-  64 digits of the checksum itself read as `0`. Its pages have Parquet's checksums, which kvtrace
-  checks whenever it reads them. A tool that rewrites a part leaves `kvtrace.sha256` out.
-- A segment is a sequence of frames: the schema, twice, then one for each batch. A frame is a header
-  of 40 bytes, little-endian, and a payload. The header: `8b 6b 76 74 0d 0a 1a 93`; the number of
-  the batch, 0 for the schema (uint32); its rows (uint32); the segment's rows before it (uint64);
-  bytes of the payload (uint64); CRC-32 of the payload; CRC-32 of the header so far. Payloads are
-  Arrow IPC messages; the schema's and one batch's, concatenated, are a stream. So damage costs only
-  the batches that contain it.
-- Segments that begin with `ff ff ff ff` are of older versions: one Arrow IPC stream.
-- `recover` never deletes a segment with rows that it cannot read. It saves the other rows, reports
-  what is lost and where, and moves the segment to `.journal/damaged/run=<run_id>/`, which
-  `validate` reports until it is removed.
-
-## Versions
-
-Each file has in its key/value metadata:
-
-| key | meaning |
-|---|---|
-| `kvtrace.format_version` | `MAJOR.MINOR` of this format |
-| `kvtrace.table` | the table |
-| `kvtrace.run_id` | the run |
-| `kvtrace.pass` | derived parts: the pass |
-| `kvtrace.settings` | derived parts: the pass's settings, JSON |
-| `kvtrace.version` | derived parts: the version of kvtrace that ran the pass |
-| `kvtrace.table_definition` | tables of clients: what rows and columns are, JSON |
-| `kvtrace.sha256` | parts: checksum of the file |
-
-A new minor version only adds nullable columns or tables, and the type of a column never changes. A
-reader fills the columns that a file lacks with nulls, ignores those it does not know, and refuses
-another major version.
-
-## Conventions
-
-- Points in time are `timestamp[ns, UTC]`, from the realtime clock. Durations are int64 nanoseconds
-  and end in `_ns`. Sizes are int64 bytes.
-- Every column is nullable except the keys, in bold below. Null means "not known", never zero.
-- *name* is a dictionary-encoded string, for values that repeat. *facts* is `map<string, string>`
-  with open-ended keys.
-- Ids are unique inside a run, except `stack_id` and `sha256`, which are hashes of content, and
-  therefore equal across runs.
-- `stack_id` is the first 8 bytes of BLAKE2b-64 over each frame's file, line, column and function
-  as text (nothing for null), each followed by a NUL byte; read big-endian, without the top bit.
-- `artifacts.bytes` is a zstd frame; `sha256` is of the plain content.
-- Files are compressed with zstd (not those of `runs`, which have one row), rows are in the order
-  given for the table, row groups hold up to 131,072 rows or 8 MiB, and pages have statistics, so
-  range queries read little.
-
-## Reading without kvtrace
-
-DuckDB:
-
-```sql
-{duckdb}
-```
-
-Polars:
-
-```python
-import polars as pl
-
-launches = pl.scan_parquet("out/launches/**/*.parquet", hive_partitioning=True)
-print(launches.group_by("run").len().collect())
-```
-
-pyarrow:
-
-```python
-{pyarrow}
-```
-
-`kvtrace.schema.plain_reader` reads all of it, journals included, in one file of less than 200 lines
-that imports pyarrow alone. It may be copied, with `schema.json` beside it:
-
-```python
-from kvtrace.schema.plain_reader import read_artifact, read_runs, read_table
-
-for run in read_runs("out"):
-    print(run["run_id"], read_table("out", "launches", run["run_id"]).num_rows)
-```
-
-## Writing it from another program
-
-A recorder for another library (CuPy, Numba) writes Parquet files to
-`TABLE/run=RUN/part-00000.parquet`, `runs` last, each with the metadata above and every column of
-the version that it names; what it does not know is null. `runs`, `kernels`, `calls` and `launches`
-are enough for `kvtrace info`, `profile`, `diff`, `fleet`, `convert` and SQL; what needs Triton's IR
-is left out. `examples/launch_recorder.py` does it for Numba's
-kernels in 60 lines, with `schemas()` of the plain reader and nothing else of kvtrace.
-
-- Producers check what they write with `kvtrace trace validate out/`: exit code 0, or what is wrong
-  and where.
-- Readers check themselves on the traces in `schema/golden/`, one for each version, with every
-  table, parts of a pass and a journal: `rows.json` beside each has the rows that are to be read.
-
-## Tables
-"""
-
-#: A test runs this query on a real trace.
-DUCKDB_EXAMPLE: Final = """\
-SELECT kernels.name, count(*) AS launches,
-       sum(epoch_ns(launches."exit") - epoch_ns(launches."enter")) AS host_ns
-FROM read_parquet('out/launches/**/*.parquet', hive_partitioning = true) AS launches
-JOIN read_parquet('out/calls/**/*.parquet', hive_partitioning = true) AS calls
-  USING (run, call_id)
-JOIN read_parquet('out/kernels/**/*.parquet', hive_partitioning = true) AS kernels
-  USING (run, kernel_id)
-GROUP BY kernels.name ORDER BY host_ns DESC, kernels.name;"""
-
-PYARROW_EXAMPLE: Final = """\
-import pyarrow.dataset as ds
-
-launches = ds.dataset("out/launches", partitioning="hive").to_table(columns=["run", "seq"])"""
-
 
 def format_page() -> str:
     """Return the text of docs/format.md."""
-    introduction = _INTRODUCTION.format(
-        version=FORMAT_VERSION, duckdb=DUCKDB_EXAMPLE, pyarrow=PYARROW_EXAMPLE
+    core = ", ".join(f"`{name}`" for name in CORE_TABLES)
+    introduction = INTRODUCTION.format(
+        version=FORMAT_VERSION,
+        core=" and ".join(core.rsplit(", ", 1)),
+        features=_two_columns("feature", "what the rows mean, and what a reader does", FEATURES),
+        vocabularies="\n".join(map(_vocabulary_section, VOCABULARIES)),
+        duckdb=DUCKDB_EXAMPLE,
+        pyarrow=PYARROW_EXAMPLE,
     )
     return introduction + "".join(_table_section(table) for table in TABLES.values())
 
@@ -230,14 +64,28 @@ def schema_json() -> str:
     """Return the text of schema.json: every table and column, for programs."""
     content = {
         "format_version": FORMAT_VERSION,
+        "required_features": [
+            {"name": name, "meaning": meaning} for name, meaning in FEATURES.items()
+        ],
+        "vocabularies": [
+            {
+                "name": vocabulary.name,
+                "columns": list(vocabulary.columns),
+                "words": [
+                    {"word": word, "meaning": meaning} for word, meaning in vocabulary.words.items()
+                ],
+            }
+            for vocabulary in VOCABULARIES
+        ],
         "tables": [
             {
                 "name": table.name,
                 "row": table.row,
                 "origin": table.origin,
+                "profile": table.profile,
                 "since": table.since,
                 "sort": list(table.sort),
-                "columns": [_column_entry(column) for column in table.columns],
+                "columns": [_column_entry(table, column) for column in table.columns],
             }
             for table in TABLES.values()
         ],
@@ -261,12 +109,25 @@ def type_text(kind: pa.DataType) -> str:
     return str(kind)
 
 
-def _column_entry(column: Column) -> dict[str, Any]:
+def _two_columns(first: str, second: str, rows: Mapping[str, str]) -> str:
+    lines = [f"| {first} | {second} |", "|---|---|"]
+    return "\n".join([*lines, *(f"| `{name}` | {meaning} |" for name, meaning in rows.items())])
+
+
+def _vocabulary_section(vocabulary: Vocabulary) -> str:
+    columns = ", ".join(f"`{column}`" for column in vocabulary.columns)
+    rows = _two_columns("word", "meaning", vocabulary.words)
+    return f"### Words: {vocabulary.name}\n\nIn {columns}.\n\n{rows}\n"
+
+
+def _column_entry(table: Table, column: Column) -> dict[str, Any]:
     return {
         "name": column.name,
         "type": type_text(column.type),
         "arrow_type": str(column.type),
         "key": column.key,
+        "required": column.name in table.required,
+        "profile": table.profile_of(column),
         "unit": column.unit or None,
         "since": column.since,
         "meaning": column.meaning,
@@ -275,18 +136,29 @@ def _column_entry(column: Column) -> dict[str, Any]:
 
 def _table_section(table: Table) -> str:
     order = f"; ordered by {', '.join(f'`{name}`' for name in table.sort)}" if table.sort else ""
+    profile = "Core profile; " if table.profile == "core" else "Extension; "
     lines = [
         f"\n### {table.name}\n",
-        f"One row is {table.row}. {table.origin.capitalize()}, since {table.since}{order}.\n",
+        f"One row is {table.row}. {profile}{table.origin}, since {table.since}{order}.\n",
         "| column | type | unit | meaning |",
         "|---|---|---|---|",
     ]
     for column in table.columns:
         name = f"**`{column.name}`**" if column.key else f"`{column.name}`"
-        since = "" if column.since == table.since else f" (since {column.since})"
-        cells = (name, f"`{type_text(column.type)}`", column.unit, column.meaning + since)
+        remarks = ", ".join(_remarks(table, column))
+        meaning = column.meaning + (f" ({remarks})" if remarks else "")
+        cells = (name, f"`{type_text(column.type)}`", column.unit, meaning)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _remarks(table: Table, column: Column) -> Iterator[str]:
+    if column.name in table.required and not column.key:
+        yield "*required*"
+    if table.profile_of(column) != table.profile:
+        yield "*extension*"
+    if column.since != table.since and version_numbers(column.since) > version_numbers(table.since):
+        yield f"since {column.since}"
 
 
 def row_types() -> str:

@@ -5,21 +5,17 @@ number. So sums of weights are exact, and sums of times by weight are estimates.
 """
 
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.schema.features import LIMIT, RING
 from kvtrace.schema.runs import Run
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
-
-#: `ending` of a run whose recording ended at its limit.
-LIMIT: Final = "limit"
-#: The prefix of an amount of which the newest is kept.
-RING: Final = "ring:"
 
 
 def weights(rows: pa.Table) -> "npt.NDArray[np.int64]":
@@ -41,7 +37,7 @@ def weights_of(rows: pa.Table) -> pa.ChunkedArray:
 
 def keeps_newest(run: Run) -> bool:
     """Return whether KVTRACE_LIMIT made the run drop its oldest launches (`ring:`)."""
-    return RING in run.settings.get("limit", "").lower()
+    return RING in (run.settings.get("limit") or "").lower()
 
 
 def missing_launch_notes(run: Run) -> Iterator[str]:
@@ -62,6 +58,9 @@ def missing_launch_notes(run: Run) -> Iterator[str]:
         )
     if keeps_newest(run):
         yield f"run {run.run_id} holds only its newest launches (KVTRACE_LIMIT={limit})"
+    named = window or limit or run.dropped_rows
+    if "partial" in run.required_features and not named:
+        yield f"run {run.run_id} does not hold all launches of its program, as its producer says"
     if run.ending == LIMIT:
         yield (
             f"run {run.run_id} ended at KVTRACE_LIMIT={limit}: later launches of the program are "

@@ -14,7 +14,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +36,6 @@ _TYPES_BY_NAME: Final = {
     "int32": pa.int32(),
     "int64": pa.int64(),
     "double": pa.float64(),
-    "float": pa.float32(),
     "timestamp[ns, UTC]": pa.timestamp("ns", tz="UTC"),
     "name": pa.dictionary(pa.int32(), pa.string()),
     "facts": pa.map_(pa.string(), pa.string()),
@@ -56,20 +55,25 @@ def schemas(path: Path = _SCHEMA) -> dict[str, pa.Schema]:
     }
 
 
-def read_runs(out: str | Path) -> list[dict[str, Any]]:
-    """Return a row of `runs` for each run, oldest first; times are ns since 1970.
+def read_runs(out: str | Path, features: Collection[str] = ()) -> list[dict[str, Any]]:
+    """Return a row of `runs` for each run, oldest first; times are ns since 1970 (int).
+
+    `features` are the required features that the caller takes into account when it counts.
 
     Raises:
-        ValueError: a file has a newer major version.
+        ValueError: a file has a newer major version, or a run requires another feature.
         pyarrow.ArrowException, OSError: a file cannot be read.
 
     """
     rows_by_run = {}
     for run in _run_ids(Path(out)):
         rows = read_table(out, "runs", run)
-        times = pa.schema([pa.field(f.name, _time_as_int64(f.type)) for f in rows.schema])
-        last_row = rows.cast(times).slice(max(rows.num_rows - 1, 0)).to_pylist()
-        rows_by_run[run] = {**(last_row[0] if last_row else {}), "run_id": run}
+        times = {f.name: pa.int64() for f in rows.schema if pa.types.is_timestamp(f.type)}
+        schema = pa.schema({f.name: times.get(f.name, f.type) for f in rows.schema})
+        last_row = rows.cast(schema).slice(max(rows.num_rows - 1, 0)).to_pylist()
+        rows_by_run[run] = row = {**(last_row[0] if last_row else {}), "run_id": run}
+        if unknown := {*(row.get("required_features") or ())}.difference(features):
+            raise ValueError(f"run {run} requires {', '.join(sorted(unknown))}, unknown here")
     return list(rows_by_run.values())
 
 
@@ -182,10 +186,6 @@ def _first_rows(name: str, rows: pa.Table) -> pa.Table:
     keys = rows[_KEYS[name]].to_pylist()
     first_indices = {key: index for index, key in reversed(list(enumerate(keys)))}
     return rows.take(pa.array(sorted(first_indices.values()), pa.int64()))
-
-
-def _time_as_int64(kind: pa.DataType) -> pa.DataType:
-    return pa.int64() if pa.types.is_timestamp(kind) else kind  # Python's times have no ns
 
 
 def _arrow_type(text: str) -> pa.DataType:

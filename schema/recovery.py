@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kvtrace.schema.columns import batch_of_rows
 from kvtrace.schema.errors import KvtraceError, NewerFormat, TraceWriteError
+from kvtrace.schema.features import FEATURE_COLUMNS, features_of_rows, features_of_run
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
@@ -27,7 +28,7 @@ from kvtrace.schema.layout import (
     spooled_runs,
 )
 from kvtrace.schema.parts import write_part
-from kvtrace.schema.reading import journal_runs_row, quietly
+from kvtrace.schema.reading import journal_runs_row, quietly, run_pieces
 from kvtrace.schema.removal import carry_out_removal, unfinished_removals
 from kvtrace.schema.replacement import carry_out, unfinished
 from kvtrace.schema.sealing import Loss, seal_segment
@@ -171,6 +172,9 @@ def _seal_run(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[st
         lost_rows = sum(loss.rows for loss in losses if loss.table != "runs")
         if lost_rows:
             final_row["dropped_rows"] = final_row.get("dropped_rows", 0) + lost_rows
+        final_row["required_features"] = sorted(
+            features_of_run(final_row) | _features_of_parts(out, run_id, notes)
+        )
         write_part(
             part_path(out, "runs", run_id, 0),
             TABLES["runs"],
@@ -180,6 +184,18 @@ def _seal_run(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[st
     for loss in losses:
         loss.retire(out, run_id)
     remove_journal(out, run_id)
+
+
+def _features_of_parts(out: Path, run_id: str, notes: list[str]) -> set[str]:
+    """Return what the rows of a run's parts require: a killed run may not have named all of it."""
+    features: set[str] = set()
+    for table, names in FEATURE_COLUMNS.items():
+        try:
+            for piece in run_pieces(out, TABLES[table], run_id, names, quietly):
+                features.update(*(features_of_rows(table, b) for b in piece.to_batches()))
+        except KvtraceError as error:
+            notes.append(f"run {run_id}: {error}")
+    return features
 
 
 def _seal_segments(out: Path, run_id: str) -> list[Loss]:

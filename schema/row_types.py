@@ -138,6 +138,9 @@ class RunsRow(TypedDict):
     dropped_rows: int | None
     overhead: Overhead | None
     source: str | None
+    producer: str | None
+    producer_version: str | None
+    required_features: list[str] | None
     run: str
 
 
@@ -206,17 +209,6 @@ class LaunchesRow(TypedDict):
     run: str
 
 
-class ContentsRow(TypedDict):
-    """A row of the table `contents`."""
-
-    seq: int
-    call_id: int
-    arg: int
-    artifact: str | None
-    offset_bytes: int | None
-    run: str
-
-
 class GpuKernelsRow(TypedDict):
     """A row of the table `gpu_kernels`."""
 
@@ -247,6 +239,17 @@ class GpuKernelsRow(TypedDict):
     request_thread: int | None
     forward_stack_id: int | None
     grade: str | None
+    run: str
+
+
+class ContentsRow(TypedDict):
+    """A row of the table `contents`."""
+
+    seq: int
+    call_id: int
+    arg: int
+    artifact: str | None
+    offset_bytes: int | None
     run: str
 
 
@@ -291,6 +294,9 @@ class ArtifactsRow(TypedDict):
     kind: str | None
     size_bytes: int | None
     bytes: bytes | None
+    dialect: str | None
+    producer: str | None
+    producer_version: str | None
     run: str
 
 

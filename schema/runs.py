@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from kvtrace.schema.layout import SUMS, TIMES
+from kvtrace.schema.features import features_of_run, refuse_unknown_features
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,20 +38,46 @@ class Run:
     dropped_rows: int | None = None
     overhead: Mapping[str, int | None] | None = field(default=None, hash=False)
     source: str | None = None
+    producer: str | None = None
+    producer_version: str | None = None
+    required_features: Sequence[str] = ()
     sealed: bool = False
 
     @property
     def has_gaps(self) -> bool:
         """Every execution was recorded with times, so that a gap between two is idle time."""
-        return not self.settings.get("sample") and self.settings.get(TIMES) != SUMS
+        return not self.has_weights and not self.has_total_times
+
+    @property
+    def has_weights(self) -> bool:
+        """Rows of launches or executions may stand for several: their weights are to be counted."""
+        return "weights" in self.features
+
+    @property
+    def has_total_times(self) -> bool:
+        """Executions have durations, but no points in time."""
+        return "total-times" in self.features
+
+    @property
+    def features(self) -> set[str]:
+        """Required features, also those that settings of a run before format 1.12 imply."""
+        settings, required = self.settings, self.required_features
+        return features_of_run({"settings": settings, "required_features": required})
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], sealed: bool) -> Self:
-        """Return a run for a row of `plain_rows`."""
+        """Return a run for a row of `plain_rows`.
+
+        Raises:
+            NewerFormat: the run requires a feature that this version does not know.
+
+        """
         values = dict(row)
         values["versions"] = dict(row.get("versions") or ())
         values["settings"] = dict(row.get("settings") or ())
         values["devices"] = tuple(row.get("devices") or ())
+        values["required_features"] = tuple(row.get("required_features") or ())
+        refuse_unknown_features(values["run_id"], values["required_features"])
         return cls(**values, sealed=sealed)
 
 

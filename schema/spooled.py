@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from kvtrace.schema.columns import batch_of_columns, batch_of_rows
-from kvtrace.schema.content import artifact_row, stack_row
+from kvtrace.schema.content import UNKNOWN, artifact_row, stack_row
 from kvtrace.schema.errors import SchemaMismatch
 from kvtrace.schema.hot_rows import columns_in_python, integers
 from kvtrace.schema.journal import SegmentWriter
@@ -181,7 +181,11 @@ class _JournalAdditions:
         rows = []
         for sha256, row in spooled.items():
             try:
-                artifact = artifact_row(str(row["kind"]), b64decode(row["content"], validate=True))
+                artifact = artifact_row(
+                    str(row["kind"]),
+                    b64decode(row["content"], validate=True),
+                    producer=row.get("producer") or UNKNOWN,
+                )
             except (ValueError, TypeError, KeyError):
                 continue
             if artifact["sha256"] == sha256 and sha256 not in self._artifacts:

@@ -10,6 +10,7 @@ from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.private import Leaf
 
 Origin = Literal["captured", "derived"]
+Profile = Literal["core", "extension"]
 
 TIME: Final = pa.timestamp("ns", tz="UTC")
 I32: Final = pa.int32()
@@ -27,6 +28,8 @@ FACTS: Final = pa.map_(pa.string(), pa.string())
 class Column:
     """Definition of a column: Arrow type, meaning, unit, and the version that added the column.
 
+    Every file of the table has a `required` column, and each key; a file may lack the others, whose
+    values are then null. `extension` keeps a column of a core table out of the core profile.
     `private` names the private contents, by field for columns with fields. Texts must have it, if
     only `OPEN`; numbers, times and flags are `OPEN` by default.
     """
@@ -37,6 +40,8 @@ class Column:
     unit: str = ""
     since: str = "1.0"
     key: bool = False
+    required: bool = False
+    extension: bool = False
     private: Leaf | Mapping[str, Leaf] | None = None
 
     def leaves(self) -> Iterator[tuple[str, pa.DataType, Leaf | None]]:
@@ -54,7 +59,10 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Definition of a table: meaning of a row, columns in order, and the columns of its order."""
+    """Definition of a table: meaning of a row, columns in order, and the columns of its order.
+
+    The profile `core` is what every producer and reader can rely on for years.
+    """
 
     name: str
     row: str
@@ -62,6 +70,11 @@ class Table:
     columns: tuple[Column, ...]
     sort: tuple[str, ...] = ()
     since: str = "1.0"
+    profile: Profile = "extension"
+
+    def profile_of(self, column: Column) -> Profile:
+        """Return the profile of one of the table's columns."""
+        return "extension" if column.extension else self.profile
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -69,9 +82,19 @@ class Table:
         return pa.schema([pa.field(c.name, c.type, nullable=not c.key) for c in self.columns])
 
     @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns, in order."""
+        return tuple(c.name for c in self.columns)
+
+    @cached_property
     def keys(self) -> tuple[str, ...]:
         """Names of the columns that must not be null in any row."""
         return tuple(c.name for c in self.columns if c.key)
+
+    @cached_property
+    def required(self) -> tuple[str, ...]:
+        """Names of the columns that every file of the table has: the keys among them."""
+        return tuple(c.name for c in self.columns if c.key or c.required)
 
 
 def _struct(**fields: pa.DataType) -> pa.DataType:

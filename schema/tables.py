@@ -1,9 +1,9 @@
 """Every table and column of the trace format, by its name.
 
-Each is defined once: tables that a recording writes in `captured_tables.py`, those of memory in
-`memory_tables.py`, tables of checked launches in `checked_tables.py`, tables of passes in
-`derived_tables.py`. A column's definition also names the private things that the column may hold
-(`private.py`).
+Each is defined once: the core profile in `core_tables.py`, other tables that a recording writes in
+`captured_tables.py`, those of memory in `memory_tables.py`, tables of checked launches in
+`checked_tables.py`, tables of passes in `derived_tables.py`. A column's definition also names the
+private things that the column may hold (`private.py`).
 
 `docs/format.md`, `schema.json`, the writer, the reader and the validator are all made from
 `TABLES`. Changes are new nullable columns and tables, whose `since` is the minor version behind
@@ -14,14 +14,25 @@ Conventions: points in time are `timestamp[ns, UTC]`; durations are int64 nanose
 run, except `stack_id` and `sha256`, which are hashes of the content and so equal across runs.
 """
 
+from dataclasses import replace
 from typing import Final
 
 from kvtrace.schema.captured_tables import CAPTURED
 from kvtrace.schema.checked_tables import CHECKED
+from kvtrace.schema.core_tables import CORE
 from kvtrace.schema.derived_tables import DERIVED
 from kvtrace.schema.memory_tables import MEMORY
 from kvtrace.schema.table_types import Table
 
 TABLES: Final[dict[str, Table]] = {
-    table.name: table for table in (*CAPTURED, *MEMORY, *CHECKED, *DERIVED)
+    table.name: table for table in (*CORE, *CAPTURED, *MEMORY, *CHECKED, *DERIVED)
+}
+
+#: The tables of the core profile, without the columns that are extensions.
+CORE_TABLES: Final[dict[str, Table]] = {
+    table.name: replace(
+        table, columns=tuple(c for c in table.columns if table.profile_of(c) == "core")
+    )
+    for table in TABLES.values()
+    if table.profile == "core"
 }

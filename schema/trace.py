@@ -108,7 +108,8 @@ class Trace:
         """All runs, oldest first: sealed ones, and those that only have a journal.
 
         Raises:
-            DamagedFile, NewerFormat, OlderFormat: a run's row cannot be read.
+            DamagedFile, NewerFormat, OlderFormat: a run's row cannot be read, or the run requires a
+                feature that this version does not know.
 
         """
         return self._read_runs(self.run_ids)

@@ -1,7 +1,7 @@
 """Validation of a trace: each file by unchanged, and references between tables."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.schema.checksums import verify_part
-from kvtrace.schema.client_tables import table_of_file
-from kvtrace.schema.columns import filled
+from kvtrace.schema.client_tables import is_client_table, table_of_file
+from kvtrace.schema.columns import filled, plain_type
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.features import unknown_features, unknown_features_text
 from kvtrace.schema.integer_sets import IntegerSet
 from kvtrace.schema.journal import SegmentReader, damage_text
 from kvtrace.schema.kept import keeps_newest
@@ -29,14 +30,14 @@ from kvtrace.schema.layout import (
     segments,
     segments_aside,
 )
-from kvtrace.schema.parts import damaged, open_part, part_facts
+from kvtrace.schema.parts import damaged, open_part, part_facts, sorted_rows
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
 from kvtrace.schema.references import REFERENCES, Reference, unchanged
 from kvtrace.schema.removal import unfinished_removals
 from kvtrace.schema.replacement import unfinished
-from kvtrace.schema.table_types import Table
-from kvtrace.schema.tables import TABLES
+from kvtrace.schema.table_types import Profile, Table
+from kvtrace.schema.tables import CORE_TABLES, TABLES
 from kvtrace.schema.trace import Trace, open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 
@@ -60,25 +61,25 @@ _UNIQUE: Final = {
 }
 
 
-def validate(out: str | os.PathLike[str]) -> list[Problem]:
+def validate(out: str | os.PathLike[str], profile: Profile | None = None) -> list[Problem]:
     """Read every file of a trace and return its defects.
 
     Checked are: checksums of files and journals, readability, metadata, columns and their types,
     presence and uniqueness of keys, references between rows, hashes of artifacts, and whether
-    killed runs were recovered.
+    killed runs were recovered. Of the profile `core` its tables and columns are checked, and what
+    lies outside is ignored.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
 
     """
     trace = open_trace(out)
+    tables = CORE_TABLES if profile == "core" else TABLES
+    clients: tuple[str, ...] = () if profile == "core" else client_folders(trace.path)
     problems: list[Problem] = []
-    for table in TABLES.values():
-        for run_id in run_ids(trace.path / table.name):
-            problems += _folder_problems(trace, table.name, run_id)
-    for name in client_folders(trace.path):
+    for name in (*tables, *clients):
         for run_id in run_ids(trace.path / name):
-            problems += _folder_problems(trace, name, run_id)
+            problems += _folder_problems(trace, name, run_id, tables)
     for run_id in run_ids(trace.path / JOURNAL):
         problems += _journal_problems(trace, run_id)
     for path in unfinished(trace.path):
@@ -101,18 +102,25 @@ def validate(out: str | os.PathLike[str]) -> list[Problem]:
                     "it is left from a killed compaction; kvtrace trace recover removes it",
                 )
             )
+    references = [
+        reference
+        for reference in (*REFERENCES, *_client_references(trace, clients))
+        if reference.target in tables and _has_column(reference, tables)
+    ]
     for run_id in trace.run_ids:
-        problems += _reference_problems(trace, run_id)
+        problems += _reference_problems(trace, run_id, tables, references)
     return problems
 
 
-def _folder_problems(trace: Trace, name: str, run_id: str) -> Iterator[Problem]:
+def _folder_problems(
+    trace: Trace, name: str, run_id: str, tables: Mapping[str, Table]
+) -> Iterator[Problem]:
     folder = run_folder(trace.path, name, run_id)
     if run_id not in trace.run_ids:
         yield Problem(str(folder), "the trace has no run with this id")
     for path in (*part_numbers(folder).values(), *pass_parts(folder)):
         try:
-            yield from _part_problems(path, name, run_id)
+            yield from _part_problems(path, name, run_id, tables)
         except KvtraceError as error:
             yield Problem(str(path), str(error), unreadable=True)
         except OSError as error:
@@ -125,24 +133,32 @@ def _folder_problems(trace: Trace, name: str, run_id: str) -> Iterator[Problem]:
             )
 
 
-def _part_problems(path: Path, name: str, run_id: str) -> Iterator[Problem]:
+def _part_problems(
+    path: Path, name: str, run_id: str, tables: Mapping[str, Table]
+) -> Iterator[Problem]:
     verify_part(path)
     with open_part(path) as file:
         facts = part_facts(file, path, name)
-        table = TABLES.get(name) or table_of_file(name, file.schema_arrow, str(path))
+        table = tables.get(name) or table_of_file(name, file.schema_arrow, str(path))
         if facts.run_id != run_id:
             yield Problem(str(path), f"its metadata says that it belongs to run {facts.run_id}")
         derived = path in pass_parts(path.parent)
         if derived and not (facts.pass_name and path.name.startswith(f"part-{facts.pass_name}-")):
             yield Problem(str(path), f"its metadata says that the pass {facts.pass_name} wrote it")
         yield from _column_problems(path, table, file.schema_arrow, facts.format_version)
+        if name == "runs" and not derived and file.metadata.num_rows != 1:
+            yield Problem(str(path), f"it has {file.metadata.num_rows} rows instead of one")
+        previous: pa.Table | None = None
         for group in range(file.num_row_groups):
             try:
                 rows = file.read_row_group(group)
                 rows.validate(full=True)
             except (pa.ArrowException, OSError, ValueError) as error:
                 raise damaged(path, error) from error
-            yield from _row_problems(path, table, rows)
+            yield from _row_problems(path, table, rows, run_id)
+            if set(table.sort) <= set(rows.column_names):
+                yield from _order_problems(path, table, rows, previous)
+                previous = rows.slice(rows.num_rows - 1)
 
 
 def _column_problems(
@@ -155,22 +171,29 @@ def _column_problems(
     for column in table.columns:
         if column.name in schema.names:
             stored_type = schema.field(column.name).type
-            if stored_type != column.type:
+            if plain_type(stored_type) != plain_type(column.type):
                 yield Problem(
                     str(path), f"column {column.name} is {stored_type}, not {column.type}"
                 )
-        elif version_numbers(column.since)[1] <= minor:
+        elif column.name in table.required and version_numbers(column.since)[1] <= minor:
             yield Problem(str(path), f"column {column.name} is missing")
-    names = {column.name for column in table.columns}
+    names = {column.name for column in TABLES.get(table.name, table).columns}
     for name in schema.names:
         if name not in names and minor <= own_minor:
             yield Problem(str(path), f"the format has no column {name}")
 
 
-def _row_problems(path: Path, table: Table, rows: pa.Table) -> Iterator[Problem]:
+def _row_problems(path: Path, table: Table, rows: pa.Table, run_id: str) -> Iterator[Problem]:
     for name in table.keys:
         if name in rows.column_names and rows.column(name).null_count:
             yield Problem(str(path), f"the key {name} is null in some rows")
+    if table.name == "runs":
+        for row in filled(table, rows, ("run_id", "required_features"), str(path)).to_pylist():
+            if row["run_id"] != run_id:
+                yield Problem(str(path), f"its row has the run_id {row['run_id']}, not {run_id}")
+            unknown = unknown_features(row["required_features"] or ())
+            if unknown:
+                yield Problem(str(path), unknown_features_text(run_id, unknown), unreadable=True)
     if table.name != "artifacts":
         return
     names = ("sha256", "size_bytes", "bytes")
@@ -182,6 +205,17 @@ def _row_problems(path: Path, table: Table, rows: pa.Table) -> Iterator[Problem]
             artifact_content(row["sha256"], row["size_bytes"] or 0, content, str(path))
         except KvtraceError as error:
             yield Problem(str(path), str(error))
+
+
+def _order_problems(
+    path: Path, table: Table, rows: pa.Table, previous: pa.Table | None
+) -> Iterator[Problem]:
+    """Yield a problem if rows, with the last row of the row group before, are not in order."""
+    pieces = [rows] if previous is None else [previous, rows]
+    keys = pa.concat_tables(piece.select(list(table.sort)) for piece in pieces)
+    if not sorted_rows(keys, table).equals(keys):
+        names = ", ".join(table.sort)
+        yield Problem(str(path), f"its rows are not in the order of {names}")
 
 
 def _journal_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
@@ -209,9 +243,19 @@ def _segment_problems(path: Path) -> Iterator[Problem]:
             yield Problem(str(path), text, unreadable=True)
 
 
-def _reference_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
+def _has_column(reference: Reference, tables: Mapping[str, Table]) -> bool:
+    """Return whether a reference's column is one of `tables`, or of a client's table."""
+    table = tables.get(reference.table)
+    return is_client_table(reference.table) if table is None else reference.column in table.names
+
+
+def _reference_problems(
+    trace: Trace, run_id: str, tables: Mapping[str, Table], references: Sequence[Reference]
+) -> Iterator[Problem]:
     keys = _KeyCache(trace, run_id)
     for table, key_name in _UNIQUE.items():
+        if table not in tables:
+            continue
         key_set = keys.of(table, key_name)
         repeated_count = 0 if key_set is None else key_set.rows - len(key_set)
         if repeated_count:
@@ -219,7 +263,7 @@ def _reference_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
                 f"{table} of run {run_id}",
                 f"{repeated_count} rows repeat the {key_name} of an earlier row",
             )
-    for reference in (*REFERENCES, *_client_references(trace)):
+    for reference in references:
         key_set = keys.of(reference.target, reference.key)
         dangling = None if key_set is None else _dangling_values(trace, run_id, reference, key_set)
         if dangling is not None and len(dangling):
@@ -235,7 +279,7 @@ def _dangling_values(
 ) -> pa.Array | None:
     """Return a reference's distinct values that are not in `keys`; None if a file is damaged.
 
-    References to launches that the run has dropped, as older, are left out.
+    References to launches that the run does not have, as it is partial, are left out.
     """
     dangling = None
     try:
@@ -250,14 +294,16 @@ def _dangling_values(
             (run,) = trace.select(run_id)
             if keeps_newest(run):
                 dangling = dangling.filter(pc.greater(dangling, keys.first))
+            elif "partial" in run.required_features:
+                return None
     except KvtraceError:  # reported where its files are checked
         return None
     return dangling
 
 
-def _client_references(trace: Trace) -> Iterator[Reference]:
+def _client_references(trace: Trace, clients: Sequence[str]) -> Iterator[Reference]:
     """Yield the references of clients' tables to `calls` and `stacks`."""
-    for name in trace.client_tables:
+    for name in clients:
         try:
             schema = trace.definition(name).schema
         except KvtraceError:

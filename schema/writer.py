@@ -17,8 +17,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from kvtrace import __version__
 from kvtrace.schema.columns import ColumnValues, batch_of_columns, batch_of_rows, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
+from kvtrace.schema.features import features_of_rows, features_of_run
 from kvtrace.schema.journal import SegmentWriter
 from kvtrace.schema.layout import (
     journal_folder,
@@ -106,10 +108,13 @@ class RunWriter:
         #: Parts that were sealed since the last `take_sealed`, and the bytes of all parts.
         self._parts: list[SealedPart] = []
         self._part_bytes = 0
+        self._features: set[str] = set()
         self._run: dict[str, Any] = {
             "run_id": run_id,
             "started": time.time_ns(),
             "schema_version": FORMAT_VERSION,
+            "producer": "kvtrace",
+            "producer_version": __version__,
         }
         if of_this_process:
             self._run |= {"host": platform.node(), "pid": self._process}
@@ -199,7 +204,7 @@ class RunWriter:
             return
         for row in rows:
             self._update_run_row(row)
-        self._append("runs", batch_of_rows(TABLES["runs"], [self._run]))
+        self._append_run_row()
 
     def flush(self) -> None:
         """Write all rows to the operating system, so that they survive the end of this process.
@@ -250,9 +255,20 @@ class RunWriter:
         self._open.clear()
         self._failure = self._failure or "the writer was closed"
 
+    def _append_run_row(self) -> None:
+        self._append("runs", batch_of_rows(TABLES["runs"], [self._with_features(self._run)]))
+
+    def _with_features(self, row: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a row of `runs` with the features that it and the written rows require."""
+        return {**row, "required_features": sorted(self._features | features_of_run(row))}
+
     def _append(self, table: str, batch: pa.RecordBatch) -> None:
         try:
             self._check_usable()
+            new_features = features_of_rows(table, batch) - self._features
+            if new_features:  # before the rows, so that a killed run names it, too
+                self._features |= new_features
+                self._append_run_row()
         except TraceWriteError:
             self._lost_rows += 0 if table == "runs" else batch.num_rows
             raise
@@ -345,7 +361,8 @@ class RunWriter:
 
     def _final_row(self) -> dict[str, Any]:
         dropped = self._run.get("dropped_rows")
-        return {**self._run, "dropped_rows": self.dropped_rows if dropped is None else dropped}
+        dropped = self.dropped_rows if dropped is None else dropped
+        return self._with_features({**self._run, "dropped_rows": dropped})
 
     def _reserve_space(self) -> None:
         """Create the file that reserves space for the run's last row; ignore a full disk."""

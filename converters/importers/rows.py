@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.schema.content import artifact_row, stack_row
+from kvtrace.schema.content import UNKNOWN, Producer, artifact_row, stack_row
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.writer import RunWriter
@@ -121,9 +121,9 @@ class RunRows:
             self._writer.append_rows("stacks", [row])
         return stack_id
 
-    def artifact(self, kind: str, content: bytes) -> str:
+    def artifact(self, kind: str, content: bytes, producer: Producer = UNKNOWN) -> str:
         """Add a content of a kind to `artifacts` if it is new; return its SHA-256."""
-        row = artifact_row(kind, content)
+        row = artifact_row(kind, content, producer=producer)
         if row["sha256"] not in self._artifacts:
             self._artifacts.add(row["sha256"])
             self._writer.append_rows("artifacts", [row])

@@ -146,13 +146,14 @@ class _LogContents:
             content = by_stage.get(stage)
             if content is None:
                 continue
-            yield self._stage(stage, content)
+            yield self._stage(stage, content, version)
             generic = self._rows.generic(content, version) if stage == "ttir" else None
             if generic is not None:
-                yield self._stage("ttir_generic", generic)
+                yield self._stage("ttir_generic", generic, version)
 
-    def _stage(self, stage: str, content: str) -> dict[str, Any]:
-        return {"stage": stage, "artifact": self._rows.artifact(stage, content.encode())}
+    def _stage(self, stage: str, content: str, version: str | None) -> dict[str, Any]:
+        artifact = self._rows.artifact(stage, content.encode(), ("triton", version))
+        return {"stage": stage, "artifact": artifact}
 
     def _add_launch(self, event: Mapping[str, Any]) -> None:
         row = self._kernel_row(

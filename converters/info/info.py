@@ -46,7 +46,7 @@ class RunOverview:
 
     `overhead` is the column of `runs`, and `overhead_percent` what `overhead.py` computes from it.
     `known_contents` counts launches whose tensor contents were recorded. `passes` are those that
-    have run. `source` is the tool of an imported run.
+    have run. `source` is the tool of an imported run, `producer` what wrote the run, with version.
     """
 
     run_id: str
@@ -80,6 +80,7 @@ class RunOverview:
     passes: tuple[str, ...]
     redacted: str | None = None
     source: str | None = None
+    producer: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +229,7 @@ def _run_overview(trace: "Trace", run: "Run") -> RunOverview:
         passes=tuple(trace.passes(run.run_id)),
         redacted=run.settings.get("redacted"),
         source=run.source,
+        producer=" ".join(filter(None, (run.producer, run.producer_version))) or None,
     )
 
 
@@ -248,7 +250,7 @@ def _phases(trace: "Trace", run: "Run") -> dict[str, tuple[int, int | None]]:
 
 
 def _execution_count(trace: "Trace", run: "Run") -> int:
-    if run.settings.get("sample"):
+    if run.has_weights:
         return number_of(trace.pieces("gpu_kernels", [run], ["weight"]))
     return _row_count(trace, run, "gpu_kernels", "record")
 

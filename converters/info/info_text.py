@@ -119,6 +119,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         launches_text += f" ({', '.join(phases)})"
     facts = {
         "imported": run.source and f"from a trace of {run.source}",
+        "producer": run.producer if (run.producer or "").split()[:1] != ["kvtrace"] else None,
         "command": run.command,
         "started": _started_text(run),
         "commit": _commit_text(run),

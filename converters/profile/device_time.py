@@ -12,7 +12,6 @@ from kvtrace.figures.makers import OWN
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
-from kvtrace.schema.layout import SUMS, TIMES
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -127,7 +126,7 @@ def read_device_time(
     Errors as `Trace.table`.
     """
     busy_times = busy_times_of_runs(trace, runs)
-    if not busy_times and all(run.settings.get(TIMES) != SUMS for run in runs):
+    if not busy_times and not any(run.has_total_times for run in runs):
         return None
     if times is None:
         times = device_times(trace, runs, with_medians=False)

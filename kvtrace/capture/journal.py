@@ -28,6 +28,7 @@ from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
 from kvtrace.forks import Lock
+from kvtrace.schema.content import UNKNOWN, Producer
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
 from kvtrace.schema.spool import ROW
 
@@ -120,7 +121,7 @@ class Journal:
         self._waiting: deque[Waiting] = deque()
         self._rows: dict[str, list[dict[str, Any]]] = {}
         #: Artifacts without rows so far: hash, kind and content.
-        self._artifacts: list[tuple[str, str, bytes]] = []
+        self._artifacts: list[tuple[str, str, bytes, Producer]] = []
         #: Drained launches that are not written yet: number of submissions before, rows, and
         #: addresses as `Recorder.drain_addresses` returns them, if they are kept.
         self._launches: deque[tuple[int, bytes, tuple[bytes, bytes, bytes] | None]] = deque()
@@ -223,14 +224,14 @@ class Journal:
         self._write_rows()
         writer.append(table, columns)
 
-    def add_artifact(self, kind: str, content: bytes) -> str:
+    def add_artifact(self, kind: str, content: bytes, producer: Producer = UNKNOWN) -> str:
         """Queue a row of `artifacts` unless this content has one; return its SHA-256."""
         digest = sha256(content).hexdigest()
         if digest not in self._written:
             self._written.add(digest)
-            self._artifacts.append((digest, kind, content))
+            self._artifacts.append((digest, kind, content, producer))
             if self._writer is None:
-                self.spool.add_artifact(digest, kind, content)
+                self.spool.add_artifact(digest, kind, content, producer)
         return digest
 
     def add_stack(self, frames: Any) -> int:
@@ -415,8 +416,8 @@ class Journal:
         from kvtrace.schema.writer import REFERRED_TO
 
         artifacts, self._artifacts = self._artifacts, []
-        for digest, kind, content in artifacts:
-            self.add("artifacts", artifact_row(kind, content, digest))
+        for digest, kind, content, producer in artifacts:
+            self.add("artifacts", artifact_row(kind, content, digest, producer))
         for table in (*REFERRED_TO, *self._rows):
             if table in self._rows:
                 self._append_rows(table, self._rows.pop(table))

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kvtrace.capture.journal import Journal
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord
+from kvtrace.schema.content import UNKNOWN, Producer
 from kvtrace.schema.spool import ARGUMENT_FIELDS
 
 _ARGUMENT: Final = tuple(field.name for field in fields(ArgumentRecord))
@@ -42,10 +43,10 @@ def spooled_call(
 def kernel_row(journal: Journal, kernel_id: int, record: KernelRecord) -> dict[str, Any]:
     """Return the row of `kernels` for a kernel's record; its texts and files become artifacts."""
     row = asdict(record)
-    source = row.pop("source")
+    source, compiler = row.pop("source"), row.pop("compiler")
 
-    def artifact(kind: str, content: bytes | None) -> str | None:
-        return journal.add_artifact(kind, content) if content else None
+    def artifact(kind: str, content: bytes | None, producer: Producer = UNKNOWN) -> str | None:
+        return journal.add_artifact(kind, content, producer) if content else None
 
     row["kernel_id"] = kernel_id
     row["source_artifact"] = artifact("source", source and source.encode())
@@ -55,7 +56,7 @@ def kernel_row(journal: Journal, kernel_id: int, record: KernelRecord) -> dict[s
     row["stages"] = [
         {
             "stage": stage.stage,
-            "artifact": artifact(stage.stage, stage.content),
+            "artifact": artifact(stage.stage, stage.content, compiler),
             "duration_ns": stage.duration_ns,
         }
         for stage in record.stages

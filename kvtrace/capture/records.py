@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from kvtrace.schema.content import UNKNOWN, Producer
+
 RUN, AUTOTUNE, WARMUP, GRAPH_CAPTURE = range(4)
 
 GRAPH_NUMBERS: Final = 0x7FFFFF
@@ -67,7 +69,8 @@ class KernelRecord:
 
     `source` is the function's text; `files` are the (path, content) of files named by the kernel's
     locations, with None for content that is not recorded. `function` is the kernel's name on the
-    device. `origins` are the graph nodes that it was generated from; None: not known.
+    device. `origins` are the graph nodes that it was generated from; None: not known. `compiler`
+    is what made the stages.
     """
 
     name: str
@@ -98,6 +101,7 @@ class KernelRecord:
     function: str | None = None
     origins: tuple[Origin, ...] | None = None
     stages: tuple[Stage, ...] = ()
+    compiler: Producer = UNKNOWN
 
 
 @dataclass(frozen=True, slots=True)

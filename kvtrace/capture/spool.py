@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.capture.hot import Recorder
+from kvtrace.schema.content import Producer
 from kvtrace.schema.spool import spool_folder
 
 #: Larger artifacts, such as binaries with debug information, are left to the journal.
@@ -43,11 +44,12 @@ class Spool:
         if self._native is not None:
             self._native.spool_add(_frame(table, row))
 
-    def add_artifact(self, sha256: str, kind: str, content: bytes) -> None:
+    def add_artifact(self, sha256: str, kind: str, content: bytes, producer: Producer) -> None:
         """Add an artifact, whose content the journal has yet to compress."""
         if self._native is not None and len(content) <= _ARTIFACT_BYTES:
             encoded = b64encode(content).decode()
-            self.add("artifacts", {"sha256": sha256, "kind": kind, "content": encoded})
+            row = {"sha256": sha256, "kind": kind, "content": encoded, "producer": producer}
+            self.add("artifacts", row)
 
     def switch(self) -> None:
         """Begin to write to the second of the two files; call `empty` before the next switch."""

@@ -1,11 +1,14 @@
 """`kvtrace convert`: a trace as a file for another tool."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
+from kvtrace.cli.needs import Needs
 from kvtrace.cli.options import OutputOption, RunOption, TracePath, select, written_to
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
 from kvtrace.schema.errors import BadSetting
+
+NEEDS: Final[Needs] = {"launches": ("enter", "exit")}
 
 _FORMATS = [entry.name for entry in own_entries("converters")]
 

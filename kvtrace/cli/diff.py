@@ -1,8 +1,9 @@
 """`kvtrace diff`: the changes between two traces, runs or commits."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
+from kvtrace.cli.needs import OF_DEVICE_TIMES
 from kvtrace.cli.options import (
     JunitFile,
     MarkdownFile,
@@ -15,6 +16,8 @@ from kvtrace.cli.options import (
     say,
 )
 from kvtrace.cli.parsing import Argument, Option
+
+NEEDS: Final = OF_DEVICE_TIMES
 
 _SIDE = (
     "Trace directory, DIRECTORY/@COMMIT (or tag, or branch), or DIRECTORY/RUN; with --in also "

@@ -1,8 +1,9 @@
 """`kvtrace info`: the contents of a trace at a glance."""
 
 import json as json_format
-from typing import Annotated
+from typing import Annotated, Final
 
+from kvtrace.cli.needs import NOTHING
 from kvtrace.cli.options import (
     JsonOption,
     MarkOption,
@@ -13,6 +14,8 @@ from kvtrace.cli.options import (
     WholeOption,
 )
 from kvtrace.cli.parsing import Option
+
+NEEDS: Final = NOTHING
 
 
 def command(

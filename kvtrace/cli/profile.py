@@ -1,8 +1,9 @@
 """`kvtrace profile`: where time, bytes and FLOPs go."""
 
 import json as json_format
-from typing import Annotated
+from typing import Annotated, Final
 
+from kvtrace.cli.needs import OF_DEVICE_TIMES
 from kvtrace.cli.options import (
     EngineOption,
     JsonOption,
@@ -17,6 +18,8 @@ from kvtrace.cli.options import (
 )
 from kvtrace.cli.parsing import Option
 from kvtrace.converters.profile.call_paths import Grouping
+
+NEEDS: Final = OF_DEVICE_TIMES
 
 
 def command(

@@ -1,8 +1,9 @@
 """`kvtrace replay`: the evaluation of each unique call for clients, which fill derived tables."""
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from kvtrace.cli import complain
+from kvtrace.cli.needs import OF_EVALUATED_CALLS
 from kvtrace.cli.options import (
     EngineOption,
     MasterOption,
@@ -25,6 +26,9 @@ ClientOption = Annotated[
         show_default=False,
     ),
 ]
+
+
+NEEDS: Final = OF_EVALUATED_CALLS
 
 
 def command(

@@ -1,8 +1,9 @@
 """`kvtrace report`: one self-contained HTML page of a trace."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
+from kvtrace.cli.needs import NOTHING
 from kvtrace.cli.options import (
     MarkOption,
     RunOption,
@@ -51,6 +52,9 @@ BudgetOption = Annotated[
 SourceOption = Annotated[
     bool, Option("--no-source", help="Leave out sources, IR and addresses as expressions")
 ]
+
+
+NEEDS: Final = NOTHING
 
 
 def command(

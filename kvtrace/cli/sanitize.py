@@ -5,9 +5,10 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from kvtrace.cli import complain
+from kvtrace.cli.needs import OF_EVALUATED_CALLS
 from kvtrace.cli.options import (
     EngineOption,
     JsonOption,
@@ -41,6 +42,9 @@ NoRuleOption = Annotated[
         "--no-rule", metavar="ID", help="Leave this rule out; may be repeated", show_default=False
     ),
 ]
+
+
+NEEDS: Final = OF_EVALUATED_CALLS
 
 
 def command(

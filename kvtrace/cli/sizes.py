@@ -2,9 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from kvtrace.cli import complain
+from kvtrace.cli.needs import OF_EVALUATED_CALLS
 from kvtrace.cli.options import (
     JsonOption,
     RunOption,
@@ -18,6 +19,9 @@ from kvtrace.cli.parsing import Option
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
+
+
+NEEDS: Final = OF_EVALUATED_CALLS
 
 
 def command(

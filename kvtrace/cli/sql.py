@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+from kvtrace.cli.needs import NOTHING
 from kvtrace.cli.options import EngineOption, JsonOption, MasterOption, RunOption, TracePath
 from kvtrace.cli.parsing import Argument, Option
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 Format = Literal["table", "json", "csv"]
+
+
+NEEDS: Final = NOTHING
 
 
 def command(

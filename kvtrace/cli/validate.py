@@ -2,23 +2,39 @@
 
 import json
 from dataclasses import asdict
+from typing import Annotated, Final, Literal
 
+from kvtrace.cli.needs import NOTHING
 from kvtrace.cli.options import JsonOption, TracePath, say
+from kvtrace.cli.parsing import Option
+
+NEEDS: Final = NOTHING
 
 
-def command(trace: TracePath, as_json: JsonOption = False) -> int:
+def command(
+    trace: TracePath,
+    profile: Annotated[
+        Literal["core"] | None,
+        Option(
+            "--profile",
+            help="Check only the format's core profile, ignoring extensions: docs/format.md",
+            show_default=False,
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> int:
     """Check that every file of a trace is undamaged, valid and complete.
 
     Exits with 1 if anything is wrong, with 2 if a file cannot be read: damaged, or of a newer
     version of the format.
 
     Example:
-        kvtrace trace validate out/
+        kvtrace trace validate out/ --profile core
 
     """
     from kvtrace.schema.validation import validate
 
-    problems = validate(trace)
+    problems = validate(trace, profile)
     if as_json:
         print(json.dumps([asdict(problem) for problem in problems], indent=2))
     elif problems:
@@ -27,7 +43,7 @@ def command(trace: TracePath, as_json: JsonOption = False) -> int:
             say(problem.text if has_path else f"{problem.where}: {problem.text}")
         say(f"{len(problems)} problem{'' if len(problems) == 1 else 's'} in {trace}")
     else:
-        say(f"{trace} is fine")
+        say(f"{trace} is fine" + (" by the core profile" if profile else ""))
     if any(problem.unreadable for problem in problems):
         return 2
     return 1 if problems else 0

@@ -2,6 +2,7 @@
 
 import pytest
 
+import kvtrace
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from tests.support.tiers import needs
@@ -113,6 +114,29 @@ def test_stages_are_in_order_with_their_times(recorded):
     assert sum(times) == first["compile_ns"] > 0
     assert b'"tt.func"' in trace.artifact(stages["ttir_generic"]["artifact"])
     assert trace.artifact(stages["cubin"]["artifact"]).startswith(b"\x7fELF")
+
+
+def test_each_stage_names_its_dialect_and_the_compiler_that_made_it(recorded):
+    _, trace, _ = recorded
+    (run,) = trace.runs
+    version = run.versions["triton"]
+    names = ("kind", "dialect", "producer", "producer_version")
+    made = {tuple(row[name] for name in names) for row in rows(trace, "artifacts", *names)}
+
+    assert {
+        ("ttir", "triton", "triton", version),
+        ("ttgir", "triton-gpu", "triton", version),
+        ("ptx", "ptx", "triton", version),
+        ("cubin", None, "triton", version),
+        ("source", None, None, None),
+    } <= made
+
+
+def test_the_recording_names_itself(recorded):
+    (run,) = recorded[1].runs
+
+    assert (run.producer, run.producer_version) == ("kvtrace", kvtrace.__version__)
+    assert run.required_features == ()  # without a GPU, no trial is launched
 
 
 def test_the_signature_is_flattened_and_names_divisibility(recorded):

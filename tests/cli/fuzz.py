@@ -146,7 +146,10 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("sql", "TRACE", "SELECT * FROM calls LIMIT 9"), ("sql", "TRACE", "SHOW TABLES", "--all"),
         ("sql", "TRACE", "SELECT * FROM runs"),
     ),
-    "trace validate": (("trace", "validate", "TRACE"), ("trace", "validate", "TRACE", "--json")),
+    "trace validate": (
+        ("trace", "validate", "TRACE"), ("trace", "validate", "TRACE", "--json"),
+        ("trace", "validate", "TRACE", "--profile", "core"),
+    ),
     "trace redact": (
         ("trace", "redact", "TRACE", "-o", "OUT/copy", "--all"),
         ("trace", "redact", "TRACE", "-o", "OUT/copy", "--names", "--paths"),

@@ -75,7 +75,7 @@ def test_example_recorder_writes_a_valid_trace(example: ModuleType, tmp_path: Pa
         assert main([*words, str(tmp_path)]) == 0, capsys.readouterr().err
 
 
-def test_validate_reports_a_column_that_a_producer_left_out(
+def test_validate_reports_a_required_column_that_a_producer_left_out(
     example: ModuleType, tmp_path: Path
 ) -> None:
     import pyarrow.parquet as pq
@@ -83,8 +83,9 @@ def test_validate_reports_a_column_that_a_producer_left_out(
     recorded(example, tmp_path)
     (part,) = tmp_path.glob("launches/*/*.parquet")
     pq.write_table(pq.read_table(part, partitioning=None).drop_columns(["thread"]), part)
-    (problem,) = validate(tmp_path)
-    assert "column thread is missing" in problem.text
+    assert validate(tmp_path) == []
+    pq.write_table(pq.read_table(part, partitioning=None).drop_columns(["call_id"]), part)
+    assert "column call_id is missing" in [problem.text for problem in validate(tmp_path)]
 
 
 def test_example_recorder_has_less_than_sixty_lines() -> None:

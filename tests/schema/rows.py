@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 from hypothesis import strategies as st
 
+from kvtrace.schema.features import FEATURES
 from kvtrace.schema.repair import RANGES
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
@@ -55,6 +56,8 @@ def rows_of(table: Table, max_size: int = 8) -> st.SearchStrategy[list[dict[str,
         column.name: values(column.type) if column.key else nullable(column.type)
         for column in table.columns
     }
+    if table.name == "runs":  # readers refuse runs with other features
+        row["required_features"] = st.lists(st.sampled_from(sorted(FEATURES)), unique=True)
     return st.lists(st.fixed_dictionaries(row).map(_forwards), max_size=max_size)
 
 
@@ -114,6 +117,8 @@ def all_fixed_rows(run_id: str) -> dict[str, list[dict[str, Any]]]:
 
 
 def _fixed(name: str, kind: pa.DataType, index: int) -> Any:
+    if name == "required_features":
+        return ["weights"]
     if name in ("sha256", "artifact", "source_artifact", "value_artifact"):
         return HASHES[index]
     if name == "size_bytes":

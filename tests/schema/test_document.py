@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from kvtrace.schema.document import (
     FORMAT_PAGE,
@@ -33,6 +34,16 @@ def test_format_page_lists_every_table_and_column():
         for column in table.columns:
             assert f"`{column.name}`" in section
             assert column.meaning.replace("|", "\\|") in section
+
+
+def test_schema_json_is_valid_by_its_json_schema():
+    schema = json.loads((SCHEMA_JSON.parent / "schema.schema.json").read_text(encoding="utf-8"))
+    described = json.loads(schema_json())
+
+    Draft202012Validator.check_schema(schema)
+    Draft202012Validator(schema).validate(described)
+    described["tables"][0]["columns"][0]["type"] = "text"
+    assert not Draft202012Validator(schema).is_valid(described)
 
 
 def test_schema_json_lists_every_table_and_column():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.schema import plain_reader
+from kvtrace.schema.features import FEATURES
 from kvtrace.schema.plain_reader import read_artifact, read_runs, read_table, schemas
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
@@ -61,7 +62,7 @@ def test_schemas_of_the_plain_reader_are_those_of_the_format(name: str) -> None:
 @pytest.mark.parametrize("out", some(TRACES, 4), ids=lambda path: f"{path.parent.name}-{path.name}")
 def test_the_plain_reader_reads_every_table_as_kvtrace_does(out: Path) -> None:
     trace = open_trace(out)
-    assert [run["run_id"] for run in read_runs(out)] == list(trace.run_ids)
+    assert [run["run_id"] for run in read_runs(out, FEATURES)] == list(trace.run_ids)
     for name in TABLES:
         assert plain(read_table(out, name)) == plain(trace.table(name)), name
 
@@ -98,3 +99,13 @@ def test_plain_reader_refuses_a_newer_major_version(tmp_path: Path) -> None:
     pq.write_table(rows.replace_schema_metadata(metadata), folder / part.name)
     with pytest.raises(ValueError, match=r"2\.0"):
         read_table(tmp_path, "marks", part.parent.name.removeprefix("run="))
+
+
+def test_the_plain_reader_refuses_a_run_with_a_feature_that_its_caller_does_not_count(tmp_path):
+    writer = RunWriter(tmp_path, "20270101-000000-000-00000000")
+    writer.append("launches", {"seq": [0, 4], "call_id": [0, 0], "weight": [1, 4]})
+    writer.seal({"ending": "exit"})
+
+    with pytest.raises(ValueError, match="requires weights, unknown here"):
+        read_runs(tmp_path)
+    assert [run["ending"] for run in read_runs(tmp_path, ["weights", "trials"])] == ["exit"]

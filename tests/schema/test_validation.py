@@ -8,6 +8,7 @@ import pytest
 
 from kvtrace.schema.errors import EmptyTrace, TraceNotFound
 from kvtrace.schema.layout import part_path
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import captured_facts
@@ -169,6 +170,68 @@ def test_validate_reports_a_killed_run_but_not_a_live_one(tmp_path):
     assert dead.run_id in problem.where
     assert "kvtrace trace recover" in problem.text
     live.close()
+
+
+def test_a_core_profile_ignores_what_lies_outside(out):
+    rewrite(part(out, "artifacts"), lambda t: t.slice(1))
+    rewrite(part(out, "stacks"), lambda t: t.slice(1))
+    part(out, "marks").write_bytes(b"no Parquet")
+    rewrite(part(out, "launches"), lambda t: t.drop_columns(["addresses"]))
+
+    assert len(texts(out)) > 2
+    assert validate(out, "core") == []
+
+
+def test_a_core_profile_checks_references_between_its_tables(out):
+    rewrite(part(out, "calls"), lambda t: t.set_column(1, "kernel_id", pa.array([88] * len(t))))
+
+    (problem,) = validate(out, "core")
+
+    assert "kernel_id refers to 1 rows that kernels does not have" in problem.text
+
+
+def test_files_of_required_columns_alone_are_valid(out):
+    for table in TABLES.values():
+        for path in (out / table.name).rglob("*.parquet"):
+            rewrite(path, lambda t, names=table.required: t.select(list(names)))
+
+    assert validate(out) == validate(out, "core") == []
+
+
+def test_strings_may_be_stored_in_any_encoding_of_arrow(out):
+    rows = pq.read_table(part(out, "kernels"), partitioning=None)
+    schema = TABLES["kernels"].schema
+    index = schema.get_field_index("name")
+    rewrite(
+        part(out, "kernels"),
+        lambda t: t.set_column(index, "name", t["name"].cast(pa.string()).cast(pa.large_string())),
+    )
+
+    assert validate(out) == []
+    assert open_trace(out).table("kernels")["name"].to_pylist() == rows["name"].to_pylist()
+
+
+def test_rows_that_are_not_in_the_order_of_their_table_are_found(out):
+    rewrite(part(out, "launches"), lambda t: t.take(pa.array(range(len(t)))[::-1]))
+
+    assert texts(out) == ["its rows are not in the order of seq"]
+
+
+def test_a_run_that_requires_an_unknown_feature_cannot_be_read(out):
+    features = pa.array([["weights", "telepathy"]], pa.list_(pa.string()))
+    index = TABLES["runs"].schema.get_field_index("required_features")
+    rewrite(part(out, "runs"), lambda t: t.set_column(index, "required_features", features))
+
+    (problem,) = validate(out)
+
+    assert problem.unreadable
+    assert "requires 'telepathy', which this kvtrace does not know" in problem.text
+
+
+def test_a_row_of_another_run_is_found(out):
+    rewrite(part(out, "runs"), lambda t: t.set_column(0, "run_id", pa.array(["another"])))
+
+    assert texts(out) == [f"its row has the run_id another, not {SEALED}"]
 
 
 def test_validate_command_reports_bad_input_in_one_sentence(tmp_path):

@@ -17,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
+from kvtrace.schema.features import features_of_run
 from kvtrace.schema.layout import journal_folder, part_path, segments
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
@@ -66,6 +67,7 @@ def test_any_row_of_runs_survives(tmp_path_factory, rows):
     row = {**(rows[0] if rows else {}), "run_id": writer.run_id}
     writer.seal(row)
 
+    row["required_features"] = sorted(features_of_run(row))
     read = plain(open_trace(out).table("runs"))[0]
 
     assert {key: read[key] for key, value in row.items() if value is not None} == {

@@ -209,7 +209,7 @@ def _times_by_run(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int)
     `kind`: device times or host times. One in `every` launches of each run is read.
     """
     view, key = _TIMES[kind]
-    has_samples = any(run.settings.get("sample") for run in runs)
+    has_samples = any(run.has_weights for run in runs)
     medians_sql = medians if has_samples else medians_of_single_rows
     sampled_medians = _SAMPLED_MEDIANS.format(
         view=view,

@@ -208,6 +208,7 @@ def kernel_record(
     if is_gluon(kernel) and "source" in stages:  # before Triton 3.9 no stage is named glir
         stages.setdefault("glir", stages["source"])
     located = stages.get("ttir", stages.get("glir"))
+    options = dict(options_of(metadata))
     return KernelRecord(
         name=kernel_name(kernel),
         origin=origin,
@@ -222,7 +223,7 @@ def kernel_record(
         num_warps=metadata.num_warps,
         num_ctas=metadata.num_ctas,
         num_stages=getattr(metadata, "num_stages", None),
-        options=dict(options_of(metadata)),
+        options=options,
         shared_bytes=metadata.shared,
         registers=registers,
         spills=spills,
@@ -231,6 +232,7 @@ def kernel_record(
         **_compilation_facts(compilation),
         **_load_facts(load),
         stages=tuple(_stages(stages, compilation, tell)),
+        compiler=("triton", options.get("triton_version")),
     )
 
 

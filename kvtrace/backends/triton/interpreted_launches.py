@@ -223,4 +223,5 @@ def _kernel_record(kernel: Variant, target: Any, keep: Source) -> KernelRecord:
         num_stages=getattr(kernel.options, "num_stages", None),
         options={"triton_version": triton.__version__},
         stages=stages,
+        compiler=("triton", triton.__version__),
     )

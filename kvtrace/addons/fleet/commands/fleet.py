@@ -2,10 +2,13 @@
 
 import json as json_format
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
+from kvtrace.cli.needs import OF_DEVICE_TIMES
 from kvtrace.cli.options import JsonOption, RunOption, TracePath
 from kvtrace.cli.parsing import Option
+
+NEEDS: Final = OF_DEVICE_TIMES
 
 
 def command(

@@ -2,9 +2,10 @@
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 from kvtrace.cli import complain
+from kvtrace.cli.needs import OF_EVALUATED_CALLS
 from kvtrace.cli.options import JsonOption, RunOption, TracePath, complain_of, print_lines, select
 from kvtrace.cli.parsing import Option
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from kvtrace.schema.trace import Selection
+
+
+NEEDS: Final = OF_EVALUATED_CALLS
 
 
 def command(

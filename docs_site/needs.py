@@ -1,0 +1,47 @@
+"""Generator of the table in docs/needs.md: `python -m docs_site.needs`."""
+
+import re
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Final
+
+from docs_site.repository import ROOT
+from kvtrace.cli import own_commands
+from kvtrace.cli.needs import Needs
+
+PAGE: Final = ROOT / "docs" / "needs.md"
+
+#: The mark of the table on the page, and the table.
+_BLOCK: Final = re.compile(r"(<!-- needs: made [^>]*-->\n\n).*?(?=\n\n|\Z)", re.DOTALL)
+
+
+def declared_needs() -> dict[str, Needs]:
+    """Return the columns that each command needs by table, for commands that declare it."""
+    modules = {name: import_module(command.module) for name, command in own_commands().items()}
+    return {name: module.NEEDS for name, module in modules.items() if hasattr(module, "NEEDS")}
+
+
+def page_text() -> str:
+    """Return the text of docs/needs.md with its table generated from the commands."""
+    rows = [f"| `{name}` | {', '.join(_columns(needs))} |" for name, needs in _sorted_needs()]
+    table = "\n".join(["| command | needs |", "|---|---|", *rows])
+    text = PAGE.read_text(encoding="utf-8")
+    return _BLOCK.sub(lambda found: found[1] + table, text)
+
+
+def _sorted_needs() -> list[tuple[str, Needs]]:
+    return sorted(declared_needs().items(), key=lambda item: (len(item[1]), item[0]))
+
+
+def _columns(needs: Needs) -> Iterator[str]:
+    if not needs:
+        yield "nothing more"
+    for table, columns in needs.items():
+        yield from (f"`{table}.{column}`" for column in columns)
+        if not columns:
+            yield f"the table `{table}`"
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page_text(), encoding="utf-8")
+    print(f"wrote {PAGE.name}")
