@@ -57,6 +57,7 @@ Text TextAt(const arrow::Array& values, int64_t row) {
     const auto& encoded = static_cast<const arrow::DictionaryArray&>(values);
     return TextAt(*encoded.dictionary(), encoded.GetValueIndex(row));
   }
+  if (values.type_id() == Kind::LARGE_STRING) return static_cast<const arrow::LargeStringArray&>(values).GetString(row);
   Require(values.type_id() == Kind::STRING, "a text has the type " + values.type()->ToString());
   return static_cast<const arrow::StringArray&>(values).GetString(row);
 }
@@ -64,8 +65,10 @@ Text TextAt(const arrow::Array& values, int64_t row) {
 // The entries of a list; absent or null lists have none.
 std::pair<std::shared_ptr<arrow::Array>, int64_t> ListAt(const arrow::Array& values, int64_t row) {
   if (values.type_id() == Kind::NA || values.IsNull(row)) return {nullptr, 0};
-  Require(values.type_id() == Kind::LIST, "a list has the type " + values.type()->ToString());
-  auto entries = static_cast<const arrow::ListArray&>(values).value_slice(row);
+  const bool large = values.type_id() == Kind::LARGE_LIST;
+  Require(large || values.type_id() == Kind::LIST, "a list has the type " + values.type()->ToString());
+  auto entries = large ? static_cast<const arrow::LargeListArray&>(values).value_slice(row)
+                       : static_cast<const arrow::ListArray&>(values).value_slice(row);
   return {entries, entries->length()};
 }
 

@@ -154,7 +154,9 @@ def test_an_unknown_option_is_reported(kvtrace, command):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"doctor", "env", "mcp", "trace conformance"}))
+@pytest.mark.parametrize(
+    "command", sorted({*COMMANDS} - {"doctor", "env", "mcp", "trace conformance"})
+)
 def test_missing_arguments_are_reported(kvtrace, command):
     code, _, err = kvtrace(*command.split())
     assert code == 2

@@ -1,7 +1,7 @@
 """Cases of the conformance suite: rows of small traces, and the answers, counted by hand.
 
-Each case returns the files of a trace and the expected answer; docs/conformance.md defines the
-questions. Answers are written out, not computed from the rows, so that no reader is its own judge.
+Each case returns the files of a trace and the expected answer; docs/conformance.md has the
+questions. Answers are not computed from the rows, so that no reader is its own judge.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,6 +14,7 @@ Row = Mapping[str, Any]
 START: Final = 1_767_323_045_000_000_001
 RUN: Final = "20260102-030405-000-0000000a"
 SECOND: Final = "20260102-030405-000-0000000b"
+COUNTS: Final = {"launches": 0, "trials": 0, "executions": 0, "trial_executions": 0}
 #: The version of the format that files of cases name.
 VERSION: Final = "1.12"
 
@@ -23,7 +24,7 @@ class Part:
     """One Parquet file of a case.
 
     `columns` are added as they are, with their Arrow type by name; `options` go to the writer of
-    Parquet. `torn` keeps that many bytes of the file.
+    Parquet. `torn` keeps that many bytes; with `large`, strings and lists have offsets of 64 bits.
     """
 
     table: str
@@ -36,6 +37,7 @@ class Part:
     columns: Mapping[str, tuple[str, Sequence[Any]]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
     torn: int | None = None
+    large: bool = False
 
 
 #: The parts of a trace, and the expected answer, or None if readers have to reject the trace.
@@ -96,17 +98,15 @@ def expected_run(
     run: str = RUN, kernels: Iterable[Row] = (), calls: Iterable[Row] = (), **more: Any
 ) -> dict[str, Any]:
     """Return the expected answer for a run; what is not named is 0, null or empty."""
-    figures = {"launches": 0, "trials": 0, "executions": 0, "trial_executions": 0}
     unknown = {"group_id": None, "rank": None, "world_size": None, "source": None}
     lists: dict[str, Any] = {"other_executions": [], "memory_operations": []}
-    answer = {"run_id": run, **unknown, **figures, "device_ns": None, "span_ns": None, **lists}
+    answer = {"run_id": run, **unknown, **COUNTS, "device_ns": None, "span_ns": None, **lists}
     return {**answer, **more, "kernels": [*kernels], "calls": [*calls]}
 
 
 def expected_kernel(number: int, name: str | None, *stages: str, **more: Any) -> Row:
     """Return the expected figures of a kernel; those not named are 0 or null."""
-    counts = {"launches": 0, "trials": 0, "executions": 0, "trial_executions": 0}
-    row = {"kernel_id": number, "name": name, "stages": [*stages], **counts, "device_ns": None}
+    row = {"kernel_id": number, "name": name, "stages": [*stages], **COUNTS, "device_ns": None}
     return {**row, **more}
 
 
@@ -457,6 +457,11 @@ def without_arrow_schema() -> Trace:
 @case("compressed with Snappy, data pages of version 2")
 def snappy() -> Trace:
     return plain(options={"compression": "snappy", "data_page_version": "2.0"})
+
+
+@case("strings and lists with large offsets, as some libraries write them")
+def large_offsets() -> Trace:
+    return plain(large=True)
 
 
 @case("format version 2.0")

@@ -27,7 +27,8 @@ def rows_of(part: Part) -> pa.Table:
     """Return the rows of a part, with the columns that some row has, and its own columns."""
     names = {name for row in part.rows for name in row}
     columns = [c for c in (TABLES[part.table].columns if names else ()) if c.name in names]
-    fields = [pa.field(c.name, c.type, nullable=not c.key) for c in columns]
+    types = {c.name: enlarged(c.type) if part.large else c.type for c in columns}
+    fields = [pa.field(c.name, types[c.name], nullable=not c.key) for c in columns]
     rows = pa.Table.from_pylist([*part.rows], pa.schema(fields))
     for name, (kind, values) in part.columns.items():
         array = pa.array(values, pa.type_for_alias(kind))
@@ -38,6 +39,17 @@ def rows_of(part: Part) -> pa.Table:
     if part.of_pass is not None:
         facts |= {"pass": part.of_pass, "settings": "{}"}
     return rows.replace_schema_metadata({f"kvtrace.{key}": text for key, text in facts.items()})
+
+
+def enlarged(kind: pa.DataType) -> pa.DataType:
+    """Return a type with 64-bit offsets in place of dictionaries and of 32-bit offsets."""
+    if pa.types.is_dictionary(kind) or pa.types.is_string(kind):
+        return pa.large_string()
+    if pa.types.is_list(kind):
+        return pa.large_list(enlarged(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, enlarged(field.type)) for field in kind])
+    return kind
 
 
 def write_part(path: Path, part: Part) -> None:
