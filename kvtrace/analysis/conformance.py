@@ -17,7 +17,7 @@ from kvtrace.schema.errors import BadSetting, nearest
 #: A folder for each case: the trace, and `expected.json`.
 SUITE: Final = Path(schema.__file__).with_name("conformance")
 _SECONDS: Final = 60
-_MOST_DIFFERENCES: Final = 3
+_MOST_DIFFERENCES: Final = 2
 _TEXT_LENGTH: Final = 120
 
 
