@@ -20,7 +20,8 @@ CHOSEN :=
 SEED ?= $(shell date +%Y%m%d)
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-all pytest test-spark test-versions coverage bounds fuzz lint format types bench docs \
+.PHONY: help install demo test test-all pytest test-spark test-tilelang \
+  test-versions coverage bounds fuzz lint format types bench docs \
   docs-site notebook frontend frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
@@ -47,6 +48,12 @@ install: .venv/.project  ## .venv with the locked packages and kvtrace itself, e
 	@$(BIN)/python -m pip install --quiet -r requirements/spark.lock
 	@touch $@
 
+# It needs an older Z3 than kvtrace, so it has a folder of its own.
+build/tilelang: requirements/tilelang.lock | .venv/.packages
+	@echo "installing TileLang into $@"
+	@$(BIN)/python -m pip install --quiet --no-deps --upgrade --target $@ -r requirements/tilelang.lock
+	@touch $@
+
 demo: install  ## capture a training run; make every file; find a defect; diff two versions
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-out
 
@@ -54,11 +61,12 @@ test: install  ## before a commit: the tests that need one process, and a few of
 	@$(MAKE) pytest CHOSEN='-m "$(FIRST_TIER)"'
 
 # mypy, and what node checks, take one core each; pytest takes them all.
-test-all: install  ## what CI runs: lint, every test, some with other Tritons, those of Spark
+test-all: install  ## what CI runs: lint, every test, some with other Tritons, Spark, TileLang
 	@$(MAKE) -j 2 lint frontend-test
 	@$(MAKE) pytest
 	$(BIN)/python requirements/bounds.py --beside
 	@$(MAKE) test-spark
+	@$(MAKE) test-tilelang
 
 pytest: install  ## every test, one process a core
 	$(BIN)/python -m pytest -n $(WORKERS) --maxprocesses 4 --dist worksteal $(CHOSEN)
@@ -70,6 +78,9 @@ coverage: install  ## every test, and which lines and branches of kvtrace it rea
 test-spark: install .venv/.spark  ## tests of Spark and of object stores; Java 17 must be there
 	KVTRACE_REQUIRE_SPARK=1 $(BIN)/python -m pytest tests/addons/fleet/spark \
 	  tests/addons/fleet/test_stores.py
+
+test-tilelang: install build/tilelang  ## the example that records TileLang's kernels, on the CPU
+	KVTRACE_TILELANG=build/tilelang $(BIN)/python -m pytest tests/examples/test_tilelang_recorder.py
 
 # Up to 6 GB each, made from the package index and removed again one after the other.
 test-versions: install  ## tests with each Triton and its torch; `requirements/bounds.py --help`

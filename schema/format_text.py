@@ -229,8 +229,9 @@ reader and nothing else of kvtrace.
 
 - Producers check what they write with `kvtrace trace validate out/ --profile core`: exit code 0, or
   what is wrong and where.
-- Readers check themselves on the traces in `schema/golden/`, one for each version, with every
-  table, parts of a pass and a journal: `rows.json` beside each has the rows that are to be read.
+- Readers check themselves by `kvtrace trace conformance --reader CMD`
+  ([conformance.md](conformance.md)), and on the traces in `schema/golden/`, one for each version,
+  with every table, parts of a pass and a journal: `rows.json` beside each has its rows.
 
 ## Tables
 """

@@ -118,13 +118,13 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
     """Return the columns `names` of a part; columns that an older file lacks are null.
 
     Raises:
-        DamagedFile: the file is truncated, or does not match its path.
+        DamagedFile: the file is truncated, does not match its path, or lacks a required column.
         NewerFormat, OlderFormat: as `read_facts`.
         FileNotFoundError: the file was replaced in the meantime.
 
     """
     with open_part(path) as file:
-        part_facts(file, path, table.name)  # refuses a file of another format or table
+        check_part(file, path, table)
         stored_names = file.schema_arrow.names
         read_names = [name for name in names if name in stored_names]
         try:
@@ -146,7 +146,7 @@ def part_pieces(
     `choose_groups` returns the numbers of the row groups to read (default: all).
     """
     with open_part(path) as file:
-        part_facts(file, path, table.name)  # refuses a file of another format or table
+        check_part(file, path, table)
         read_names = [name for name in names if name in file.schema_arrow.names]
         if read_names:
             groups = (
@@ -271,6 +271,24 @@ def part_facts(file: Any, path: Path, table: str) -> FileFacts:
             "move it to the folder of its table"
         )
     return facts
+
+
+def check_part(file: Any, path: Path, table: Table) -> None:
+    """Raise if an open part must not be read as rows of the table.
+
+    Raises:
+        DamagedFile: it is a part of another table, or lacks a required column, so that rows would
+            be counted without what they are of.
+        NewerFormat, OlderFormat: as `read_facts`.
+
+    """
+    part_facts(file, path, table.name)
+    missing = [name for name in table.required if name not in file.schema_arrow.names]
+    if missing:
+        raise DamagedFile(
+            f"{path} has no column {' and '.join(missing)}, which each file of {table.name} needs; "
+            "write it again with its producer, or move it out of the trace"
+        )
 
 
 def part_definition(path: Path, name: str) -> Table:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from kvtrace.schema.layout import OBSERVED, SHARED, fetch, part_numbers, pass_parts, run_folder
-from kvtrace.schema.parts import open_part, part_facts
+from kvtrace.schema.parts import check_part, open_part
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.tables import TABLES
 
@@ -246,7 +246,7 @@ def _scannable(out: Path, table: "Table", run: "Run") -> list[_Part] | None:
         if path.parent != folder:
             return None  # kept beside the trace
         with open_part(path) as file:
-            part_facts(file, path, table.name)  # refuses a file of another format or table
+            check_part(file, path, table)
             columns = frozenset(file.schema_arrow.names)
             rows = file.metadata.num_rows
         # A client's own table may differ in more than columns that came later.

@@ -38,7 +38,7 @@ RUNNING = {"run", "gate", "bisect", "confirm"}
 #: They read no trace; they are tried in tests of their own.
 WITHOUT_TRACE = {
     "judge", "mcp", "doctor", "env", "import", "suite run", "suite judge", "suite tune",
-    "suite export", "suite import",
+    "suite export", "suite import", "trace conformance",
 }  # fmt: skip
 
 
@@ -154,7 +154,9 @@ def test_an_unknown_option_is_reported(kvtrace, command):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"doctor", "env", "mcp"}))
+@pytest.mark.parametrize(
+    "command", sorted({*COMMANDS} - {"doctor", "env", "mcp", "trace conformance"})
+)
 def test_missing_arguments_are_reported(kvtrace, command):
     code, _, err = kvtrace(*command.split())
     assert code == 2

@@ -1,14 +1,18 @@
-"""Parts: the order of their rows."""
+"""Parts: the order of their rows, and which are refused."""
 
 import random
+from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.schema import parts
 from kvtrace.schema.columns import batch_of_rows
-from kvtrace.schema.parts import sorted_rows
+from kvtrace.schema.errors import DamagedFile
+from kvtrace.schema.parts import part_pieces, read_part, sorted_rows
 from kvtrace.schema.tables import TABLES
+from kvtrace.schema.versions import captured_facts
 
 
 @pytest.mark.parametrize("name", ["artifacts", "messages", "stacks", "accesses"])
@@ -47,3 +51,21 @@ def test_sorted_rows_sorts_many_rows_of_every_table(name):
     rows = pa.Table.from_pylist([{}] * 5000, table.schema)
 
     assert sorted_rows(rows, table).num_rows == 5000
+
+
+@pytest.mark.parametrize("missing", ["seq", "call_id"])
+def test_a_part_without_a_required_column_is_refused(missing: str, tmp_path: Path) -> None:
+    path = tmp_path / "part-00000.parquet"
+    columns = {name: pa.array([0], pa.int64()) for name in ("seq", "call_id") if name != missing}
+    pq.write_table(pa.table(columns, metadata=captured_facts("launches", "r").metadata()), path)
+    for read in (read_part, lambda *words: list(part_pieces(*words))):
+        with pytest.raises(DamagedFile, match=f"has no column {missing}, which each file"):
+            read(path, TABLES["launches"], ["seq", "call_id"])
+
+
+def test_a_part_may_lack_a_column_that_is_not_required(tmp_path: Path) -> None:
+    path = tmp_path / "part-00000.parquet"
+    columns = {name: pa.array([0], pa.int64()) for name in ("seq", "call_id")}
+    pq.write_table(pa.table(columns, metadata=captured_facts("launches", "r").metadata()), path)
+    rows = read_part(path, TABLES["launches"], ["seq", "phase"])
+    assert rows.to_pylist() == [{"seq": 0, "phase": None}]
