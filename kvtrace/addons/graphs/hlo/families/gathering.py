@@ -331,6 +331,9 @@ def take(
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
     indexed_axis = axis_of(axis, len(x.shape))
+    if mode == "raise" and not has_tensor(indices):
+        for position in np.ravel(indices).tolist():
+            checked_position(position, x.shape[indexed_axis], indexed_axis)
     positions = _bounded(_index_tensor(indices), x.shape[indexed_axis], mode)
     window_sizes = tuple(1 if i == indexed_axis else n for i, n in enumerate(x.shape))
     windows = _gather_windows([indexed_axis], window_sizes, len(positions.shape))

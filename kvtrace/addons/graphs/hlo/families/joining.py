@@ -142,7 +142,7 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
     if isinstance(indices_or_sections, int | np.integer):
         count = int(indices_or_sections)
         if count < 1:
-            raise BadArgument.here(f"a tensor cannot be split into {count} pieces; give 1 or more")
+            raise BadArgument.here(f"number sections must be larger than 0, not {count}")
         length, longer = divmod(extent, count)
         lengths = [length + 1] * longer + [length] * (count - longer)
         bounds = [0, *np.cumsum(lengths).tolist()]
@@ -157,10 +157,10 @@ def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]
     x = lift(ary)
     if isinstance(indices_or_sections, int | np.integer):
         extent = x.shape[axis_of(axis, len(x.shape))]
-        if indices_or_sections < 1 or extent % indices_or_sections:
+        if indices_or_sections > 0 and extent % indices_or_sections:
             raise ShapeMismatch.here(
-                f"an axis of {extent} elements cannot be split into {indices_or_sections} equal "
-                "pieces; use np.array_split"
+                f"array split does not result in an equal division: {extent} elements into "
+                f"{indices_or_sections} parts; use np.array_split"
             )
     return array_split(x, indices_or_sections, axis)
 

@@ -99,9 +99,14 @@ def transpose_(a: Operand, axes: Any = None) -> Tensor:
     """Return the tensor with its axes in the given order, by default reversed."""
     x = lift(a)
     rank = len(x.shape)
-    order = tuple(reversed(range(rank))) if axes is None else axes_of(tuple(axes), rank)
-    if len(order) != rank:
-        raise ShapeMismatch.here(f"{len(order)} axes are named for a tensor of {rank} axes")
+    named = tuple(reversed(range(rank))) if axes is None else tuple(axes)
+    if len(named) != rank:
+        raise ShapeMismatch.here(
+            f"axes don't match array: {len(named)} axes for an array of dimension {rank}"
+        )
+    order = tuple(axis_of(axis, rank) for axis in named)
+    if len(set(order)) != rank:
+        raise ShapeMismatch.here(f"repeated axis in transpose: {named}; name each axis once")
     return permuted(x, order)
 
 
@@ -171,7 +176,8 @@ def squeeze(a: Operand, axis: Any = None) -> Tensor:
     for position in dropped:
         if x.shape[position] != 1:
             raise ShapeMismatch.here(
-                f"axis {position} of shape {list(x.shape)} cannot be squeezed: its extent is not 1"
+                "cannot select an axis to squeeze out which has size not equal to one: axis "
+                f"{position} of shape {list(x.shape)}"
             )
     return _same_elements(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
 
