@@ -429,6 +429,8 @@ def test_a_wrong_annotation_is_refused_also_where_it_is_left_as_text():
         lambda x: x[0, 0, 0],
         lambda x: x[9],
         lambda x: np.take(x, [0, 9], axis=0),
+        lambda x: x[np.array([True, False])],
+        lambda x: x[..., np.array([True, False])],
         lambda x: x + np.ones((5, 1, 7), np.float32),
     ],
 )
@@ -436,5 +438,6 @@ def test_errors_begin_with_numpys_words(program):
     with pytest.raises((ValueError, IndexError)) as numpys:
         program(X)
 
-    with pytest.raises(type(numpys.value), match=re.escape(str(numpys.value).strip())):
+    words = str(numpys.value).partition(";")[0].strip()
+    with pytest.raises(type(numpys.value), match="^" + re.escape(words)):
         trace(program).specialize(X)

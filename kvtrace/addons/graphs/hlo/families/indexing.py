@@ -102,7 +102,7 @@ def expanded_index(index: Any, rank: int) -> list[Any]:
 
     """
     parts = list(index) if isinstance(index, tuple) else [index]
-    used = sum(_axes_used(part) for part in parts)
+    used = sum(axes_used(part) for part in parts)
     if sum(part is Ellipsis for part in parts) > 1:
         raise BadIndex.here("an index can only have a single ellipsis ('...')")
     if used > rank:
@@ -117,7 +117,8 @@ def expanded_index(index: Any, rank: int) -> list[Any]:
     return [*parts, *missing]
 
 
-def _axes_used(part: Any) -> int:
+def axes_used(part: Any) -> int:
+    """Return how many axes a part of an index names; a mask as many as it has."""
     if part is None or part is Ellipsis:
         return 0
     dtype = getattr(part, "dtype", None)
