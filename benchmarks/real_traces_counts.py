@@ -242,7 +242,7 @@ def _rocprofv3(path: Path) -> Counts:
         )
         read = {"kernel_dispatch", "memory_copy", "hip_api", "hsa_api", "marker_api"}
         for where in ("buffer_records", "callback_records"):
-            for kind, listed in tool[where].items():
+            for kind, listed in tool.get(where, {}).items():
                 if listed and kind not in read:
                     counts.left_out[f"{where}.{kind}"] += len(listed)
     return counts
