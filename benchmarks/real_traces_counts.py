@@ -87,9 +87,11 @@ def _content(path: Path) -> bytes:
 
 # torch.profiler: categories since PyTorch 1.8, as libkineto/src/output_json.cpp names them.
 _KINETO = {
-    "kernel": "kernel", "Kernel": "kernel", "mtia_ccp_events": "kernel",
+    "kernel": "kernel", "Kernel": "kernel",
     "gpu_memcpy": "copy", "Memcpy": "copy", "gpu_memset": "fill", "Memset": "fill",
 }  # fmt: skip
+#: Events of MTIA's devices: copies, waits of streams for others, and else kernels.
+_MTIA, _MTIA_COPY, _MTIA_WAITS = "mtia_ccp_events", "dma_request", ("event_wait", "event_record")
 #: Categories whose events become stacks and requests of executions, and events of the host.
 _KINETO_HOST = {
     "cpu_op", "Operator", "python_function", "cuda_runtime", "cuda_driver", "hip_runtime",
@@ -107,29 +109,37 @@ def _kineto(path: Path) -> Counts:
     base = int(facts.get("baseTimeNanoseconds", 0))
     counts = Counts()
     for event in events:
-        category = event.get("cat")
+        category, name = event.get("cat"), event.get("name", "")
         if event.get("ph") != "X":
-            if event.get("ph") != "M" and category not in _KINETO_ARROWS:
-                counts.left_out[f"{category or event.get('name')} ({event.get('ph')})"] += 1
+            if category not in _KINETO_ARROWS and not _is_bookkeeping(event):
+                counts.left_out[f"{category or name} ({event['ph']})"] += 1
             continue
         args = event.get("args") or {}
+        if category == _MTIA and name not in _MTIA_WAITS:
+            category = "gpu_memcpy" if name == _MTIA_COPY else "kernel"
         if category in _KINETO:
             start = base + _ns(event["ts"])
             stream = (_int(args.get("device", event.get("pid"))),
                       _int(args.get("stream", event.get("tid"))))  # fmt: skip
             counts.add(
                 _KINETO[category],
-                event["name"],
+                name,
                 start,
                 start + _ns(event.get("dur", 0)),
                 stream,
-                int(args.get("bytes", 0)),
+                int(args.get("bytes", args.get("size", 0))),
             )
         elif category == "user_annotation" or _is_old_step(event):
-            counts.ranges[_range_name(event["name"])] += 1
-        elif category not in _KINETO_HOST:
-            counts.left_out[str(category)] += 1
+            counts.ranges[_range_name(name)] += 1
+        elif category not in _KINETO_HOST and category != "Trace":  # the file's own span
+            counts.left_out[f"{category} {name}" if category == _MTIA else str(category)] += 1
     return counts
+
+
+def _is_bookkeeping(event: Any) -> bool:
+    """Return whether an event names a process or a thread, or marks the profiler's own window."""
+    name = event.get("name", "")
+    return event["ph"] == "M" or name.startswith(("Iteration Start", "Record Window End"))
 
 
 def _is_old_step(event: Any) -> bool:

@@ -36,8 +36,8 @@ _MOST_LISTED: Final = 5
 _START_TIMEOUT_S: Final = 30
 #: Executions that are written as GPU render stages have no category.
 _LOADED: Final = """
-    SELECT iif(id IN (SELECT id FROM gpu_slice), 'gpu', category) AS kind, name,
-        count(*) AS number, sum(dur) AS taken
+    SELECT CASE WHEN id IN (SELECT id FROM gpu_slice) THEN 'gpu' ELSE category END AS kind,
+        name, count(*) AS number, sum(dur) AS taken
     FROM slice GROUP BY 1, 2
 """
 _ERRORS: Final = """
