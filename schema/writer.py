@@ -85,7 +85,7 @@ class RunWriter:
     ) -> None:
         """Create the run's journal with a provisional row of `runs`.
 
-        `of_this_process` adds this process's host and id to the row.
+        `of_this_process` adds the time, and this process's host and id, to the row.
 
         Raises:
             TraceWriteError: the directory cannot be written to, has this run already, or has a
@@ -106,13 +106,10 @@ class RunWriter:
         #: Parts that were sealed since the last `take_sealed`, and the bytes of all parts.
         self._parts: list[SealedPart] = []
         self._part_bytes = 0
-        self._run: dict[str, Any] = {
-            "run_id": run_id,
-            "started": time.time_ns(),
-            "schema_version": FORMAT_VERSION,
-        }
+        self._run: dict[str, Any] = {"run_id": run_id, "schema_version": FORMAT_VERSION}
         if of_this_process:
-            self._run |= {"host": platform.node(), "pid": self._process}
+            began = time.time_ns()
+            self._run |= {"started": began, "host": platform.node(), "pid": self._process}
         refuse_links(self.out, runs=False)
         try:
             journal_folder(self.out, run_id).mkdir(parents=True)
