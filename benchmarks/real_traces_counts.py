@@ -187,7 +187,10 @@ def _nsys(path: Path) -> Counts:
                     f"SELECT {named} FROM NVTX_EVENTS WHERE eventType IN (34, 59, 60)"
                 )
             )
-            others = "SELECT count(*) FROM NVTX_EVENTS WHERE eventType NOT IN (34, 59, 60)"
+            others = (  # 33, 39, 75 and 76 name categories, threads and domains
+                "SELECT count(*) FROM NVTX_EVENTS "
+                "WHERE eventType NOT IN (33, 34, 39, 59, 60, 75, 76)"
+            )
             counts.left_out["NVTX_EVENTS of other types"] = database.execute(others).fetchone()[0]
     for name, rows in tables.items():
         if rows and _is_of_events(name):
@@ -207,8 +210,13 @@ def _nsys_queries(tables: dict[str, int]) -> Iterator[tuple[str, str]]:
 
 
 def _is_of_events(table: str) -> bool:
-    """Return whether a table of nsys has events that kvtrace has no table for."""
-    events = ("CUPTI_ACTIVITY_KIND_", "OSRT_", "SCHED_", "COMPOSITE_", "SAMPLING_", "GPU_",
+    """Return whether a table of nsys has events that kvtrace has no table for.
+
+    Call chains and descriptors belong to events of other tables.
+    """
+    if table.endswith(("_CALLCHAINS", "_DESCRIPTORS")):
+        return False
+    events = ("CUPTI_ACTIVITY_KIND_", "OSRT_", "SCHED_", "COMPOSITE_", "GPU_",
               "CUDNN_", "CUBLAS_", "MPI_", "CUDA_GPU_MEMORY", "CUDA_UM_", "GENERIC_EVENTS",
               "PROFILER_OVERHEAD", "DIAGNOSTIC_EVENT")  # fmt: skip
     read = ("KERNEL", "MEMCPY", "MEMSET", "RUNTIME")
@@ -283,7 +291,7 @@ def _tritonparse(path: Path) -> Counts:
         kind = event.get("event_type")
         if kind == "launch":
             counts.calls[event["compilation_metadata"]["name"]] += 1
-        elif kind not in (None, "compilation"):
+        elif kind not in (None, "compilation", "launch_diff"):  # the last repeats launches
             counts.left_out[kind] += 1
     return counts
 

@@ -31,8 +31,9 @@ _EXECUTED: Final = {"CUPTI_ACTIVITY_KIND_KERNEL": KERNEL, "CUPTI_ACTIVITY_KIND_M
                     "CUPTI_ACTIVITY_KIND_MEMSET": FILL}  # fmt: skip
 _CALLS: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
 _RANGES: Final = "NVTX_EVENTS"
-#: Columns that only tables of events have.
+#: Columns that only tables of events have, and names of such tables without any of them.
 _MOMENTS: Final = frozenset({"start", "timestamp"})
+_WITHOUT_MOMENT: Final = re.compile("CUPTI_ACTIVITY_KIND_|.*_EVENTS$")
 _ACTIVITY: Final = (
     "start", "end", "deviceId", "streamId", "correlationId", "graphNodeId", "globalPid",
     "demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ",
@@ -107,7 +108,8 @@ def _runs(tables: Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
     ids = processes.ids()
     left_out = processes.left_out(ids)
     for table in tables:
-        if table not in (*_EXECUTED, _CALLS, _RANGES) and _MOMENTS & set(tables.columns(table)):
+        is_of_events = _WITHOUT_MOMENT.match(table) or _MOMENTS & set(tables.columns(table))
+        if is_of_events and table not in (*_EXECUTED, _CALLS, _RANGES):
             left_out[table] += tables.count(table)
     machine_row = {"devices": list(_devices(tables)), **_machine(tables)}
     for number, process in enumerate(ids):
