@@ -73,7 +73,10 @@ class Source:
             _git(directory, "remote", "add", "origin", f"https://github.com/{self.repository}.git")
             _git(directory, "config", "remote.origin.promisor", "true")
             _git(directory, "config", "remote.origin.partialclonefilter", "blob:none")
-        _git(directory, "fetch", "-q", "--depth=1", "--filter=blob:none", "origin", self.commit)
+        ref = f"refs/fetched/{self.commit}"
+        if not _git(directory, "for-each-ref", ref):
+            wanted = f"{self.commit}:{ref}"
+            _git(directory, "fetch", "-q", "--depth=1", "--filter=blob:none", "origin", wanted)
 
 
 def _git(directory: Path, *arguments: str) -> bytes:
