@@ -71,8 +71,9 @@ def _completed_shape(shape: Any, x: Tensor) -> Shape:
     size = int(np.prod(extents, dtype=np.int64))
     if size != x.size or any(extent < 0 for extent in extents):
         raise ShapeMismatch.here(
-            f"a tensor of shape {list(x.shape)} ({x.size} elements) cannot be reshaped to "
-            f"{list(extents_given)}; give a shape of as many elements, or one extent as -1"
+            f"cannot reshape array of size {x.size} into shape "
+            f"{str(tuple(extents_given)).replace(' ', '')}; give a shape of as many elements, or "
+            "one extent as -1"
         )
     return tuple(extents)
 
