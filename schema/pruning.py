@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
@@ -153,6 +154,17 @@ def complete_plans(out: Path) -> None:
         carry_out(out, path)
 
 
+def _began(run: Run) -> int:
+    """Return when a run began; for an import without a date, when its id was made."""
+    if run.started is not None:
+        return run.started
+    try:
+        made = datetime.strptime(run.run_id[:15], "%Y%m%d-%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return 0  # an id that another producer chose
+    return int(made.timestamp()) * _NANOSECONDS
+
+
 def _run_groups(trace: Trace, derived: bool) -> tuple[list[_RunGroup], dict[str, str]]:
     """Return the groups of runs, newest first, and by run with a journal the reason to skip it."""
     runs_by_group: dict[str, list[Run]] = {}
@@ -167,9 +179,7 @@ def _run_groups(trace: Trace, derived: bool) -> tuple[list[_RunGroup], dict[str,
             skip_reason = "its group has a journal; let it end, or seal it by kvtrace trace recover"
             skipped |= {run.run_id: skip_reason for run in runs}
         sizes = (_stored_bytes(trace, run.run_id, derived=derived) for run in runs)
-        groups.append(
-            _RunGroup(tuple(runs), max(run.started or 0 for run in runs), tuple(sizes), busy)
-        )
+        groups.append(_RunGroup(tuple(runs), max(map(_began, runs)), tuple(sizes), busy))
     return sorted(groups, key=lambda job: (job.started, job.runs[0].run_id), reverse=True), skipped
 
 

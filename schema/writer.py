@@ -87,7 +87,7 @@ class RunWriter:
     ) -> None:
         """Create the run's journal with a provisional row of `runs`.
 
-        `of_this_process` adds this process's host and id to the row.
+        `of_this_process` adds the time, and this process's host and id, to the row.
 
         Raises:
             TraceWriteError: the directory cannot be written to, has this run already, or has a
@@ -111,13 +111,13 @@ class RunWriter:
         self._features: set[str] = set()
         self._run: dict[str, Any] = {
             "run_id": run_id,
-            "started": time.time_ns(),
             "schema_version": FORMAT_VERSION,
             "producer": "kvtrace",
             "producer_version": __version__,
         }
         if of_this_process:
-            self._run |= {"host": platform.node(), "pid": self._process}
+            began = time.time_ns()
+            self._run |= {"started": began, "host": platform.node(), "pid": self._process}
         refuse_links(self.out, runs=False)
         try:
             journal_folder(self.out, run_id).mkdir(parents=True)

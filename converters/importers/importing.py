@@ -3,14 +3,16 @@
 import gzip
 import io
 import os
+import re
 import secrets
 import shutil
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -21,6 +23,7 @@ from kvtrace.converters.importers.registry import (
     ImportedRun,
     importer_names,
     importer_of,
+    left_out_sentence,
     load_importer,
 )
 from kvtrace.converters.importers.rows import RunRows, ToGeneric
@@ -47,16 +50,27 @@ _FORM_ERRORS: Final = (
 )  # fmt: skip
 #: Key of the file's name in the `settings` of an imported run.
 FILE: Final = "imported_from"
+#: Times of less than this many ns since 1970 (the year 2001) count from another moment, such as the
+#: start of the machine.
+EPOCH_NS: Final = 10**18
+#: The rank in a file's name, such as `rank-3.pt.trace.json.gz` or `trace_rank_3_.ndjson`.
+_RANK: Final = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,6})(?!\d)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedRunFile:
-    """One imported run: its tool and file, and sentences about data that the file lacks."""
+    """One imported run: its tool and file, and sentences about data that the file lacks.
+
+    `left_out` has the numbers of records that were not imported, as in `ImportedRun`. `group` is
+    the run's `group_id`.
+    """
 
     run_id: str
     source: str
     file: str
     lacks: tuple[str, ...]
+    left_out: Mapping[str, int]
+    group: str
 
 
 class _UnpackedContent(io.RawIOBase):
@@ -138,7 +152,8 @@ def import_files(
 ) -> list[ImportedRunFile]:
     """Add the runs of files to the trace `out`, which is created if it does not exist; return them.
 
-    Either all runs are added or none. They get one group: they are treated as ranks of one job.
+    Either all runs are added or none. They get one group, as the ranks of a job. Several runs of
+    the same rank are not of one job: the first of each rank get a group, the second another.
 
     Args:
         paths: Files, or folders for tools that write folders.
@@ -168,12 +183,14 @@ def import_files(
     tools = [(path, source or importer_of(path, head_of(path))) for path in paths]
     for _, name in tools:
         load_importer(name)
-    group = group or f"imported-{secrets.token_hex(6)}"
+    groups = _Groups(group or f"imported-{secrets.token_hex(6)}")
     work_folder = out.with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
     token = _progress.set(shown)
     try:
         runs = [
-            run for path, name in tools for run in _read(path, name, work_folder, group, to_generic)
+            run
+            for path, name in tools
+            for run in _read(path, name, work_folder, groups, to_generic)
         ]
         if not runs:
             raise BadSource(f"{paths[0]} describes no process: nothing was traced")
@@ -188,8 +205,24 @@ def import_files(
     return runs
 
 
+@dataclass(slots=True)
+class _Groups:
+    """Groups of the runs of one import; no group has two runs of the same rank."""
+
+    first: str
+    _runs_of_rank: Counter[int] = field(default_factory=Counter)
+
+    def of(self, rank: int | None) -> str:
+        """Return the group of the next run of a rank, or of no known rank."""
+        if rank is None:
+            return self.first
+        self._runs_of_rank[rank] += 1
+        number = self._runs_of_rank[rank]
+        return self.first if number == 1 else f"{self.first}-{number}"
+
+
 def _read(
-    path: Path, name: str, work: Path, group: str | None, to_generic: ToGeneric | None
+    path: Path, name: str, work: Path, groups: _Groups, to_generic: ToGeneric | None
 ) -> Iterator[ImportedRunFile]:
     """Write the runs of one file into the folder `work`, and yield each when it is complete."""
     importer = load_importer(name)
@@ -197,7 +230,7 @@ def _read(
     rows = RunRows(writer, to_generic)
     try:
         for run in importer.read(path, rows):
-            yield _sealed(run, writer, rows, name, path, group)
+            yield _sealed(run, writer, rows, name, path, groups)
             writer = RunWriter(work, new_run_id(), of_this_process=False)
             rows.begin(writer)
     except MemoryError:
@@ -218,26 +251,37 @@ def _unexpected_form(path: Path, name: str, problem: BaseException) -> BadSource
 
 
 def _sealed(
-    run: ImportedRun, writer: RunWriter, rows: RunRows, name: str, path: Path, group: str | None
+    run: ImportedRun, writer: RunWriter, rows: RunRows, name: str, path: Path, groups: _Groups
 ) -> ImportedRunFile:
     """Write a run's messages and its row of `runs`, which completes the run; return its facts."""
-    begin = run.row.get("started") or time.time_ns()
+    begin = run.row.get("started")
+    if begin is None or begin < EPOCH_NS:
+        begin = None
     for text in run.lacks:
         rows.message(f"import-{name}", text)
-    rows.write_messages(begin)
-    settings = {**run.row.get("settings", {}), FILE: path.name}
+    left_out = left_out_sentence(run.left_out)
+    if left_out is not None:
+        rows.message(f"import-{name}-left-out", left_out, "warning")
+    rows.write_messages(time.time_ns() if begin is None else begin)
+    rank = run.row.get("rank")
+    if rank is None and run.has_whole_file:
+        rank_in_name = _RANK.search(path.name)
+        rank = None if rank_in_name is None else int(rank_in_name[1])
+    group = groups.of(rank)
     writer.seal(
         {
-            "started": begin,
             "mode": "timeline",
             "ending": "stopped",
             **run.row,
-            "group_id": group or run.row.get("group_id"),
-            "settings": settings,
+            "started": begin,
+            "ended": None if begin is None else run.row.get("ended"),
+            "rank": rank,
+            "group_id": group,
+            "settings": {**run.row.get("settings", {}), FILE: path.name},
             "source": name,
         }
     )
-    return ImportedRunFile(writer.run_id, name, path.name, run.lacks)
+    return ImportedRunFile(writer.run_id, name, path.name, run.lacks, run.left_out, group)
 
 
 def _publish(work: Path, out: Path) -> None:

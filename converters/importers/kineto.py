@@ -1,15 +1,19 @@
 """Importer of torch.profiler's traces: Kineto's JSON, one file for each rank, plain or gzip.
 
-Categories, arguments and units as Kineto writes them: libkineto/src/output_json.cpp and
-CuptiActivity.cpp of https://github.com/pytorch/kineto.
+Categories, arguments and units as Kineto writes them: libkineto/src/output_json.cpp,
+CuptiActivity.cpp and include/ActivityType.h of https://github.com/pytorch/kineto. PyTorch 1.8 to
+1.10 name the categories otherwise, and the first of them write a list of events without an object
+around it: see the samples of that repository's former tb_plugin.
 """
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
-from kvtrace.converters.importers.importing import unpacked
+from kvtrace.converters.importers.importing import EPOCH_NS, unpacked
 from kvtrace.converters.importers.json_stream import JsonFile
 from kvtrace.converters.importers.json_values import (
     entries,
@@ -23,14 +27,33 @@ from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
 
 _KINDS: Final = {"kernel": KERNEL, "gpu_memcpy": COPY, "gpu_memset": FILL}
+#: Categories of PyTorch 1.8 to 1.10, and those that took their place.
+_OLD_CATEGORIES: Final = {
+    "Kernel": "kernel",
+    "Memcpy": "gpu_memcpy",
+    "Memset": "gpu_memset",
+    "Runtime": "cuda_runtime",
+    "Operator": "cpu_op",
+    "Python": "python_function",
+}
+_OLD_EVENT: Final = re.compile(rb'"cat"\s*:\s*"(Kernel|Memcpy|Memset|Runtime|Operator)"')
+#: Events of MTIA's devices: kernels by name, copies, and waits for other streams.
+_MTIA: Final = "mtia_ccp_events"
+_MTIA_COPY: Final = "dma_request"
+_MTIA_WAITS: Final = frozenset({"event_wait", "event_record"})
 _CALL_CATEGORIES: Final = frozenset(
-    {"cuda_runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime"}
+    f"{device}_{kind}"
+    for device in ("cuda", "hip", "xpu", "mtia", "privateuse1")
+    for kind in ("runtime", "driver")
 )
 _HOST_CATEGORIES: Final = frozenset({"cpu_op", "user_annotation"})
+#: Categories and names of what repeats correlation ids and the extent of the recording.
+_REPEATED: Final = frozenset({"ac2g", "async", "async_gpu", "async_cpu_to_gpu", "Trace"})
+_REPEATED_NAMES: Final = ("Iteration Start: ", "Record Window End")
+#: Kind of what is not imported of operators in PyTorch 1.8 to 1.10: their Python stacks.
+_CALL_STACK: Final = "Call stack"
 #: Start of torch.profiler's name of a step of its schedule, before the step's number.
 _STEP: Final = "ProfilerStep#"
-#: Traces without a base have times since 1970, which are above this many ns.
-_EPOCH_NS: Final = 10**18
 _VERSION_KEYS: Final = (
     "cuda_driver_version",
     "cuda_runtime_version",
@@ -46,6 +69,8 @@ class Kineto:
 
     def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
         """Return whether the file begins with keys or categories of Kineto."""
+        if _OLD_EVENT.search(head):
+            return b'"traceEvents"' in head or head.lstrip().startswith(b"[")
         return b'"traceEvents"' in head and any(
             word in head
             for word in (b'"deviceProperties"', b'"baseTimeNanoseconds"', b'"cpu_op"', b'"Ev Idx"')
@@ -56,6 +81,11 @@ class Kineto:
         reading = _KinetoEvents(path)
         with unpacked(path) as file:
             source = JsonFile(path, file)
+            if source.peek() == "[":
+                source.exact = True
+                reading.add_events(source)
+                yield reading.finished(rows)
+                return
             for key in source.members():
                 # Since 2024 times count from a base; older times have more digits than a float.
                 source.exact = "baseTimeNanoseconds" not in reading.facts
@@ -79,6 +109,7 @@ class _KinetoEvents:
         self._functions = 0
         self._calls = 0
         self._events = 0
+        self._left_out: Counter[str] = Counter()
 
     def add_events(self, source: JsonFile) -> None:
         """Add all events of the array that comes next in the file; BadSource for malformed ones."""
@@ -95,8 +126,10 @@ class _KinetoEvents:
 
     def _add(self, event: Mapping[str, Any]) -> None:
         if event.get("ph") != "X":
+            self._leave_out(event)
             return
-        kind = event.get("cat")
+        kind: Any = event.get("cat")
+        kind = _OLD_CATEGORIES.get(kind, kind)
         if kind == "python_function":  # nearly all events, where there are some
             begin, end = self._times(event)
             self._functions += 1
@@ -113,6 +146,20 @@ class _KinetoEvents:
             name = text(event.get("name")) or "?"
             self._device.call(name, begin, end, integer(event.get("tid")), correlation)
             self._set_process(event)
+        elif kind == _MTIA and event.get("name") not in _MTIA_WAITS:
+            is_copy = event.get("name") == _MTIA_COPY
+            self._add_execution(COPY if is_copy else KERNEL, event)
+        else:
+            self._leave_out(event)
+
+    def _leave_out(self, event: Mapping[str, Any]) -> None:
+        """Count an event that is not imported, unless it repeats or describes others."""
+        kind, name = text(event.get("cat")), text(event.get("name")) or "?"
+        if event.get("ph") == "M" or kind in _REPEATED:
+            return
+        if kind is None and name.startswith(_REPEATED_NAMES):
+            return
+        self._left_out[f"{kind} {name}" if kind == _MTIA else kind or name] += 1
 
     def _times(self, event: Mapping[str, Any]) -> tuple[int, int]:
         begin = nanoseconds(event.get("ts"))
@@ -121,11 +168,12 @@ class _KinetoEvents:
     def _add_host(self, kind: str, event: Mapping[str, Any]) -> None:
         begin, end = self._times(event)
         thread, name = integer(event.get("tid")), text(event.get("name")) or "?"
-        if kind != "user_annotation":
+        if name.startswith(_STEP):  # an operator in PyTorch 1.8 to 1.10
+            self._steps.append((name, begin, end, thread))
+        elif kind != "user_annotation":
             self._device.host.add(thread, begin, end, name)
             self._set_process(event)
-        elif name.startswith(_STEP):
-            self._steps.append((name, begin, end, thread))
+            self._left_out[_CALL_STACK] += bool(mapping(event.get("args")).get(_CALL_STACK))
         else:
             self._marks.append((name, begin, end, thread))
 
@@ -150,7 +198,7 @@ class _KinetoEvents:
             registers=integer(args.get("registers per thread")),
             shared=integer(args.get("shared memory")),
             kind=kind,
-            size=integer(args.get("bytes")),
+            size=integer(args.get("bytes", args.get("size"))),
         )
 
     def finished(self, rows: RunRows) -> ImportedRun:
@@ -167,6 +215,7 @@ class _KinetoEvents:
             marks(rows, [(_STEP[:-1], begin, end, thread)], shift, step=name[len(_STEP) :])
         times = self._device.finish(rows, shift)
         job = mapping(self.facts.get("distributedInfo"))
+        devices = self.facts.get("deviceProperties", self.facts.get("computeProperties"))
         return ImportedRun(
             {
                 "started": times and times[0],
@@ -174,12 +223,13 @@ class _KinetoEvents:
                 "pid": _or_none(self._process),
                 "rank": _or_none(integer(job.get("rank"))),
                 "world_size": _or_none(integer(job.get("world_size"))),
-                "devices": [_device(d) for d in entries(self.facts.get("deviceProperties"))],
+                "devices": [_device(properties) for properties in entries(devices)],
                 "versions": {
                     name: str(self.facts[name]) for name in _VERSION_KEYS if name in self.facts
                 },
             },
             tuple(self._lacks(times)),
+            self._left_out,
         )
 
     def _lacks(self, times: tuple[int, int] | None) -> Iterator[str]:
@@ -191,12 +241,14 @@ class _KinetoEvents:
             yield (
                 "the trace has no calls of the driver, so the times of kernel launches are unknown"
             )
-        if not self._functions:
+        if self._left_out[_CALL_STACK]:
+            yield "Python stacks in arguments of operators are not imported; stacks have operators"
+        elif not self._functions:
             yield (
                 "the trace has no Python stacks (with_stack=True records them); stacks have only "
                 "operators"
             )
-        if times and times[0] < _EPOCH_NS:
+        if times and times[0] < EPOCH_NS:
             yield "the trace has no time of day; its times count from an unknown moment"
 
 
@@ -208,8 +260,8 @@ def _device(properties: Any) -> dict[str, Any]:
     """Return the entry of `runs.devices` for a device of `deviceProperties`."""
     device = mapping(properties)
     major_version, minor_version = (
-        integer(device.get("computeMajor")),
-        integer(device.get("computeMinor")),
+        integer(device.get("computeMajor", device.get("major"))),
+        integer(device.get("computeMinor", device.get("minor"))),
     )
     memory = integer(device.get("totalGlobalMem"))
     return {

@@ -6,35 +6,47 @@ every table and column is optional; missing values are null.
 """
 
 import re
-import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
-
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
 from kvtrace.converters.importers.json_values import integer, text
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
+from kvtrace.converters.importers.tables import (
+    ParquetTables,
+    SqliteTables,
+    Tables,
+    has_table,
+    opened_sqlite,
+    readable,
+)
 
-_SQLITE: Final = b"SQLite format 3\0"
 _VERSION: Final = re.compile(r"_V\d+")
-_KERNELS: Final = "CUPTI_ACTIVITY_KIND_KERNEL"
-_EXECUTED: Final = {_KERNELS: KERNEL, "CUPTI_ACTIVITY_KIND_MEMCPY": COPY,
+#: Tables that only exports of nsys have.
+_OWN_TABLE: Final = re.compile("CUPTI_|NVTX_EVENTS|TARGET_INFO_|META_DATA_EXPORT|EXPORT_META_DATA")
+_EXECUTED: Final = {"CUPTI_ACTIVITY_KIND_KERNEL": KERNEL, "CUPTI_ACTIVITY_KIND_MEMCPY": COPY,
                     "CUPTI_ACTIVITY_KIND_MEMSET": FILL}  # fmt: skip
+_CALLS: Final = "CUPTI_ACTIVITY_KIND_RUNTIME"
+_RANGES: Final = "NVTX_EVENTS"
+#: Columns that only tables of events have, and names of such tables without any of them.
+_MOMENTS: Final = frozenset({"start", "timestamp"})
+_WITHOUT_MOMENT: Final = re.compile("CUPTI_ACTIVITY_KIND_|.*_EVENTS$")
 _ACTIVITY: Final = (
     "start", "end", "deviceId", "streamId", "correlationId", "graphNodeId", "globalPid",
     "demangledName", "shortName", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ",
     "registersPerThread", "staticSharedMemory", "dynamicSharedMemory", "bytes", "copyKind",
+    "graphId",
 )  # fmt: skip
 #: Names of `copyKind`, which is CUpti_ActivityMemcpyKind.
 _COPIES: Final = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "AtoD", 7: "DtoA",
                   8: "DtoD", 9: "HtoH", 10: "PtoP"}  # fmt: skip
 #: Values of NVTX_EVENTS.eventType: a mark, a range that is pushed and popped, one that is started.
 _MARK, _PUSHED, _STARTED = 34, 59, 60
+#: Values of it for names of categories, threads and domains, which are not events.
+_DEFINITIONS: Final = frozenset({33, 39, 75, 76})
 #: A serialized id has 24 bits for the thread, and above them 24 bits for the process.
 _BITS: Final = 24
 _ID: Final = (1 << _BITS) - 1
@@ -46,84 +58,32 @@ class Nsys:
     summary = "Nsight Systems: nsys export --type sqlite, or parquetdir"
 
     def recognizes(self, path: Path, head: bytes) -> bool:
-        """Return whether the path is a SQLite database or a folder with tables of CUPTI."""
+        """Return whether the path is a SQLite database or a folder with tables of nsys."""
         if path.is_dir():
             return any(path.glob("CUPTI_ACTIVITY_KIND_*.parquet")) or any(
                 path.glob("StringIds*.parquet")
             )
-        return head.startswith(_SQLITE)
+        return has_table(path, head, _OWN_TABLE)
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
         """Add the rows of each process, and yield its facts. Errors as `Importer.read`."""
-        try:
+        with readable(path, "an export of nsys: export the report again"):
             if path.is_dir():
-                yield from _runs(_Parquet(path), path, rows)
+                names = [file.stem for file in path.glob("*.parquet")]
+                yield from _runs(ParquetTables(path, _by_known_name(names)), path, rows)
                 return
-            with closing(sqlite3.connect(f"file:{path.resolve()}?mode=ro", uri=True)) as database:
-                yield from _runs(_Sqlite(database), path, rows)
-        except MemoryError:
-            raise  # also Arrow's, which is an ArrowException too
-        except (sqlite3.Error, pa.ArrowException, OSError) as problem:
-            detail = " ".join(str(problem).split())[:120]
-            raise BadSource(
-                f"{path} cannot be read as an export of nsys ({detail}): export the report again"
-            ) from problem
+            with opened_sqlite(path) as (database, names_in_database):
+                tables = SqliteTables(database, _by_known_name(names_in_database))
+                yield from _runs(tables, path, rows)
 
 
-class _Tables:
-    """The tables of an export, by name without version."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names = {_VERSION.sub("", name): name for name in sorted(names)}
-
-    def __contains__(self, table: str) -> bool:
-        return table in self._names
-
-    def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table as tuples of `columns`, None for missing columns.
-
-        Nothing is yielded if the table is missing.
-        """
-        raise NotImplementedError
+def _by_known_name(stored_names: Sequence[str]) -> dict[str, str]:
+    return {_VERSION.sub("", name): name for name in sorted(stored_names)}
 
 
-class _Sqlite(_Tables):
-    def __init__(self, database: sqlite3.Connection) -> None:
-        database.text_factory = lambda raw: raw.decode("utf-8", "replace")
-        names = database.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-        super().__init__([str(name) for (name,) in names])
-        self._database = database
-
-    def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        name = self._names.get(table)
-        if name is None:
-            return
-        quoted = '"' + name.replace('"', '""') + '"'
-        present = {row[1] for row in self._database.execute(f"PRAGMA table_info({quoted})")}
-        selected = ", ".join(f'"{column}"' if column in present else "NULL" for column in columns)
-        yield from self._database.execute(f"SELECT {selected} FROM {quoted}")  # noqa: S608 - quoted
-
-
-class _Parquet(_Tables):
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        super().__init__([path.stem for path in folder.glob("*.parquet")])
-
-    def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        name = self._names.get(table)
-        if name is None:
-            return
-        with pq.ParquetFile(self._folder / f"{name}.parquet") as file:
-            present = [column for column in columns if column in file.schema_arrow.names]
-            for batch in file.iter_batches(1 << 16, columns=present):
-                values = {column: batch.column(column).to_pylist() for column in present}
-                nulls = [None] * batch.num_rows
-                yield from zip(*(values.get(column, nulls) for column in columns), strict=True)
-
-
-def _runs(tables: _Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
+def _runs(tables: Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
     """Write rows and yield facts of each process with executions (or of all, if none has any)."""
-    if not any(name in tables for name in (*_EXECUTED, "CUPTI_ACTIVITY_KIND_RUNTIME")):
+    if not any(name in tables for name in (*_EXECUTED, _CALLS)):
         raise BadSource(
             f"{path} has no table of CUDA activities: profile with --trace=cuda and export again"
         )
@@ -133,27 +93,46 @@ def _runs(tables: _Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
         for row in tables.rows(table, _ACTIVITY):
             processes.add_execution(kind, row)
     columns = ("start", "end", "globalTid", "correlationId", "nameId")
-    for row in tables.rows("CUPTI_ACTIVITY_KIND_RUNTIME", columns):
+    for row in tables.rows(_CALLS, columns):
         processes.add_call(*row)
-    for row in tables.rows(
-        "NVTX_EVENTS", ("start", "end", "eventType", "globalTid", "text", "textId")
-    ):
+    for row in tables.rows(_RANGES, ("start", "end", "eventType", "globalTid", "text", "textId")):
         processes.add_range(*row)
     starts = list(tables.rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",)))
     session_start = integer(starts[0][0]) if starts else NONE
-    devices = list(_devices(tables))
     lacks = (
         "nsys records neither arguments of launches nor IR, so figures that need them are missing",
         "the imported tables of nsys have no Python stacks",
         *(("the export has no time of day",) if session_start == NONE else ()),
     )
     shift = 0 if session_start == NONE else session_start
-    for process in processes.ids():
+    ids = processes.ids()
+    left_out = processes.left_out(ids)
+    for table in tables:
+        is_of_events = _WITHOUT_MOMENT.match(table) or _MOMENTS & set(tables.columns(table))
+        if is_of_events and table not in (*_EXECUTED, _CALLS, _RANGES):
+            left_out[table] += tables.count(table)
+    machine_row = {"devices": list(_devices(tables)), **_machine(tables)}
+    for number, process in enumerate(ids):
         run_row = processes.finish(process, rows, shift)
-        yield ImportedRun({**run_row, "devices": devices}, lacks)
+        yield ImportedRun(
+            {**run_row, **machine_row},
+            lacks,
+            {} if number else left_out,  # of the whole export, so they are counted once
+            has_whole_file=len(ids) == 1,
+        )
 
 
-def _devices(tables: _Tables) -> Iterator[dict[str, Any]]:
+def _machine(tables: Tables) -> dict[str, Any]:
+    """Return the values for columns of `runs` that an export has on the machine."""
+    known = dict(tables.rows("TARGET_INFO_SYSTEM_ENV", ("name", "value")))
+    driver = text(known.get("CudaDriverVersion"))
+    return {
+        "host": text(known.get("Hostname")),
+        "versions": {} if driver is None else {"cuda_driver_version": driver},
+    }
+
+
+def _devices(tables: Tables) -> Iterator[dict[str, Any]]:
     columns = ("id", "name", "computeMajor", "computeMinor", "totalMemory")
     for number, name, major, minor, memory in tables.rows("TARGET_INFO_GPU", columns):
         numbers = integer(major), integer(minor)
@@ -172,6 +151,7 @@ class _Processes:
         self._names = names
         self._devices: dict[int, Executions] = {}
         self._marks: dict[int, list[tuple[str, int, int, int]]] = {}
+        self._left_out: Counter[str] = Counter()
 
     def _executions_of(self, process: int) -> Executions:
         return self._devices.setdefault(process, Executions())
@@ -188,7 +168,8 @@ class _Processes:
         serialized = integer(process)
         self._executions_of(NONE if serialized == NONE else serialized >> _BITS & _ID).add(
             name, _time(start), _time(end), device=integer(device), stream=integer(stream),
-            correlation=integer(correlation), node=integer(node) or NONE,
+            correlation=integer(correlation), graph=integer(row[20]) or NONE,
+            node=integer(node) or NONE,
             grid=(grid[0], grid[1], grid[2]), block=(block[0], block[1], block[2]),
             registers=integer(row[15]), shared=sum(shared) if shared else NONE, kind=kind,
             size=integer(row[18]),
@@ -207,15 +188,17 @@ class _Processes:
     ) -> None:
         """Add a range or mark of NVTX, named by `label`, or by `text_id` in StringIds.
 
-        Other kinds of events, and ranges that were never closed, are ignored.
+        Other kinds of events, and ranges that were never closed, are only counted.
         """
         serialized = integer(thread)
         if kind not in (_MARK, _PUSHED, _STARTED) or serialized == NONE:
+            self._left_out[f"{_RANGES} of type {kind}"] += kind not in _DEFINITIONS
             return
         name = text(label) or self._name(text_id)
         stop = NONE if kind == _MARK or end is None else _time(end)
         if stop != NONE and stop < _time(begin):
-            return  # a range that was never closed
+            self._left_out[f"{_RANGES} that never end"] += 1
+            return
         self._marks.setdefault(serialized >> _BITS & _ID, []).append(
             (name, _time(begin), stop, serialized & _ID)
         )
@@ -233,6 +216,14 @@ class _Processes:
         executing = [process for process, device in self._devices.items() if len(device)]
         return sorted(executing or self._devices)[:1024]
 
+    def left_out(self, imported: Sequence[int]) -> Counter[str]:
+        """Return the numbers of what is not imported, given the ids of imported processes."""
+        left_out = Counter(self._left_out)
+        for process in self._devices.keys() | self._marks.keys():
+            if process not in imported:
+                left_out["processes without executions"] += 1
+        return left_out
+
     def finish(self, process: int, rows: RunRows, shift: int) -> dict[str, Any]:
         """Write the rows of a process, and return its values for columns of `runs`."""
         marks(rows, self._marks.get(process, []), shift)
@@ -246,7 +237,7 @@ class _Processes:
 
 def _time(value: Any) -> int:
     ns = integer(value)
-    if not 0 <= ns <= 2**62:
+    if not -(2**62) <= ns <= 2**62:  # before the session began, it is negative
         raise ValueError(f"{value!r} is not a time in ns")
     return ns
 

@@ -5,6 +5,7 @@ trees in hatchet's literal form, and TraceData.cpp the traces, one JSON object p
 Neither has a time of day, grids, or arguments of launches.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -53,16 +54,18 @@ class Proton:
                 yield _import_tree(path, source.value(), rows)
                 return
             device, stacks = Executions(), _ContextStacks(rows)
+            left_out: Counter[str] = Counter()
             while source.peek():
                 for key in source.members():
                     if key != "traceEvents":
                         source.value()
                         continue
                     for event in source.entries():
-                        _add_event(device, stacks, event)
+                        if not _add_event(device, stacks, event) and event.get("ph") != "M":
+                            left_out[text(event.get("cat")) or "?"] += 1
         if not len(device):
             raise BadSource(f"{path} has no kernel; was anything launched while Proton ran?")
-        yield _finished(device, rows, _LACKS, {})
+        yield replace(_finished(device, rows, _LACKS, {}), left_out=left_out)
 
 
 class _ContextStacks:
@@ -83,10 +86,10 @@ class _ContextStacks:
         return self._ids[context]
 
 
-def _add_event(device: Executions, stacks: _ContextStacks, event: Mapping[str, Any]) -> None:
-    """Add an event of a Chrome trace, if it is a kernel."""
+def _add_event(device: Executions, stacks: _ContextStacks, event: Mapping[str, Any]) -> bool:
+    """Add an event of a Chrome trace if it is a kernel, and return whether it is."""
     if event.get("ph") != "X" or event.get("cat") != "kernel":
-        return
+        return False
     start = nanoseconds(event.get("ts"))
     context = tuple(text(name) or "?" for name in entries(mapping(event["args"])["call_stack"]))
     device.add(
@@ -96,6 +99,7 @@ def _add_event(device: Executions, stacks: _ContextStacks, event: Mapping[str, A
         stream=integer(event.get("tid")),
         stack=stacks.of(context[:-1]),
     )
+    return True
 
 
 def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:

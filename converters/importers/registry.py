@@ -24,11 +24,17 @@ class ImportedRun:
     Attributes:
         row: Values of columns of `runs`.
         lacks: Sentences about data that the tool does not record, for rows of `messages`.
+        left_out: Number of the file's records that were not imported, by the tool's name of their
+            kind, such as a category of events or a table.
+        has_whole_file: Whether the file describes no other process, so that its name may say the
+            process's rank.
 
     """
 
     row: Mapping[str, Any] = field(default_factory=dict)
     lacks: tuple[str, ...] = ()
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    has_whole_file: bool = True
 
 
 @runtime_checkable
@@ -49,6 +55,12 @@ class Importer(Protocol):
             BadSource: the file does not have the form that the tool writes.
 
         """
+
+
+def left_out_sentence(counts: Mapping[str, int]) -> str | None:
+    """Return a sentence that lists what was not imported, by kind; None if nothing was left out."""
+    listed = ", ".join(f"{kind} ({count:,})" for kind, count in sorted(counts.items()) if count)
+    return f"not imported, by the tool's names: {listed}" if listed else None
 
 
 def importer_names() -> tuple[str, ...]:

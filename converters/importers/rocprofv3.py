@@ -8,7 +8,9 @@ rocprofiler-sdk/buffer_tracing.h, https://github.com/ROCm/rocprofiler-sdk), the 
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,12 +25,17 @@ _TOOL: Final = "rocprofiler-sdk-tool"
 #: Value of an agent's `type` for a GPU.
 _GPU: Final = 2
 _APIS: Final = ("hip_api", "hsa_api")
-_KERNEL_COLUMNS: Final = ("Kernel_Name", "Start_Timestamp", "End_Timestamp")
-_AXES: Final = "XYZ"
-_LACKS: Final = (
+_RANGES: Final = "marker_api"
+#: Records of these kinds are imported; all others are counted.
+_IMPORTED: Final = frozenset({"kernel_dispatch", "memory_copy", *_APIS, _RANGES})
+_KERNEL_COLUMNS: Final = ("kernel_name", "start_timestamp", "end_timestamp")
+_TRACE_TABLE: Final = re.compile(r"(kernel|memory_copy)_trace\.csv$")
+#: The architecture whose accumulation registers are a file of their own, always of the same size.
+_SEPARATE_ACCUMULATORS: Final = "gfx908"
+LACKS: Final = (
     "rocprofv3 records neither arguments of Triton's launches nor IR, so figures that need them "
     "are missing",
-    "rocprofv3 records neither Python stacks nor ranks",
+    "rocprofv3 records no Python stacks",
     "rocprofv3's times count from the start of the machine, not from 1970",
 )
 
@@ -40,10 +47,11 @@ class Rocprofv3:
 
     def recognizes(self, path: Path, head: bytes) -> bool:
         """Return whether the file begins as JSON or CSV of rocprofv3, or ends in .pftrace."""
-        first = head.partition(b"\n")[0]
+        first = head.partition(b"\n")[0].lower()
+        is_table = b"kind" in first and b"start_timestamp" in first and b"end_timestamp" in first
         return (
             f'"{_TOOL}"'.encode() in head[:256]
-            or (b"Kind" in first and b"Start_Timestamp" in first and b"End_Timestamp" in first)
+            or (is_table and (b"kernel_name" in first or b"direction" in first))
             or path.suffix == ".pftrace"
         )
 
@@ -51,8 +59,9 @@ class Rocprofv3:
         """Add the rows of each process, and yield its facts. Errors as `Importer.read`."""
         if path.suffix == ".pftrace":
             device = Executions()
-            marks(rows, read_perfetto(path, device), 0)
-            yield _finished(path, device, rows, {}, [])
+            ranges, left_out = read_perfetto(path, device)
+            marks(rows, ranges, 0)
+            yield _finished(path, device, rows, {}, left_out)
             return
         with unpacked(path) as file:
             if file.read(1) == b"{":
@@ -62,9 +71,11 @@ class Rocprofv3:
                     raise BadSource(
                         f"{path} is not JSON, or ends too early ({problem}): import a complete file"
                     ) from problem
-                tools = content.get(_TOOL)
-                for tool in tools if isinstance(tools, list) else [tools]:
-                    yield _import_process(path, mapping(tool), rows)
+                listed = content.get(_TOOL)
+                tools = listed if isinstance(listed, list) else [listed]
+                for tool in tools:
+                    run = _import_process(path, mapping(tool), rows)
+                    yield replace(run, has_whole_file=len(tools) == 1)
                 return
         with unpacked(path) as file:
             lines = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
@@ -84,6 +95,7 @@ def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> Impor
         integer(symbol.get("kernel_id")): symbol
         for symbol in map(mapping, entries(tool.get("kernel_symbols")))
     }
+    architecture = text(gpus[0].get("name")) if gpus else None
     operations = _operation_namer(tool)
     device = Executions()
     for record in entries(records.get("kernel_dispatch")):
@@ -92,7 +104,7 @@ def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> Impor
         start, end = _span(record)
         block = _sizes(info.get("workgroup_size"))
         device.add(
-            _kernel_name(symbol),
+            kernel_name(symbol),
             start,
             end,
             device=device_by_agent.get(_handle(info.get("agent_id")), NONE),
@@ -100,9 +112,9 @@ def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> Impor
             correlation=integer(mapping(record.get("correlation_id")).get("internal")),
             graph=integer(record.get("graph_exec_id")) or NONE,
             node=integer(record.get("graph_node_id")) or NONE,
-            grid=_blocks(_sizes(info.get("grid_size")), block),
+            grid=blocks(_sizes(info.get("grid_size")), block),
             block=block,
-            registers=integer(symbol.get("arch_vgpr_count")),
+            registers=vector_registers(symbol, architecture),
             shared=integer(info.get("group_segment_size")),
         )
     for record in entries(records.get("memory_copy")):
@@ -125,59 +137,115 @@ def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> Impor
             correlation = integer(mapping(record.get("correlation_id")).get("internal"))
             thread = integer(record.get("thread_id"))
             device.call(operations(record) or "?", start, end, thread, correlation)
-    marks(rows, list(_ranges(tool, records)), 0)
+    ranges = list(_ranges(tool, records))
+    marks(rows, ranges, 0)
+    left_out = {
+        kind: len(entries(listed))
+        for kind, listed in {**records, **mapping(tool.get("callback_records"))}.items()
+        if kind not in _IMPORTED
+    }
+    left_out[_RANGES] = len(entries(records.get(_RANGES))) - len(ranges)
     metadata = mapping(tool.get("metadata"))
     pid = integer(metadata.get("pid"))
     command = [text(word) or "" for word in entries(metadata.get("command"))]
-    row = {"pid": None if pid == NONE else pid, "command": " ".join(command) or None}
-    return _finished(path, device, rows, row, [_device_entry(n, gpu) for n, gpu in enumerate(gpus)])
+    row = {
+        "pid": None if pid == NONE else pid,
+        "command": " ".join(command) or None,
+        "host": text(mapping(metadata.get("node")).get("hostname")),
+        "devices": [device_entry(number, gpu) for number, gpu in enumerate(gpus)],
+    }
+    return _finished(path, device, rows, row, left_out)
 
 
 def _import_csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> ImportedRun:
     """Add the rows of a CSV table of kernels or of copies, and return the process's facts."""
     device = Executions()
-    columns = lines.fieldnames or ()
+    # rocprofv3 writes VGPR_Count, and rocpd Vgpr_Count.
+    columns = lines.fieldnames = [name.lower() for name in lines.fieldnames or ()]
     has_kernels = all(name in columns for name in _KERNEL_COLUMNS)
-    if not has_kernels and "Direction" not in columns:
+    if not has_kernels and "direction" not in columns:
         raise BadSource(
             f"{path} is neither rocprofv3's table of kernels nor that of memory copies: import "
             "_kernel_trace.csv or _memory_copy_trace.csv"
         )
+    agents = _agents_beside(path)
     for line_number, row in enumerate(lines, 2):
-        start, end = integer(row.get("Start_Timestamp")), integer(row.get("End_Timestamp"))
+        start, end = integer(row.get("start_timestamp")), integer(row.get("end_timestamp"))
         if NONE in (start, end):
             raise BadSource(
                 f"{path}, line {line_number:,} has no times: the file may be incomplete"
             )
-        stream = integer(row.get("Stream_Id") or row.get("Queue_Id"))
-        correlation = integer(row.get("Correlation_Id"))
+        stream = integer(row.get("stream_id") or row.get("queue_id"))
+        correlation = integer(row.get("correlation_id"))
         if not has_kernels:
-            agent = row.get("Destination_Agent_Id")
-            name = text(row.get("Direction")) or "memory copy"
+            target = agents.device(row.get("destination_agent_id"))
             device.add(
-                name,
+                text(row.get("direction")) or "memory copy",
                 start,
                 end,
-                device=_agent_number(agent),
+                device=agents.device(row.get("source_agent_id")) if target == NONE else target,
                 stream=stream,
                 correlation=correlation,
                 kind=COPY,
             )
             continue
-        block = _sizes_in_columns(row, "Workgroup_Size")
+        block = _sizes_in_columns(row, "workgroup_size")
         device.add(
-            text(row.get("Kernel_Name")) or "?",
+            (text(row.get("kernel_name")) or "?").removesuffix(".kd"),
             start,
             end,
-            device=_agent_number(row.get("Agent_Id")),
-            grid=_blocks(_sizes_in_columns(row, "Grid_Size"), block),
+            device=agents.device(row.get("agent_id")),
+            grid=blocks(_sizes_in_columns(row, "grid_size"), block),
             block=block,
-            registers=integer(row.get("VGPR_Count")),
-            shared=integer(row.get("LDS_Block_Size")),
+            registers=vector_registers(row, agents.architecture),
+            shared=integer(row.get("lds_block_size", row.get("group_segment_size"))),
             stream=stream,
             correlation=correlation,
         )
-    return _finished(path, device, rows, {}, [])
+    return _finished(path, device, rows, {"devices": agents.devices()}, {})
+
+
+class _Agents:
+    """Agents of the table `_agent_info.csv`, which rocprofv3 writes beside its other tables."""
+
+    def __init__(self, rows: Iterable[Mapping[str, str | None]]) -> None:
+        agents = [row for row in rows if row.get("Agent_Type") == "GPU"]
+        self._gpus = sorted(agents, key=lambda row: integer(row.get("Logical_Node_Id")))
+        self._device_by_node = {
+            integer(gpu.get(key)): number
+            for key in ("Node_Id", "Logical_Node_Id")  # the latter is meant if both fit
+            for number, gpu in enumerate(self._gpus)
+        }
+
+    @property
+    def architecture(self) -> str | None:
+        """AMD's name of the first GPU's architecture."""
+        return text(self._gpus[0].get("Name")) if self._gpus else None
+
+    def device(self, agent: Any) -> int:
+        """Return the number among GPUs of an agent: `GPU 0`, `Agent 4`, or `4`; NONE for others.
+
+        Without the table it is the number that is written, which counts CPUs, too.
+        """
+        kind, _, number = (text(agent) or "").rpartition(" ")
+        if not self._gpus or kind == "GPU":
+            return integer(number)
+        return self._device_by_node.get(integer(number), NONE)
+
+    def devices(self) -> list[dict[str, Any]]:
+        """Return the entries of `runs.devices`."""
+        return [
+            device_entry(number, {"name": gpu.get("Name"), "product_name": gpu.get("Product_Name")})
+            for number, gpu in enumerate(self._gpus)
+        ]
+
+
+def _agents_beside(path: Path) -> _Agents:
+    table = path.with_name(_TRACE_TABLE.sub("agent_info.csv", path.name))
+    if table == path or not table.is_file():
+        return _Agents(())
+    with table.open(encoding="utf-8", errors="replace", newline="") as lines:
+        return _Agents(csv.DictReader(lines))
 
 
 def _finished(
@@ -185,18 +253,15 @@ def _finished(
     device: Executions,
     rows: RunRows,
     row: Mapping[str, Any],
-    devices: list[dict[str, Any]],
+    left_out: Mapping[str, int],
 ) -> ImportedRun:
     if not len(device):
         raise BadSource(f"{path} has neither kernels nor copies: trace with --kernel-trace")
-    times = device.finish(rows)
-    return ImportedRun(
-        {**row, "started": times and times[0], "ended": times and times[1], "devices": devices},
-        _LACKS,
-    )
+    device.finish(rows)
+    return ImportedRun(row, LACKS, left_out)
 
 
-def _device_entry(number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
+def device_entry(number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
     """Return the entry of `runs.devices` for a GPU; the capability is AMD's architecture name."""
     memory = sum(
         integer(bank.get("size_in_bytes"))
@@ -262,11 +327,14 @@ def _span(record: Mapping[str, Any]) -> tuple[int, int]:
     return start, end
 
 
-def _kernel_name(symbol: Mapping[str, Any]) -> str:
-    """Return the name of a kernel's symbol without the suffix `.kd` of its descriptor, or "?"."""
-    keys = ("formatted_kernel_name", "demangled_kernel_name", "kernel_name")
+def kernel_name(symbol: Mapping[str, Any]) -> str:
+    """Return the full name of a kernel's symbol without the suffix of its descriptor, or "?".
+
+    The formatted name is a short one if rocprofv3 was told to truncate names.
+    """
+    keys = ("demangled_kernel_name", "formatted_kernel_name", "kernel_name")
     name = next((name for key in keys if (name := text(symbol.get(key)))), "?")
-    return name.removesuffix(".kd")
+    return name.removesuffix(" [clone .kd]").removesuffix(".kd")
 
 
 def _sizes(value: Any) -> tuple[int, int, int]:
@@ -275,11 +343,11 @@ def _sizes(value: Any) -> tuple[int, int, int]:
 
 
 def _sizes_in_columns(row: Mapping[str, Any], name: str) -> tuple[int, int, int]:
-    x, y, z = (integer(row.get(f"{name}_{axis}")) for axis in _AXES)
+    x, y, z = (integer(row.get(f"{name}_{axis}")) for axis in "xyz")
     return x, y, z
 
 
-def _blocks(threads: tuple[int, int, int], block: tuple[int, int, int]) -> tuple[int, int, int]:
+def blocks(threads: tuple[int, int, int], block: tuple[int, int, int]) -> tuple[int, int, int]:
     """Return the sizes of a grid in blocks, from its sizes in threads; NONE where unknown."""
     x, y, z = (
         -(-grid // size) if grid != NONE and size > 0 else NONE
@@ -288,9 +356,19 @@ def _blocks(threads: tuple[int, int, int], block: tuple[int, int, int]) -> tuple
     return x, y, z
 
 
-def _agent_number(agent: Any) -> int:
-    """Return the number of an agent that is written as `Agent 4` or `4`; NONE for other values."""
-    return integer((text(agent) or "").rpartition(" ")[2])
+def vector_registers(facts: Mapping[str, Any], architecture: str | None) -> int:
+    """Return the vector registers of a thread: those for addresses and values, and accumulators.
+
+    Args:
+        facts: The columns of a kernel's symbol, or of its row in a table.
+        architecture: AMD's name of the device's architecture.
+
+    """
+    values = integer(facts.get("arch_vgpr_count", facts.get("vgpr_count")))
+    accumulators = integer(facts.get("accum_vgpr_count"))
+    if NONE in (values, accumulators) or architecture == _SEPARATE_ACCUMULATORS:
+        return values
+    return values + accumulators
 
 
 IMPORTER = Rocprofv3()

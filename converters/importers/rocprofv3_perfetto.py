@@ -37,13 +37,20 @@ _QUERY: Final = f"""
     FROM slice s JOIN track t ON t.id = s.track_id
     WHERE s.category IN ({_CATEGORIES}) AND s.dur >= 0 ORDER BY s.ts
 """  # noqa: S608 - constant names
+_LEFT_OUT_QUERY: Final = f"""
+    SELECT coalesce(category, name) AS kind, count(*) AS number FROM slice
+    WHERE category IS NULL OR category NOT IN ({_CATEGORIES}) OR dur < 0 GROUP BY 1
+    UNION ALL SELECT t.name, count(*) FROM counter c JOIN track t ON t.id = c.track_id GROUP BY 1
+"""  # noqa: S608 - constant names
 #: `COMPUTE AGENT [4] STREAM [1] (GPU)`, with `QUEUE` where kernels are grouped by queue.
 _STREAM: Final = re.compile(r"STREAM \[(\d+)\]")
 _NUMBER: Final = re.compile(r"(\d+)\D*$")
 
 
-def read_perfetto(path: Path, device: Executions) -> list[Range]:
+def read_perfetto(path: Path, device: Executions) -> tuple[list[Range], dict[str, int]]:
     """Add the kernels, copies and calls of a trace to `device`; return the ranges of roctx.
+
+    The second result has the numbers of other slices and of counters' values, by kind.
 
     Raises:
         BadSource: Perfetto's engine is not installed, does not start, or cannot read the file.
@@ -69,13 +76,16 @@ def read_perfetto(path: Path, device: Executions) -> list[Range]:
                     device.call(name, row.ts, end, thread, correlation)
                 else:
                     ranges.append((name, row.ts, end, integer(row.tid)))
+            left_out = {
+                text(row.kind) or "?": integer(row.number) for row in engine.query(_LEFT_OUT_QUERY)
+            }
     except Exception as problem:
         detail = " ".join(str(problem).split())[:120]
         raise BadSource(
             f"Perfetto's engine cannot read {path} ({detail}): put {_ENGINE} on PATH if it cannot "
             "be downloaded, or import rocprofv3's JSON"
         ) from problem
-    return ranges
+    return ranges, left_out
 
 
 def _add_execution(device: Executions, row: Any, name: str, end: int) -> None:

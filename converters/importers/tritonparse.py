@@ -1,11 +1,11 @@
 """Importer of tritonparse's logs: NDJSON of compilations with IR and launches with arguments.
 
 Events are `compilation` and `launch` of structured_logging.py in
-https://github.com/meta-pytorch/tritonparse. Events that its parser adds (`launch_diff`) repeat
-them.
+https://github.com/meta-pytorch/tritonparse.
 """
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -19,6 +19,8 @@ from kvtrace.converters.importers.rows import NONE, RunRows
 
 #: Files of a compilation that are stages, in the compiler's order.
 _STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
+#: Type of events that tritonparse's parser adds, which repeat launches.
+_REPEATED: Final = "launch_diff"
 #: Keys of a compilation's metadata that have a column, or repeat another key.
 _COLUMN_KEYS: Final = frozenset(
     {"name", "hash", "target", "num_warps", "num_ctas", "num_stages", "shared", "warp_size"}
@@ -78,11 +80,14 @@ class _LogContents:
         self._times: list[int] = []
         self._has_whole_seconds = False
         self._device: int | None = None
+        self._left_out: Counter[str] = Counter()
 
     def add(self, event: Mapping[str, Any]) -> None:
-        """Add a compilation or a launch; other events are ignored."""
+        """Add a compilation or a launch; other events are counted."""
         kind = event.get("event_type")
         if kind not in ("compilation", "launch"):
+            if kind != _REPEATED:
+                self._left_out[text(kind) or "?"] += 1
             return
         self.events += 1
         if self._process == NONE:
@@ -237,6 +242,7 @@ class _LogContents:
                 *((_SECONDS,) if self._has_whole_seconds else ()),
                 *self._rows.unread_ir_notes(),
             ),
+            self._left_out,
         )
 
 

@@ -65,7 +65,7 @@ class RunOverview:
     mode: str | None
     ending: str | None
     versions: dict[str, str]
-    devices: tuple[str, ...]
+    devices: tuple[str | None, ...]
     kernels: int
     calls: int
     launches: int
@@ -214,7 +214,7 @@ def _run_overview(trace: "Trace", run: "Run") -> RunOverview:
         mode=run.mode,
         ending=run.ending,
         versions=dict(run.versions),
-        devices=tuple(str(device.get("name")) for device in run.devices),
+        devices=tuple(device.get("name") for device in run.devices),
         kernels=_row_count(trace, run, "kernels", "kernel_id"),
         calls=_row_count(trace, run, "calls", "call_id"),
         launches=sum(launches for launches, _ in phases.values()),

@@ -2,6 +2,7 @@
 
 import shlex
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
@@ -112,7 +113,8 @@ def _contents_text(run: RunOverview) -> str | None:
 def _run_text(run: RunOverview, width: int) -> list[str]:
     heading = f"run {run.run_id}"
     if run.rank is not None:
-        heading += f", rank {run.rank} of {run.world_size}"
+        heading += f", rank {run.rank}"
+        heading += f" of {run.world_size}" if run.world_size is not None else ""
     launches_text = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'unique call')}"
     phases = [f"{number:,} {phase}" for phase, number in run.phases.items()]
     if len(phases) > 1:
@@ -123,7 +125,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "command": run.command,
         "started": _started_text(run),
         "commit": _commit_text(run),
-        "host": ", ".join((str(run.host), *run.devices)) if run.host else None,
+        "host" if run.host else "devices": _machine_text(run),
         "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items()),
         "launches": launches_text,
         "contents": _contents_text(run),
@@ -143,9 +145,17 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
     return lines
 
 
+def _machine_text(run: RunOverview) -> str:
+    """Return the host and the distinct names of its devices, with their numbers; "" if unknown."""
+    texts = [run.host] if run.host else []
+    for name, number in Counter(name for name in run.devices if name is not None).items():
+        texts.append(name if number == 1 else f"{number} × {name}")
+    return ", ".join(texts)
+
+
 def _started_text(run: RunOverview) -> str | None:
     if run.started is None:
-        return None
+        return "unknown, since the tool recorded no date" if run.source else None
     began = datetime.fromtimestamp(run.started // _NANOSECONDS, UTC)
     text = f"{began:%Y-%m-%d %H:%M:%S} UTC"
     if run.ended is not None:

@@ -25,8 +25,8 @@ from kvtrace.schema.runs import Run
 #: Columns that all kernels of one graph replay share, as it is one launch.
 _REPLAY_COLUMNS: Final = ("device", "graph_id", "correlation_id")
 _CAPTION_COLUMNS: Final = (
-    "name", "call_id", "grid_x", "grid_y", "grid_z", "registers", "shared_bytes", "bytes",
-    "graph_id", "graph_node_id",
+    "name", "kind", "call_id", "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z",
+    "registers", "shared_bytes", "bytes", "graph_id", "graph_node_id",
 )  # fmt: skip
 #: Ranks (order) of tracks below their device; rates come first, with ranks below 0.
 _STEPS, _REPLAYS, _STREAMS = 0, 1, 2

@@ -11,7 +11,7 @@ flag that clears the state, readers drop events silently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -25,6 +25,20 @@ from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.timeline.captions import Caption, Facts
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.converters.timeline.nesting import Points, points_in_pieces
+from kvtrace.converters.timeline.packets import (
+    BOOTTIME,
+    CHUNK,
+    CLOCK_SNAPSHOT,
+    SEQUENCE,
+    Buffer,
+    Integers,
+    clock,
+    first_packet,
+    packet,
+    packet_pieces,
+    without_nul,
+)
+from kvtrace.converters.timeline.perfetto_stages import encode_stages, queue_of
 from kvtrace.converters.timeline.pieces import (
     ByteTable,
     Constant,
@@ -54,24 +68,10 @@ from kvtrace.converters.timeline.timeline import (
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 
-Integers = npt.NDArray[np.int64]
-Buffer = bytes | memoryview
-
-_CHUNK: Final = 1 << 16
-
-# Trace and TracePacket
-_PACKET: Final = 1
-_CLOCK_SNAPSHOT: Final = 6
-_TIMESTAMP: Final = 8
-_SEQUENCE: Final = 10
+# TracePacket
 _TRACK_EVENT: Final = 11
-_INTERNED_DATA: Final = 12
-_FLAGS: Final = 13
-_DEFAULTS: Final = 59
 _TRACK_DESCRIPTOR: Final = 60
 _ATTRIBUTES: Final = 126
-_STATE_CLEARED: Final = 1
-_NEEDS_STATE: Final = 2
 # TrackEvent
 _CATEGORY: Final = 3
 _ANNOTATION: Final = 4
@@ -91,11 +91,8 @@ _CATEGORIES: Final = 1
 _NAMES: Final = 2
 _KEYS: Final = 3
 _TEXTS: Final = 29
-# Clocks: a sequence may define clocks 64 to 127 for itself
+# Clocks
 _REALTIME: Final = 1
-_BOOTTIME: Final = 6
-_DELTAS: Final = 64
-_CLOCK_ID: Final = 58
 
 # TrackDescriptor
 _UUID: Final = 1
@@ -138,19 +135,22 @@ class PerfettoConverter:
     ) -> Conversion:
         """Write the timelines of the selected runs.
 
-        Settings: `check=1` compares the slices that Perfetto's engine reads from the file with the
-        tables; `trace_processor` is the path of an engine, by default the one that the package
-        downloads.
+        Settings: `compute=1` writes executions as GPU render stages, which ui.perfetto.dev shows on
+        its pages of GPUs, instead of slices of tracks. `check=1` compares the slices that
+        Perfetto's engine reads from the file with the tables; `trace_processor` is the path of an
+        engine, by default the one that the package downloads.
         """
-        reject_unknown_settings("perfetto", settings, ("check", "trace_processor"))
-        if settings.get("check", "0") not in ("0", "1"):
-            raise BadSetting(
-                f"the setting check of the converter perfetto must be 0 or 1, not "
-                f"{settings['check']!r}"
-            )
+        reject_unknown_settings("perfetto", settings, ("check", "compute", "trace_processor"))
+        for name in ("check", "compute"):
+            if settings.get(name, "0") not in ("0", "1"):
+                raise BadSetting(
+                    f"the setting {name} of the converter perfetto must be 0 or 1, not "
+                    f"{settings[name]!r}"
+                )
+        compute = settings.get("compute") == "1"
         tally = Tally()
         with whole_file(output) as file:
-            for chunk in encode_timelines(timelines(selection), tally):
+            for chunk in encode_timelines(timelines(selection), tally, compute=compute):
                 file.write(chunk)
         if settings.get("check") != "1":
             return Conversion((output,), tally.sentences())
@@ -163,9 +163,15 @@ class PerfettoConverter:
 CONVERTER: Final = PerfettoConverter()
 
 
-def encode_timelines(built: Iterable[Timeline], tally: Tally | None = None) -> Iterator[Buffer]:
-    """Yield timelines encoded as a trace, in chunks of packets, and count rows in `tally`."""
+def encode_timelines(
+    built: Iterable[Timeline], tally: Tally | None = None, *, compute: bool = False
+) -> Iterator[Buffer]:
+    """Yield timelines encoded as a trace, in chunks of packets, and count rows in `tally`.
+
+    With `compute`, device executions are GPU render stages instead of slices of tracks.
+    """
     sequence = 0
+    gpus: dict[Track, int] = {}
     for timeline in built:
         sequence += 1
         if sequence == 1:
@@ -173,11 +179,19 @@ def encode_timelines(built: Iterable[Timeline], tally: Tally | None = None) -> I
             yield _order_packet()
         if timeline.facts:
             yield _attributes_packet(timeline, sequence)
-        for track in timeline.tracks:
+        staged = [part for part in timeline.slices if compute and part.category == "gpu"]
+        drawn = replace(
+            timeline,
+            slices=[part for part in timeline.slices if not compute or part.category != "gpu"],
+        )
+        for track in drawn.tracks:
             yield track_packet(track, sequence)
-        for part in timeline.parts:
+        for part in drawn.parts:
             sequence += 1
             yield from _encode_part(part, sequence)
+        for executions in staged:
+            sequence += 1
+            yield from encode_stages(executions, queue_of(executions.track, gpus), sequence)
         if tally is not None:
             tally.add(timeline)
 
@@ -209,8 +223,8 @@ def _point_chunks(slices: Slices) -> Iterator[tuple[Points, int]]:
     """Yield chunks of begins and ends in nesting order, each with the previous point's time."""
     previous_time = int(slices.begin.min())
     for points in points_in_pieces(slices.begin, slices.duration):
-        for first in range(0, points.times.size, _CHUNK):
-            part = slice(first, first + _CHUNK)
+        for first in range(0, points.times.size, CHUNK):
+            part = slice(first, first + CHUNK)
             chunk = Points(points.times[part], points.rows[part], points.ends[part])
             yield chunk, previous_time
             previous_time = int(chunk.times[-1])
@@ -247,8 +261,14 @@ def _slice_packets(sources: _SliceInputs, points: Points, before: int) -> Buffer
         begin += [_flow_piece(flows[:, column]) for column in range(flows.shape[1])]
     end: list[Piece] = [Constant(integer_field(_TYPE, _END))]
     packets = [
-        PartialRows(begin_points, _packet_pieces(deltas[begin_points], sequence, begin), ends.size),
-        PartialRows(end_points, _packet_pieces(deltas[end_points], sequence, end), ends.size),
+        PartialRows(
+            begin_points,
+            packet_pieces(_TRACK_EVENT, deltas[begin_points], sequence, begin),
+            ends.size,
+        ),
+        PartialRows(
+            end_points, packet_pieces(_TRACK_EVENT, deltas[end_points], sequence, end), ends.size
+        ),
     ]
     return concatenate_rows(packets, ends.size).data
 
@@ -295,7 +315,7 @@ def track_packet(track: Track, sequence: int) -> bytes:
         content += integer_field(_RANK, track.rank)
     if track.about is not None:
         content += bytes_field(_DESCRIPTION, track.about)
-    return _packet(integer_field(_SEQUENCE, sequence) + bytes_field(_TRACK_DESCRIPTOR, content))
+    return packet(integer_field(SEQUENCE, sequence) + bytes_field(_TRACK_DESCRIPTOR, content))
 
 
 def _process(track: Track) -> bytes:
@@ -319,7 +339,7 @@ def _order_packet() -> bytes:
     """Return the packet by which engines from 0.57 on order processes and threads by rank."""
     content = integer_field(_UUID, 0)
     content += integer_field(_PROCESS_ORDERING, 1) + integer_field(_THREAD_ORDERING, 1)
-    return _packet(integer_field(_SEQUENCE, 1) + bytes_field(_TRACK_DESCRIPTOR, content))
+    return packet(integer_field(SEQUENCE, 1) + bytes_field(_TRACK_DESCRIPTOR, content))
 
 
 def _attributes_packet(timeline: Timeline, sequence: int) -> bytes:
@@ -329,33 +349,17 @@ def _attributes_packet(timeline: Timeline, sequence: int) -> bytes:
         bytes_field(
             _ATTRIBUTE,
             bytes_field(_ATTRIBUTE_KEY, f"kvtrace {run} {name}")
-            + bytes_field(_ATTRIBUTE_TEXT, _without_nul(value)),
+            + bytes_field(_ATTRIBUTE_TEXT, without_nul(value)),
         )
         for name, value in timeline.facts.items()
     )
-    return _packet(integer_field(_SEQUENCE, sequence) + bytes_field(_ATTRIBUTES, attributes))
-
-
-def _packet(content: bytes) -> bytes:
-    return bytes_field(_PACKET, content)
+    return packet(integer_field(SEQUENCE, sequence) + bytes_field(_ATTRIBUTES, attributes))
 
 
 def _packets(times: Integers, sequence: int, event: Sequence[Piece]) -> Buffer:
     """Return one packet per row; times are sorted, and the first is the sequence's start."""
     deltas = np.diff(times, prepend=times[0])
-    return concatenate_rows(_packet_pieces(deltas, sequence, event), times.size).data
-
-
-def _packet_pieces(deltas: Integers, sequence: int, event: Sequence[Piece]) -> list[Piece]:
-    """Return the pieces of one packet per row: time since the previous one, sequence, event."""
-    tag = integer_field(_SEQUENCE, sequence) + varint(_TRACK_EVENT << 3 | 2)
-    packet: list[Piece] = [
-        Constant(varint(_TIMESTAMP << 3)),
-        Varint(deltas),
-        *length_prefixed(tag, event, deltas.size),
-        Constant(integer_field(_FLAGS, _NEEDS_STATE)),
-    ]
-    return length_prefixed(varint(_PACKET << 3 | 2), packet, deltas.size)
+    return concatenate_rows(packet_pieces(_TRACK_EVENT, deltas, sequence, event), times.size).data
 
 
 def _launch_piece(launch: Integers, key: int) -> Piece:
@@ -384,14 +388,9 @@ class _NumberedTexts:
 
     def encoded(self, field: int) -> bytes:
         return b"".join(
-            bytes_field(field, integer_field(1, number) + bytes_field(2, _without_nul(text)))
+            bytes_field(field, integer_field(1, number) + bytes_field(2, without_nul(text)))
             for text, number in self._numbers.items()
         )
-
-
-def _without_nul(text: str) -> str:
-    """Return the text with "␀" for NUL, at which the engine's SQL would end the string."""
-    return text.replace("\0", "␀")
 
 
 class _InternedStrings:
@@ -452,22 +451,10 @@ def _first_packet(
 ) -> bytes:
     """Return the packet that clears a sequence's state and sets clock, track and strings."""
     defaults = bytes_field(_TRACK_EVENT, integer_field(_TRACK, track.identity))
-    defaults += integer_field(_CLOCK_ID, _DELTAS)
-    return _packet(
-        bytes_field(_CLOCK_SNAPSHOT, _clock(_BOOTTIME, start) + _clock(_DELTAS, start, deltas=True))
-        + integer_field(_SEQUENCE, sequence)
-        + bytes_field(_INTERNED_DATA, strings.encoded(category))
-        + integer_field(_FLAGS, _STATE_CLEARED)
-        + bytes_field(_DEFAULTS, defaults)
-    )
+    return first_packet(sequence, start, strings.encoded(category), defaults)
 
 
 def _wall_clock_packet(start: int) -> bytes:
     """Return the packet that relates the trace's clock to the realtime clock, for dates."""
-    content = _clock(_BOOTTIME, start) + _clock(_REALTIME, start)
-    return _packet(bytes_field(_CLOCK_SNAPSHOT, content) + integer_field(_SEQUENCE, 1))
-
-
-def _clock(identity: int, time: int, *, deltas: bool = False) -> bytes:
-    content = integer_field(1, identity) + integer_field(2, time)
-    return bytes_field(1, content + (integer_field(3, 1) if deltas else b""))
+    content = clock(BOOTTIME, start) + clock(_REALTIME, start)
+    return packet(bytes_field(CLOCK_SNAPSHOT, content) + integer_field(SEQUENCE, 1))

@@ -34,9 +34,12 @@ Key = tuple[str, str]
 _MOST_LISTED: Final = 5
 #: Seconds within which the engine has to start.
 _START_TIMEOUT_S: Final = 30
-_LOADED: Final = (
-    "SELECT category, name, count(*) AS number, sum(dur) AS taken FROM slice GROUP BY 1, 2"
-)
+#: Executions that are written as GPU render stages have no category.
+_LOADED: Final = """
+    SELECT CASE WHEN id IN (SELECT id FROM gpu_slice) THEN 'gpu' ELSE category END AS kind,
+        name, count(*) AS number, sum(dur) AS taken
+    FROM slice GROUP BY 1, 2
+"""
 _ERRORS: Final = """
     SELECT name, sum(value) AS number FROM stats
     WHERE severity IN ('error', 'data_loss') AND value > 0 GROUP BY name

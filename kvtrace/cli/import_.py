@@ -1,12 +1,14 @@
 """`kvtrace import`: another tool's files as runs of a trace."""
 
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+from kvtrace.cli import complain
 from kvtrace.cli.options import say
 from kvtrace.cli.parsing import Argument, Option
 from kvtrace.registry import own_entries
@@ -32,8 +34,8 @@ def command(
         list[Path],
         Argument(
             metavar="[SOURCE] FILE…",
-            help=f"Files of one job; SOURCE is {', '.join(_SOURCES)}, or a plugin's name, and "
-            "without SOURCE recognized by each file's content",
+            help=f"Files of one job, or folders of them; SOURCE is {', '.join(_SOURCES)}, or a "
+            "plugin's name, and without SOURCE recognized by each file's content",
         ),
     ],
     output: Annotated[
@@ -42,20 +44,23 @@ def command(
     ] = Path("imported"),
     memory: Annotated[int, Option("--memory", help="Most memory to use, in MB", min=64)] = 4000,
 ) -> None:
-    """Read traces of torch.profiler, Nsight Systems, rocprofv3, Proton or tritonparse.
+    """Read traces of torch.profiler, Nsight Systems, rocprofv3, rocpd, Proton or tritonparse.
 
     Data that a tool does not record is null, and reported as missing. All files of one command
-    form one group of runs, like the ranks of a job.
+    form one group of runs, like the ranks of a job; second files of the same rank form another.
 
     Example:
         kvtrace import rank0.pt.trace.json.gz rank1.pt.trace.json.gz -o imported/
 
         kvtrace import nsys profile.sqlite -o imported/
 
+        kvtrace import traces/ -o imported/
+
     """
     from kvtrace.cli.progress import calls_progress
+    from kvtrace.converters.importers.folders import source_files
     from kvtrace.converters.importers.importing import import_files
-    from kvtrace.converters.importers.registry import importer_names
+    from kvtrace.converters.importers.registry import importer_names, left_out_sentence
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import plural
 
@@ -65,9 +70,12 @@ def command(
     if not files:
         raise BadSetting(f"no file of {source} is named; kvtrace import {source} FILE -o FOLDER")
     named = ", ".join(map(str, files))
+    found = source_files(files, source)
     try:
         with limited_memory(memory * _MEGABYTE), calls_progress("import") as shown:
-            runs = import_files(files, output, source, to_generic=_generic_printer(), shown=shown)
+            runs = import_files(
+                found.files, output, source, to_generic=_generic_printer(), shown=shown
+            )
     except MemoryError as error:
         raise TooMuchMemory(
             f"{named} takes more than {memory:,} MB of memory, and nothing was imported; allow "
@@ -76,12 +84,27 @@ def command(
     except KeyboardInterrupt:
         print(f"kvtrace: interrupted; nothing of {named} was imported", file=sys.stderr)
         raise
-    say(f"{output}: {plural(len(runs), 'run')} of {plural(len(files), 'file')}")
+    say(f"{output}: {plural(len(runs), 'run')} of {plural(len(found.files), 'file')}")
     for run in runs:
         say(f"{run.run_id}  {run.source}: {run.file}")
+    groups = len({run.group for run in runs})
+    if groups > 1:
+        say(f"{groups} groups, since there are several runs of the same rank (--run chooses)")
     for text in dict.fromkeys(text for run in runs for text in run.lacks):
         say(f"missing: {text}")
+    left_out = left_out_sentence(sum((Counter(run.left_out) for run in runs), Counter()))
+    if left_out is not None:
+        complain(left_out)
+    for skipped, reason in ((found.unknown, "of no known tool"), (found.repeated, "repeated")):
+        if skipped:
+            complain(f"skipped {plural(len(skipped), 'file')} {reason}: {_listed(skipped)}")
     say(f"kvtrace profile {output} shows what took the time")
+
+
+def _listed(files: Sequence[Path]) -> str:
+    """Return the names of files, of at most three."""
+    names = ", ".join(file.name for file in files[:3])
+    return names if len(files) <= 3 else f"{names} and {len(files) - 3:,} more"
 
 
 @contextmanager

@@ -212,3 +212,17 @@ def test_prune_command_reports_bad_input_in_one_sentence(out, capsys, words):
     printed = capsys.readouterr()
     assert (printed.out, len(printed.err.splitlines())) == ("", 1)
     assert kept(out) == [0, 1, 2, 3, 4, 5]
+
+
+def test_run_without_a_date_is_as_old_as_its_id(tmp_path):
+    """A run that was imported from a tool without dates is not the oldest of all."""
+    out = tmp_path / "out"
+    for number, (days, group) in enumerate([(40, None), (1, None)]):
+        write_run(out, number, days, group)
+    writer = RunWriter(out, new_run_id(), of_this_process=False)
+    writer.seal({"source": "rocprofv3"})
+    assert open_trace(out).runs[-1].started is None
+
+    told = prune(out, older_than_seconds=25 * 86400, dry_run=True)
+
+    assert [run.run_id for run in told.dropped] == [open_trace(out).run_ids[0]]

@@ -199,6 +199,105 @@ def write_rocprofv3_csv(folder: Path) -> Path:
     return path
 
 
+def _rocpd_tables() -> dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+    """Return tables of a rocpd database by name without prefix: columns, and rows."""
+    sizes = (256, 1, 1)
+    dispatch = (
+        "id", "nid", "pid", "tid", "agent_id", "kernel_id", "dispatch_id", "queue_id", "stream_id",
+        "start", "end", "private_segment_size", "group_segment_size", "workgroup_size_x",
+        "workgroup_size_y", "workgroup_size_z", "grid_size_x", "grid_size_y", "grid_size_z",
+        "region_name_id", "event_id",
+    )  # fmt: skip
+    environment = json.dumps({"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "8"})
+    region = ("id", "nid", "pid", "tid", "start", "end", "name_id", "event_id")
+    return {
+        "metadata": (("id", "tag", "value"), [(1, "schema_version", "3")]),
+        "string": (("id", "string"), [(1, "KERNEL_DISPATCH"), (2, "HIP_RUNTIME_API"),
+                                      (3, "MARKER_CORE_RANGE_API"), (4, "RCCL_API"),
+                                      (5, "hipModuleLaunchKernel"), (6, "roctxThreadRangeA"),
+                                      (7, "MEMORY_COPY_DEVICE_TO_HOST"), (8, "ncclAllReduce"),
+                                      (9, "MEMORY_COPY")]),
+        "info_node": (("id", "hostname"), [(70, "node7")]),
+        "info_process": (("id", "nid", "pid", "command", "environment"),
+                         [(100, 70, 100, "python train.py", environment)]),
+        "info_thread": (("id", "nid", "pid", "tid"), [(101, 70, 100, 101)]),
+        "info_agent": (("id", "nid", "pid", "type", "logical_index", "name", "product_name"),
+                       [(0, 70, 100, "CPU", 0, "cpu", "AMD EPYC"),
+                        (1, 70, 100, "GPU", 1, "gfx942", "AMD Instinct MI300X")]),
+        "info_kernel_symbol": (
+            ("id", "kernel_name", "display_name", "sgpr_count", "arch_vgpr_count",
+             "accum_vgpr_count", "extdata"),
+            [(1, "added.kd", "added", 32, 24, 4, "{}"),
+             (2, "gemm.kd", "Kernel2", 32, 128, 128,
+              json.dumps({"demangled_kernel_name": f"{GEMM} [clone .kd]"}))],
+        ),
+        "event": (("id", "category_id", "stack_id", "extdata"),
+                  [(1, 1, 11, "{}"), (2, 1, 12, "{}"), (3, 1, 13, "{}"), (4, 9, 14, "{}"),
+                   (5, 2, 11, "{}"), (6, 2, 12, "{}"), (7, 3, 21, '{"message": "forward"}'),
+                   (8, 4, 22, "{}")]),
+        "kernel_dispatch": (dispatch, [
+            (1, 70, 100, 101, 1, 1, 1, 1, 3, 20_125, 25_375, 0, 512, *sizes, 2048, 1, 1, None, 1),
+            (2, 70, 100, 101, 1, 1, 2, 1, 3, 40_250, 45_500, 0, 512, *sizes, 2048, 1, 1, None, 2),
+            (3, 70, 100, 101, 1, 2, 3, 1, 3, 80_000, 92_000, 0, 512, *sizes, 2000, 1, 1, None, 3),
+        ]),
+        "memory_copy": (
+            ("id", "nid", "pid", "tid", "start", "end", "name_id", "dst_agent_id", "src_agent_id",
+             "size", "stream_id", "event_id"),
+            [(1, 70, 100, 101, 110_000, 111_500, 7, 0, 1, 4096, 3, 4)],
+        ),
+        "region": (region, [(11, 70, 100, 101, 10_000, 14_500, 5, 5),
+                            (12, 70, 100, 101, 30_000, 34_250, 5, 6),
+                            (21, 70, 100, 101, 1_000, 101_000, 6, 7),
+                            (22, 70, 100, 101, 70_000, 71_000, 8, 8)]),
+        "memory_allocate": (("id", "nid", "pid", "start", "end", "size"),
+                            [(1, 70, 100, 5_000, 6_000, 1 << 20)]),
+    }  # fmt: skip
+
+
+def _with_tracks(
+    tables: dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]],
+) -> dict[str, tuple[tuple[str, ...], list[tuple[Any, ...]]]]:
+    """Return tables of the newer schema: times and tracks are tables that events refer to."""
+    moved = ("nid", "pid", "tid", "agent_id", "queue_id", "stream_id")
+    times: list[tuple[Any, ...]] = []
+    tracks: list[tuple[Any, ...]] = []
+    newer = dict(tables)
+    for name in ("kernel_dispatch", "memory_copy", "region"):
+        columns, rows = tables[name]
+        kept = [column for column in columns if column not in (*moved, "start", "end")]
+        new_rows = []
+        for row in rows:
+            values = dict(zip(columns, row, strict=True))
+            times += [(len(times) + n, values[end]) for n, end in ((1, "start"), (2, "end"))]
+            tracks.append((len(tracks) + 1, *(values.get(column) for column in moved)))
+            links = (len(tracks), len(times) - 1, len(times))
+            new_rows.append((*links, *(values[column] for column in kept)))
+        newer[name] = (("track_id", "start_id", "end_id", *kept), new_rows)
+    return {**newer, "timestamp": (("id", "value"), times), "track": (("id", *moved), tracks)}
+
+
+def write_rocpd(folder: Path, *, with_tracks: bool = False, recordings: int = 1) -> Path:
+    """Write rocprofv3's database; several recordings are those of a merged one."""
+    path = folder / "100_results.db"
+    tables = _with_tracks(_rocpd_tables()) if with_tracks else _rocpd_tables()
+    with sqlite3.connect(path) as database:
+        for number in range(recordings):
+            recording = f"00000450_565d_765d_bc41_19a2073d19e{number}"
+            for name, (columns, rows) in tables.items():
+                stored = f'"rocpd_{name}_{recording}"'
+                quoted = ", ".join(f'"{column}"' for column in columns)
+                database.execute(f"CREATE TABLE {stored} ({quoted})")
+                marks = ", ".join("?" * len(columns))
+                database.executemany(f"INSERT INTO {stored} VALUES ({marks})", rows)
+    database.close()
+    return path
+
+
+def write_rocpd_with_tracks(folder: Path) -> Path:
+    """Write a database of the schema with tables of tracks and times."""
+    return write_rocpd(folder, with_tracks=True)
+
+
 def write_rocprofv3_perfetto(folder: Path) -> Path:
     """Write rocprofv3's Perfetto trace: a slice each of kernels, copies and calls, as its SDK does.
 
@@ -295,6 +394,8 @@ WITH_TIMES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "nsys-parquet": ("nsys", write_nsys_parquet),
     "rocprofv3-json": ("rocprofv3", write_rocprofv3_json),
     "rocprofv3-csv": ("rocprofv3", write_rocprofv3_csv),
+    "rocpd": ("rocpd", write_rocpd),
+    "rocpd-tracks": ("rocpd", write_rocpd_with_tracks),
     "proton-tree": ("proton", write_proton_tree),
     "proton-chrome": ("proton", write_proton_chrome),
 }

@@ -20,7 +20,7 @@ from kvtrace.schema.layout import JOIN
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.trace import Selection, select_runs
+from kvtrace.schema.trace import Selection, open_trace, select_runs
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def opened_times(paths: Sequence[Path]) -> Iterator[Selection]:
         return
     with tempfile.TemporaryDirectory(prefix="kvtrace-") as folder:
         import_files(paths, Path(folder) / "times")
-        yield select_runs(Path(folder) / "times")
+        trace = open_trace(Path(folder) / "times")
+        yield Selection(trace, trace.runs)
 
 
 def join(recording: Selection, times: Selection, *, by_order: bool = False) -> list[JoinedRun]:

@@ -19,8 +19,14 @@ def affine_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNu
     return current().iterate("affine_range", _loop_range(start, stop, step))
 
 
-def sequential_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
-    """Iterate over a range whose iterations run one after the other."""
+def sequential_range(
+    start: Any, stop: Any = None, step: Any = 1, *, directives: Any = None
+) -> Iterator[LoopNumber]:
+    """Iterate over a range whose iterations run one after the other.
+
+    `directives`, such as `no_reorder()`, are for the compiler and without effect.
+    """
+    del directives
     return current().iterate("sequential_range", _loop_range(start, stop, step))
 
 

@@ -81,6 +81,7 @@ SIGNATURES: Final[dict[str, dict[str, str]]] = {
         "alloc_tiles": "tile_shape element_shape buffer dtype address name",
         "dynamic_range": "start stop step",
         "ds": "start size",
+        "empty_like": "x dtype buffer name",
         "gather_flattened": "data indices axis dtype",
         "ndarray": "shape dtype buffer name",
         "sequential_range": "start stop step",
@@ -88,6 +89,7 @@ SIGNATURES: Final[dict[str, dict[str, str]]] = {
         "shared_identity_matrix": "n dtype dst",
         "static_range": "start stop step",
         "zeros": "shape dtype buffer name",
+        "zeros_like": "x dtype buffer name",
     },
     "nki.collectives": {
         "all_gather": "srcs dsts replica_group collective_dim priority name",

@@ -9,6 +9,7 @@ import pytest
 
 import kvtrace.addons.neuron.newer.isa as nisa2
 import kvtrace.addons.neuron.newer.language as nl2
+import kvtrace.addons.neuron.older.compiler as ncc
 import kvtrace.addons.neuron.older.language as nl
 from kvtrace.addons.neuron import newer
 from kvtrace.addons.neuron.errors import NkiError
@@ -206,6 +207,24 @@ def test_loops_iterate_over_their_bounds(
         return [int(i) for i in loop(*bounds, **named)]
 
     assert run_newer(kernel, ROWS).result == expected
+
+
+def test_a_tensor_of_zeros_is_made_like_another_by_name(run_newer: Run) -> None:
+    def kernel(x: Any) -> Any:
+        zeros = nl2.zeros_like(x=x, buffer=nl2.shared_hbm)
+        alike = nl2.empty_like(x=zeros)
+        return zeros, alike.shape, alike.dtype
+
+    zeros, shape, dtype = run_newer(kernel, ROWS).result
+    assert np.array_equal(zeros, 0 * ROWS)
+    assert (shape, dtype) == (ROWS.shape, ROWS.dtype)
+
+
+def test_a_loop_takes_directives_for_the_compiler(run_older: Run) -> None:
+    def kernel(x: Any) -> list[int]:
+        return [int(i) for i in nl.sequential_range(3, directives=ncc.no_reorder())]
+
+    assert run_older(kernel, ROWS).result == [0, 1, 2]
 
 
 @pytest.mark.parametrize("in_register", [False, True])

@@ -1,6 +1,7 @@
 """Files of other tools as runs: what each has, sums of times, and what bad input does."""
 
 import gzip
+import json
 import random
 
 import pytest
@@ -129,6 +130,34 @@ def test_ranks_of_one_command_are_one_group(tmp_path):
     assert [run.rank for run in trace.select()] == [0, 1]
     import_files(files[:1], tmp_path / "out")
     assert len(open_trace(tmp_path / "out").runs) == 3
+
+
+def without_rank(path):
+    content = json.loads(path.read_text())
+    del content["distributedInfo"]
+    path.write_text(json.dumps(content))
+    return path
+
+
+def test_name_of_a_file_says_the_rank_if_its_content_does_not(tmp_path, capsys):
+    path = without_rank(write_kineto(tmp_path)).rename(tmp_path / "step_rank-12.pt.trace.json")
+    (run,) = imported(path, tmp_path / "out").runs
+    assert (run.rank, run.world_size) == (12, None)
+    assert main(["info", str(tmp_path / "out")]) == 0
+    assert ", rank 12\n" in capsys.readouterr().out
+
+
+def test_two_files_of_one_rank_are_in_different_groups(tmp_path, capsys):
+    files = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        files += [write_kineto(tmp_path / name, rank=rank) for rank in (0, 1)]
+    assert main(["import", *map(str, files), "-o", str(tmp_path / "out")]) == 0
+    assert "2 groups, since there are several runs of the same rank" in capsys.readouterr().out
+    ranks_by_group = {}
+    for run in open_trace(tmp_path / "out").runs:
+        ranks_by_group.setdefault(run.group_id, []).append(run.rank)
+    assert list(ranks_by_group.values()) == [[0, 1], [0, 1]]
 
 
 def test_old_absolute_timestamps_keep_their_precision(tmp_path):

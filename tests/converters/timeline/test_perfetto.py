@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
-from kvtrace.converters.timeline import perfetto
+from kvtrace.converters.timeline import packets, perfetto
 from kvtrace.converters.timeline.captions import Caption
 from kvtrace.converters.timeline.nesting import lanes
 from kvtrace.converters.timeline.timeline import Counter, Instants, Slices, Timeline, Track
@@ -210,8 +210,9 @@ def defined(place: str) -> int:
 def test_field_numbers_of_the_encoder_equal_those_of_perfetto():
     used = {
         name.lstrip("_"): value
-        for name, value in vars(perfetto).items()
-        if name.startswith("_") and name.isupper() and isinstance(value, int)
+        for module in (packets, perfetto)
+        for name, value in vars(module).items()
+        if name.isupper() and isinstance(value, int)
     }
 
     assert set(used) - OUR_OWN == set(FIELDS)

@@ -24,10 +24,11 @@ def broadcast_shape(*shapes: Shape) -> Shape:
             if broadcast_extents[axis] == 1:
                 broadcast_extents[axis] = extent
             elif extent not in (1, broadcast_extents[axis]):
-                texts = " and ".join(str(list(s)) for s in shapes)
+                texts = " ".join(str(tuple(s)).replace(" ", "") for s in shapes)
                 raise ShapeMismatch.here(
-                    f"shapes {texts} do not broadcast: axis {axis - rank} has extents "
-                    f"{broadcast_extents[axis]} and {extent}; make them equal, or one of them 1"
+                    f"operands could not be broadcast together with shapes {texts}: axis "
+                    f"{axis - rank} has extents {broadcast_extents[axis]} and {extent}; make them "
+                    "equal, or one of them 1"
                 )
     return tuple(broadcast_extents)
 
@@ -42,7 +43,7 @@ def axis_of(axis: Any, rank: int) -> int:
     position = _integer(axis, "an axis")
     if not -rank <= position < rank:
         raise BadAxis.here(
-            f"there is no axis {position} in a tensor of {rank} axes; {_axes_advice(rank)}"
+            f"axis {position} is out of bounds for array of dimension {rank}; {_axes_advice(rank)}"
         )
     return position % rank
 
@@ -66,7 +67,7 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     axes_given = axis if isinstance(axis, tuple | list) else (axis,)
     positions = tuple(axis_of(item, rank) for item in axes_given)
     if len(set(positions)) != len(positions):
-        raise ShapeMismatch.here(f"an axis is named twice in {tuple(axes_given)}; name each once")
+        raise ShapeMismatch.here(f"repeated axis in {tuple(axes_given)}; name each axis once")
     return positions
 
 

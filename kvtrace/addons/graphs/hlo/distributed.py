@@ -14,6 +14,7 @@ from kvtrace.addons.graphs.hlo.arguments import axis_of
 from kvtrace.addons.graphs.hlo.builder import current
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, UINT32
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
+from kvtrace.addons.graphs.hlo.outside import usable_outside
 from kvtrace.addons.graphs.hlo.primitives import Operand, lift
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
@@ -29,6 +30,7 @@ _REDUCERS: Final[dict[Any, str]] = {
 }
 
 
+@usable_outside
 def all_reduce(data: Operand, replica_groups: Groups, reduce_op: Any = np.add) -> Tensor:
     """Return the tensors of all replicas of a group, reduced element by element by a ufunc."""
     x = lift(data)
@@ -36,6 +38,7 @@ def all_reduce(data: Operand, replica_groups: Groups, reduce_op: Any = np.add) -
     return current().emit("all_reduce", (x,), x.shape, x.dtype, attributes)
 
 
+@usable_outside
 def all_gather(data: Operand, all_gather_dim: int, replica_groups: Groups) -> Tensor:
     """Return the tensors of a group's replicas, in its order, concatenated along an axis."""
     x, groups = lift(data), _groups(replica_groups)
@@ -45,6 +48,7 @@ def all_gather(data: Operand, all_gather_dim: int, replica_groups: Groups) -> Te
     return current().emit("all_gather", (x,), shape, x.dtype, attributes)
 
 
+@usable_outside
 def reduce_scatter(
     data: Operand, reduce_scatter_dim: int, replica_groups: Groups, reduce_op: Any = np.add
 ) -> Tensor:
@@ -60,6 +64,7 @@ def reduce_scatter(
     return current().emit("reduce_scatter", (x,), shape, x.dtype, attributes)
 
 
+@usable_outside
 def all_to_all(
     data: Operand, split_dimension: int, concat_dimension: int, replica_groups: Groups
 ) -> Tensor:
@@ -80,6 +85,7 @@ def all_to_all(
     return current().emit("all_to_all", (x,), tuple(extents), x.dtype, attributes)
 
 
+@usable_outside
 def collective_permute(data: Operand, source_target_pairs: Sequence[Sequence[int]]) -> Tensor:
     """Return the tensor of the replica that sends to this one by a pair; zeros without a pair."""
     x = lift(data)

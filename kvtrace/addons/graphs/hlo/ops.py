@@ -6,15 +6,15 @@ name as well.
 """
 
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from typing import Any
 
 import numpy as _np
 
 from kvtrace.addons.graphs.hlo import families as _families
-from kvtrace.addons.graphs.hlo.builder import tracing as _tracing
 from kvtrace.addons.graphs.hlo.builders import FUNCTIONS as _FUNCTIONS
 from kvtrace.addons.graphs.hlo.builders import OPERATIONS as _OPERATIONS
+from kvtrace.addons.graphs.hlo.outside import usable_outside as _usable_outside
 
 __all__ = ["_families"]
 
@@ -33,22 +33,3 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 def __dir__() -> list[str]:
     return sorted(_OPERATIONS)
-
-
-def _usable_outside(builder: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the builder as a function that, outside of a trace, traces and runs itself."""
-
-    @wraps(builder)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if _tracing():
-            return builder(*args, **kwargs)
-        return _traced(builder)(*args, **kwargs)
-
-    return call
-
-
-@cache
-def _traced(builder: Callable[..., Any]) -> Callable[..., Any]:
-    from kvtrace.addons.graphs.hlo.traced import TracedFunction
-
-    return TracedFunction(builder, observed=False)

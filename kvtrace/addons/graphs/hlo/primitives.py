@@ -305,8 +305,8 @@ def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
     for tensor in tensors:
         if tensor.shape[:axis] + tensor.shape[axis + 1 :] != shape0[:axis] + shape0[axis + 1 :]:
             raise ShapeMismatch.here(
-                f"tensors of shapes {list(shape0)} and {list(tensor.shape)} cannot be joined "
-                f"along axis {axis}; all other axes must be equal"
+                "all the input array dimensions except for the concatenation axis must match "
+                f"exactly, not {list(shape0)} and {list(tensor.shape)} along axis {axis}"
             )
     if len(tensors) == 1:
         return tensors[0]

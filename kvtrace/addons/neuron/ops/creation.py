@@ -83,14 +83,14 @@ def ones(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placement
     return full(shape, 1, dtype, buffer=buffer, name=name, **placement)
 
 
-def empty_like(a: Any, dtype: Any = None, buffer: Any = None, name: str = "") -> Tensor:
-    """Return a new, uninitialized tensor with the shape, type and memory of `a`, if not given."""
-    return ndarray(a.shape, dtype or a.dtype, buffer=buffer or a.buffer, name=name)
+def empty_like(x: Any, dtype: Any = None, buffer: Any = None, name: str = "") -> Tensor:
+    """Return a new, uninitialized tensor with the shape, type and memory of `x`, if not given."""
+    return ndarray(x.shape, dtype or x.dtype, buffer=buffer or x.buffer, name=name)
 
 
-def zeros_like(a: Any, dtype: Any = None, buffer: Any = None, name: str = "") -> Tensor:
-    """Return a new tensor of zeros with the shape, type and memory of `a`, if not given."""
-    return zeros(a.shape, dtype or a.dtype, buffer=buffer or a.buffer, name=name)
+def zeros_like(x: Any, dtype: Any = None, buffer: Any = None, name: str = "") -> Tensor:
+    """Return a new tensor of zeros with the shape, type and memory of `x`, if not given."""
+    return zeros(x.shape, dtype or x.dtype, buffer=buffer or x.buffer, name=name)
 
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tensor:

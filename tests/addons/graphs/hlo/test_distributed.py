@@ -73,6 +73,21 @@ def test_collectives_give_results_computed_by_hand():
     np.testing.assert_array_equal(outcome("own number")[3], 3 * X[3])
 
 
+def test_collectives_of_arrays_run_as_if_all_replicas_had_them():
+    x = X[0]
+
+    np.testing.assert_allclose(distributed.all_reduce(x, PAIRS), 2 * x, rtol=1e-6)
+    np.testing.assert_array_equal(distributed.all_gather(x, 0, [[0, 1]]), np.vstack([x, x]))
+    np.testing.assert_array_equal(
+        distributed.reduce_scatter(x, 0, replica_groups=[[0, 1]], reduce_op=np.maximum), x[:2]
+    )
+    np.testing.assert_array_equal(
+        distributed.all_to_all(x, split_dimension=0, concat_dimension=1, replica_groups=[[0, 1]]),
+        np.hstack([x[:2], x[:2]]),
+    )
+    np.testing.assert_array_equal(distributed.collective_permute(x, [[1, 0], [0, 1]]), x)
+
+
 def test_a_graph_has_the_number_of_replicas_that_its_collectives_name():
     graph = trace(looped).specialize(X[0])
 

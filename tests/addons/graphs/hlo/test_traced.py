@@ -316,7 +316,7 @@ def test_shapes_that_do_not_fit_are_refused():
         return y @ y  # here
 
     assert "do not multiply" in complaint(ShapeMismatch, program, X)
-    assert "do not broadcast" in complaint(ShapeMismatch, lambda x: x + x[:, :3], X)  # here
+    assert "could not be broadcast" in complaint(ShapeMismatch, lambda x: x + x[:, :3], X)  # here
     complaint(ShapeMismatch, lambda x: x.reshape(5, 5), X)  # here
     complaint(np.exceptions.AxisError, lambda x: x.sum(axis=2), X)  # here
     complaint(ShapeMismatch, lambda x: np.expand_dims(x, -4), X)  # here
@@ -413,3 +413,36 @@ def test_a_wrong_annotation_is_refused_also_where_it_is_left_as_text():
 
     with pytest.raises(BadArgument, match="put extents in parentheses"):
         trace(as_text).specialize(np.ones(8, np.float32), 1)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: np.transpose(x, (0,)),
+        lambda x: np.transpose(x, (0, 0)),
+        lambda x: np.transpose(x, (0, 2)),
+        lambda x: np.concatenate([x, x], axis=4),
+        lambda x: np.concatenate([x, np.ones(3, np.float32)]),
+        lambda x: np.concatenate([x, np.ones((3, 5), np.float32)]),
+        lambda x: np.stack([x, np.ones((3, 5), np.float32)]),
+        lambda x: np.roll(x, (1, 2, 3), axis=(0, 1)),
+        lambda x: x.reshape(5, 5),
+        lambda x: np.split(x, 5),
+        lambda x: np.squeeze(x, axis=0),
+        lambda x: np.linalg.norm(x[0], "fro"),
+        lambda x: x[..., ...],
+        lambda x: x[0, 0, 0],
+        lambda x: x[9],
+        lambda x: np.take(x, [0, 9], axis=0),
+        lambda x: x[np.array([True, False])],
+        lambda x: x[..., np.array([True, False])],
+        lambda x: x + np.ones((5, 1, 7), np.float32),
+    ],
+)
+def test_errors_begin_with_numpys_words(program):
+    with pytest.raises((ValueError, IndexError)) as numpys:
+        program(X)
+
+    words = re.split(r";|,? but |: objects", str(numpys.value))[0].strip()
+    with pytest.raises(type(numpys.value), match="^" + re.escape(words)):
+        trace(program).specialize(X)

@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.arguments import axis_of, broadcast_shape, dtype_of, shape_of
+from kvtrace.addons.graphs.hlo.arguments import (
+    Shape,
+    axis_of,
+    broadcast_shape,
+    dtype_of,
+    shape_of,
+)
 from kvtrace.addons.graphs.hlo.builder import current
 from kvtrace.addons.graphs.hlo.builders import AT, implements, operation
 from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, is_integer
@@ -19,6 +25,7 @@ from kvtrace.addons.graphs.hlo.errors import BadArgument, BadIndex, DataDependen
 from kvtrace.addons.graphs.hlo.families.elementwise import clip
 from kvtrace.addons.graphs.hlo.families.indexing import (
     Window,
+    axes_used,
     check_positions,
     checked_position,
     expanded_index,
@@ -108,21 +115,38 @@ def _index_tensor(part: Any) -> Tensor:
     return tensor
 
 
-def _index_parts(index: Any) -> list[Any]:
+def _index_parts(index: Any, shape: Shape) -> list[Any]:
     """Return an index's parts; constant masks become positions, traced slices `TracedSlice`s."""
     original_parts = index if isinstance(index, tuple) else (index,)
+    arrays = [
+        np.asarray(part) if isinstance(part, list | bool | np.bool_) else part
+        for part in original_parts
+    ]
     parts: list[Any] = []
-    for part in original_parts:
-        array = np.asarray(part) if isinstance(part, list | bool | np.bool_) else part
+    for number, (part, array) in enumerate(zip(original_parts, arrays, strict=True)):
         if isinstance(array, np.ndarray) and array.dtype == BOOL and not has_tensor(part):
             if not array.shape:
                 raise BadIndex.here("a single bool is not an index in a graph; use np.where")
+            _check_mask(array, shape, arrays, number)
             parts.extend(array.nonzero())
         elif isinstance(part, slice) and has_tensor([part.start, part.stop, part.step]):
             parts.append(_traced_slice(part))
         else:
             parts.append(part)
     return parts
+
+
+def _check_mask(mask: Any, shape: Shape, parts: list[Any], number: int) -> None:
+    """Raise BadIndex if a mask, the part `number` of an index, has not the shape of its axes."""
+    first = sum(map(axes_used, parts[:number]))
+    if any(part is Ellipsis for part in parts[:number]):
+        first = len(shape) - sum(map(axes_used, parts[number:]))
+    for axis, extent in enumerate(mask.shape, first):
+        if 0 <= axis < len(shape) and shape[axis] != extent:
+            raise BadIndex.here(
+                f"boolean index did not match indexed array along axis {axis}; size of axis is "
+                f"{shape[axis]} but size of corresponding boolean axis is {extent}"
+            )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,7 +205,7 @@ def _data_index(x: Tensor, index: Any) -> DataIndex:
         DataDependent: The result's number of elements would depend on a mask.
 
     """
-    index_parts = _index_parts(index)
+    index_parts = _index_parts(index, x.shape)
     parts = expanded_index(tuple(index_parts), len(x.shape))
     basic: list[Any] = []
     positions_by_axis: dict[int, Tensor] = {}
@@ -331,6 +355,9 @@ def take(
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
     indexed_axis = axis_of(axis, len(x.shape))
+    if mode == "raise" and not has_tensor(indices):
+        for position in np.ravel(indices).tolist():
+            checked_position(position, x.shape[indexed_axis], indexed_axis)
     positions = _bounded(_index_tensor(indices), x.shape[indexed_axis], mode)
     window_sizes = tuple(1 if i == indexed_axis else n for i, n in enumerate(x.shape))
     windows = _gather_windows([indexed_axis], window_sizes, len(positions.shape))

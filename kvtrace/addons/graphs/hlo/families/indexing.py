@@ -102,11 +102,14 @@ def expanded_index(index: Any, rank: int) -> list[Any]:
 
     """
     parts = list(index) if isinstance(index, tuple) else [index]
-    used = sum(_axes_used(part) for part in parts)
+    used = sum(axes_used(part) for part in parts)
     if sum(part is Ellipsis for part in parts) > 1:
-        raise BadIndex.here("an index has one Ellipsis at most")
+        raise BadIndex.here("an index can only have a single ellipsis ('...')")
     if used > rank:
-        raise BadIndex.here(f"{used} indices are given for a tensor of {rank} axes; give fewer")
+        raise BadIndex.here(
+            f"too many indices for array: array is {rank}-dimensional, but {used} were indexed; "
+            "give fewer"
+        )
     missing = [slice(None)] * (rank - used)
     for position, part in enumerate(parts):
         if part is Ellipsis:
@@ -114,7 +117,8 @@ def expanded_index(index: Any, rank: int) -> list[Any]:
     return [*parts, *missing]
 
 
-def _axes_used(part: Any) -> int:
+def axes_used(part: Any) -> int:
+    """Return how many axes a part of an index names; a mask as many as it has."""
     if part is None or part is Ellipsis:
         return 0
     dtype = getattr(part, "dtype", None)
@@ -185,7 +189,7 @@ def checked_position(position: int, extent: int, axis: int) -> int:
     """
     if not -extent <= position < extent:
         raise BadIndex.here(
-            f"index {position} is outside axis {axis}, which has {extent} elements; "
+            f"index {position} is out of bounds for axis {axis} with size {extent}; "
             f"{f'choose one from {-extent} to {extent - 1}' if extent else 'take a slice of it'}"
         )
     return position % extent

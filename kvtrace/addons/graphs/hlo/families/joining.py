@@ -55,7 +55,7 @@ def concatenate_(
         tensors, axis = [reshape(t, (t.size,)) for t in tensors], 0
     if len({len(tensor.shape) for tensor in tensors}) != 1:
         raise ShapeMismatch.here(
-            "tensors with different numbers of axes cannot be joined; use np.stack or np.reshape"
+            "all the input arrays must have same number of dimensions; use np.stack or np.reshape"
         )
     result = fresh(concatenate(tensors, axis_of(axis, len(tensors[0].shape))))
     return into(out, result)
@@ -64,7 +64,7 @@ def concatenate_(
 def _lifted_items(arrays: Any) -> list[Any]:
     items = list(arrays)
     if not items:
-        raise BadArgument.here("an empty list is given where tensors are joined; give one or more")
+        raise BadArgument.here("need at least one array to concatenate")
     # A scalar counts as an array without axes, whose type is not weak.
     return [lift(item) for item in items]
 
@@ -85,7 +85,7 @@ def stack(
     for tensor in tensors:
         if tensor.shape != shape:
             raise ShapeMismatch.here(
-                f"tensors to be stacked must have one shape, not {list(shape)} and "
+                f"all input arrays must have the same shape, not {list(shape)} and "
                 f"{list(tensor.shape)}"
             )
     expanded = [reshape(t, (*shape[:position], 1, *shape[position:])) for t in tensors]
@@ -142,7 +142,7 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
     if isinstance(indices_or_sections, int | np.integer):
         count = int(indices_or_sections)
         if count < 1:
-            raise BadArgument.here(f"a tensor cannot be split into {count} pieces; give 1 or more")
+            raise BadArgument.here(f"number sections must be larger than 0, not {count}")
         length, longer = divmod(extent, count)
         lengths = [length + 1] * longer + [length] * (count - longer)
         bounds = [0, *np.cumsum(lengths).tolist()]
@@ -157,10 +157,10 @@ def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]
     x = lift(ary)
     if isinstance(indices_or_sections, int | np.integer):
         extent = x.shape[axis_of(axis, len(x.shape))]
-        if indices_or_sections < 1 or extent % indices_or_sections:
+        if indices_or_sections > 0 and extent % indices_or_sections:
             raise ShapeMismatch.here(
-                f"an axis of {extent} elements cannot be split into {indices_or_sections} equal "
-                "pieces; use np.array_split"
+                f"array split does not result in an equal division: {extent} elements into "
+                f"{indices_or_sections} parts; use np.array_split"
             )
     return array_split(x, indices_or_sections, axis)
 
@@ -255,7 +255,7 @@ def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
         distances_and_axes = np.broadcast(distances, axes_given)
     except ValueError:
         raise BadArgument.here(
-            f"np.roll has {distances.size} shifts for {axes_given.size} axes; give one per axis"
+            f"shape mismatch: {distances.size} shifts for {axes_given.size} axes; give one per axis"
         ) from None
     result = x
     for distance, axis_number in distances_and_axes:

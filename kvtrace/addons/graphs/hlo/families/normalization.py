@@ -135,7 +135,7 @@ def vector_norm(
         extreme = (max_ if ord > 0 else min_)(magnitude, axis, keepdims=keepdims)
         return convert(extreme, result_type)
     if not isinstance(ord, int | float):
-        raise BadArgument.here(f"a vector has no norm of order {ord!r}")
+        raise BadArgument.here(f"Invalid norm order {ord!r} for vectors")
     if ord == 0:
         powers = convert(compare("NE", magnitude, like(magnitude, 0.0)), magnitude.dtype)
     elif ord == 1:

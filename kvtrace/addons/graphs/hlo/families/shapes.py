@@ -71,8 +71,9 @@ def _completed_shape(shape: Any, x: Tensor) -> Shape:
     size = int(np.prod(extents, dtype=np.int64))
     if size != x.size or any(extent < 0 for extent in extents):
         raise ShapeMismatch.here(
-            f"a tensor of shape {list(x.shape)} ({x.size} elements) cannot be reshaped to "
-            f"{list(extents_given)}; give a shape of as many elements, or one extent as -1"
+            f"cannot reshape array of size {x.size} into shape "
+            f"{str(tuple(extents_given)).replace(' ', '')}; give a shape of as many elements, or "
+            "one extent as -1"
         )
     return tuple(extents)
 
@@ -99,9 +100,14 @@ def transpose_(a: Operand, axes: Any = None) -> Tensor:
     """Return the tensor with its axes in the given order, by default reversed."""
     x = lift(a)
     rank = len(x.shape)
-    order = tuple(reversed(range(rank))) if axes is None else axes_of(tuple(axes), rank)
-    if len(order) != rank:
-        raise ShapeMismatch.here(f"{len(order)} axes are named for a tensor of {rank} axes")
+    named = tuple(reversed(range(rank))) if axes is None else tuple(axes)
+    if len(named) != rank:
+        raise ShapeMismatch.here(
+            f"axes don't match array: {len(named)} axes for an array of dimension {rank}"
+        )
+    order = tuple(axis_of(axis, rank) for axis in named)
+    if len(set(order)) != rank:
+        raise ShapeMismatch.here(f"repeated axis in transpose: {named}; name each axis once")
     return permuted(x, order)
 
 
@@ -171,7 +177,8 @@ def squeeze(a: Operand, axis: Any = None) -> Tensor:
     for position in dropped:
         if x.shape[position] != 1:
             raise ShapeMismatch.here(
-                f"axis {position} of shape {list(x.shape)} cannot be squeezed: its extent is not 1"
+                "cannot select an axis to squeeze out which has size not equal to one: axis "
+                f"{position} of shape {list(x.shape)}"
             )
     return _same_elements(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
 

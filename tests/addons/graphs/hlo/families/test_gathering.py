@@ -116,7 +116,7 @@ def test_masked_elements_support_functions_that_do_not_need_their_number():
 
 def test_indices_that_do_not_fit_the_tensor_are_refused():
     for program, match in (
-        (lambda x: x[X > 1][:, 5], "2 indices are given|outside axis 1|for a tensor of 1 axes"),
+        (lambda x: x[X > 1][:, 5], "too many indices|out of bounds for axis 1"),
         (lambda x: x[x], "consists of integers or bools, not float32"),
         (lambda x: x[x[0] > 1], "a traced mask selects depends on data|does not fit"),
     ):
@@ -269,9 +269,9 @@ def test_constant_positions_outside_of_the_axis_are_refused(shape, index):
     def write(x):
         x[index] = 1.0
 
-    with pytest.raises(BadIndex, match="is outside axis"):
+    with pytest.raises(BadIndex, match="out of bounds for axis"):
         trace(lambda x: x[index]).specialize(x)
-    with pytest.raises(BadIndex, match="is outside axis"):
+    with pytest.raises(BadIndex, match="out of bounds for axis"):
         trace(write).specialize(x)
 
 

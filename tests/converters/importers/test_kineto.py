@@ -1,0 +1,112 @@
+"""Kineto's files: categories of old versions, MTIA's devices, and what is left out."""
+
+import json
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.importers.importing import import_files
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.trace import open_trace
+
+
+def old_events():
+    """Return events as PyTorch 1.8 wrote them: old categories, threads and streams as texts."""
+
+    def event(category, name, ts, dur, pid, tid, **args):
+        return {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": ts,
+                "dur": dur, "args": args}  # fmt: skip
+
+    start = 1_606_910_596_000_000
+    return [
+        event("Operator", "ProfilerStep#5", start, 500, 100, "77"),
+        event("Operator", "aten::add", start + 10, 50, 100, "77",
+              **{"External id": 2, "Call stack": "train.py(3): step"}),
+        event("Runtime", "cudaLaunchKernel", start + 20, 5, 100, "77", correlation=31),
+        event("Kernel", "added", start + 40, 7, 0, "stream 7", device=0, stream=7, correlation=31,
+              grid=[8, 1, 1], block=[128, 1, 1], **{"registers per thread": 16}),
+        event("Memset", "Memset (Device)", start + 60, 1, 0, "stream 7", device=0, stream=7,
+              bytes=1024),
+        event("Memcpy", "Memcpy HtoD (Pageable -> Device)", start + 70, 2, 0, "stream 7",
+              device=0, stream=7, bytes=4096),
+        {"ph": "s", "id": 31, "pid": 100, "tid": 77, "ts": start + 20, "cat": "async",
+         "name": "launch"},
+        {"ph": "i", "s": "t", "name": "[memory]", "pid": 100, "tid": 77, "ts": start + 11},
+        {"ph": "i", "s": "g", "name": "Iteration Start: PyTorch Profiler", "pid": "Traces",
+         "tid": "Trace", "ts": start},
+        event("Trace", "PyTorch Profiler (0)", start, 900, "Traces", "PyTorch Profiler"),
+    ]  # fmt: skip
+
+
+def in_object(events):
+    properties = {"id": 0, "name": "Tesla V100", "major": 7, "minor": 0}
+    return {"schemaVersion": 1, "computeProperties": [properties], "traceEvents": events}
+
+
+@pytest.mark.parametrize("form", [list, in_object])
+def test_old_categories_are_imported_like_those_that_took_their_place(form, tmp_path, capsys):
+    path, out = tmp_path / "worker0.pt.trace.json", tmp_path / "out"
+    path.write_text(json.dumps(form(old_events())))
+
+    assert main(["import", str(path), "-o", str(out)]) == 0
+
+    assert "not imported, by the tool's names: Call stack (1), [memory] (1)" in (
+        capsys.readouterr().err
+    )
+    trace = open_trace(out)
+    kernel, fill, copy = plain_rows(trace.table("gpu_kernels"))
+    assert (kernel["name"], kernel["end"] - kernel["start"]) == ("added", 7_000)
+    assert (kernel["stream"], kernel["request_thread"], kernel["registers"]) == (7, 77, 16)
+    assert kernel["start"] - kernel["requested"] == 20_000
+    assert [(row["kind"], row["bytes"]) for row in (fill, copy)] == [("fill", 1024), ("copy", 4096)]
+    (step,) = plain_rows(trace.table("marks"))
+    assert dict(step["attributes"]) == {"step": "5"}
+    assert trace.table("launches").num_rows == 1
+    if form is in_object:
+        (device,) = trace.runs[0].devices
+        assert (device["name"], device["capability"]) == ("Tesla V100", "7.0")
+
+
+def test_events_of_mtia_devices_are_kernels_and_copies_and_waits_are_counted(tmp_path, capsys):
+    def event(name, ts, dur, **args):
+        return {"ph": "X", "cat": "mtia_ccp_events", "name": name, "pid": 9, "tid": 3, "ts": ts,
+                "dur": dur, "args": args}  # fmt: skip
+
+    call = {"ph": "X", "cat": "mtia_runtime", "name": "runFunction", "pid": 100, "tid": 100,
+            "ts": 1, "dur": 2, "args": {"correlation": 5}}  # fmt: skip
+    content = {
+        "baseTimeNanoseconds": 10**18,
+        "traceEvents": [
+            call,
+            event("fc-dtype_Float", 10, 40, stream=1, correlation=5),
+            event("dma_request", 60, 5, direction="DEVICE_TO_HOST", size=16),
+            event("event_wait", 70, 900, stream=1, wait_on_stream=2),
+        ],
+    }
+    path, out = tmp_path / "mtia.json", tmp_path / "out"
+    path.write_text(json.dumps(content))
+
+    assert main(["import", str(path), "-o", str(out)]) == 0
+
+    assert "not imported, by the tool's names: mtia_ccp_events event_wait (1)" in (
+        capsys.readouterr().err
+    )
+    kernel, copy = plain_rows(open_trace(out).table("gpu_kernels"))
+    assert (kernel["name"], kernel["device"], kernel["stream"]) == ("fc-dtype_Float", 9, 1)
+    assert kernel["requested"] == 10**18 + 1_000
+    assert (copy["kind"], copy["bytes"], copy["stream"]) == ("copy", 16, 3)
+
+
+def test_categories_that_are_not_imported_are_counted_in_messages(tmp_path, capsys):
+    event = {"ph": "X", "name": "sync", "pid": 0, "tid": 7, "ts": 1, "dur": 2}
+    events = [{**event, "cat": "cuda_sync"}] * 3 + [{**event, "cat": "gpu_user_annotation"}]
+    path, out = tmp_path / "trace.json", tmp_path / "out"
+    path.write_text(json.dumps({"deviceProperties": [], "traceEvents": events}))
+
+    (run,) = import_files([path], out)
+
+    assert run.left_out == {"cuda_sync": 3, "gpu_user_annotation": 1}
+    assert main(["info", str(out)]) == 0
+    assert "not imported, by the tool's names: cuda_sync (3), gpu_user_annotation (1)" in (
+        " ".join(capsys.readouterr().out.split())
+    )
