@@ -58,7 +58,9 @@ _VERSION_KEYS: Final = (
     "cuda_driver_version",
     "cuda_runtime_version",
     "cupti_version",
-    "hip_version",
+    "hip_driver_version",
+    "hip_runtime_version",
+    "roctracer_version",
 )
 
 
@@ -220,6 +222,7 @@ class _KinetoEvents:
             {
                 "started": times and times[0],
                 "ended": times and times[1],
+                "host": text(self.facts.get("host_name")),
                 "pid": _or_none(self._process),
                 "rank": _or_none(integer(job.get("rank"))),
                 "world_size": _or_none(integer(job.get("world_size"))),

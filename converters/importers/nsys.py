@@ -89,14 +89,14 @@ def _runs(tables: Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
         )
     names = dict(tables.rows("StringIds", ("id", "value")))
     processes = _Processes(names)
-    for table, kind in _EXECUTED.items():
-        for row in tables.rows(table, _ACTIVITY):
-            processes.add_execution(kind, row)
     columns = ("start", "end", "globalTid", "correlationId", "nameId")
     for row in tables.rows(_CALLS, columns):
         processes.add_call(*row)
     for row in tables.rows(_RANGES, ("start", "end", "eventType", "globalTid", "text", "textId")):
         processes.add_range(*row)
+    for table, kind in _EXECUTED.items():
+        for row in tables.rows(table, _ACTIVITY):
+            processes.add_execution(kind, row)
     starts = list(tables.rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",)))
     session_start = integer(starts[0][0]) if starts else NONE
     lacks = (
@@ -157,7 +157,10 @@ class _Processes:
         return self._devices.setdefault(process, Executions())
 
     def add_execution(self, kind: int, row: Sequence[Any]) -> None:
-        """Add an execution (`kind`: KERNEL, COPY, FILL) from a row with the columns `_ACTIVITY`."""
+        """Add an execution (`kind`: KERNEL, COPY, FILL) from a row with the columns `_ACTIVITY`.
+
+        One without a process belongs to the only process that made calls, if there is one.
+        """
         (start, end, device, stream, correlation, node, process, long, short) = row[:9]
         grid, block = (tuple(map(integer, part)) for part in (row[9:12], row[12:15]))
         shared = [size for size in map(integer, row[16:18]) if size != NONE]
@@ -166,7 +169,8 @@ class _Processes:
         else:
             name = "Memset" if kind == FILL else self._name(long, short)
         serialized = integer(process)
-        self._executions_of(NONE if serialized == NONE else serialized >> _BITS & _ID).add(
+        owner = self._only_caller() if serialized == NONE else serialized >> _BITS & _ID
+        self._executions_of(owner).add(
             name, _time(start), _time(end), device=integer(device), stream=integer(stream),
             correlation=integer(correlation), graph=integer(row[20]) or NONE,
             node=integer(node) or NONE,
@@ -174,6 +178,9 @@ class _Processes:
             registers=integer(row[15]), shared=sum(shared) if shared else NONE, kind=kind,
             size=integer(row[18]),
         )  # fmt: skip
+
+    def _only_caller(self) -> int:
+        return next(iter(self._devices)) if len(self._devices) == 1 else NONE
 
     def add_call(self, begin: Any, end: Any, thread: Any, correlation: Any, name: Any) -> None:
         """Add a call of the driver's or the runtime's API."""

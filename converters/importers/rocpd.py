@@ -31,7 +31,7 @@ from kvtrace.converters.importers.tables import SqliteTables, has_table, opened_
 _DISPATCHES, _COPIES, _REGIONS = "kernel_dispatch", "memory_copy", "region"
 _TABLE: Final = re.compile(
     r"rocpd_(?P<name>(info_)?[a-z]+(_symbol|_object|_dispatch|_copy|_allocate|_event)?)"
-    r"(?P<recording>_[0-9a-f_-]{32,})?"
+    r"(?P<recording>_?[0-9a-f_-]{32,})?"
 )
 _OWN_TABLE: Final = re.compile("rocpd_kernel_dispatch")
 #: Tables of events that are not imported.
@@ -256,7 +256,7 @@ class _Recording:
         ):
             process = _of(processes, pid)
             name = text(self._strings.get(name_id)) or "?"
-            kind = text(self._categories.get(category)) or "?"
+            kind = text(self._categories.get(category)) or "of no category"
             tid = self._threads.get(integer(thread), integer(thread))
             words = kind.upper().split("_")
             if "HIP" in words or "HSA" in words:

@@ -276,15 +276,20 @@ def _with_tracks(
     return {**newer, "timestamp": (("id", "value"), times), "track": (("id", *moved), tracks)}
 
 
-def write_rocpd(folder: Path, *, with_tracks: bool = False, recordings: int = 1) -> Path:
-    """Write rocprofv3's database; several recordings are those of a merged one."""
+def write_rocpd(
+    folder: Path, *, with_tracks: bool = False, recordings: int = 1, separator: str = "_"
+) -> Path:
+    """Write rocprofv3's database; several recordings are those of a merged one.
+
+    `separator` stands between a table's name and the recording's id.
+    """
     path = folder / "100_results.db"
     tables = _with_tracks(_rocpd_tables()) if with_tracks else _rocpd_tables()
     with sqlite3.connect(path) as database:
         for number in range(recordings):
             recording = f"00000450_565d_765d_bc41_19a2073d19e{number}"
             for name, (columns, rows) in tables.items():
-                stored = f'"rocpd_{name}_{recording}"'
+                stored = f'"rocpd_{name}{separator}{recording}"'
                 quoted = ", ".join(f'"{column}"' for column in columns)
                 database.execute(f"CREATE TABLE {stored} ({quoted})")
                 marks = ", ".join("?" * len(columns))

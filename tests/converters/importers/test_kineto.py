@@ -110,3 +110,16 @@ def test_categories_that_are_not_imported_are_counted_in_messages(tmp_path, caps
     assert "not imported, by the tool's names: cuda_sync (3), gpu_user_annotation (1)" in (
         " ".join(capsys.readouterr().out.split())
     )
+
+
+def test_host_and_versions_of_the_driver_are_those_of_the_file(tmp_path):
+    path = tmp_path / "trace.json"
+    facts = {"host_name": "node7", "hip_runtime_version": 60_443, "roctracer_version": 4_001}
+    content = {"deviceProperties": [], **facts, "traceEvents": old_events()}
+    path.write_text(json.dumps(content))
+
+    import_files([path], tmp_path / "out")
+
+    (run,) = open_trace(tmp_path / "out").runs
+    assert run.host == "node7"
+    assert run.versions == {"hip_runtime_version": "60443", "roctracer_version": "4001"}

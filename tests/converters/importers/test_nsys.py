@@ -78,3 +78,18 @@ def test_graphs_of_executions_are_imported(tmp_path):
 
     kernels = plain_rows(open_trace(tmp_path / "out").table("gpu_kernels"))
     assert [row["graph_id"] for row in kernels] == [None, None, 5, None]
+
+
+def test_executions_without_a_process_are_those_of_the_only_one_with_calls(tmp_path):
+    path = changed(
+        write_nsys_sqlite(tmp_path),
+        *(f"ALTER TABLE CUPTI_ACTIVITY_KIND_{kind} DROP COLUMN globalPid"
+          for kind in ("KERNEL", "MEMCPY")),
+    )  # fmt: skip
+    (imported,) = import_files([path], tmp_path / "out")
+
+    trace = open_trace(tmp_path / "out")
+    assert [run.pid for run in trace.runs] == [100]
+    added, *_ = plain_rows(trace.table("gpu_kernels"))
+    assert added["requested"] is not None
+    assert "processes without executions" not in imported.left_out

@@ -59,6 +59,20 @@ def test_recordings_of_a_merged_database_are_runs_and_no_group_has_a_rank_twice(
     assert sum(taken) == 2 * KERNEL_NS
 
 
+def test_id_of_a_recording_may_follow_the_name_of_a_table_at_once(tmp_path):
+    path = write_rocpd(tmp_path, separator="")
+    with sqlite3.connect(path) as database:
+        for (name,) in database.execute("SELECT name FROM sqlite_master").fetchall():
+            renamed = name.replace("_565d_765d_bc41_", "565d765dbc41")  # 32 digits, as of a guid
+            database.execute(f'ALTER TABLE "{name}" RENAME TO "{renamed}"')
+    database.close()
+
+    import_files([path], tmp_path / "out")
+
+    kernels = plain_rows(open_trace(tmp_path / "out").table("gpu_kernels"))
+    assert [row["name"] for row in kernels[:3]] == ["added", "added", GEMM]
+
+
 def test_databases_of_different_tools_are_told_apart(tmp_path):
     head = b"SQLite format 3\0"
     assert importer_of(write_rocpd(tmp_path), head) == "rocpd"
