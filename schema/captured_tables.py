@@ -136,8 +136,8 @@ CAPTURED: Final = (
             _C(
                 "source",
                 NAME,
-                "the tool whose files it was imported from: kineto, nsys, tritonparse, proton or "
-                "rocprofv3; null: kvtrace recorded it",
+                "the tool whose files it was imported from: kineto, nsys, tritonparse, proton, "
+                "rocprofv3 or xplane; null: kvtrace recorded it",
                 since="1.10",
                 private=OPEN,
             ),
