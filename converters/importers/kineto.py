@@ -46,6 +46,8 @@ class Kineto:
 
     def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
         """Return whether the file begins with keys or categories of Kineto."""
+        if b'"call_stack"' in head:  # of Proton
+            return False
         return b'"traceEvents"' in head and any(
             word in head
             for word in (b'"deviceProperties"', b'"baseTimeNanoseconds"', b'"cpu_op"', b'"Ev Idx"')

@@ -290,6 +290,38 @@ def write_proton_chrome(folder: Path) -> Path:
     return path
 
 
+def write_proton_lanes(folder: Path) -> Path:
+    """Write Proton's Chrome trace as Triton 3.9 does: one object, with lanes and scopes."""
+
+    def lane(number: int, name: str) -> list[Any]:
+        facts = {"ph": "M", "pid": 0, "tid": number}
+        return [{**facts, "name": "thread_name", "args": {"name": name}},
+                {**facts, "name": "thread_sort_index", "args": {"sort_index": number}}]  # fmt: skip
+
+    def event(cat: str, name: str, ts: float, dur: float, lane: int, *stack: str,
+              **args: Any) -> Any:  # fmt: skip
+        return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": lane, "ts": ts, "dur": dur,
+                "args": {"call_stack": ["ROOT", *stack], **args}}  # fmt: skip
+
+    flow = {"bp": "e", "cat": "flow", "id": 3, "name": "launch->kernel", "pid": 0}
+    events = [
+        *lane(2, "CPU Thread 2"), *lane(100_007, "Graph: Stream 7"), *lane(200_007, "GPU Stream 7"),
+        event("scope", "step", 1.0, 100.0, 2, "step", scope_id=1),
+        event("metric", "forward: <flops, 12>", 2.0, 90.0, 2, "step", "forward", scope_id=2,
+              metrics={"flops": "12", "rows": "[1,2]"}),
+        {"ph": "X", "cat": "scope", "name": "captured", "pid": 0, "tid": 100_007, "ts": 20.0,
+         "dur": 5.0},
+        {**flow, "ph": "s", "tid": 2, "ts": 2.0}, {**flow, "ph": "f", "tid": 200_007, "ts": 20.125},
+        event("kernel", "added", 20.125, 5.25, 200_007, "step", "forward", "added"),
+        event("kernel", "added", 40.25, 5.25, 200_007, "step", "forward", "added"),
+        event("kernel", GEMM, 80.0, 12.0, 200_007, "step", "forward", GEMM),
+    ]  # fmt: skip
+    path = folder / "lanes.chrome_trace"
+    content = {"baseTimeNanoseconds": EPOCH_NS, "displayTimeUnit": "us", "traceEvents": events}
+    path.write_text(json.dumps(content) + "\n")
+    return path
+
+
 def write_xplane(folder: Path) -> Path:
     """Write XLA's profile of a GPU: its kernels and a copy, calls of the driver, and a step."""
     details = "regs:32 static_shared:256 dynamic_shared:256 grid:8,1,1 block:128,1,1 occ_pct:50"
@@ -336,5 +368,6 @@ WITH_TIMES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "rocprofv3-csv": ("rocprofv3", write_rocprofv3_csv),
     "proton-tree": ("proton", write_proton_tree),
     "proton-chrome": ("proton", write_proton_chrome),
+    "proton-lanes": ("proton", write_proton_lanes),
     "xplane": ("xplane", write_xplane),
 }
