@@ -89,7 +89,7 @@ class _Profile:
         self._rows = rows
         self._device = Executions()
         self._steps: list[tuple[str, int, int, int, str]] = []
-        self._device_steps: list[tuple[str, int, int, int, str]] = []
+        self._device_steps: dict[int, list[tuple[str, int, int, int, str]]] = {}
         self._host_operations: list[tuple[Line, list[Event]]] = []
         self._devices: dict[int, dict[str, Any]] = {}
         self._facts: dict[str, int | float | str] = {}
@@ -138,8 +138,8 @@ class _Profile:
                 for event in line.events():
                     is_copy = event.display_name.startswith(("copy", "async-copy"))
                     self._add_operation(event, index, line.id, COPY if is_copy else KERNEL)
-            elif line.name == _STEPS_LINE and index == min(self._devices):
-                self._device_steps += [
+            elif line.name == _STEPS_LINE:
+                self._device_steps[index] = [
                     (_STEPS_LINE, event.begin, event.end, NONE, event.display_name)
                     for event in line.events()
                 ]
@@ -257,7 +257,8 @@ class _Profile:
         """Write the collected rows, and return the facts of the process."""
         start = integer(self._facts.get("profile_start_time"))
         shift = start if self._first < _EPOCH_NS <= start else 0
-        for name, begin, end, thread, step in self._steps or self._device_steps:
+        of_device = self._device_steps[min(self._device_steps)] if self._device_steps else []
+        for name, begin, end, thread, step in self._steps or of_device:
             marks(self._rows, [(name, begin, end, thread)], shift, step=step)
         times = self._device.finish(self._rows, shift)
         process = integer(self._facts.get("process_id"))
