@@ -239,3 +239,18 @@ def test_what_is_written_is_read(tmp_path_factory, events):
         if begin is not None
     ]
     assert read_line.aggregated == sum(begin is None for _, begin, _, _ in events)
+
+
+def test_kernels_that_share_a_request_are_said_to_have_no_launch(tmp_path, capsys):
+    def kernel(begin, correlation):
+        return XEvent(
+            "k", begin, 10, {"kernel_details": "grid:1,1,1", "correlation_id": correlation}
+        )
+
+    stream = XLine(1, "Stream #1", (kernel(100, 1), kernel(200, 2), kernel(300, 2)))
+    calls = tuple(XEvent("cuLaunchKernel", 10 * n, 5, {"correlation_id": n}) for n in (1, 2))
+    planes = (plane("/device:GPU:0", (stream,)), plane("/host:CPU", (XLine(1, "python", calls),)))
+    trace = imported(write_space(tmp_path, planes), tmp_path / "out")
+    assert trace.table("launches").num_rows == 1
+    assert main(["profile", str(tmp_path / "out")]) == 0
+    assert "2 of 3 executions have no launch of their own" in capsys.readouterr().out
