@@ -181,6 +181,8 @@ class _TimelineBuilder:
             name, begin, end = mark.name, mark.bounds[:-1], mark.bounds[1:]
             if mark.ranges:
                 begin, end = np.array(sorted(mark.ranges), np.int64).T
+            elif not begin.size:
+                return None  # a single instant
         else:
             is_small = row_count(trace, self._run, "launches") <= _MOST_SEARCHED
             periods = periodic_steps(trace, self._run) if is_small else None

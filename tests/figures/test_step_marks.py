@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 
+from kvtrace.cli import main
 from kvtrace.converters.importers.importing import import_files
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.step_marks import ProgramMarks, names_step
@@ -142,6 +143,20 @@ def test_nvtx_ranges_that_name_steps_are_steps_of_an_nsys_trace(tmp_path):
     import_files([path], tmp_path / "out")
     window = window_of(open_trace(tmp_path / "out"))
     assert (window.how, window.name, window.steps) == ("mark", "step #", 3)
+
+
+def test_a_single_instant_that_names_a_step_is_none(tmp_path):
+    path = write_nsys_sqlite(tmp_path)
+    with sqlite3.connect(path) as database:
+        thread = (100 << 24) | 101
+        database.execute(
+            "INSERT INTO NVTX_EVENTS VALUES (9000, NULL, 34, ?, 'step', NULL)", (thread,)
+        )
+    database.close()
+    out = tmp_path / "out"
+    import_files([path], out)
+    assert window_of(open_trace(out)).how == "whole"
+    assert main(["convert", "chrome", str(out), "-o", str(tmp_path / "out.json")]) == 0
 
 
 def test_steps_of_a_tpu_are_steps_of_an_xplane(tmp_path):
