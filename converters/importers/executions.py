@@ -198,7 +198,9 @@ def _shifted(name: str, values: Integers, shift: int) -> Integers:
     return np.where(values == NONE, values, values + shift)
 
 
-def marks(rows: RunRows, ranges: list[tuple[str, int, int, int]], shift: int, **facts: str) -> None:
+def marks(
+    rows: RunRows, ranges: list[tuple[str, int, int, int]], shift: int, /, **facts: str
+) -> None:
     """Write a user's ranges to `marks`: (name, begin, end, thread), with `facts` as attributes."""
     mark_rows: list[Mapping[str, object]] = [
         {

@@ -71,6 +71,8 @@ class Kineto:
 
     def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
         """Return whether the file begins with keys or categories of Kineto."""
+        if b'"call_stack"' in head:  # of Proton
+            return False
         if _OLD_EVENT.search(head):
             return b'"traceEvents"' in head or head.lstrip().startswith(b"[")
         return b'"traceEvents"' in head and any(

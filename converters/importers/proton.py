@@ -1,31 +1,43 @@
-"""Importer of Proton's profiles: trees of contexts (.hatchet) and Chrome traces (.chrome_trace).
+"""Importer of Proton's profiles: trees of contexts (.hatchet, .hatchet_msgpack) and Chrome traces.
 
 TreeData.cpp in third_party/proton/csrc/lib/Data of https://github.com/triton-lang/triton writes the
-trees in hatchet's literal form, and TraceData.cpp the traces, one JSON object per line and stream.
-Neither has a time of day, grids, or arguments of launches.
+trees in hatchet's literal form, as JSON or MessagePack. TraceData.cpp wrote the traces until
+Triton 3.7, one JSON object per line and stream; later they are one object with lanes for threads
+of the host, streams, and scopes in graphs (csrc/lib/Data/Dump), and since 3.9 a time of day.
+Neither has grids or arguments of launches.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from kvtrace.converters.importers.executions import Executions
+from kvtrace.converters.importers.executions import Executions, marks
 from kvtrace.converters.importers.host_stacks import Frame
 from kvtrace.converters.importers.importing import unpacked
 from kvtrace.converters.importers.json_stream import JsonFile
 from kvtrace.converters.importers.json_values import entries, integer, mapping, nanoseconds, text
+from kvtrace.converters.importers.msgpack_values import value_of
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
 from kvtrace.schema.layout import SUMS, TIMES
 
 _ROOT: Final = "ROOT"
+#: The beginning of a tree in MessagePack: an array with a map of a context's frame.
+_MSGPACK: Final = re.compile(rb"[\x91\x92]\x83\xa5frame")
+#: Names of lanes in Chrome traces since Triton 3.8.
+_STREAM: Final = re.compile(r"GPU Stream (\d{1,18})")
 _LACKS: Final = (
     "Proton records neither arguments of launches nor grids nor IR, so figures that need them are "
-    "missing",
-    "Proton has no time of day; its times count from an unknown moment",
+    "missing"
 )
+_NO_DATE: Final = "Proton has no time of day; its times count from an unknown moment"
+#: Phases of arrows between other events.
+_FLOWS: Final = ("s", "t", "f")
+#: Metrics of the instrumentation backend, in trees and in traces.
+_CYCLES: Final = ("cycles", "Frequency (MHz)")
 _SUMS: Final = (
     "the tree has only sums: each kernel of a context is one row for all its executions, with "
     "their mean duration, and the times of executions are unknown"
@@ -37,35 +49,36 @@ _DEEPEST: Final = 10_000
 class Proton:
     """Importer of Proton's trees and Chrome traces."""
 
-    summary = "Proton: .hatchet trees and .chrome_trace files"
+    summary = "Proton: .hatchet and .hatchet_msgpack trees, .chrome_trace files"
 
     def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
         """Return whether the file begins as a tree or a Chrome trace of Proton."""
-        start = head.lstrip()[: 1 << 14]
+        start = head.lstrip()
         if start.startswith(b"["):
             return b'"frame"' in start and b'"children"' in start
+        if _MSGPACK.match(head):
+            return True
         return start.startswith(b"{") and b'"call_stack"' in start and b'"traceEvents"' in start
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
         """Add the rows of the only process, and yield its facts. Errors as `Importer.read`."""
         with unpacked(path) as file:
+            if _MSGPACK.match(file.peek(16)):  # type: ignore[attr-defined] # a BufferedReader
+                yield _import_tree(path, value_of(file.read()), rows)
+                return
             source = JsonFile(path, file)
             if source.peek() == "[":
                 yield _import_tree(path, source.value(), rows)
                 return
-            device, stacks = Executions(), _ContextStacks(rows)
-            left_out: Counter[str] = Counter()
+            trace = _ChromeTrace(path, rows)
             while source.peek():
                 for key in source.members():
-                    if key != "traceEvents":
-                        source.value()
-                        continue
-                    for event in source.entries():
-                        if not _add_event(device, stacks, event) and event.get("ph") != "M":
-                            left_out[text(event.get("cat")) or "?"] += 1
-        if not len(device):
-            raise BadSource(f"{path} has no kernel; was anything launched while Proton ran?")
-        yield replace(_finished(device, rows, _LACKS, {}), left_out=left_out)
+                    if key == "traceEvents":
+                        for event in source.entries():
+                            trace.add(event)
+                    else:
+                        trace.facts[key] = source.value()
+        yield trace.finished()
 
 
 class _ContextStacks:
@@ -86,20 +99,71 @@ class _ContextStacks:
         return self._ids[context]
 
 
-def _add_event(device: Executions, stacks: _ContextStacks, event: Mapping[str, Any]) -> bool:
-    """Add an event of a Chrome trace if it is a kernel, and return whether it is."""
-    if event.get("ph") != "X" or event.get("cat") != "kernel":
-        return False
-    start = nanoseconds(event.get("ts"))
-    context = tuple(text(name) or "?" for name in entries(mapping(event["args"])["call_stack"]))
-    device.add(
-        text(event.get("name")) or "?",
-        start,
-        start + nanoseconds(event.get("dur")),
-        stream=integer(event.get("tid")),
-        stack=stacks.of(context[:-1]),
-    )
-    return True
+class _ChromeTrace:
+    """Executions, scopes and facts of a Chrome trace, as they are collected."""
+
+    def __init__(self, path: Path, rows: RunRows) -> None:
+        self.facts: dict[str, Any] = {}
+        self._path, self._rows = path, rows
+        self._device, self._stacks = Executions(), _ContextStacks(rows)
+        self._streams: dict[int, int] = {}
+        self._scopes: list[tuple[str, int, int, int, dict[str, str]]] = []
+        self._skipped: Counter[str] = Counter()
+
+    def add(self, event: Mapping[str, Any]) -> None:
+        """Add an event: a lane's name, a kernel, or a scope; flows between them are ignored."""
+        lane, args = integer(event.get("tid")), mapping(event.get("args"))
+        if event.get("ph") == "M":
+            stream = _STREAM.fullmatch(text(args.get("name")) or "")
+            if stream is not None:
+                self._streams[lane] = int(stream[1])
+            return
+        if event.get("ph") != "X":
+            if event.get("ph") not in _FLOWS:
+                self._skipped[text(event.get("cat")) or "?"] += 1
+            return
+        start = nanoseconds(event.get("ts"))
+        end = start + nanoseconds(event.get("dur"))
+        category = event.get("cat")
+        if any(name in args for name in _CYCLES):
+            self._skipped["ranges inside kernels"] += 1
+        elif category == "kernel":
+            context = tuple(text(name) or "?" for name in entries(args["call_stack"]))
+            self._device.add(
+                text(event.get("name")) or "?",
+                start,
+                end,
+                stream=self._streams.get(lane, lane),
+                stack=self._stacks.of(context[:-1]),
+            )
+        elif category in ("scope", "metric"):
+            context = tuple(text(name) or "?" for name in entries(args.get("call_stack")))
+            if not context:
+                self._skipped["scopes of graphs, which are contexts of kernels"] += 1
+                return
+            metrics = {name: str(value) for name, value in mapping(args.get("metrics")).items()}
+            self._scopes.append((context[-1], start, end, lane, metrics))
+
+    def finished(self) -> ImportedRun:
+        """Write the collected rows, and return the facts; BadSource without a kernel."""
+        if not len(self._device):
+            raise _without_kernels(self._path, bool(self._skipped["ranges inside kernels"]))
+        base = integer(self.facts.get("baseTimeNanoseconds"))
+        shift = 0 if base == NONE else base
+        for name, begin, end, thread, metrics in self._scopes:
+            marks(self._rows, [(name, begin, end, thread)], shift, **metrics)
+        lacks = [_LACKS, *(() if shift else (_NO_DATE,))]
+        run = _finished(self._device, self._rows, lacks, {}, shift)
+        return replace(run, left_out=self._skipped)
+
+
+def _without_kernels(path: Path, has_cycles: bool) -> BadSource:
+    if has_cycles:
+        return BadSource(
+            f"{path} has times inside kernels (Proton's instrumentation backend), which are not "
+            "imported: profile with the backend cupti or rocprofiler"
+        )
+    return BadSource(f"{path} has no kernel; was anything launched while Proton ran?")
 
 
 def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
@@ -107,6 +171,7 @@ def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
     trees = [entry for entry in entries(content) if "frame" in mapping(entry)]
     device_entries = [mapping(entry) for entry in entries(content) if "frame" not in mapping(entry)]
     device, stacks, next_start = Executions(), _ContextStacks(rows), 0
+    has_cycles = False
     pending: list[tuple[tuple[str, ...], Any]] = [((), node) for node in reversed(trees)]
     while pending:
         context, node = pending.pop()
@@ -117,6 +182,7 @@ def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
                 f"{path} has more than {_DEEPEST:,} nested contexts, so Proton did not write it"
             )
         metrics = mapping(node.get("metrics"))
+        has_cycles |= any(name in metrics for name in _CYCLES)
         count, time = integer(metrics.get("count")), integer(metrics.get("time (ns)"))
         if count > 0 and time >= 0 and "device_id" in metrics:
             mean = round(time / count)
@@ -132,16 +198,21 @@ def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
         children = reversed(entries(node.get("children")))
         pending += [(path_of_node, child) for child in children]
     if not len(device):
-        raise BadSource(f"{path} has no kernel; was anything launched while Proton ran?")
-    run = _finished(device, rows, (*_LACKS, _SUMS), device_entries[0] if device_entries else {})
+        raise _without_kernels(path, has_cycles)
+    devices = device_entries[0] if device_entries else {}
+    run = _finished(device, rows, (_LACKS, _NO_DATE, _SUMS), devices)
     # A tree does not record when the device was busy.
     return replace(run, row={**run.row, "settings": {TIMES: SUMS}})
 
 
 def _finished(
-    device: Executions, rows: RunRows, lacks: tuple[str, ...], devices: Mapping[str, Any]
+    device: Executions,
+    rows: RunRows,
+    lacks: Sequence[str],
+    devices: Mapping[str, Any],
+    shift: int = 0,
 ) -> ImportedRun:
-    times = device.finish(rows)
+    times = device.finish(rows, shift)
     listed = [
         {"index": int(index), "name": f"{kind} {mapping(facts).get('arch', '')}".strip()}
         for kind, numbered in devices.items()
@@ -149,7 +220,8 @@ def _finished(
         if index.isdecimal() and len(index) < 6
     ]
     return ImportedRun(
-        {"started": times and times[0], "ended": times and times[1], "devices": listed}, lacks
+        {"started": times and times[0], "ended": times and times[1], "devices": listed},
+        tuple(lacks),
     )
 
 

@@ -199,9 +199,12 @@ def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
     executions = sum(k.measured.device_executions for k in kernels)
     runs = sum(k.runs for k in kernels)
     lines = []
-    if executions != runs:
+    if executions < runs:
         text = f"{executions:,} of the {runs:,} launches were timed on the device"
         lines += wrapped(text, width)
+    elif executions > runs:
+        others = f"{executions - runs:,} of {plural(executions, 'execution')}"
+        lines += wrapped(f"{others} have no launch of their own", width)
     replayed = [k for k in kernels if k.runs != k.launches]
     if replayed:
         launches = plural(sum(k.launches for k in replayed), "launch")

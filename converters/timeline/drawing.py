@@ -40,7 +40,8 @@ from kvtrace.converters.timeline.timeline import (
 )
 from kvtrace.figures.columns import integers
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.steps import periodic_steps, repeated_mark
+from kvtrace.figures.step_marks import ProgramMarks
+from kvtrace.figures.steps import periodic_steps
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.tables import TABLES
@@ -172,13 +173,16 @@ class _TimelineBuilder:
     def _draw_steps(self, launches: LaunchColumns) -> StepLaunches | None:
         """Draw the steps and return their launches, or None without steps.
 
-        Steps are the ranges of a repeated mark, else the periods of launches.
+        Steps are those that the program marks, else the periods of launches.
         """
         trace = whole_trace(self._trace)
-        marked = repeated_mark(trace, self._run)
-        if marked is not None:
-            name, ranges = marked
-            begin, end = np.array(sorted(ranges), np.int64).T
+        mark = ProgramMarks(trace, self._run).steps()
+        if mark is not None:
+            name, begin, end = mark.name, mark.bounds[:-1], mark.bounds[1:]
+            if mark.ranges:
+                begin, end = np.array(sorted(mark.ranges), np.int64).T
+            elif not begin.size:
+                return None  # a single instant
         else:
             is_small = row_count(trace, self._run, "launches") <= _MOST_SEARCHED
             periods = periodic_steps(trace, self._run) if is_small else None

@@ -44,7 +44,7 @@ def command(
     ] = Path("imported"),
     memory: Annotated[int, Option("--memory", help="Most memory to use, in MB", min=64)] = 4000,
 ) -> None:
-    """Read traces of torch.profiler, Nsight Systems, rocprofv3, rocpd, Proton or tritonparse.
+    """Read traces of torch.profiler, nsys, rocprofv3, rocpd, Proton, tritonparse or JAX.
 
     Data that a tool does not record is null, and reported as missing. All files of one command
     form one group of runs, like the ranks of a job; second files of the same rank form another.

@@ -9,14 +9,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.step_marks import ProgramMarks
 from kvtrace.figures.trials import TUNING
 from kvtrace.schema.repair import LATEST
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Fewest repetitions of a mark, and of a period of launches, that count as steps.
-_REPEATS: Final = 3
+#: Fewest ranges of a mark, and repetitions of a period of launches, that count as steps.
+_LEAST_MARKED: Final = 2
 _PERIODS: Final = 4
 _LEAST_LAUNCHES: Final = 50
 #: Least share of their thread's launches that periodic steps must have.
@@ -49,77 +50,32 @@ class Steps:
         return len(self.bounds) - 1
 
 
-def repeated_mark(trace: "Trace", run: "Run") -> tuple[str, list[tuple[int, int]]] | None:
-    """Return the name and (begin, end) ranges, in ns, of the mark whose ranges last longest.
+def program_steps(trace: "Trace", run: "Run", *, search: bool = True) -> Steps | None:
+    """Return the steps that the program marks, else those by the period of launches; or None.
 
-    Only marks with at least 3 ranges count; None without such a mark. Errors as `Trace.table`.
+    A period is searched (only if `search` is true) where no mark names a step: one that does, even
+    once, is the program's step, and what repeats inside is its layers. Errors as `Trace.table`.
     """
-    ranges = {name: spans for name, spans in _ranges(trace, run).items() if len(spans) >= _REPEATS}
-    if not ranges:
-        return None
-    name = max(ranges, key=lambda name: sum(end - begin for begin, end in ranges[name]))
-    return name, ranges[name]
+    mark = ProgramMarks(trace, run).steps()
+    if mark is None:
+        return periodic_steps(trace, run) if search else None
+    steps = Steps(mark.name, mark.bounds)
+    return steps if steps.number >= _LEAST_MARKED else None
 
 
-def _ranges(trace: "Trace", run: "Run") -> dict[str, list[tuple[int, int]]]:
-    """Return (begin, end), in ns, of a run's marks that have an end, by the mark's name."""
-    marks = trace.table("marks", [run], ["name", "begin", "end"])
-    marks = marks.filter(pc.is_valid(marks["end"]))
-    ranges: dict[str, list[tuple[int, int]]] = {}
-    for name, begin, end in zip(
-        marks["name"].cast(pa.string()).to_pylist(),
-        integers(marks["begin"]).tolist(),
-        integers(marks["end"]).tolist(),
-        strict=True,
-    ):
-        ranges.setdefault(name, []).append((begin, end))
-    return ranges
-
-
-def _instants(trace: "Trace", run: "Run") -> dict[str, list[int]]:
-    """Return the times, in ns and sorted, of a run's marks without an end, by the mark's name."""
-    marks = trace.table("marks", [run], ["name", "begin", "end"])
-    marks = marks.filter(pc.and_(pc.is_null(marks["end"]), pc.is_valid(marks["begin"])))
-    instants: dict[str, list[int]] = {}
-    names = marks["name"].cast(pa.string()).to_pylist()
-    for name, moment in sorted(
-        zip(names, integers(marks["begin"]).tolist(), strict=True), key=lambda pair: pair[1]
-    ):
-        instants.setdefault(name, []).append(moment)
-    return instants
-
-
-def marked_steps(trace: "Trace", run: "Run", name: str | None = None) -> Steps | None:
-    """Return the steps of the mark `name`, or of the repeated mark that covers most time.
+def named_steps(trace: "Trace", run: "Run", name: str) -> Steps | None:
+    """Return the steps of the mark with a name, or None without such a mark.
 
     A step begins where a range of the mark begins; for a mark without ranges, at each instant. If
-    the named mark is one instant, the step ends with the run's last launch. None if there is no
-    such mark. Errors as `Trace.table`.
+    the mark is one instant, the step ends with the run's last launch. Errors as `Trace.table`.
     """
-    if name is None:
-        mark = repeated_mark(trace, run)
-        if mark is not None:
-            return _steps_of_ranges(*mark)
-        repeated = {n: times for n, times in _instants(trace, run).items() if len(times) > _REPEATS}
-        if not repeated:
-            return None
-        longest = max(repeated, key=lambda n: repeated[n][-1] - repeated[n][0])
-        return Steps(longest, np.array(repeated[longest], np.int64))
-    ranges = _ranges(trace, run).get(name)
-    if ranges:
-        return _steps_of_ranges(name, ranges)
-    instants = _instants(trace, run).get(name)
-    if not instants:
+    mark = ProgramMarks(trace, run).called(name)
+    if mark is None:
         return None
-    if len(instants) == 1:
-        instants = [*instants, _end_of_last_launch(trace, run)]
-    bounds = np.array(instants, np.int64)
+    bounds = mark.bounds
+    if bounds.size == 1:
+        bounds = np.append(bounds, _end_of_last_launch(trace, run))
     return Steps(name, bounds) if bounds[-1] > bounds[0] else None
-
-
-def _steps_of_ranges(name: str, ranges: list[tuple[int, int]]) -> Steps:
-    begins = sorted(begin for begin, _ in ranges)
-    return Steps(name, np.array([*begins, max(end for _, end in ranges)], np.int64))
 
 
 def _end_of_last_launch(trace: "Trace", run: "Run") -> int:
@@ -147,8 +103,7 @@ def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
     enter = integers(launches["enter"])
     order = np.argsort(enter, kind="stable")[-_MOST:]
     enter, call = enter[order], integers(launches["call_id"], -1)[order]
-    moments = [m for n, ms in _instants(trace, run).items() if n in _STEADY for m in ms]
-    ranges = [r for n, rs in _ranges(trace, run).items() if n in _STEADY for r in rs]
+    ranges, moments = ProgramMarks(trace, run).times(_STEADY)
     for low, high in ranges or [(m, LATEST) for m in moments[:1]]:
         marked = (enter >= low) & (enter < high)
         enter, call = enter[marked], call[marked]

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.steps import Steps, device_begins, marked_steps, periodic_steps
+from kvtrace.figures.steps import Steps, device_begins, named_steps, program_steps
 from kvtrace.figures.trials import TUNING
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.window import RunWindow, TraceWindow
@@ -72,14 +72,13 @@ class Window:
 
     @property
     def sentence(self) -> str:
-        """The part, the start-up before it and the time after it, in one line."""
+        """The part, the start-up or time before it, and the time after it, in one line."""
         phrases = [self._part()]
-        if self.before_ns:
-            compiling = self.before_compiling_ns
-            text = f"start-up: {duration(self.before_ns)}"
-            if compiling:
-                text += f", {duration(compiling)} of it compiling or loading kernels"
-            phrases.append(text)
+        if self.before_ns and self.before_compiling_ns:
+            compiling = f"{duration(self.before_compiling_ns)} of it compiling or loading kernels"
+            phrases.append(f"start-up: {duration(self.before_ns)}, {compiling}")
+        elif self.before_ns:  # start-up, or work that a profile of some steps has of earlier ones
+            phrases.append(f"before it: {duration(self.before_ns)}")
         if self.after_ns:
             phrases.append(f"after it: {duration(self.after_ns)}")
         return "; ".join(phrases)
@@ -222,9 +221,10 @@ def _part_by_steps(
     """
     chosen: dict[str, Steps] = {}
     for run in runs:
-        steps = marked_steps(trace, run, asked.mark)
-        if steps is None and asked.mark is None:
-            steps = periodic_steps(trace, run)
+        if asked.mark is None:
+            steps = program_steps(trace, run)
+        else:
+            steps = named_steps(trace, run, asked.mark)
         if steps is not None and _same_kind(steps, chosen):
             chosen[run.run_id] = steps
     windows, numbers = {}, []
@@ -239,6 +239,8 @@ def _part_by_steps(
             part = slice(0, steps.number)
         else:
             duration = np.diff(devices if are_known else steps.bounds)
+            if steps.name is None and not np.median(duration):
+                continue  # a period of launches that the devices did not follow
             part = slice(_first_steady(trace, run, steps, duration), steps.number)
             if part.stop - part.start < _LEAST_STEPS:
                 continue

@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tests.support.foreign_xplane import XEvent, XLine, plane, times_of_day, write_space
+
 #: 2026-01-02 03:04:05 UTC.
 EPOCH_NS = 1_767_323_045_000_000_000
 KERNEL_NS = 5_250 + 5_250 + 12_000
@@ -392,6 +394,75 @@ def write_proton_chrome(folder: Path) -> Path:
     return path
 
 
+def write_proton_lanes(folder: Path) -> Path:
+    """Write Proton's Chrome trace as Triton 3.9 does: one object, with lanes and scopes."""
+
+    def lane(number: int, name: str) -> list[Any]:
+        facts = {"ph": "M", "pid": 0, "tid": number}
+        return [{**facts, "name": "thread_name", "args": {"name": name}},
+                {**facts, "name": "thread_sort_index", "args": {"sort_index": number}}]  # fmt: skip
+
+    def event(cat: str, name: str, ts: float, dur: float, lane: int, *stack: str,
+              **args: Any) -> Any:  # fmt: skip
+        return {"ph": "X", "cat": cat, "name": name, "pid": 0, "tid": lane, "ts": ts, "dur": dur,
+                "args": {"call_stack": ["ROOT", *stack], **args}}  # fmt: skip
+
+    flow = {"bp": "e", "cat": "flow", "id": 3, "name": "launch->kernel", "pid": 0}
+    events = [
+        *lane(2, "CPU Thread 2"), *lane(100_007, "Graph: Stream 7"), *lane(200_007, "GPU Stream 7"),
+        event("scope", "step", 1.0, 100.0, 2, "step", scope_id=1),
+        event("metric", "forward: <flops, 12>", 2.0, 90.0, 2, "step", "forward", scope_id=2,
+              metrics={"flops": "12", "rows": "[1,2]"}),
+        {"ph": "X", "cat": "scope", "name": "captured", "pid": 0, "tid": 100_007, "ts": 20.0,
+         "dur": 5.0},
+        {**flow, "ph": "s", "tid": 2, "ts": 2.0}, {**flow, "ph": "f", "tid": 200_007, "ts": 20.125},
+        event("kernel", "added", 20.125, 5.25, 200_007, "step", "forward", "added"),
+        event("kernel", "added", 40.25, 5.25, 200_007, "step", "forward", "added"),
+        event("kernel", GEMM, 80.0, 12.0, 200_007, "step", "forward", GEMM),
+    ]  # fmt: skip
+    path = folder / "lanes.chrome_trace"
+    content = {"baseTimeNanoseconds": EPOCH_NS, "displayTimeUnit": "us", "traceEvents": events}
+    path.write_text(json.dumps(content) + "\n")
+    return path
+
+
+def write_xplane(folder: Path) -> Path:
+    """Write XLA's profile of a GPU: its kernels and a copy, calls of the driver, and a step."""
+    details = "regs:32 static_shared:256 dynamic_shared:256 grid:8,1,1 block:128,1,1 occ_pct:50"
+    operation = {"hlo_op": "added.1", "hlo_module": "jit_step", "name": "jit(step)/add",
+                 "source": "train.py:12"}  # fmt: skip
+
+    def kernel(title: str, begin: int, taken: int, correlation: int, **stats: str) -> XEvent:
+        return XEvent(title, begin, taken, {"correlation_id": correlation,
+                                            "kernel_details": details, **stats})  # fmt: skip
+
+    stream = XLine(7, "Stream #7(Kernel,MemcpyD2H)", (
+        kernel("added", 20_125, 5_250, 11, **operation),
+        kernel("added", 40_250, 5_250, 12, **operation),
+        kernel(GEMM, 80_000, 12_000, 13),
+        XEvent("MemcpyD2H", 110_000, 1_500, {
+            "correlation_id": 14,
+            "memcpy_details": "kind_src:device kind_dst:pinned size:4096 dest:0 async:1"}),
+    ))  # fmt: skip
+    calls = [
+        XEvent("cuLaunchKernel", begin, 4_500, {"device_id": 0, "correlation_id": correlation})
+        for begin, correlation in ((10_000, 11), (30_000, 12), (70_000, 13), (95_000, 14))
+    ]
+    thread = XLine(101, "python", (
+        XEvent("train", 1_000, 200_000, {"step_num": 1, "_r": 1}),
+        XEvent("$train.py:12 step", 1_500, 150_000),
+        *calls,
+    ))  # fmt: skip
+    gpu = {"device_vendor": "Nvidia", "compute_cap_major": 9, "compute_cap_minor": 0,
+           "memory_size": 85_017_493_504, "gpu_device_name": "NVIDIA H100 80GB HBM3"}  # fmt: skip
+    planes = (
+        plane("/device:GPU:0", (stream,), gpu),
+        plane("/host:CPU", (thread,), {"process_id": 100}),
+        times_of_day(EPOCH_NS),
+    )
+    return write_space(folder, planes, host="node7")
+
+
 #: The tool, and what writes a file of it, for all with device times.
 WITH_TIMES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "kineto": ("kineto", write_kineto),
@@ -403,4 +474,6 @@ WITH_TIMES: dict[str, tuple[str, Callable[[Path], Path]]] = {
     "rocpd-tracks": ("rocpd", write_rocpd_with_tracks),
     "proton-tree": ("proton", write_proton_tree),
     "proton-chrome": ("proton", write_proton_chrome),
+    "proton-lanes": ("proton", write_proton_lanes),
+    "xplane": ("xplane", write_xplane),
 }

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from kvtrace.addons.memory.recorded_memory import is_recorded
 from kvtrace.converters.profile.profile_sections import ProfileSection
 from kvtrace.figures.columns import Integers, integers
-from kvtrace.figures.steps import marked_steps, periodic_steps
+from kvtrace.figures.steps import program_steps
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.window import TraceWindow, whole_trace
 from kvtrace.text import columns, count, percent, plural, size, wrapped
@@ -198,9 +198,7 @@ class _Moments:
             integers(allocations["end"], np.iinfo(np.int64).max),
             integers(allocations["device"], -1),
         )
-        steps = marked_steps(trace, run)
-        if steps is None and len(launches) <= _MOST_SEARCHED:
-            steps = periodic_steps(trace, run)
+        steps = program_steps(trace, run, search=len(launches) <= _MOST_SEARCHED)
         self._steps = np.empty(0, np.int64) if steps is None else steps.bounds
 
     def launch(self, begin: int, end: int) -> tuple[int, str | None, bool] | None:

@@ -1,0 +1,178 @@
+"""Marks of a program that are its steps.
+
+A mark that names a step comes first, however often it occurs: a program that says what its step is
+does not need a guess. `ProfilerStep#7`, `step_7` and `step[DECODE bs=32]` name one: its name has
+the word "step" or "iteration", or its attributes a number `step`. Else a mark counts that repeats,
+covers most of its time, and has most of the run's work between its first and its last occurrence.
+Ranges of libraries (`nccl:all_reduce`, `Optimizer.step#SGD.step`) are never steps.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.figures.columns import Integers, integers
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: Fewest ranges of a mark that names no step.
+_REPEATS: Final = 3
+#: Least part of the time of such a mark that its ranges take, and of the run's work in that time.
+_PART: Final = 0.5
+#: Names that libraries give to their ranges: communication, torch, its compiler, and math.
+_OF_LIBRARIES: Final = re.compile(
+    r"nccl|rccl|xccl|hccl|(?:gloo|mpi|ucc):|(?:c10d|aten|autograd|torch|FSDP)::"
+    r"|cu(?:blas|dnn|sparse|fft|solver)|hipblas|DistributedDataParallel\.|Optimizer\."
+    r"|enumerate\(DataLoader\)|Torch-Compiled Region|TorchDynamo |## Call CompiledFxGraph"
+    r"|AOTDispatch|CompiledFunction"
+)
+_WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_STEP_WORDS: Final = frozenset({"step", "steps", "iter", "iteration", "iterations"})
+#: Words of names of a part of a step, as in `optimizer_step`.
+_PART_WORDS: Final = frozenset({"optimizer", "optim", "scheduler", "scaler", "lr"})
+#: vLLM's ranges of a step of its engine, in vllm/v1/worker of https://github.com/vllm-project/vllm.
+_OF_ENGINES: Final = re.compile(r"execute_(?:\d+_)?context_\d")
+_PARAMETERS: Final = re.compile(r"[\[({<]")
+_DIGITS: Final = re.compile(r"\d+")
+
+
+@dataclass(frozen=True, slots=True)
+class StepMark:
+    """A mark whose occurrences are steps.
+
+    Attributes:
+        name: Its name; `#` stands for numbers in which the names of steps differ.
+        ranges: Begin and end of each range, in ns since 1970; () for a mark of instants.
+        instants: The sorted times of instants; () for a mark of ranges. Steps lie between them.
+
+    """
+
+    name: str
+    ranges: tuple[tuple[int, int], ...] = ()
+    instants: tuple[int, ...] = ()
+
+    @property
+    def bounds(self) -> Integers:
+        """The begin of each step and the end of the last one, in ns since 1970."""
+        if not self.ranges:
+            return np.array(self.instants, np.int64)
+        begins = sorted(begin for begin, _ in self.ranges)
+        return np.array([*begins, max(end for _, end in self.ranges)], np.int64)
+
+    @property
+    def _covered(self) -> int:
+        """Total time of its ranges, or the time between its first and last instant, in ns."""
+        if self.ranges:
+            return sum(end - begin for begin, end in self.ranges)
+        return self.instants[-1] - self.instants[0]
+
+    @property
+    def order(self) -> tuple[bool, bool, int]:
+        """Key by which the larger of two marks is the better one."""
+        return self.bounds.size > 2, bool(self.ranges), self._covered
+
+    def repeats(self) -> bool:
+        """Return whether there are enough steps, which take most of the time of all."""
+        bounds = self.bounds
+        enough = bounds.size > _REPEATS
+        return enough and self._covered >= _PART * int(bounds[-1] - bounds[0])
+
+    def has_most_of(self, work: Integers) -> bool:
+        """Return whether most of sorted times lie between the first step's begin and the end."""
+        first, last = np.searchsorted(work, self.bounds[[0, -1]]).tolist()
+        return bool(last - first >= _PART * work.size)
+
+
+class ProgramMarks:
+    """A run's marks, by name."""
+
+    def __init__(self, trace: "Trace", run: "Run") -> None:
+        self._trace, self._run = trace, run
+        table = trace.table("marks", [run], ["name", "begin", "end", "attributes"])
+        table = table.filter(pc.is_valid(table["begin"]))
+        names = table["name"].cast(pa.string()).to_pylist()
+        steps = pc.map_lookup(table["attributes"], "step", "first").is_valid().to_pylist()
+        begins, ends = integers(table["begin"]).tolist(), integers(table["end"], -1).tolist()
+        self._ranges: dict[str, list[tuple[int, int]]] = {}
+        self._instants: dict[str, list[int]] = {}
+        self._stepping: set[str] = set()
+        for name, begin, end, has_step in zip(names, begins, ends, steps, strict=True):
+            if end < 0:
+                self._instants.setdefault(name, []).append(begin)
+            else:
+                self._ranges.setdefault(name, []).append((begin, end))
+            if has_step or names_step(name):
+                self._stepping.add(name)
+
+    def called(self, name: str) -> StepMark | None:
+        """Return the mark with a name, or those that name steps and share it; None without any."""
+        if name in self._ranges:
+            return StepMark(name, tuple(self._ranges[name]))
+        if name in self._instants:
+            return StepMark(name, instants=tuple(sorted(self._instants[name])))
+        return next((mark for mark in self._step_marks() if mark.name == name), None)
+
+    def times(self, names: frozenset[str]) -> tuple[list[tuple[int, int]], list[int]]:
+        """Return the ranges, and the sorted instants, of the marks with any of the names."""
+        ranges = [span for name in names for span in self._ranges.get(name, ())]
+        return ranges, sorted(time for name in names for time in self._instants.get(name, ()))
+
+    def steps(self) -> StepMark | None:
+        """Return the mark that names steps and covers most time, else that which repeats.
+
+        The first may have a single range. None without either.
+        """
+        named = self._step_marks()
+        if named:
+            return max(named, key=lambda mark: mark.order)
+        marks = [
+            mark
+            for name in {**self._ranges, **self._instants}
+            if not _OF_LIBRARIES.match(name) and (mark := self.called(name)) and mark.repeats()
+        ]
+        if marks:
+            work = np.sort(self._work())
+            marks = [mark for mark in marks if mark.has_most_of(work)]
+        return max(marks, key=lambda mark: mark.order, default=None)
+
+    def _step_marks(self) -> list[StepMark]:
+        """Return the marks that name steps; those that differ in parameters alone are one."""
+        ranges: dict[str, list[tuple[int, int]]] = {}
+        instants: dict[str, list[int]] = {}
+        for name in self._stepping:
+            title = _title(name)
+            if name in self._ranges:
+                ranges.setdefault(title, []).extend(self._ranges[name])
+            if name in self._instants:
+                instants.setdefault(title, []).extend(self._instants[name])
+        return [
+            *(StepMark(title, tuple(sorted(spans))) for title, spans in ranges.items()),
+            *(StepMark(title, instants=tuple(sorted(times))) for title, times in instants.items()),
+        ]
+
+    def _work(self) -> Integers:
+        """Return when each execution was requested, else began; without any, each launch."""
+        rows = self._trace.table("gpu_kernels", [self._run], ["requested", "start"])
+        times = pc.coalesce(rows["requested"], rows["start"]).drop_null()
+        if not len(times):
+            times = self._trace.table("launches", [self._run], ["enter"])["enter"].drop_null()
+        return integers(times)
+
+
+def names_step(name: str) -> bool:
+    """Return whether a mark's name says that it is a step of the program."""
+    if _OF_LIBRARIES.match(name):
+        return False
+    words = {word.lower() for word in _WORDS.findall(name)}
+    named = bool(words & _STEP_WORDS) and not words & _PART_WORDS
+    return named or _OF_ENGINES.match(name) is not None
+
+
+def _title(name: str) -> str:
+    """Return the common name of a program's steps, without parameters and numbers."""
+    return _DIGITS.sub("#", _PARAMETERS.split(name, maxsplit=1)[0].strip() or name)
