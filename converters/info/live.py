@@ -20,12 +20,12 @@ from kvtrace.figures.following import execution_sums, launch_sums
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import kind_of
+from kvtrace.figures.names import titled
 from kvtrace.figures.recompiled import compiled_here
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.schema.following import News
 from kvtrace.schema.kept import weights
 from kvtrace.schema.runs import Run, plain_rows
-from kvtrace.schema.symbols import titled
 from kvtrace.text import duration
 
 #: Columns to read of each table; tables that others refer to come last.

@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from kvtrace.converters.profile.occupancy import occupancy_of
+from kvtrace.figures.names import full_name, titled
 from kvtrace.schema.runs import Run
-from kvtrace.schema.symbols import readable, titled
 
 Row = Mapping[str, Any]
 Facts = tuple[tuple[str, "int | str | Facts"], ...]
@@ -153,7 +153,7 @@ def execution_caption(row: Row, more: Facts = (), kernel: str | None = None) -> 
     symbol = kernel_name(row, "kernel of unknown name")
     name = titled(symbol) if kernel is None else kernel
     if name != symbol:
-        facts += [("function", readable(symbol)), ("symbol", symbol)]
+        facts += [("function", full_name(symbol)), ("symbol", symbol)]
     return Caption(name, tuple(facts))
 
 

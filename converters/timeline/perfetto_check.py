@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.timeline.timeline import timeline_parts
+from kvtrace.figures.names import titled
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.runs import Run, plain_rows
-from kvtrace.schema.symbols import titled
 from kvtrace.schema.trace import Selection, Trace
 from kvtrace.text import duration, plural
 

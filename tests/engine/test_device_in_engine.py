@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from kvtrace.converters.registry import load_converter
-from kvtrace.schema.symbols import titled
+from kvtrace.figures.names import titled
 from kvtrace.schema.trace import resolve
 from tests.engine.trace_processor import TraceProcessor
 

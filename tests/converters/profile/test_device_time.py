@@ -15,8 +15,8 @@ from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.makers import kind_of
+from kvtrace.figures.names import titled
 from kvtrace.figures.requested_part import STEADY, WHOLE
-from kvtrace.schema.symbols import titled
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width
 
