@@ -68,6 +68,7 @@ _IMPLIED: Final = frozenset({"array", "Array", "TrivialOffsetCalculator", "Offse
 _TELLING: Final = re.compile(
     r"-?\d+(?:x-?\d+)+|(?i:\w*(?:float|half|bf16|fp16|fp8|fp4|int4|int8|e4m3|e5m2|e2m1)\w*)|double"
     r"|(?:Row|Column)Major\w*|\w*Functor\w*|\w+_functor|\w+Ops"
+    r"|plus|minus|multiplies|divides|maximum|minimum"
     r"|cutlass_\w+|(?!gpu_kernel)\w+_(?:kernel|impl)(?:_cuda)?(?:\(.*)?"
 )
 #: Launchers and wrappers that are shown as their last argument: functors of torch, kernels of vLLM.

@@ -199,7 +199,7 @@ def test_the_timeline_opens_on_three_steady_steps(report_browser, steady_page):
         assert cells[1:4] == ["–", "–", str(3 * per_step)]  # launches of a library are not known
         opened.page.get_by_role("button", name="Show all").click()
         opened.page.wait_for_function(
-            "() => document.querySelector('#in-view').innerText.includes('43,646')"
+            "() => document.querySelector('#in-view').innerText.includes('43,436')"
         )
 
 
