@@ -203,6 +203,17 @@ def test_the_timeline_opens_on_three_steady_steps(report_browser, steady_page):
         )
 
 
+def test_the_tooltip_of_a_short_name_is_the_full_one(report_browser, steady_page):
+    with opened_page(report_browser, steady_page) as opened:
+        opened.go("#/kernels")
+        name = opened.page.locator(
+            "#library-kernels [title*='at::native::CUDAFunctor_add<c10::BFloat16>']"
+        )
+        assert (
+            name.first.inner_text() == "vectorized_elementwise_kernel<8, CUDAFunctor_add<BFloat16>>"
+        )
+
+
 def test_library_kernels_are_on_the_kernels_page_with_their_share(report_browser, steady_page):
     trace = open_trace(FIXTURES / "llama_steady")
     profile = read_profile(trace, trace.runs)
