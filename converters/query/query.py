@@ -48,7 +48,6 @@ FUNCTIONS: Final[Mapping[str, Callable[[str], str]]] = {
     "short_name": titled,
     "full_name": full_name,
 }
-_TEXT_TYPE: Final = duckdb.type("VARCHAR")
 
 #: Errors of DuckDB that the names and types of the tables often cause, and a hint for each.
 _HINTS: Final = (
@@ -110,7 +109,7 @@ def connect(
     for signature, body in MACROS.items():
         database.execute(f"CREATE MACRO {signature} AS {body}")
     for name, function in FUNCTIONS.items():
-        database.create_function(name, function, [_TEXT_TYPE], _TEXT_TYPE)
+        database.create_function(name, function, ["VARCHAR"], "VARCHAR")
     database.execute("SET lock_configuration = true")
     return database
 
