@@ -32,13 +32,14 @@ _DEEPEST: Final = 100
 #: Suffixes of symbols that are no part of the function's name: of code objects on AMD's devices,
 #: and of functions that a compiler has cloned.
 _SUFFIX: Final = re.compile(r"(?: \[clone [^\]]*\]|\.kd)+$")
-#: A C++ function with its parameters, or a name with a scope or template arguments alone.
-_FUNCTION: Final = re.compile(
-    r"(?s:.*[\w>}\]']\(.*\)(?: const)?)|(?:void )?[\w:~$<>() ]*(?:::|\w<)(?s:.*)"
-)
+#: The begin of a C++ function's parameters; "Memcpy HtoD (Pageable)" has none.
+_PARAMETERS: Final = re.compile(r"[\w>}\]']\(")
+#: A name with a scope or template arguments, but without parameters.
+_QUALIFIED: Final = re.compile(r"(?:void )?[\w:~$<>() ]*(?:::|\w<)(?s:.*)")
+_PARENTHESIS: Final = re.compile(r"[()]")
 _TOKEN: Final = re.compile(
     r"""(?P<anonymous>\(anonymous[ ]namespace\)|<unnamed>|\{anonymous\}|\(anonymous\))
-    |(?P<lambda>[{\[]lambda\s?\(|'lambda(?P<ordinal>\d*)'\()
+    |(?P<lambda>[{\[]lambda\s?\(|'lambda(?P<ordinal>\d{0,6})'\()
     |(?P<unnamed>\{unnamed[ ]type\#\d+\}|'unnamed\d*')
     |(?P<cast>\((?P<type>[\w:]+(?:[ ]\w+)*)\)(?=-?\d))
     |(?P<number>-?\d[\w.]*)
@@ -52,7 +53,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 #: The end of a lambda, behind its parameters: its number, which LLVM puts before them.
-_LAMBDA_END: Final = re.compile(r"\#(\d+)\}|\s?\(instance (\d+)\)\]|\}|\]|")
+_LAMBDA_END: Final = re.compile(r"\#(\d{1,6})\}|\s?\(instance (\d{1,6})\)\]|\}|\]|")
 _NUMBER: Final = re.compile(r"(-?\d+)[uUlL]*")
 _QUALIFIERS: Final = frozenset({"const", "volatile", "restrict", "__restrict__"})
 _UNNAMED: Final = ("", "operator()", "(anonymous)")
@@ -167,7 +168,7 @@ def _tag(text: str, size: int = _TAG_BYTES) -> str:
 @lru_cache(1 << 12)
 def _parsed(name: str) -> tuple[_Node | None, str]:
     """Return the node of a demangled function and its qualified name; (None, `name`) for others."""
-    if len(name) > _LONGEST or not _FUNCTION.fullmatch(name):
+    if len(name) > _LONGEST or not _is_function(name):
         return None, name
     parser = _Parser(name)
     try:
@@ -175,6 +176,12 @@ def _parsed(name: str) -> tuple[_Node | None, str]:
     except _Unreadable:
         return None, name
     return (node, "::".join(parser.scopes) or name) if node.word else (None, name)
+
+
+def _is_function(name: str) -> bool:
+    """Return whether a text looks like a C++ function's name."""
+    has_end = name.endswith((")", ") const"))
+    return bool((has_end and _PARAMETERS.search(name)) or _QUALIFIED.fullmatch(name))
 
 
 class _Parser:
@@ -280,7 +287,7 @@ class _Parser:
         """Move behind the parenthesis that closes the one that was just read."""
         depth = 1
         while depth:
-            match = re.compile(r"[()]").search(self._text, self._position)
+            match = _PARENTHESIS.search(self._text, self._position)
             if match is None:
                 raise _Unreadable
             depth += 1 if match[0] == "(" else -1

@@ -4,6 +4,7 @@ import csv
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -183,11 +184,17 @@ def test_any_text_has_names(text):
 
 
 def test_a_hostile_symbol_is_shown_as_it_is_without_using_time_or_memory():
+    begin = time.process_time()
     doubling = "_Z1f1aIiiE" + "".join(f"S_IS{index}_S{index}_E" for index in range(60))
     for name in (
+        "a(" * 30_000,
+        "a(" * 30_000 + ")",
+        "f<'lambda" + "9" * 5_000 + "'()>(int)",
+        "f<{lambda()#" + "9" * 5_000 + "}>(int)",
         doubling,
         "_Z1f" + "P" * 50_000 + "i",
         "f" + "<f" * 20_000 + ">" * 20_000 + "(int)",
     ):
         assert titled(name)
     assert len(titled("void f<" + "g, " * 40_000 + "int>(int)")) < 200
+    assert time.process_time() - begin < 10
