@@ -4,6 +4,7 @@ import csv
 import re
 import shutil
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -129,6 +130,13 @@ def test_names_are_demangled_as_binutils_does():
         ["c++filt", "-r"], input="\n".join(symbols), capture_output=True, text=True, check=True
     )
     assert [full_name(symbol) for symbol in symbols] == filtered.stdout.split("\n")
+
+
+def test_without_the_demangler_a_recorded_program_has_the_symbol(monkeypatch):
+    monkeypatch.setitem(sys.modules, "demangle", None)
+    assert (
+        full_name("_Z12not_demangledPf") == titled("_Z12not_demangledPf") == "_Z12not_demangledPf"
+    )
 
 
 def test_overloads_and_equal_names_of_two_namespaces_are_shown_differently():
