@@ -5,6 +5,7 @@ from typing import Any, ClassVar, Final
 
 #: Packages that kvtrace requires besides pyarrow, which suffices to record: import and pip names.
 PACKAGES: Final[Mapping[str, str]] = {
+    "demangle": "demangle",
     "duckdb": "duckdb",
     "ml_dtypes": "ml_dtypes",
     "numpy": "numpy",

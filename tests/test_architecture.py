@@ -44,11 +44,13 @@ ALLOWED = {
     "kvtrace.public_modules": set(),
     "kvtrace.ir": {"kvtrace.schema"},
     "kvtrace.text": set(),
-    "kvtrace.figures": {"kvtrace.schema", "kvtrace.text"},
+    "kvtrace.figures": {"kvtrace.figures.names", "kvtrace.schema", "kvtrace.text"},
     "kvtrace.figures.causes": set(),  # what recorded programs need of it
     "kvtrace.figures.modules": set(),  # so is this
+    "kvtrace.figures.names": set(),  # and this
     "kvtrace.converters": _LANGUAGE
-    | {"kvtrace.figures", "kvtrace.figures.causes", "kvtrace.figures.modules", "kvtrace.text"},
+    | {f"kvtrace.figures{part}" for part in ("", ".causes", ".modules", ".names")}
+    | {"kvtrace.text"},
     "kvtrace.evaluate": _LANGUAGE,
     "kvtrace.recorded_calls": _ENGINE,
     "kvtrace.metrics": _CALLS,
@@ -60,7 +62,8 @@ ALLOWED = {
     "kvtrace.capture": {"kvtrace.schema", "kvtrace.settings", "kvtrace._boot"},
     "kvtrace.traced": _RECORDING | {"kvtrace.clients", "kvtrace.backends.triton"},  # for its types
     "kvtrace.backends": _RECORDING,
-    "kvtrace.backends.cupti": _RECORDING | {"kvtrace.figures.causes", "kvtrace.figures.modules"},
+    "kvtrace.backends.cupti": _RECORDING
+    | {"kvtrace.figures.causes", "kvtrace.figures.modules", "kvtrace.figures.names"},
     "kvtrace.backends.compiled_kernels": _RECORDING
     | _VERDICTS
     | {"kvtrace.converters"},  # defects are printed at once

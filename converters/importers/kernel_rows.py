@@ -12,8 +12,8 @@ import numpy as np
 from kvtrace.converters.importers.rows import NONE, Integers, RunRows
 from kvtrace.figures.causes import share_request
 from kvtrace.figures.makers import kind_of
+from kvtrace.figures.names import shown_names
 from kvtrace.schema.layout import IMPORTED
-from kvtrace.schema.symbols import titled
 
 #: Columns whose values distinguish variants of kernels.
 _VARIANT_COLUMNS: Final = ("name", "block_x", "block_y", "block_z", "registers", "shared_bytes")
@@ -44,12 +44,13 @@ def add_calls(
     variants, kernel = _distinct([columns[name][call_rows] for name in _VARIANT_COLUMNS])
     grids, call = _distinct([kernel, *(columns[name][call_rows] for name in _GRID)])
     columns["call_id"][call_rows] = call
+    shown = shown_names(names)
     rows.rows(
         "kernels",
         [
             {
                 "kernel_id": index,
-                "name": titled(names[name]),
+                "name": shown[names[name]],
                 "function": names[name],
                 "registers": None if registers == NONE else registers,
                 "shared_bytes": None if shared == NONE else shared,

@@ -20,12 +20,12 @@ from kvtrace.figures.following import execution_sums, launch_sums
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import kind_of
+from kvtrace.figures.names import shown_names
 from kvtrace.figures.recompiled import compiled_here
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.schema.following import News
 from kvtrace.schema.kept import weights
 from kvtrace.schema.runs import Run, plain_rows
-from kvtrace.schema.symbols import titled
 from kvtrace.text import duration
 
 #: Columns to read of each table; tables that others refer to come last.
@@ -375,10 +375,11 @@ def _kernel_lines(
     files = {key_of(row): row["file"] for process in processes for row in process.kernels.values()}
     sums_by_kernel: dict[tuple[KernelKey, str], _Sums] = {}
     all_sums: dict[tuple[KernelKey, str], _Sums] = {}
+    shown = shown_names(symbol for process in processes for symbol, _ in process.sums.others)
     for process in processes:
-        _add_to_kernels(all_sums, process, process.sums)
+        _add_to_kernels(all_sums, process, process.sums, shown)
         for sums_of_second in process.recent.values() if recent else ():
-            _add_to_kernels(sums_by_kernel, process, sums_of_second)
+            _add_to_kernels(sums_by_kernel, process, sums_of_second, shown)
     sums_by_kernel = sums_by_kernel if recent else all_sums
     total = sum(sums["device_ns"] for sums in sums_by_kernel.values())
     order = sorted(
@@ -400,12 +401,15 @@ def _kernel_lines(
 
 
 def _add_to_kernels(
-    sums_by_kernel: dict[tuple[KernelKey, str], _Sums], process: _Process, call_sums: _CallSums
+    sums_by_kernel: dict[tuple[KernelKey, str], _Sums],
+    process: _Process,
+    call_sums: _CallSums,
+    shown: Mapping[str, str],
 ) -> None:
     for call, sums in call_sums.calls.items():
         kernel = process.kernel(call)
         key = key_of(kernel) if kernel else KernelKey("", "")
         sums_by_kernel.setdefault((key, "launched"), _Sums()).update(sums)
     for (symbol, kind), sums in call_sums.others.items():
-        key = KernelKey("", titled(symbol))
+        key = KernelKey("", shown[symbol])
         sums_by_kernel.setdefault((key, kind_of(symbol, kind)), _Sums()).update(sums)

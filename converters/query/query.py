@@ -7,7 +7,7 @@ itself; for all other statements it may not open files, and pyarrow reads the ro
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +16,7 @@ import duckdb
 import pyarrow as pa
 
 from kvtrace.figures.database import database as new_database
+from kvtrace.figures.names import full_name, titled
 from kvtrace.figures.scans import Scans
 from kvtrace.figures.views import VIEWS, tables_of, view_statements
 from kvtrace.schema.errors import BadSetting, KvtraceError
@@ -42,7 +43,11 @@ MACROS: Final = {
     "host_ns(enter, exit)": "epoch_ns(exit) - epoch_ns(enter)",
     "device_ns(start, finish)": "epoch_ns(finish) - epoch_ns(start)",
 }
-
+#: Functions of a device function's name, for every query: what outputs show, and all of it.
+FUNCTIONS: Final[Mapping[str, Callable[[str], str]]] = {
+    "short_name": titled,
+    "full_name": full_name,
+}
 
 #: Errors of DuckDB that the names and types of the tables often cause, and a hint for each.
 _HINTS: Final = (
@@ -103,6 +108,8 @@ def connect(
         database.execute(statement)
     for signature, body in MACROS.items():
         database.execute(f"CREATE MACRO {signature} AS {body}")
+    for name, function in FUNCTIONS.items():
+        database.create_function(name, function, ["VARCHAR"], "VARCHAR")
     database.execute("SET lock_configuration = true")
     return database
 

@@ -40,6 +40,7 @@ from kvtrace.converters.report.model import (
 from kvtrace.converters.report.partial import read_partial
 from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
 from kvtrace.figures.kernels import FURTHER
+from kvtrace.figures.names import shown_names
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import windowed
@@ -221,7 +222,8 @@ class _ReportTables:
             ),
             tracks=timeline.shown_tracks(),
             phases=tuple(timeline.phases),
-            device_names=tuple(timeline.names),
+            device_names=tuple(shown_names(timeline.names).values()),
+            device_functions=tuple(timeline.names),
             device_kinds=tuple(timeline.kinds),
             answer=None,
             costly_lines=None,

@@ -21,10 +21,10 @@ from kvtrace.converters.report.slices import (
 )
 from kvtrace.figures.columns import coded, combined_codes, integers, narrow
 from kvtrace.figures.makers import CUSTOM, TRITON, kind_of
+from kvtrace.figures.names import full_name
 from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
 from kvtrace.schema.kept import weights
 from kvtrace.schema.layout import IMPORTED
-from kvtrace.schema.symbols import titled
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -58,7 +58,7 @@ class Timeline:
     plans: dict[str, tuple[Range, ...]] = field(default_factory=dict)
     """By table, the plan of the ranges that are stored."""
     names: dict[str, int] = field(default_factory=dict)
-    """Names of device functions → index."""
+    """Full names of device functions → index."""
     kinds: list[str] = field(default_factory=list)
     """Library of each device function."""
     launch_count: int = 0
@@ -214,7 +214,7 @@ class Timeline:
             *(array.tolist() for array in np.unique(codes, return_index=True)), strict=True
         ):
             name = names[code] or ""
-            index_by_code[code] = self.names.setdefault(titled(name), len(self.names))
+            index_by_code[code] = self.names.setdefault(full_name(name), len(self.names))
             if index_by_code[code] == len(self.kinds):
                 has_call = table["call_id"][row].is_valid
                 self.kinds.append(own_kind if has_call else kind_of(name, kinds[row].as_py()))

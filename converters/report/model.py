@@ -432,7 +432,9 @@ class Report:
     tracks: tuple[Track, ...]
     phases: tuple[str, ...]
     device_names: tuple[str, ...]
-    """Names of device functions, including those without a known launch."""
+    """Short names of device functions, including those without a known launch."""
+    device_functions: tuple[str, ...]
+    """Full names of the device functions, demangled, with types and parameters."""
     device_kinds: tuple[str, ...]
     """Kind of each device function: Triton, a library's name, copy, fill or other."""
     answer: Answer | None

@@ -10,8 +10,8 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from kvtrace.converters.profile.occupancy import occupancy_of
+from kvtrace.figures.names import full_name
 from kvtrace.schema.runs import Run
-from kvtrace.schema.symbols import readable, titled
 
 Row = Mapping[str, Any]
 Facts = tuple[tuple[str, "int | str | Facts"], ...]
@@ -151,11 +151,17 @@ def _occupancy_text(kernel: Row) -> str | None:
     return f"{occupancy.share:.0%} ({warps}, limited by {occupancy.limited_by})"
 
 
-def execution_caption(row: Row, more: Facts = (), kernel: str | None = None) -> Caption:
+def device_symbol(row: Row) -> str:
+    """Return the device function's name in a row of `gpu_kernels`."""
+    return kernel_name(row, "kernel of unknown name")
+
+
+def execution_caption(row: Row, name: str, more: Facts = ()) -> Caption:
     """Return the caption of an execution on a device, from its row of `gpu_kernels`.
 
-    `more` are facts of the execution's call. `kernel` is the kernel's recorded name, which may
-    differ from the device's symbol, since Inductor renames users' kernels.
+    `name` is the device function's short name, or the kernel's recorded name, which may differ
+    from the device's symbol, since Inductor renames users' kernels. `more` are facts of the
+    execution's call.
     """
     facts: list[tuple[str, int | str | Facts]] = []
     if row.get("call_id") is not None:
@@ -164,10 +170,9 @@ def execution_caption(row: Row, more: Facts = (), kernel: str | None = None) -> 
     keys = ("registers", "shared_bytes", "bytes", "graph_id", "graph_node_id")
     facts += [(key, row[key]) for key in keys if row.get(key) is not None]
     facts += more
-    symbol = kernel_name(row, "kernel of unknown name")
-    name = titled(symbol) if kernel is None else kernel
+    symbol = device_symbol(row)
     if name != symbol:
-        facts += [("function", readable(symbol)), ("symbol", symbol)]
+        facts += [("function", full_name(symbol)), ("symbol", symbol)]
     if row["kind"] is not None:
         return Caption(name, tuple(facts))
     grid, block = (tuple(row[f"{size}_{axis}"] for axis in "xyz") for size in ("grid", "block"))

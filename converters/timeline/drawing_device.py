@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from kvtrace.converters.timeline.call_work import DerivedCalls
 from kvtrace.converters.timeline.captions import (
     Facts,
+    device_symbol,
     execution_caption,
     replay_caption,
     step_caption,
@@ -20,6 +21,7 @@ from kvtrace.converters.timeline.drawing_rates import rate_counters
 from kvtrace.converters.timeline.launch_rows import LaunchColumns
 from kvtrace.converters.timeline.timeline import Counter, Integers, Slices, Track
 from kvtrace.figures.columns import combined_codes, dictionary_values, integers
+from kvtrace.figures.names import shown_names
 from kvtrace.schema.runs import Run
 
 #: Columns that all kernels of one graph replay share, as it is one launch.
@@ -104,9 +106,15 @@ class DeviceDrawing:
         """Draw rows of `gpu_kernels`, all with a start; errors as `Trace.table`."""
         begin, duration = _begins_and_durations(rows)
         caption_codes, first = combined_codes([rows[name] for name in _CAPTION_COLUMNS])
+        captioned = rows.select(_CAPTION_COLUMNS).take(first).to_pylist()
+        shown = shown_names(map(device_symbol, captioned))
         captions = [
-            execution_caption(row, self._facts(row["call_id"]), self.names.get(row["call_id"]))
-            for row in rows.select(_CAPTION_COLUMNS).take(first).to_pylist()
+            execution_caption(
+                row,
+                self.names.get(row["call_id"], shown[device_symbol(row)]),
+                self._facts(row["call_id"]),
+            )
+            for row in captioned
         ]
         seq = integers(rows["launch_seq"], missing=-1)
         flow = np.where(seq >= 0, self.flows(seq), np.uint64(0))

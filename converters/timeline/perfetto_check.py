@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.converters.timeline.captions import device_symbol
 from kvtrace.converters.timeline.timeline import timeline_parts
+from kvtrace.figures.names import shown_names
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.runs import Run, plain_rows
-from kvtrace.schema.symbols import titled
 from kvtrace.schema.trace import Selection, Trace
 from kvtrace.text import duration, plural
 
@@ -177,14 +178,15 @@ def _add_launches(sums: Sums, trace: Trace, run: Run) -> None:
 
 def _add_executions(sums: Sums, trace: Trace, run: Run) -> None:
     names = _kernel_names(trace, run)
+    started = trace.table("gpu_kernels", [run], ["name", "start"])
+    symbols = started.filter(pc.is_valid(started["start"]))["name"].unique().to_pylist()
+    titles = shown_names(device_symbol({"name": symbol}) for symbol in symbols)
     for piece in trace.pieces("gpu_kernels", [run], ["name", "call_id", "start", "end"]):
         rows = piece.filter(pc.is_valid(piece["start"]))
         kernel_names = [names.get(call) or None for call in rows["call_id"].to_pylist()]
-        symbols = rows["name"].cast(pa.string()).to_pylist()
-        titles = {
-            symbol: titled("kernel of unknown name" if symbol is None else symbol)
-            for symbol in set(symbols)
-        }
+        symbols = [
+            device_symbol({"name": name}) for name in rows["name"].cast(pa.string()).to_pylist()
+        ]
         execution_names = [
             name or titles[symbol] for name, symbol in zip(kernel_names, symbols, strict=True)
         ]

@@ -35,9 +35,9 @@ from kvtrace.figures.columns import (
 )
 from kvtrace.figures.intervals import time_covered, union_of
 from kvtrace.figures.lines import Place, places_by_stack
+from kvtrace.figures.names import shown_names
 from kvtrace.figures.steps import requests
 from kvtrace.figures.trials import TUNING
-from kvtrace.schema.symbols import titled
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -429,8 +429,9 @@ def _short_executions(
     """Return the number and time of the `is_small` executions by name; durations are in ns."""
     table = pa.table({"name": names.cast(pa.string()), "ns": duration}).filter(pa.array(is_small))
     sums = table.group_by("name").aggregate([("ns", "count"), ("ns", "sum")]).to_pylist()
+    shown = shown_names(row["name"] or "?" for row in sums)
     return [
-        ShortExecutions(titled(row["name"] or "?"), row["ns_count"], row["ns_sum"]) for row in sums
+        ShortExecutions(shown[row["name"] or "?"], row["ns_count"], row["ns_sum"]) for row in sums
     ]
 
 
@@ -604,7 +605,8 @@ class _HostEvents:
 def _title_codes(names: pa.ChunkedArray) -> tuple[list[str], Integers]:
     """Return the distinct readable names, and the index of each row's name in that list."""
     symbols, codes = coded(names)
-    titles = [titled(symbol or "?") for symbol in symbols]
+    shown = shown_names(symbol or "?" for symbol in symbols)
+    titles = [shown[symbol or "?"] for symbol in symbols]
     distinct = {title: index for index, title in enumerate(dict.fromkeys(titles))}
     return list(distinct), np.array([distinct[title] for title in titles])[codes]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.figures.kernels import EXECUTED, sums
 from kvtrace.figures.lines import place_of
 from kvtrace.figures.makers import kind_of
+from kvtrace.figures.names import shown_names
 from kvtrace.figures.tables import open_times
-from kvtrace.schema.symbols import titled
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +44,7 @@ class LibraryTime:
     """The executions with one name and one call stack, without autotuners' executions.
 
     Attributes:
-        name: The demangled name of the kernel, copy or fill.
+        name: The short name (`names.py`) of the kernel, copy or fill.
         kind: The library (`makers.py`), or copy or fill.
         executions: Number of executions.
         device_ns: Sum of the executions' measured durations.
@@ -87,6 +87,7 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
                 frames, origins = row["frames"], row["origins"]
                 stacks[row["stack_id"]] = _without_nulls(frames), _without_nulls(origins)
     times = []
+    names = shown_names(row["name"] or _UNKNOWN for row in rows)
     for row in rows:
         symbol = row["name"] or _UNKNOWN
         unknown = () if row["asked"] else None
@@ -94,7 +95,7 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
         forward_frames, _ = stacks.get(row["forward_stack_id"], (None, ()))
         times.append(
             LibraryTime(
-                name=titled(symbol),
+                name=names[symbol],
                 kind=kind_of(symbol, row["kind"]),
                 executions=int(row["device_executions"]),
                 device_ns=int(row["device_ns"] or 0),

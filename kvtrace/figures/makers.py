@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
+from kvtrace.figures.names import readable
 from kvtrace.schema.layout import IMPORTED
-from kvtrace.schema.symbols import readable
 
 #: Maker of kernels with a known launch.
 TRITON: Final = "Triton"
@@ -19,9 +19,21 @@ OWN_KIND: Final = f"CASE WHEN origin = '{IMPORTED}' THEN '{CUSTOM}' ELSE '{TRITO
 _MAKERS: Final = tuple(
     (maker, re.compile(pattern))
     for maker, pattern in (
-        ("NCCL", r"nccl"),
-        ("cuDNN", r"cudnn"),
-        ("cuBLAS", r"cublas|nvjet_|gemmk1_|gemv|.*[a-z]gemm_|gemm_|.*_gemm_"),
+        ("other", r"triton_"),  # Inductor's, some of which have gemm in their names
+        ("NCCL", r"nccl|rccl|msccl"),
+        ("cuDNN", r"(\w+_s|cask_)?cudnn"),
+        ("Tensile", r"(Custom_)?[CD]ijk_"),  # the products of rocBLAS and hipBLASLt
+        ("rocBLAS", r"rocblas|hipblas"),
+        ("MIOpen", r"(?i)miopen|naive_conv_|gridwise_convolution|Im2d2Col|batched_transpose_\d"),
+        ("CK", r"ck(_tile)?::"),
+        ("ROCclr", r"__amd_rocclr_"),
+        ("FBGEMM", r"fbgemm"),
+        ("MAGMA", r"magma_"),
+        ("CUB", r"(thrust|cub|hipcub|rocprim)::"),
+        (
+            "cuBLAS",
+            r"cublas|nvjet_|splitKreduce_|gemmk1_|(internal::)?gemv|[^:]*[a-z]gemm_|gemm_|(?!_)[^:]*_gemm_",
+        ),
         ("CUTLASS", r"cutlass"),
         ("FlashAttention", r"flash::|flash_fwd|flash_bwd"),
         ("torch", r"at::|at_cuda_detail|c10::|\(anonymous\)::"),

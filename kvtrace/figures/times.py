@@ -25,8 +25,8 @@ from kvtrace.figures.kernels import (
     sums,
 )
 from kvtrace.figures.makers import OWN_KIND, kind_of
+from kvtrace.figures.names import shown_names
 from kvtrace.figures.tables import add_rows, open_times
-from kvtrace.schema.symbols import titled
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -245,10 +245,11 @@ def _by_kernel(of_kernels: str, median: KernelFigure) -> str:
 def _shown_names(database: duckdb.DuckDBPyConnection) -> pa.Table:
     """Return the rows of `_NAMES` with two columns more: the shown name and kind (`makers.py`)."""
     names = database.execute(_NAMES).fetchall()
+    titles_by_symbol = shown_names([_UNKNOWN, *(name for name, _, _ in names if name)])
     shown = []
     for name, kind, called in names:
         symbol, memory_kind = (_UNKNOWN, None) if called else (name or _UNKNOWN, kind)
-        shown.append((titled(symbol), kind_of(symbol, memory_kind)))
+        shown.append((titles_by_symbol[symbol], kind_of(symbol, memory_kind)))
     columns = list(zip(*names, strict=True)) or [(), (), ()]
     titles, kinds = zip(*shown, strict=True) if shown else ((), ())
     return pa.table(

@@ -44,7 +44,7 @@ def test_collectives_are_drawn_by_name_in_a_process_for_each_rank(ranks):
             for index in part.caption
         )
         assert names["ncclDevKernel_AllReduce_Sum_f32_RING_LL"] == 23
-        assert names["vectorized_elementwise_kernel<FillFunctor>"] == 17
+        assert names["vectorized_elementwise_kernel<4, FillFunctor<float>>"] == 17
         assert sum(names[name] for name in names if name.startswith("vectorized_el")) == 73
         assert not any(name.startswith("_Z") for name in names)
 

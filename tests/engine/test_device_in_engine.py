@@ -11,7 +11,7 @@ from kvtrace.converters.timeline.perfetto_check import (
     sums_of_file,
     sums_of_tables,
 )
-from kvtrace.schema.symbols import titled
+from kvtrace.figures.names import titled
 from kvtrace.schema.trace import resolve
 from tests.engine.trace_processor import TraceProcessor
 

@@ -10,7 +10,7 @@ its type, and not the operation.
 import re
 from typing import Final
 
-from kvtrace.schema.symbols import readable
+from kvtrace.figures.names import readable
 
 #: `ncclDevKernel_AllReduce_Sum_bf16_RING_LL`; `ncclKernel_AllReduce_RING_LL_Sum_float` before 2.19.
 _KERNEL: Final = re.compile(r"nccl\w*?Kernel_([A-Za-z]+)((?:_\w+)?)")

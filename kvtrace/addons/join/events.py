@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from kvtrace.addons.join.call_facts import CallFacts
+from kvtrace.figures.names import readable
 from kvtrace.schema.runs import Run, plain_rows
-from kvtrace.schema.symbols import readable
 from kvtrace.schema.trace import Trace
 
 _CATEGORY: Final = {"copy": "gpu_memcpy", "fill": "gpu_memset", None: "kernel"}

@@ -28,11 +28,11 @@ from kvtrace.backends.cupti.sharing import PATIENCE, CuptiLoan, SilenceTimer
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.figures.causes import NONE, Launches, device_look, places
+from kvtrace.figures.names import readable
 from kvtrace.forks import Lock
 from kvtrace.schema.arrays import array_of
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.numpy_arrays import array_of_numpy, numpy_of
-from kvtrace.schema.symbols import readable
 from kvtrace.schema.table_types import NAME
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from kvtrace.addons.fault.collectives import collective_of
     ("kernel", "collective"),
     [
         (
-            "_Z39ncclDevKernel_AllReduce_Sum_bf16_RING_LL20ncclDevKernelArgsStorageILm4096EE",
+            "_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL24ncclDevKernelArgsStorageILm4096EE",
             "NCCL's AllReduce of bf16",
         ),
         (

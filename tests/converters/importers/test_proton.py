@@ -77,8 +77,7 @@ def test_scopes_become_marks_and_lanes_streams(tmp_path):
     said = [row["text"] for row in plain_rows(trace.table("messages"))]
     assert not any("no time of day" in text for text in said)
     assert (
-        "not imported, by the tool's names: "
-        "scopes of graphs, which are contexts of kernels (1)"
+        "not imported, by the tool's names: scopes of graphs, which are contexts of kernels (1)"
     ) in said
 
 

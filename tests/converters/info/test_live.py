@@ -159,7 +159,7 @@ def test_kernels_are_sorted_by_device_time_if_recorded(tmp_path):
     found = page(recording)
 
     assert [(line.name, line.of, line.device_ns, line.share) for line in found.kernels] == [
-        ("long", "launched", 70, 0.7), ("reduce_kernel", "torch", 20, 0.2),
+        ("long", "launched", 70, 0.7), ("reduce_kernel<512, 1>", "torch", 20, 0.2),
         ("often", "launched", 10, 0.1),
     ]  # fmt: skip
 

@@ -15,8 +15,8 @@ from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.makers import kind_of
+from kvtrace.figures.names import titled
 from kvtrace.figures.requested_part import STEADY, WHOLE
-from kvtrace.schema.symbols import titled
 from kvtrace.schema.trace import open_trace
 from kvtrace.text import display_width
 
@@ -37,19 +37,9 @@ def program(request):
 
 
 def short(demangled):
-    """A name that torch.profiler demangled, as `titled` gives it."""
-    text = re.sub(r"\(anonymous namespace\)::", "", demangled.replace("void ", "", 1))
-    copy = re.match(r"Mem(cpy|set)( (\w)toD| (\w)toH)?", text)
-    if copy:
-        return text.split()[0].lower()
-    own = re.match(r"[\w:]*", text)[0].rpartition("::")[2]
-    telling = [
-        each
-        for each in re.findall(r"\w+", text[text.index(own) + len(own) :] if "<" in text else "")
-        if re.fullmatch(r"\w*Functor\w*|\w+_functor|\w+Ops|\w+_kernel(_cuda|_impl)?", each)
-        and not re.fullmatch(r"gpu_kernel\w*|distribution_nullary_kernel", each)
-    ]
-    return f"{own}<{', '.join(dict.fromkeys(telling))}>" if telling else own
+    """The shown name of what torch.profiler demangled; kvtrace has recorded the symbol."""
+    copy = re.match(r"Mem(cpy|set)", demangled)
+    return copy[0].lower() if copy else titled(demangled)
 
 
 def shares(times):
@@ -188,13 +178,19 @@ def test_device_time_is_none_without_a_device_timeline():
     [
         ("ncclDevKernel_AllReduce_Sum_bf16_RING_LL", "NCCL"),
         ("nvjet_sm90_tst_192x128_64x5_1x2_h_bz_coopB_NNT", "cuBLAS"),
-        ("_ZN8cublasLt19splitKreduce_kernelILi32EEEv", "cuBLAS"),
+        ("_ZN8cublasLt19splitKreduce_kernelILi32EEEvv", "cuBLAS"),
         ("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n", "cuBLAS"),
         ("ampere_sgemm_32x128_tn", "cuBLAS"),
         ("cudnn_generated_fort_native_sdpa_sm90_flash_fprop", "cuDNN"),
-        ("_ZN7cutlass7Kernel2I66cutlass_80_tensoropE", "CUTLASS"),
+        ("_ZN7cutlass7Kernel2I20cutlass_80_tensoropsEEvNT_6ParamsE", "CUTLASS"),
         ("_ZN2at6native13reduce_kernelILi512ELi1EEEvT_", "torch"),
         ("_ZN5flash16flash_fwd_kernelEv", "FlashAttention"),
+        ("_ZN8internal5gemvx6kernelIiEEvT_", "cuBLAS"),
+        ("Cijk_Ailk_Bljk_BBS_BH_MT128x128x32", "Tensile"),
+        ("void ck::kernel_gemm_xdl_cshuffle_v3<ck::GridwiseGemm<8> >(int)", "CK"),
+        ("void dpsk::gemm::fp8_gemm_kernel<24576u>(int)", "other"),
+        ("triton_tem_fused_gemm_relu_3", "other"),
+        ("_gemm_a8w8_blockscale_kernel", "other"),
         ("my_own_kernel", "other"),
     ],
 )

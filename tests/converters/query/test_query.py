@@ -41,6 +41,14 @@ def test_every_table_has_its_columns_and_run(tmp_path):
             assert len(rows) == side.trace.table(name, side.runs).num_rows
 
 
+def test_names_of_device_functions_are_shortened_and_demangled(tmp_path):
+    side = write_trace(tmp_path, [SCALE])
+    assert ask(
+        side, "SELECT short_name(s), full_name(s) FROM (SELECT '_ZN2at4fillIfEEvPT_' s)"
+    ) == [("fill<float>", "void at::fill<float>(float*)")]
+    assert ask(side, "SELECT short_name(NULL), full_name(NULL)") == [(None, None)]
+
+
 @pytest.mark.parametrize("seal", [True, False])
 def test_queries_of_sealed_and_journaled_runs_are_equal(tmp_path, seal):
     side = write_trace(tmp_path, [SCALE], seal=seal)

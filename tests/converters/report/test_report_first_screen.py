@@ -199,7 +199,18 @@ def test_the_timeline_opens_on_three_steady_steps(report_browser, steady_page):
         assert cells[1:4] == ["–", "–", str(3 * per_step)]  # launches of a library are not known
         opened.page.get_by_role("button", name="Show all").click()
         opened.page.wait_for_function(
-            "() => document.querySelector('#in-view').innerText.includes('43,646')"
+            "() => document.querySelector('#in-view').innerText.includes('43,436')"
+        )
+
+
+def test_the_tooltip_of_a_short_name_is_the_full_one(report_browser, steady_page):
+    with opened_page(report_browser, steady_page) as opened:
+        opened.go("#/kernels")
+        name = opened.page.locator(
+            "#library-kernels [title*='at::native::CUDAFunctor_add<c10::BFloat16>']"
+        )
+        assert (
+            name.first.inner_text() == "vectorized_elementwise_kernel<8, CUDAFunctor_add<BFloat16>>"
         )
 
 

@@ -72,9 +72,9 @@ def packets_of(executions, *, compute=True):
 
 def executions():
     captions = [
-        execution_caption(ROW, (("derived", (("FLOPs", 12), ("bound", "memory"))),), "add"),
+        execution_caption(ROW, "add", (("derived", (("FLOPs", 12), ("bound", "memory"))),)),
         Caption("unused"),
-        execution_caption(COPY),
+        execution_caption(COPY, COPY["name"]),
     ]
     return Slices(
         STREAM,
@@ -147,7 +147,12 @@ def test_an_execution_is_drawn_once():
 def test_sizes_that_are_not_known_are_left_out():
     row = ROW | {"grid_x": None, "block_y": None, "registers": None}
     slices = Slices(
-        STREAM, "gpu", np.array([EPOCH]), np.array([1]), np.array([0]), [execution_caption(row)]
+        STREAM,
+        "gpu",
+        np.array([EPOCH]),
+        np.array([1]),
+        np.array([0]),
+        [execution_caption(row, row["name"])],
     )
 
     *_, last = packets_of(slices)

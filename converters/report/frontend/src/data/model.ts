@@ -43,8 +43,10 @@ export interface Report {
   readonly compiles: readonly (readonly [number, number, number, number])[];
   readonly tracks: readonly Track[];
   readonly phases: readonly string[];
-  /** Names of device functions, including those without a known launch. */
+  /** Short names of device functions, including those without a known launch. */
   readonly device_names: readonly string[];
+  /** Full names of the device functions, demangled, with types and parameters. */
+  readonly device_functions: readonly string[];
   /** Kind of each device function: Triton, a library's name, copy, fill or other. */
   readonly device_kinds: readonly string[];
   /** First screen: summary of the time and advice; null without times. */

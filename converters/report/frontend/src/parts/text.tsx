@@ -202,11 +202,21 @@ export function KindSwatch(props: { kind: string }) {
   );
 }
 
-/** A name that may be broken behind its parts, so that none of it needs to be cut off. */
+/** A device function's full name, of its short one; undefined where there is no more to say. */
+export function fullName(name: string): string | undefined {
+  const { device_names: names, device_functions: functions } = page.report;
+  const full = functions[names.indexOf(name)];
+  return full === undefined || full === name ? undefined : shortText(full, 4000);
+}
+
+/**
+ * A name that may be broken behind its parts, so that none of it needs to be cut off. The tooltip
+ * of a device function's short name is its full name.
+ */
 export function Name(props: { of: string }) {
   const parts = plainText(props.of).split(/(?<=[_:<,(/])(?=[^_:<,(/ ])/);
   return (
-    <span>
+    <span title={fullName(props.of)}>
       {parts.map((part, place) => (
         <Fragment key={place}>
           {place ? <wbr /> : null}

@@ -11,7 +11,16 @@ import { Value } from "./figure";
 import { LaunchPanel } from "./launch_panel";
 import { type Column, Table } from "./table";
 import { Tabs } from "./tabs";
-import { CallLink, Facts, KernelLink, kernelName, KindSwatch, Name, VariantLink } from "./text";
+import {
+  CallLink,
+  Facts,
+  fullName,
+  KernelLink,
+  kernelName,
+  KindSwatch,
+  Name,
+  VariantLink,
+} from "./text";
 import { RowsInView } from "./timeline_in_rows";
 import {
   eachInView,
@@ -115,7 +124,7 @@ function OneByOne({ scene, range, onChoose }: InViewProps) {
     (row.end[index] as number) - begin({ row, index });
   const columns: Column<Slice>[] = [
     words("What", (slice) => rowNouns(slice.row)[0]),
-    words("Name", (slice) => sliceName(slice), { limit: 80 }),
+    words("Name", (slice) => sliceName(slice), { limit: 120 }),
     figure("begin", "measured", begin, "moment"),
     figure("duration", "measured", length, "ns"),
     words("Row", (slice) => slice.row.label),
@@ -184,6 +193,7 @@ export function SliceDetails({ slice }: { slice: Slice }) {
   if (row.kind === "launch") return <LaunchPanel row={behind} />;
   const [begin, end] = [row.begin[index] as number, row.end[index] as number];
   const name = shortText(sliceName(slice));
+  const full = row.kind === "device" ? fullName(sliceName(slice)) : undefined;
   const mark = row.marks[index];
   const variant = row.variants[index];
   return (
@@ -199,6 +209,7 @@ export function SliceDetails({ slice }: { slice: Slice }) {
         entries={[
           ["Begin", formatMoment(begin)],
           ["Duration", <Value source="measured">{formatNanoseconds(end - begin)}</Value>],
+          ["Function", full ? <code class="wrap">{full}</code> : null],
           ["Variant", variant === undefined ? null : <VariantLink variant={variant} />],
           ["Launch", row.kind === "device" ? <CausingLaunch execution={behind} /> : null],
           ["Call", row.columns ? <CallLink call={row.columns.call[behind] ?? -1} /> : null],
