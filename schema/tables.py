@@ -1,9 +1,9 @@
 """Every table and column of the trace format, by its name.
 
 Each is defined once: tables that a recording writes in `captured_tables.py`, those of memory in
-`memory_tables.py`, tables of checked launches in `checked_tables.py`, tables of passes in
-`derived_tables.py`. A column's definition also names the private things that the column may hold
-(`private.py`).
+`memory_tables.py`, events of other tools' files in `tool_tables.py`, tables of checked launches in
+`checked_tables.py`, tables of passes in `derived_tables.py`. A column's definition also names the
+private things that the column may hold (`private.py`).
 
 `docs/format.md`, `schema.json`, the writer, the reader and the validator are all made from
 `TABLES`. Changes are new nullable columns and tables, whose `since` is the minor version behind
@@ -21,7 +21,8 @@ from kvtrace.schema.checked_tables import CHECKED
 from kvtrace.schema.derived_tables import DERIVED
 from kvtrace.schema.memory_tables import MEMORY
 from kvtrace.schema.table_types import Table
+from kvtrace.schema.tool_tables import TOOL
 
 TABLES: Final[dict[str, Table]] = {
-    table.name: table for table in (*CAPTURED, *MEMORY, *CHECKED, *DERIVED)
+    table.name: table for table in (*CAPTURED, *MEMORY, *TOOL, *CHECKED, *DERIVED)
 }

@@ -19,6 +19,7 @@ from kvtrace.converters.importers.json_values import (
     text,
     three,
 )
+from kvtrace.converters.importers.kineto_members import add_event, execution_members
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
 
@@ -94,9 +95,11 @@ class _KinetoEvents:
             self._events = number + 1
 
     def _add(self, event: Mapping[str, Any]) -> None:
+        kind = event.get("cat")
+        if event.get("ph") != "X" or kind not in _KINDS:
+            add_event(self._device.events, event, self._events)
         if event.get("ph") != "X":
             return
-        kind = event.get("cat")
         if kind == "python_function":  # nearly all events, where there are some
             begin, end = self._times(event)
             self._functions += 1
@@ -111,7 +114,8 @@ class _KinetoEvents:
             self._calls += 1
             correlation = integer(mapping(event.get("args")).get("correlation"))
             name = text(event.get("name")) or "?"
-            self._device.call(name, begin, end, integer(event.get("tid")), correlation)
+            thread = integer(event.get("tid"))
+            self._device.call(name, begin, end, thread, correlation, as_event=False)
             self._set_process(event)
 
     def _times(self, event: Mapping[str, Any]) -> tuple[int, int]:
@@ -136,12 +140,14 @@ class _KinetoEvents:
     def _add_execution(self, kind: int, event: Mapping[str, Any]) -> None:
         start, end = self._times(event)
         args = mapping(event.get("args"))
+        device = integer(args.get("device", event.get("pid")))
+        stream = integer(args.get("stream", event.get("tid")))
         self._device.add(
             text(event.get("name")) or "?",
             start,
             end,
-            device=integer(args.get("device", event.get("pid"))),
-            stream=integer(args.get("stream", event.get("tid"))),
+            device=device,
+            stream=stream,
             correlation=integer(args.get("correlation")),
             graph=integer(args.get("graph id")) or NONE,  # 0: not part of a graph
             node=integer(args.get("graph node id")) or NONE,
@@ -151,6 +157,9 @@ class _KinetoEvents:
             shared=integer(args.get("shared memory")),
             kind=kind,
             size=integer(args.get("bytes")),
+            record=self._events,
+            external=integer(args.get("External id")),
+            members=execution_members(event, device, stream),
         )
 
     def finished(self, rows: RunRows) -> ImportedRun:
@@ -162,6 +171,9 @@ class _KinetoEvents:
             )
         base = integer(self.facts.get("baseTimeNanoseconds"))
         shift = 0 if base == NONE else base
+        for key, value in self.facts.items():
+            self._device.events.add(None, None, key, record=self._events, members=value)
+            self._events += 1
         marks(rows, self._marks, shift)
         for name, begin, end, thread in self._steps:  # with one name, to be recognized as steps
             marks(rows, [(_STEP[:-1], begin, end, thread)], shift, step=name[len(_STEP) :])
