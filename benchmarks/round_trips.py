@@ -1,11 +1,15 @@
 """Analyses of HTA and TraceLens on files of torch.profiler, and on the same files given back.
 
     python benchmarks/round_trips.py FILE... --python /path/of/python
+    python benchmarks/round_trips.py --times TRACE... --python /path/of/python
 
 Each file is imported, and `kvtrace convert kineto` writes it again. The other Python, which has
 HolisticTraceAnalysis and TraceLens, runs their analyses on the file that went in and on the one
 that came out, and compares each table cell by cell, with no tolerance. An analysis that fails on
 both files with the same error counts as neither; on one of them only, as different.
+
+With --times, traces of any source are converted, and the sum of all kernels' times in the trace is
+compared with the sums that both tools find, and the number of kernels.
 
 The files of RESULTS.md are tests' data of github.com/facebookresearch/HolisticTraceAnalysis
 (tests/data) and github.com/AMD-AGI/TraceLens (tests/traces).
@@ -13,6 +17,7 @@ The files of RESULTS.md are tests' data of github.com/facebookresearch/HolisticT
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -126,38 +131,109 @@ def _equal(one: Any, two: Any) -> bool:
     return bool(one == two)
 
 
+def times_of_trace(trace: Path, written: Path) -> tuple[int, float]:
+    """Convert a trace, and return the number of its executions of kernels and their time in µs."""
+    import numpy as np
+
+    from kvtrace.addons.join.kineto import CONVERTER
+    from kvtrace.figures.columns import integers
+    from kvtrace.schema.trace import select_runs
+
+    everything = select_runs(trace, every=True)
+    tables = [(run, everything.trace.table("gpu_kernels", [run])) for run in everything.runs]
+    run, rows = max(tables, key=lambda pair: pair[1].num_rows)
+    CONVERTER.convert(select_runs(trace, run.run_id), written, {})
+    rows = rows.filter(rows["kind"].is_null())
+    return rows.num_rows, float(np.sum(integers(rows["end"]) - integers(rows["start"]))) / 1000
+
+
+def times_of_tools(path: Path) -> dict[str, tuple[int, float]]:
+    """Return the number of kernels and their time in µs that each tool finds in a file.
+
+    `linked` are those that TraceLens puts below the call of the API that asked for them.
+    """
+    from hta.trace_analysis import TraceAnalysis
+    from TraceLens import TreePerfAnalyzer
+
+    trace = TraceAnalysis(trace_files={0: str(path)}).t
+    events = trace.get_trace(0)
+    category = trace.symbol_table.get_sym_id_map()["kernel"]
+    durations = events[events["cat"] == category]["dur"]
+    tree = TreePerfAnalyzer.from_file(str(path)).tree
+    kernels = [event for event in tree.events if event.get("cat") == "kernel"]
+    linked = [event["dur"] for event in kernels if event.get("parent") is not None]
+    return {
+        "HTA": (len(durations), float(durations.sum())),
+        "TraceLens": (len(kernels), sum(event["dur"] for event in kernels)),
+        "linked": (len(linked), sum(linked)),
+    }
+
+
+def _run(options: argparse.Namespace, mode: str, *files: Path) -> Any:
+    """Return what this script prints as JSON in `mode` with the Python that has the tools."""
+    command = [options.python or sys.executable, __file__, *map(str, files), mode]
+    # HTA rounds times to µs if this is not set.
+    environment = {**os.environ, "HTA_DISABLE_NS_ROUNDING": "1"}
+    run = subprocess.run(command, capture_output=True, text=True, env=environment)
+    if run.returncode:
+        raise SystemExit(f"{mode} of {files[0]} failed: {run.stderr[-500:]}")
+    return json.loads(run.stdout.splitlines()[-1])
+
+
+def _round_trip(source: Path, options: argparse.Namespace) -> Counter[str]:
+    """Print a line on a file of torch.profiler, and return the counts of results of analyses."""
+    with tempfile.TemporaryDirectory() as name:
+        begin = time.perf_counter()
+        written = given_back(source, Path(name))
+        seconds = time.perf_counter() - begin
+        events, differing = differing_events(source, written)
+        results = _run(options, "--compare", source, written)
+    labels = {
+        result: [label for label, each in results.items() if each == result]
+        for result in ("equal", "differs", "failed")
+    }
+    print(
+        f"{source.name}: {events:,} events, {differing} differ; {len(labels['equal'])} tables "
+        f"equal, {len(labels['differs'])} differ {labels['differs'] or ''}, "
+        f"{len(labels['failed'])} failed on both {labels['failed'] or ''} "
+        f"({seconds:.1f} s there and back)",
+        flush=True,
+    )
+    return Counter(results.values())
+
+
+def _print_times(trace: Path, options: argparse.Namespace) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        written = Path(name) / "converted.json"
+        count, time_us = times_of_trace(trace, written)
+        found = _run(options, "--tools", written)
+    found = {"trace": (count, time_us), **found}
+    cells = (f"{tool} {count:,} {time_us:,.3f} µs" for tool, (count, time_us) in found.items())
+    print(f"{trace.name}: {'; '.join(cells)}", flush=True)
+
+
 def main() -> None:
     """Compare all files, and print a line for each and the sums."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--python", help="interpreter that has HTA and TraceLens")
-    parser.add_argument("--compare", action="store_true", help="compare two files with both tools")
+    parser.add_argument("--times", action="store_true", help="the files are traces: compare sums")
+    parser.add_argument("--compare", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--tools", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.compare:
-        before, after = options.files
-        print("\n" + json.dumps(compared(before, after)))
+        print("\n" + json.dumps(compared(*options.files)))
+        return
+    if options.tools:
+        print("\n" + json.dumps(times_of_tools(options.files[0])))
+        return
+    if options.times:
+        for trace in options.files:
+            _print_times(trace, options)
         return
     sums: Counter[str] = Counter()
     for source in options.files:
-        with tempfile.TemporaryDirectory() as name:
-            begin = time.perf_counter()
-            written = given_back(source, Path(name))
-            seconds = time.perf_counter() - begin
-            events, differing = differing_events(source, written)
-            command = [options.python or sys.executable, __file__, str(source), str(written)]
-            run = subprocess.run([*command, "--compare"], capture_output=True, text=True)
-        lines = run.stdout.splitlines()
-        results = json.loads(lines[-1]) if run.returncode == 0 else {"run": run.stderr[-200:]}
-        counts = Counter(results.values())
-        sums += counts
-        differ = [label for label, result in results.items() if result not in ("equal", "failed")]
-        failed = [label for label, result in results.items() if result == "failed"]
-        print(
-            f"{source.name}: {events:,} events, {differing} differ; {counts['equal']} tables equal, "
-            f"{len(differ)} differ {differ or ''}, {len(failed)} failed {failed or ''} "
-            f"({seconds:.1f} s there and back)",
-            flush=True,
-        )
+        sums += _round_trip(source, options)
     print(dict(sums))
 
 

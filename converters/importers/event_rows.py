@@ -7,7 +7,6 @@ take little more memory than their integers.
 
 import json
 from array import array
-from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -15,7 +14,6 @@ import numpy as np
 from kvtrace.converters.importers.rows import NONE, IntegerRows, Names, RunRows
 
 _TIMES: Final = ("begin", "end")
-_TEXTS: Final = ("phase", "category", "name")
 _LARGEST: Final = 2**63 - 1
 _BATCH_ROWS: Final = 1 << 17
 
@@ -25,10 +23,10 @@ class EventRows:
 
     def __init__(self) -> None:
         self._rows = IntegerRows(
-            "record", *_TEXTS, *_TIMES, "process", "thread", "correlation_id", "external_id",
-            "format", "first",
+            "record", "phase", "category", "name", *_TIMES, "process", "thread",
+            "correlation_id", "external_id", "format", "first",
         )  # fmt: skip
-        self._texts = {name: Names() for name in _TEXTS}
+        self._phases, self._categories, self._names = Names(), Names(), Names()
         self._formats = Names()
         self._integers = array("q")
 
@@ -51,16 +49,15 @@ class EventRows:
 
         `record` is its place in the file; NONE: the number of events before it.
         """
-        numbers = [
-            NONE if text is None else self._texts[column].number(text)
-            for column, text in zip(_TEXTS, (phase, category, name), strict=True)
-        ]
         first, number = len(self._integers), NONE
         if members is not None:
             number = self._formats.number(_format_of(members, self._integers))
         self._rows.add(
-            len(self._rows) if record == NONE else record, *numbers, begin, end, process, thread,
-            correlation, external, number, first,
+            len(self._rows) if record == NONE else record,
+            NONE if phase is None else self._phases.number(phase),
+            NONE if category is None else self._categories.number(category),
+            NONE if name is None else self._names.number(name),
+            begin, end, process, thread, correlation, external, number, first,
         )  # fmt: skip
 
     def write(self, rows: RunRows, shift: int) -> None:
@@ -70,7 +67,11 @@ class EventRows:
         count = formats.size
         for name in _TIMES:
             columns[name] = np.where(columns[name] == NONE, NONE, columns[name] + shift)
-        texts = {name: self._texts[name].texts for name in _TEXTS}
+        texts = {
+            "phase": self._phases.texts,
+            "category": self._categories.texts,
+            "name": self._names.texts,
+        }
         ends = np.append(firsts[1:], len(self._integers))
         for first in range(0, count, _BATCH_ROWS):
             batch = slice(first, first + _BATCH_ROWS)
@@ -96,21 +97,27 @@ class EventRows:
             )
 
 
+class _Keys(dict[str, str]):
+    """Formats of members' keys, with the colon; a file has few."""
+
+    def __missing__(self, key: str) -> str:
+        text = self[key] = json_text(key).replace("%", "%%") + ":"
+        return text
+
+
+_KEYS: Final = _Keys()
+#: Returns a JSON value as compact text; decimal numbers become floats.
+json_text: Final = json.JSONEncoder(separators=(",", ":"), default=float).encode
+
+
 def _format_of(value: Any, integers: "array[int]") -> str:
     """Return the format of a JSON value's text, and add its integers to `integers`."""
-    if type(value) is int and -_LARGEST <= value <= _LARGEST:
+    kind = type(value)
+    if kind is int and -_LARGEST <= value <= _LARGEST:
         integers.append(value)
         return "%d"
-    if isinstance(value, Mapping):
-        members = (f"{_text(key)}:{_format_of(entry, integers)}" for key, entry in value.items())
-        return "{" + ",".join(members) + "}"
-    return _text(value)
-
-
-def _text(value: Any) -> str:
-    return json_text(value).replace("%", "%%")
-
-
-def json_text(value: Any) -> str:
-    """Return a JSON value as compact text; decimal numbers become floats."""
-    return json.dumps(value, separators=(",", ":"), default=float)
+    if kind is dict:
+        parts = [_KEYS[key] + _format_of(entry, integers) for key, entry in value.items()]
+        return "{" + ",".join(parts) + "}"
+    text: str = json_text(value)
+    return text.replace("%", "%%")

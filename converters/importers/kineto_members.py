@@ -17,8 +17,11 @@ _GRAPHS: Final = frozenset({"graph id", "graph node id"})
 _SIZES: Final = frozenset({"grid", "block"})
 #: Categories that a converter gives back for kernels, copies and fills.
 _CATEGORIES: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
-#: Members of an event that have a column wherever their value has its type.
 _TEXTS: Final = frozenset({"ph", "cat", "name"})
+_PLACES: Final = frozenset({"pid", "tid"})
+#: Arguments of other events that have a column of integers.
+_IDS: Final = frozenset({"correlation", "External id"})
+_LARGEST: Final = 2**63 - 1
 
 
 def add_event(events: EventRows, event: Mapping[str, Any], record: int) -> None:
@@ -26,25 +29,35 @@ def add_event(events: EventRows, event: Mapping[str, Any], record: int) -> None:
 
     Raises ValueError if one of its times is not a number of µs.
     """
-    begin = end = NONE
-    members, args = dict(event), event.get("args")
-    phase, category, name = (text(members.get(key)) for key in ("ph", "cat", "name"))
-    for key in _TEXTS:
-        if text(members.get(key)) == members.get(key):
-            members.pop(key, None)
-    if "ts" in members:
-        begin = nanoseconds(members.pop("ts"))
-        if "dur" in members and phase == "X":
-            end = begin + nanoseconds(members.pop("dur"))
-    places = {key: _pop_integer(members, key) for key in ("pid", "tid")}
-    correlation = external = NONE
-    if isinstance(args, dict):
-        members["args"] = args = dict(args)
-        correlation = _pop_integer(args, "correlation")
-        external = _pop_integer(args, "External id")
+    texts: dict[str, str] = {}
+    times: dict[str, int] = {}
+    numbers: dict[str, int] = {}
+    members: dict[str, Any] = {}
+    for key, value in event.items():
+        kind = type(value)
+        if key in _TEXTS and kind is str and value and text(value) == value:
+            texts[key] = value
+        elif key == "ts" or (key == "dur" and event.get("ph") == "X"):
+            times[key] = nanoseconds(value)
+        elif key in _PLACES and kind is int and -_LARGEST <= value <= _LARGEST:
+            numbers[key] = value
+        elif key == "args" and kind is dict:
+            members[key] = rest = {}
+            for name, entry in value.items():
+                if name in _IDS and type(entry) is int and -_LARGEST <= entry <= _LARGEST:
+                    numbers[name] = entry
+                else:
+                    rest[name] = entry
+        else:
+            members[key] = value
+    begin = times.get("ts", NONE)
+    if begin == NONE and "dur" in times:
+        members["dur"] = event["dur"]
     events.add(
-        phase or "", category, name, begin, end, record=record, process=places["pid"],
-        thread=places["tid"], correlation=correlation, external=external,
+        texts.get("ph", ""), texts.get("cat"), texts.get("name"), begin,
+        begin + times["dur"] if begin != NONE and "dur" in times else NONE,
+        record=record, process=numbers.get("pid", NONE), thread=numbers.get("tid", NONE),
+        correlation=numbers.get("correlation", NONE), external=numbers.get("External id", NONE),
         members=members or None,
     )  # fmt: skip
 
@@ -80,12 +93,3 @@ def execution_members(event: Mapping[str, Any], device: int, stream: int) -> str
 
 def _is_size(value: Any) -> bool:
     return isinstance(value, list) and len(value) == 3 and all(type(size) is int for size in value)
-
-
-def _pop_integer(members: dict[str, Any], key: str) -> int:
-    """Remove and return an integer; NONE, and nothing removed, if the value is no such."""
-    value = members.get(key)
-    if type(value) is not int or not -(2**63) < value < 2**63:
-        return NONE
-    del members[key]
-    return value

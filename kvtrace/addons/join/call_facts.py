@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kvtrace.converters.timeline.call_work import derived_calls
+from kvtrace.converters.timeline.call_work import CallWork, derived_calls
 from kvtrace.schema.layout import IMPORTED
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Trace
@@ -62,10 +62,7 @@ class CallFacts:
 
     def _build_facts(self, call_id: int, row: Mapping[str, Any]) -> dict[str, Any]:
         kernel = self._kernels.get(row["kernel_id"], {})
-        call_work = self._derived.work.get(call_id)
-        work = {} if call_work is None else {"bytes": call_work.bytes, "FLOPs": call_work.flops}
-        if call_work is not None and call_work.unique_bytes is not None:
-            work["distinct bytes"] = call_work.unique_bytes
+        work = _work_fields(self._derived.work.get(call_id))
         facts = {
             **_argument_fields(row["args"] or ()),
             **work,
@@ -79,6 +76,20 @@ class CallFacts:
             "kvtrace call": call_id,
         }
         return {key: value for key, value in facts.items() if value not in (None, [])}
+
+
+def _work_fields(work: CallWork | None) -> dict[str, int]:
+    """Return bytes and FLOPs of a call; none that were not derived."""
+    if work is None:
+        return {}
+    fields = {"bytes": work.bytes, "FLOPs": work.flops}
+    if work.unique_bytes is not None:
+        fields["distinct bytes"] = work.unique_bytes
+    if work.unknown:
+        fields["accesses not counted in bytes"] = work.unknown
+    if work.dot_flops:
+        fields["matrix FLOPs"] = work.dot_flops
+    return fields
 
 
 def _argument_fields(args: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

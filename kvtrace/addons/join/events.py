@@ -210,11 +210,15 @@ def _with_flows(events: Iterator[_Event]) -> Iterator[_Event]:
             elif event.get("cat") in _CATEGORY.values():
                 executions.append(flow)
         yield event
+    begun: set[int] = set()
     for flow in executions:
-        call = calls.get(flow["id"])
-        if call is not None:
-            yield dict(call)
-            yield flow
+        correlation = flow["id"]
+        if correlation not in calls:
+            continue
+        if correlation not in begun:  # executions of a graph's replay share one call
+            begun.add(correlation)
+            yield calls[correlation]
+        yield flow
 
 
 def _event(
