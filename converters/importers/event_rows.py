@@ -1,8 +1,8 @@
 """Collector of the events of a tool's file that are not executions, kept as they are.
 
-Of JSON objects with the same keys and texts, which nearly all events of a file have, the text is
-kept once, as a format with a `%d` for each integer: `{"args":{"Ev Idx":%d}}`. So millions of events
-take little more memory than their integers.
+Events of one name on one thread differ in few integers. What they have in common is kept once, as a
+shape: the texts, and the JSON members as a format with a `%d` for each integer, as in
+`{"args":{"Ev Idx":%d}}`. So millions of events take little more memory than their integers.
 """
 
 import json
@@ -16,6 +16,8 @@ from kvtrace.converters.importers.rows import NONE, IntegerRows, Names, RunRows
 _TIMES: Final = ("begin", "end")
 _LARGEST: Final = 2**63 - 1
 _BATCH_ROWS: Final = 1 << 17
+#: Phase, category, name, process, thread, and the format of the members.
+_Shape = tuple[str | None, str | None, str | None, int, int, str | None]
 
 
 class EventRows:
@@ -23,11 +25,9 @@ class EventRows:
 
     def __init__(self) -> None:
         self._rows = IntegerRows(
-            "record", "phase", "category", "name", *_TIMES, "process", "thread",
-            "correlation_id", "external_id", "format", "first",
-        )  # fmt: skip
-        self._phases, self._categories, self._names = Names(), Names(), Names()
-        self._formats = Names()
+            "record", *_TIMES, "correlation_id", "external_id", "shape", "first"
+        )
+        self._shapes: dict[_Shape, int] = {}
         self._integers = array("q")
 
     def add(
@@ -49,51 +49,59 @@ class EventRows:
 
         `record` is its place in the file; NONE: the number of events before it.
         """
-        first, number = len(self._integers), NONE
-        if members is not None:
-            number = self._formats.number(_format_of(members, self._integers))
-        self._rows.add(
-            len(self._rows) if record == NONE else record,
-            NONE if phase is None else self._phases.number(phase),
-            NONE if category is None else self._categories.number(category),
-            NONE if name is None else self._names.number(name),
-            begin, end, process, thread, correlation, external, number, first,
-        )  # fmt: skip
+        first = len(self._integers)
+        form = None if members is None else _format_of(members, self._integers)
+        shape = (phase, category, name, process, thread, form)
+        number = self._shapes.setdefault(shape, len(self._shapes))
+        if record == NONE:
+            record = len(self._rows)
+        self._rows.add(record, begin, end, correlation, external, number, first)
 
     def write(self, rows: RunRows, shift: int) -> None:
         """Write the rows, with `shift` added to the times."""
         columns = dict(self._rows.arrays())
-        formats, firsts = columns.pop("format"), columns.pop("first")
-        count = formats.size
         for name in _TIMES:
             columns[name] = np.where(columns[name] == NONE, NONE, columns[name] + shift)
-        texts = {
-            "phase": self._phases.texts,
-            "category": self._categories.texts,
-            "name": self._names.texts,
-        }
+        shapes, firsts = columns.pop("shape"), columns.pop("first")
+        texts = (Names(), Names(), Names())
+        table = np.array(
+            [
+                [
+                    *(NONE if text is None else names.number(text)
+                      for text, names in zip(shape[:3], texts, strict=True)),
+                    *shape[3:5],
+                ]
+                for shape in self._shapes
+            ],
+            np.int64,
+        ).reshape(-1, 5)  # fmt: skip
+        for index, name in enumerate(("phase", "category", "name", "process", "thread")):
+            columns[name] = table[shapes, index]
+        forms = [shape[5] for shape in self._shapes]
         ends = np.append(firsts[1:], len(self._integers))
-        for first in range(0, count, _BATCH_ROWS):
+        for first in range(0, shapes.size, _BATCH_ROWS):
             batch = slice(first, first + _BATCH_ROWS)
             members = Names()
+            places = zip(shapes[batch].tolist(), firsts[batch].tolist(), ends[batch].tolist(),
+                         strict=True)  # fmt: skip
             codes = [
                 NONE
-                if number == NONE
-                else members.number(
-                    self._formats.texts[number] % tuple(self._integers[begin:end])
-                )
-                for number, begin, end in zip(
-                    formats[batch].tolist(), firsts[batch].tolist(), ends[batch].tolist(),
-                    strict=True,
-                )
-            ]  # fmt: skip
+                if (form := forms[shape]) is None
+                else members.number(form % tuple(self._integers[begin:end]))
+                for shape, begin, end in places
+            ]
             rows.columns(
                 "tool_events",
                 {
                     **{name: values[batch] for name, values in columns.items()},
                     "members": np.array(codes, np.int64),
                 },
-                {**texts, "members": members.texts},
+                {
+                    "phase": texts[0].texts,
+                    "category": texts[1].texts,
+                    "name": texts[2].texts,
+                    "members": members.texts,
+                },
             )
 
 

@@ -1,7 +1,7 @@
 """Members of Kineto's events that columns have, and those that are kept as JSON beside them."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from kvtrace.converters.importers.event_rows import EventRows, json_text
 from kvtrace.converters.importers.json_values import mapping, nanoseconds, text
@@ -21,6 +21,7 @@ _TEXTS: Final = frozenset({"ph", "cat", "name"})
 _PLACES: Final = frozenset({"pid", "tid"})
 #: Arguments of other events that have a column of integers.
 _IDS: Final = frozenset({"correlation", "External id"})
+_COLUMNS: Final = _TEXTS | _PLACES | {"ts", "dur", "args"}
 _LARGEST: Final = 2**63 - 1
 
 
@@ -29,37 +30,48 @@ def add_event(events: EventRows, event: Mapping[str, Any], record: int) -> None:
 
     Raises ValueError if one of its times is not a number of µs.
     """
-    texts: dict[str, str] = {}
-    times: dict[str, int] = {}
-    numbers: dict[str, int] = {}
-    members: dict[str, Any] = {}
-    for key, value in event.items():
-        kind = type(value)
-        if key in _TEXTS and kind is str and value and text(value) == value:
-            texts[key] = value
-        elif key == "ts" or (key == "dur" and event.get("ph") == "X"):
-            times[key] = nanoseconds(value)
-        elif key in _PLACES and kind is int and -_LARGEST <= value <= _LARGEST:
-            numbers[key] = value
-        elif key == "args" and kind is dict:
-            members[key] = rest = {}
-            for name, entry in value.items():
-                if name in _IDS and type(entry) is int and -_LARGEST <= entry <= _LARGEST:
-                    numbers[name] = entry
-                else:
-                    rest[name] = entry
-        else:
-            members[key] = value
-    begin = times.get("ts", NONE)
-    if begin == NONE and "dur" in times:
+    members = {key: value for key, value in event.items() if key not in _COLUMNS}
+    phase, category, name = event.get("ph"), event.get("cat"), event.get("name")
+    process, thread = event.get("pid"), event.get("tid")
+    begin = end = correlation = external = NONE
+    if "ts" in event:
+        begin = nanoseconds(event["ts"])
+        if phase == "X" and "dur" in event:
+            end = begin + nanoseconds(event["dur"])
+    if end == NONE and "dur" in event:
         members["dur"] = event["dur"]
+    if not (_is_text(phase) and _is_text(category) and _is_text(name)):
+        members |= {key: event[key] for key in _TEXTS & event.keys() if not _is_text(event[key])}
+        phase, category, name = (
+            each if _is_text(each) else None for each in (phase, category, name)
+        )
+    if not (_is_integer(process) and _is_integer(thread)):
+        members |= {k: event[k] for k in _PLACES & event.keys() if not _is_integer(event[k])}
+    args = event.get("args")
+    if type(args) is dict:
+        if _is_integer(args.get("correlation")):
+            correlation = args["correlation"]
+        if _is_integer(args.get("External id")):
+            external = args["External id"]
+        members["args"] = {
+            key: value for key, value in args.items() if key not in _IDS or not _is_integer(value)
+        }
+    elif "args" in event:
+        members["args"] = args
     events.add(
-        texts.get("ph", ""), texts.get("cat"), texts.get("name"), begin,
-        begin + times["dur"] if begin != NONE and "dur" in times else NONE,
-        record=record, process=numbers.get("pid", NONE), thread=numbers.get("tid", NONE),
-        correlation=numbers.get("correlation", NONE), external=numbers.get("External id", NONE),
-        members=members or None,
+        phase or "", category, name, begin, end, record=record,
+        process=process if _is_integer(process) else NONE,
+        thread=thread if _is_integer(thread) else NONE,
+        correlation=correlation, external=external, members=members or None,
     )  # fmt: skip
+
+
+def _is_text(value: Any) -> bool:
+    return type(value) is str and value != "" and (value.isascii() or text(value) == value)
+
+
+def _is_integer(value: Any) -> TypeGuard[int]:
+    return type(value) is int and -_LARGEST <= value <= _LARGEST
 
 
 def execution_members(event: Mapping[str, Any], device: int, stream: int) -> str | None:
