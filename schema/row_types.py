@@ -239,6 +239,8 @@ class GpuKernelsRow(TypedDict):
     request_thread: int | None
     forward_stack_id: int | None
     grade: str | None
+    external_id: int | None
+    members: str | None
     run: str
 
 
@@ -378,6 +380,23 @@ class AllocationsRow(TypedDict):
     stream: int | None
     pool: int | None
     stack_id: int | None
+    run: str
+
+
+class ToolEventsRow(TypedDict):
+    """A row of the table `tool_events`."""
+
+    record: int
+    phase: str | None
+    category: str | None
+    name: str | None
+    begin: str | None
+    end: str | None
+    process: int | None
+    thread: int | None
+    correlation_id: int | None
+    external_id: int | None
+    members: str | None
     run: str
 
 

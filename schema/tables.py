@@ -1,7 +1,8 @@
 """Every table and column of the trace format, by its name.
 
 Each is defined once: the core profile in `core_tables.py`, other tables that a recording writes in
-`captured_tables.py`, those of memory in `memory_tables.py`, tables of checked launches in
+`captured_tables.py`, those of memory in `memory_tables.py`, events of other tools' files in
+`tool_tables.py`, tables of checked launches in
 `checked_tables.py`, tables of passes in `derived_tables.py`. A column's definition also names the
 private things that the column may hold (`private.py`).
 
@@ -23,9 +24,10 @@ from kvtrace.schema.core_tables import CORE
 from kvtrace.schema.derived_tables import DERIVED
 from kvtrace.schema.memory_tables import MEMORY
 from kvtrace.schema.table_types import Table
+from kvtrace.schema.tool_tables import TOOL
 
 TABLES: Final[dict[str, Table]] = {
-    table.name: table for table in (*CORE, *CAPTURED, *MEMORY, *CHECKED, *DERIVED)
+    table.name: table for table in (*CORE, *CAPTURED, *MEMORY, *TOOL, *CHECKED, *DERIVED)
 }
 
 #: The tables of the core profile, without the columns that are extensions.

@@ -1,10 +1,12 @@
 """Collector of an importer's device executions, which are joined to the host calls behind them."""
 
+import re
 from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 
+from kvtrace.converters.importers.event_rows import EventRows
 from kvtrace.converters.importers.host_stacks import HostRanges
 from kvtrace.converters.importers.kernel_rows import add_calls
 from kvtrace.converters.importers.rows import NONE, IntegerRows, Integers, Names, RunRows
@@ -13,7 +15,7 @@ from kvtrace.figures.causes import RequestRows
 _COLUMNS: Final = (
     "start", "end", "device", "stream", "correlation_id", "graph_id", "graph_node_id", "name",
     "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers", "shared_bytes",
-    "kind", "bytes", "weight", "stack_id",
+    "kind", "bytes", "weight", "stack_id", "record", "external_id", "members",
 )  # fmt: skip
 #: Values of the column `kind`: indexes into `_KINDS`, NONE for kernels.
 KERNEL, COPY, FILL = NONE, 0, 1
@@ -32,19 +34,24 @@ _MEMORY: Final = frozenset(
     {"Malloc", "MallocAsync", "MallocManaged", "MallocPitch", "MemAlloc", "MemAllocAsync"}
     | {"MallocFromPoolAsync", "MemCreate"}
 )
+#: A function of CUDA's driver; Kineto counts all of HIP's to the runtime.
+_DRIVER: Final = re.compile("cu[A-Z]")
 _FREEING: Final = frozenset({"Free", "FreeAsync", "MemFree", "MemFreeAsync", "MemRelease"})
 
 
 class Executions:
     """Executions, calls of the device's API, and ranges of host threads (`host`) of one process.
 
-    Times are ns, on one clock; `finish` writes all rows, with a shift added to the times.
+    `events` has the file's other events, as they are. Times are ns, on one clock; `finish` writes
+    all rows, with a shift added to the times.
     """
 
     def __init__(self) -> None:
         self.host = HostRanges()
+        self.events = EventRows()
         self.kernels = 0
         self._names = Names()
+        self._members = Names()
         self._rows = IntegerRows(*_COLUMNS)
         self._requests = IntegerRows("correlation", "begin", "end", "thread")
         self._events = IntegerRows("kind", "begin", "end", "thread")
@@ -68,11 +75,15 @@ class Executions:
         size: int = NONE,
         weight: int = NONE,
         stack: int = NONE,
+        record: int = NONE,
+        external: int = NONE,
+        members: str | None = None,
     ) -> None:
         """Add an execution; ValueError if it ends before it starts.
 
         `correlation` is the id by which `call` is joined; `stack` is the id of the requesting stack
-        if the tool records it.
+        if the tool records it. `record` is its place in the file, `external` the tool's id of the
+        operator, `members` a JSON object with what else the file says.
         """
         if end < start:
             raise ValueError(f"{name[:40]} ends {start - end:,} ns before it starts")
@@ -80,10 +91,27 @@ class Executions:
         self._rows.add(
             start, end, device, stream, correlation, graph, node, self._names.number(name),
             *grid, *block, registers, shared, kind, size, weight, stack,
+            len(self._rows) if record == NONE else record, external,
+            NONE if members is None else self._members.number(members),
         )  # fmt: skip
 
-    def call(self, name: str, begin: int, end: int, thread: int, correlation: int) -> None:
-        """Add a call of the device's API, such as cudaLaunchKernel; times in ns."""
+    def call(
+        self,
+        name: str,
+        begin: int,
+        end: int,
+        thread: int,
+        correlation: int,
+        *,
+        as_event: bool = True,
+    ) -> None:
+        """Add a call of the device's API, such as cudaLaunchKernel; times in ns.
+
+        `as_event`: also to `events`; importers that add all events there themselves say no.
+        """
+        if as_event:
+            category = "cuda_driver" if _DRIVER.match(name) else "cuda_runtime"
+            self.events.add("X", category, name, begin, end, thread=thread, correlation=correlation)
         if correlation != NONE:
             self._requests.add(correlation, begin, max(begin, end), thread)
         kind = _event_kind(name)
@@ -111,6 +139,7 @@ class Executions:
             "request_thread": thread,
             "stack_id": np.where(columns["stack_id"] == NONE, stacks[:count], columns["stack_id"]),
         }
+        self.events.write(rows, shift)
         written_columns = {
             name: _shifted(name, values[order], shift) for name, values in columns.items()
         }
@@ -120,8 +149,8 @@ class Executions:
         if count:
             rows.columns(
                 "gpu_kernels",
-                {"record": np.arange(count), **written_columns},
-                {"name": self._names.texts, "kind": _KINDS},
+                written_columns,
+                {"name": self._names.texts, "kind": _KINDS, "members": self._members.texts},
             )
         if len(self._events):
             numbers = np.arange(len(self._events))

@@ -23,6 +23,7 @@ from kvtrace.converters.importers.json_values import (
     text,
     three,
 )
+from kvtrace.converters.importers.kineto_members import add_event, execution_members
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
 
@@ -100,6 +101,15 @@ class Kineto:
         yield reading.finished(rows)
 
 
+def _executed(kind: Any, event: Mapping[str, Any]) -> int | None:
+    """Return what a range of a category is on the device: a kernel, copy or fill; None: nothing."""
+    if kind != _MTIA:
+        return _KINDS.get(kind)
+    if event.get("name") in _MTIA_WAITS:
+        return None
+    return COPY if event.get("name") == _MTIA_COPY else KERNEL
+
+
 class _KinetoEvents:
     """Events and facts of one file, as they are collected."""
 
@@ -129,11 +139,17 @@ class _KinetoEvents:
             self._events = number + 1
 
     def _add(self, event: Mapping[str, Any]) -> None:
-        if event.get("ph") != "X":
-            self._leave_out(event)
-            return
         kind: Any = event.get("cat")
         kind = _OLD_CATEGORIES.get(kind, kind)
+        is_range = event.get("ph") == "X"
+        executed = _executed(kind, event) if is_range else None
+        if executed is not None:
+            self._add_execution(executed, event)
+            return
+        add_event(self._device.events, event, self._events)
+        if not is_range:
+            self._leave_out(event)
+            return
         if kind == "python_function":  # nearly all events, where there are some
             begin, end = self._times(event)
             self._functions += 1
@@ -141,18 +157,14 @@ class _KinetoEvents:
             self._device.host.add(integer(event.get("tid")), begin, end, name)
         elif kind in _HOST_CATEGORIES:
             self._add_host(kind, event)
-        elif kind in _KINDS:
-            self._add_execution(_KINDS[kind], event)
         elif kind in _CALL_CATEGORIES:
             begin, end = self._times(event)
             self._calls += 1
             correlation = integer(mapping(event.get("args")).get("correlation"))
             name = text(event.get("name")) or "?"
-            self._device.call(name, begin, end, integer(event.get("tid")), correlation)
+            thread = integer(event.get("tid"))
+            self._device.call(name, begin, end, thread, correlation, as_event=False)
             self._set_process(event)
-        elif kind == _MTIA and event.get("name") not in _MTIA_WAITS:
-            is_copy = event.get("name") == _MTIA_COPY
-            self._add_execution(COPY if is_copy else KERNEL, event)
         else:
             self._leave_out(event)
 
@@ -188,12 +200,14 @@ class _KinetoEvents:
     def _add_execution(self, kind: int, event: Mapping[str, Any]) -> None:
         start, end = self._times(event)
         args = mapping(event.get("args"))
+        device = integer(args.get("device", event.get("pid")))
+        stream = integer(args.get("stream", event.get("tid")))
         self._device.add(
             text(event.get("name")) or "?",
             start,
             end,
-            device=integer(args.get("device", event.get("pid"))),
-            stream=integer(args.get("stream", event.get("tid"))),
+            device=device,
+            stream=stream,
             correlation=integer(args.get("correlation")),
             graph=integer(args.get("graph id")) or NONE,  # 0: not part of a graph
             node=integer(args.get("graph node id")) or NONE,
@@ -203,6 +217,9 @@ class _KinetoEvents:
             shared=integer(args.get("shared memory")),
             kind=kind,
             size=integer(args.get("bytes", args.get("size"))),
+            record=self._events,
+            external=integer(args.get("External id")),
+            members=execution_members(event, device, stream),
         )
 
     def finished(self, rows: RunRows) -> ImportedRun:
@@ -214,6 +231,9 @@ class _KinetoEvents:
             )
         base = integer(self.facts.get("baseTimeNanoseconds"))
         shift = 0 if base == NONE else base
+        for key, value in self.facts.items():
+            self._device.events.add(None, None, key, record=self._events, members=value)
+            self._events += 1
         marks(rows, self._marks, shift)
         for name, begin, end, thread in self._steps:  # with one name, to be recognized as steps
             marks(rows, [(_STEP[:-1], begin, end, thread)], shift, step=name[len(_STEP) :])

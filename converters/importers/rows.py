@@ -97,7 +97,8 @@ class RunRows:
                 is_unknown = batch_values == NONE
                 if name in dictionaries:
                     codes = pa.array(batch_values.astype(np.int32), mask=is_unknown)
-                    batch[name] = pa.DictionaryArray.from_arrays(codes, dictionaries[name])
+                    coded = pa.DictionaryArray.from_arrays(codes, dictionaries[name])
+                    batch[name] = coded.cast(kinds[name])
                 else:
                     batch[name] = pa.array(batch_values, mask=is_unknown).cast(kinds[name])
             self._writer.append(table, batch)

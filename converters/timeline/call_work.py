@@ -28,6 +28,7 @@ class CallWork:
     `bytes` counts every access and `unique_bytes` each byte once. `unknown` counts accesses that
     depend on data that was not recorded; `bytes` does not include them. `best_ns` is the least time
     by the device's limits, and `bound` the limit that determines it; None without known limits.
+    `dot_flops` are those of `flops` that products of matrices have.
     """
 
     bytes: int
@@ -36,6 +37,7 @@ class CallWork:
     unknown: int
     best_ns: float | None
     bound: Bound | None
+    dot_flops: int = 0
 
     def facts(self) -> Facts:
         """Return the figures as facts of a slice."""
@@ -118,6 +120,7 @@ def _call_work(
         unknown=int(row["unknown"]),
         best_ns=None if roofline is None else roofline.best_ns,
         bound=None if roofline is None else roofline.bound,
+        dot_flops=sum(dots.values()),
     )
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kvtrace.converters.timeline.call_work import derived_calls
+from kvtrace.converters.timeline.call_work import CallWork, derived_calls
+from kvtrace.schema.layout import IMPORTED
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Trace
 
@@ -33,7 +34,7 @@ class CallFacts:
         self._calls = {
             row["call_id"]: row for row in plain_rows(trace.table("calls", [run], columns))
         }
-        names = ["kernel_id", "name", "file", "line", "num_warps", "num_stages"]
+        names = ["kernel_id", "name", "file", "line", "num_warps", "num_stages", "origin"]
         kernels = trace.table("kernels", [run], names)
         self._kernels = {row["kernel_id"]: row for row in plain_rows(kernels)}
         frames = trace.table("stacks", [run], ["stack_id", "frames"])
@@ -42,23 +43,26 @@ class CallFacts:
         self._facts_by_call: dict[int, dict[str, Any]] = {}
 
     @property
-    def derived(self) -> bool:
-        """Bytes and FLOPs of some calls are known."""
-        return bool(self._derived.work)
+    def underived(self) -> bool:
+        """Calls were recorded, and bytes and FLOPs are known of none."""
+        recorded = any(self._origin(kernel_id) != IMPORTED for kernel_id in self._kernels)
+        return recorded and not self._derived.work
 
     def of(self, call_id: int) -> dict[str, Any]:
-        """Return the event arguments of a call; empty if the call was not recorded."""
+        """Return the event arguments of a call; empty if kvtrace did not record the call."""
         if call_id not in self._facts_by_call:
             row = self._calls.get(call_id)
-            self._facts_by_call[call_id] = {} if row is None else self._build_facts(call_id, row)
+            known = row is not None and self._origin(row["kernel_id"]) != IMPORTED
+            self._facts_by_call[call_id] = self._build_facts(call_id, row or {}) if known else {}
         return self._facts_by_call[call_id]
+
+    def _origin(self, kernel_id: int) -> str | None:
+        origin: str | None = self._kernels.get(kernel_id, {}).get("origin")
+        return origin
 
     def _build_facts(self, call_id: int, row: Mapping[str, Any]) -> dict[str, Any]:
         kernel = self._kernels.get(row["kernel_id"], {})
-        call_work = self._derived.work.get(call_id)
-        work = {} if call_work is None else {"bytes": call_work.bytes, "FLOPs": call_work.flops}
-        if call_work is not None and call_work.unique_bytes is not None:
-            work["distinct bytes"] = call_work.unique_bytes
+        work = _work_fields(self._derived.work.get(call_id))
         facts = {
             **_argument_fields(row["args"] or ()),
             **work,
@@ -72,6 +76,20 @@ class CallFacts:
             "kvtrace call": call_id,
         }
         return {key: value for key, value in facts.items() if value not in (None, [])}
+
+
+def _work_fields(work: CallWork | None) -> dict[str, int]:
+    """Return bytes and FLOPs of a call; none that were not derived."""
+    if work is None:
+        return {}
+    fields = {"bytes": work.bytes, "FLOPs": work.flops}
+    if work.unique_bytes is not None:
+        fields["distinct bytes"] = work.unique_bytes
+    if work.unknown:
+        fields["accesses not counted in bytes"] = work.unknown
+    if work.dot_flops:
+        fields["matrix FLOPs"] = work.dot_flops
+    return fields
 
 
 def _argument_fields(args: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

@@ -1,39 +1,115 @@
-"""Events of a run in torch.profiler's JSON format, built from the trace's tables."""
+"""Events of a run in torch.profiler's JSON format, built from the trace's tables.
 
+What an imported file had comes back as it was, from `tool_events` and `gpu_kernels`. Launches that
+kvtrace recorded become operators with the driver's call.
+"""
+
+import heapq
+import json
 from collections.abc import Iterator
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kvtrace.addons.join.call_facts import CallFacts
-from kvtrace.figures.names import readable
+from kvtrace.figures import names
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Trace
 
 _CATEGORY: Final = {"copy": "gpu_memcpy", "fill": "gpu_memset", None: "kernel"}
 _REQUEST: Final = {"copy": "cudaMemcpyAsync", "fill": "cudaMemsetAsync", None: "cudaLaunchKernel"}
+_CALLS: Final = frozenset({"cuda_runtime", "cuda_driver"})
+_MARK: Final = "user_annotation"
+#: Name of the marks of torch.profiler's schedule, whose attribute `step` has the step's number.
+_STEP: Final = "ProfilerStep"
+#: The `source` of runs that were imported from files of this format.
+_KINETO: Final = "kineto"
+_BATCH_ROWS: Final = 1 << 16
+_Event = dict[str, Any]
 
 
-def events_of(trace: Trace, run: Run, facts: CallFacts, base: int) -> Iterator[dict[str, Any]]:
-    """Yield events of a run: marks, launches as operators with the driver's call, and executions.
-
-    Times are µs since `base` (ns since 1970); rows without times are skipped. The driver's call of
-    a launch gets the times of the launching function, since kvtrace does not time the driver.
+def file_members(trace: Trace, run: Run) -> dict[str, Any]:
+    """Return the members of the imported file besides its events; empty if it had none.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.
     """
-    for event in _events(trace, run, facts):
-        event["ts"] = (event["ts"] - base) / 1000
-        event["dur"] /= 1000
+    rows = trace.table("tool_events", [run], ["phase", "name", "members"])
+    rows = rows.filter(pc.and_(rows["phase"].is_null(), rows["members"].is_valid()))
+    return {row["name"]: json.loads(row["members"]) for row in rows.to_pylist()}
+
+
+def events_of(trace: Trace, run: Run, facts: CallFacts, base: int) -> Iterator[_Event]:
+    """Yield events of a run: executions, calls that asked for them, operators, marks, and flows.
+
+    Times are µs since `base` (ns since 1970); rows without times are skipped. The driver's call of
+    a recorded launch gets the times of the launching function, since kvtrace does not time the
+    driver. An imported file of torch.profiler comes back with its events and no other.
+
+    Raises:
+        DamagedFile, NewerFormat: a file cannot be read.
+    """
+    kept = trace.table("tool_events", [run])
+    kept = kept.filter(kept["phase"].is_valid())
+    if kept.num_rows:
+        events = _imported_events(trace, run, kept, facts)
+    else:
+        events = _recorded_events(trace, run, facts)
+    for event in events if run.source == _KINETO else _with_flows(events):
+        if "ts" in event:
+            event["ts"] = _microseconds(event["ts"] - base)
+        if "dur" in event:
+            event["dur"] = _microseconds(event["dur"])
         yield event
 
 
-def _events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[dict[str, Any]]:
-    """Yield the events of `events_of` with times in ns since 1970."""
+def _microseconds(nanoseconds: int) -> int | float:
+    whole, rest = divmod(nanoseconds, 1000)
+    return nanoseconds / 1000 if rest else whole
+
+
+def _imported_events(trace: Trace, run: Run, kept: pa.Table, facts: CallFacts) -> Iterator[_Event]:
+    """Yield the events of an imported file in their order; those of other tools after the marks."""
+    if run.source != _KINETO:  # else marks are among the kept events
+        yield from _mark_events(trace, run)
+    executions = trace.table("gpu_kernels", [run])
+    numbered = (
+        ((row["record"], _kept_event(row, run.pid or 0)) for row in _in_order(kept)),
+        ((row["record"], _execution_event(row, facts, full_name=True))
+         for row in _in_order(executions) if None not in (row["start"], row["end"])),
+    )  # fmt: skip
+    for _, event in heapq.merge(*numbered, key=lambda pair: pair[0]):
+        yield event
+
+
+def _in_order(rows: pa.Table) -> Iterator[dict[str, Any]]:
+    for batch in rows.sort_by("record").to_batches(_BATCH_ROWS):
+        yield from plain_rows(pa.Table.from_batches([batch]))
+
+
+def _kept_event(row: dict[str, Any], pid: int) -> _Event:
+    """Return an event of `tool_events` as it was; `pid` is the process of one without."""
+    members = json.loads(row["members"] or "{}")
+    ids = {"External id": row["external_id"], "correlation": row["correlation_id"]}
+    args = {key: value for key, value in ids.items() if value is not None}
+    event = {
+        "ph": row["phase"] or None,
+        "cat": row["category"],
+        "name": row["name"],
+        "pid": pid if row["process"] is None else row["process"],
+        "tid": row["thread"],
+        "ts": row["begin"],
+        "dur": None if None in (row["begin"], row["end"]) else row["end"] - row["begin"],
+        "args": {**args, **members.pop("args", {})} if args or "args" in members else None,
+    }
+    return {**{key: value for key, value in event.items() if value is not None}, **members}
+
+
+def _recorded_events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[_Event]:
+    """Yield the events of a recording by kvtrace, with times in ns since 1970."""
     pid = run.pid or 0
-    for mark in _rows(trace, run, "marks"):
-        if mark["begin"] is not None and mark["end"] is not None:
-            span = (pid, mark["thread"] or 0, mark["begin"], mark["end"])
-            yield _event("user_annotation", mark["name"], *span, {})
+    yield from _mark_events(trace, run)
     launches = {
         row["seq"]: row
         for row in _rows(trace, run, "launches")
@@ -43,7 +119,7 @@ def _events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[dict[str, Any]
     for row in _rows(trace, run, "gpu_kernels"):
         if row["start"] is None or row["end"] is None:
             continue
-        yield _execution_event(row, facts)
+        yield _execution_event(row, facts, full_name=False)
         launch = launches.pop(row["launch_seq"], None) if row["graph_id"] is None else None
         if launch is not None:
             yield from _launch_events(launch, row["correlation_id"], pid, facts)
@@ -54,14 +130,29 @@ def _events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[dict[str, Any]
         yield from _launch_events(row, None, pid, facts)
 
 
+def _mark_events(trace: Trace, run: Run) -> Iterator[_Event]:
+    for mark in _rows(trace, run, "marks"):
+        if mark["begin"] is not None and mark["end"] is not None:
+            step = dict(mark["attributes"] or ()).get("step")
+            name = f"{_STEP}#{step}" if step and mark["name"] == _STEP else mark["name"]
+            span = (run.pid or 0, mark["thread"] or 0, mark["begin"], mark["end"])
+            yield _event(_MARK, name, *span, {})
+
+
 def _rows(trace: Trace, run: Run, table: str) -> Iterator[dict[str, Any]]:
     for piece in trace.pieces(table, [run]):
         yield from plain_rows(piece)
 
 
-def _execution_event(row: dict[str, Any], facts: CallFacts) -> dict[str, Any]:
+def _execution_event(row: dict[str, Any], facts: CallFacts, *, as_recorded: bool) -> _Event:
+    """Return the event of an execution.
+
+    `as_recorded`: with the name as it is, else a symbol is demangled.
+    """
     call_facts = {} if row["call_id"] is None else facts.of(row["call_id"])
+    members = json.loads(row["members"] or "{}")
     args: dict[str, Any] = {
+        "External id": row["external_id"],
         "device": row["device"],
         "stream": row["stream"],
         "correlation": row["correlation_id"],
@@ -75,10 +166,11 @@ def _execution_event(row: dict[str, Any], facts: CallFacts) -> dict[str, Any]:
         "kvtrace grade": row["grade"],
     }
     args = {key: value for key, value in args.items() if value is not None}
+    args |= members.pop("args", {})
     category = _CATEGORY.get(row["kind"], "kernel")
-    name = readable(row["name"] or "")
+    name = row["name"] or ""
     span = (row["device"] or 0, row["stream"] or 0, row["start"], row["end"])
-    return _event(category, name, *span, args)
+    return {**_event(category, name if as_recorded else names.full_name(name), *span, args), **members}
 
 
 def _axis_sizes(row: dict[str, Any], name: str) -> list[int] | None:
@@ -88,24 +180,50 @@ def _axis_sizes(row: dict[str, Any], name: str) -> list[int] | None:
 
 def _launch_events(
     row: dict[str, Any], correlation: int | None, pid: int, facts: CallFacts
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[_Event]:
     arguments = facts.of(row["call_id"])
     span = (pid, row["thread"] or 0, row["enter"], row["exit"])
-    yield _event("cpu_op", arguments.get("kernel_name", "triton"), *span, arguments)
+    if arguments:
+        yield _event("cpu_op", arguments.get("kernel_name", "triton"), *span, arguments)
     if correlation is not None:
         yield _event("cuda_driver", "cuLaunchKernelEx", *span, {"correlation": correlation})
 
 
-def _request_event(row: dict[str, Any], pid: int) -> dict[str, Any]:
+def _request_event(row: dict[str, Any], pid: int) -> _Event:
     name = "cudaGraphLaunch" if row["graph_id"] is not None else _REQUEST.get(row["kind"], "")
     thread = row["request_thread"] or 0
     span = (pid, thread, row["requested"], row["requested"])
     return _event("cuda_runtime", name, *span, {"correlation": row["correlation_id"]})
 
 
+def _with_flows(events: Iterator[_Event]) -> Iterator[_Event]:
+    """Yield the events, then for each execution whose call is known a flow from the call to it."""
+    calls: dict[int, _Event] = {}
+    executions: list[_Event] = []
+    for event in events:
+        correlation = event.get("args", {}).get("correlation")
+        if correlation is not None:
+            place = {key: event.get(key) for key in ("pid", "tid", "ts")}
+            flow = {"ph": "f", "id": correlation, **place, "cat": "ac2g", "name": "ac2g", "bp": "e"}
+            if event.get("cat") in _CALLS:
+                calls[correlation] = {**flow, "ph": "s"}
+            elif event.get("cat") in _CATEGORY.values():
+                executions.append(flow)
+        yield event
+    begun: set[int] = set()
+    for flow in executions:
+        correlation = flow["id"]
+        if correlation not in calls:
+            continue
+        if correlation not in begun:  # executions of a graph's replay share one call
+            begun.add(correlation)
+            yield calls[correlation]
+        yield flow
+
+
 def _event(
     category: str, name: str, pid: int, tid: int, begin: int, end: int, args: dict[str, Any]
-) -> dict[str, Any]:
+) -> _Event:
     return {
         "ph": "X",
         "cat": category,

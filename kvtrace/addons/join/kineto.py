@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, Final
 
 from kvtrace.addons.join.annotating import Annotations, annotated_file
 from kvtrace.addons.join.call_facts import CallFacts
-from kvtrace.addons.join.events import events_of
+from kvtrace.addons.join.events import events_of, file_members
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.figures.scans import row_count
@@ -25,6 +25,7 @@ from kvtrace.schema.trace import Selection, Trace
 from kvtrace.text import plural
 
 _SECOND: Final = 1_000_000_000
+_WITH_EVENTS: Final = ("launches", "gpu_kernels", "tool_events")
 _REPLAY: Final = "bytes and FLOPs are missing: run kvtrace replay to derive them"
 
 
@@ -49,43 +50,58 @@ class KinetoConverter:
         else:
             _write(output, _document_parts(trace, run, facts))
             notes = ()
-        return Conversion((output,), (*notes, *(() if facts.derived else (_REPLAY,))))
+        return Conversion((output,), (*notes, *((_REPLAY,) if facts.underived else ())))
 
 
 CONVERTER: Final = KinetoConverter()
 
 
 def _one_run(selection: Selection) -> Run:
-    """Return the only run with launches, since torch.profiler writes a file per process.
+    """Return the only run with events, since torch.profiler writes a file per process.
 
     Raises:
-        BadSetting: no run, or several, have launches.
+        BadSetting: no run, or several, have launches, executions or an imported file's events.
     """
-    runs = [run for run in selection.runs if row_count(selection.trace, run, "launches")]
+    runs = [
+        run
+        for run in selection.runs
+        if any(row_count(selection.trace, run, name) for name in _WITH_EVENTS)
+    ]
     if len(runs) != 1:
         raise BadSetting(
-            f"{selection.trace.path} has {plural(len(runs), 'run')} with launches, but a file of "
-            "torch.profiler is of one process: name one run with --run."
+            f"{selection.trace.path} has {plural(len(runs), 'run')} with launches or executions, "
+            "but a file of torch.profiler is of one process: name one run with --run."
         )
     return runs[0]
 
 
 def _document_parts(trace: Trace, run: Run, facts: CallFacts) -> Iterator[str]:
-    base = (run.started or 0) // _SECOND * _SECOND  # µs since 1970 have more digits than a float
-    document_head: dict[str, Any] = {"schemaVersion": 1, "displayTimeUnit": "ms"}
-    document_head["baseTimeNanoseconds"] = base
-    if run.rank is not None:
-        document_head["distributedInfo"] = {"rank": run.rank, "world_size": run.world_size}
-    document_head["deviceProperties"] = [
-        {"id": device["index"], "name": device["name"], "totalGlobalMem": device["memory_bytes"]}
-        for device in run.devices
-    ]
+    document_head = file_members(trace, run)
+    base = document_head.get("baseTimeNanoseconds", 0)
+    if not document_head:
+        base = (
+            (run.started or 0) // _SECOND * _SECOND
+        )  # µs since 1970 have more digits than a float
+        document_head = _new_members(run, base)
     yield json.dumps(document_head)[:-1] + ', "traceEvents": [\n'
     separator = ""
     for event in events_of(trace, run, facts, base):
         yield separator + json.dumps(event)
         separator = ",\n"
     yield "\n]}\n"
+
+
+def _new_members(run: Run, base: int) -> dict[str, Any]:
+    """Return the members of a file of a run besides its events; times count from `base` (ns)."""
+    members: dict[str, Any] = {"schemaVersion": 1, "displayTimeUnit": "ms"}
+    members["baseTimeNanoseconds"] = base
+    if run.rank is not None:
+        members["distributedInfo"] = {"rank": run.rank, "world_size": run.world_size}
+    members["deviceProperties"] = [
+        {"id": device["index"], "name": device["name"], "totalGlobalMem": device["memory_bytes"]}
+        for device in run.devices
+    ]
+    return members
 
 
 def _write(output: Path, parts: Iterable[str]) -> None:
