@@ -373,6 +373,9 @@ class Side:
     """One side of a difference: its label, runs, commit and totals.
 
     `judged_by` are the rules by which all runs of the side were judged; None: not judged.
+    `without_ir` are names of launched kernels that no rule can judge, as they have no TTIR, and
+    `without_code` of those of which neither source nor code was recorded. A side is not `judgeable`
+    if nothing of it can be judged.
     """
 
     label: str
@@ -381,6 +384,9 @@ class Side:
     kernels: int
     totals: Totals
     judged_by: tuple[str, ...] | None = None
+    without_ir: tuple[str, ...] = ()
+    without_code: tuple[str, ...] = ()
+    judgeable: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,7 +126,8 @@ def unjudged_sides(d: Difference) -> str:
     if not sides:
         return ""
     labels = " and ".join(printable(side.label) for side in sides)
-    return f"findings: not judged in {labels}, so none are compared (kvtrace sanitize)"
+    advice = " (kvtrace sanitize)" if any(side.judgeable for side in sides) else ""
+    return f"findings: not judged in {labels}, so none are compared{advice}"
 
 
 def unjudged_rules(d: Difference) -> list[str]:
