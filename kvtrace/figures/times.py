@@ -31,7 +31,7 @@ from kvtrace.schema.symbols import titled
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-_UNKNOWN: Final = "(unknown)"
+UNKNOWN: Final = "(unknown)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +247,7 @@ def _shown_names(database: duckdb.DuckDBPyConnection) -> pa.Table:
     names = database.execute(_NAMES).fetchall()
     shown = []
     for name, kind, called in names:
-        symbol, memory_kind = (_UNKNOWN, None) if called else (name or _UNKNOWN, kind)
+        symbol, memory_kind = (UNKNOWN, None) if called else (name or UNKNOWN, kind)
         shown.append((titled(symbol), kind_of(symbol, memory_kind)))
     columns = list(zip(*names, strict=True)) or [(), (), ()]
     titles, kinds = zip(*shown, strict=True) if shown else ((), ())
