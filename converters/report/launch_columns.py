@@ -13,6 +13,7 @@ from kvtrace.converters.report.detail import MOST_ROWS, Range, RowSelector, near
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import (
     MISSING,
+    NO_CALL,
     BinCounter,
     Executions,
     Integers,
@@ -201,10 +202,13 @@ class Timeline:
         indexes: Integers = phase_by_code[codes]
         return indexes
 
-    def _function_indexes(self, table: pa.Table, makers: Mapping[int, str]) -> Integers:
+    def _function_indexes(
+        self, table: pa.Table, calls: Integers, makers: Mapping[int, str]
+    ) -> Integers:
         """Return for each execution the index of its device function in `names`.
 
-        Kinds of new functions are added to `kinds`; `makers` has those of known calls.
+        Kinds of new functions are added to `kinds`; `calls` has the call of each execution, and
+        `makers` the kinds of known calls.
         """
         names, codes = coded(table["name"])
         index_by_code = np.zeros(len(names), np.int64)
@@ -215,7 +219,7 @@ class Timeline:
             name = names[code] or ""
             index_by_code[code] = self.names.setdefault(titled(name), len(self.names))
             if index_by_code[code] == len(self.kinds):
-                own = makers.get(table["call_id"][row].as_py())
+                own = makers.get(int(calls[row]))
                 self.kinds.append(kind_of(name, kinds[row].as_py()) if own is None else own)
         indexes: Integers = index_by_code[codes]
         return indexes
@@ -230,7 +234,7 @@ class Timeline:
         calls: CallRows,
         selectors: Mapping[str, RowSelector],
     ) -> None:
-        makers = _makers_of_calls(trace, run)
+        makers = _makers_of_calls(trace, run, lookup)
         for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
@@ -260,7 +264,7 @@ class Timeline:
             "phase": phase,
             "seq": integers(table["record"], 0),
             "launch": integers(table["launch_seq"], UNKNOWN),
-            "name": self._function_indexes(table, makers),
+            "name": self._function_indexes(table, call, makers),
             "timed": timed,
             "weight": weights(table),
         }
@@ -300,9 +304,15 @@ def _track_label(kind: str, number: int, stream: int) -> str:
     return f"device {number} stream {stream}" if kind == "device" else f"thread {number}"
 
 
-def _makers_of_calls(trace: "Trace", run: "Run") -> dict[int, str]:
-    """Return the maker of each call's kernel by call id."""
+def _makers_of_calls(trace: "Trace", run: "Run", lookup: Lookup) -> dict[int, str]:
+    """Return the maker of each call's kernel by the call's index."""
     kernels = trace.table("kernels", (run,), ["kernel_id", "origin"]).to_pylist()
     makers = {row["kernel_id"]: own_kind(row["origin"]) for row in kernels}
-    calls = trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
-    return {row["call_id"]: makers.get(row["kernel_id"], TRITON) for row in calls}
+    calls = trace.table("calls", (run,), ["call_id", "kernel_id"])
+    indexes = lookup.of(integers(calls["call_id"], MISSING)).tolist()
+    kernel_ids = calls["kernel_id"].to_pylist()
+    return {
+        index: makers.get(kernel_id, TRITON)
+        for index, kernel_id in zip(indexes, kernel_ids, strict=True)
+        if index != NO_CALL
+    }
