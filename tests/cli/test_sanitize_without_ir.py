@@ -46,6 +46,13 @@ def test_sanitize_counts_every_kernel_as_unknown(trace, capsys):
     assert said(capsys, "sanitize", trace, "--strict")[0] == 1
 
 
+def test_no_text_of_another_producer_is_proven(tmp_path, capsys):
+    out = write_foreign(tmp_path / "out", stage="ttgir", text=b"kernel(x, y) { y = x }")
+    _, text, _ = said(capsys, "sanitize", out, "--blocks")
+    assert " 0 proven" in text
+    assert "which is not Triton's TTGIR" in text
+
+
 def test_outputs_for_machines_have_what_was_not_judged(trace, tmp_path, capsys):
     _, out, _ = said(capsys, "sanitize", trace, "--json")
     findings = json.loads(out)

@@ -23,6 +23,7 @@ def write_foreign(
     *,
     origins: Sequence[str | None] = ("toydsl", "toydsl"),
     stage: str | None = None,
+    text: bytes = b"toy.func @kernel() { toy.return }",
     run: str = RUN,
 ) -> Path:
     """Write a run with the kernels of `LAUNCHES`, and their executions.
@@ -31,6 +32,7 @@ def write_foreign(
         out: The trace's folder.
         origins: The origin of each kernel.
         stage: The compiler stage that the kernels' text is recorded as; None: none is.
+        text: That text.
         run: The run's id.
 
     """
@@ -39,9 +41,9 @@ def write_foreign(
     }
     stages = None
     if stage is not None:
-        text = artifact_row(stage, b"toy.func @kernel() { toy.return }")
-        tables["artifacts"].append(text)
-        stages = [{"stage": stage, "artifact": text["sha256"], "duration_ns": None}]
+        artifact = artifact_row(stage, text)
+        tables["artifacts"].append(artifact)
+        stages = [{"stage": stage, "artifact": artifact["sha256"], "duration_ns": None}]
     arguments = [{"name": name, "alias_group": place, **_TENSOR} for place, name in enumerate("xy")]
     for number, ((name, launches), origin) in enumerate(
         zip(LAUNCHES.items(), origins, strict=True)
