@@ -57,6 +57,9 @@ export function CodeView(props: CodeViewProps) {
   );
 
   if (!files.length && !stages.length) {
+    if (page.report.kernels[page.report.variants[props.index]?.kernel ?? -1]?.without_ir) {
+      return <Note>Neither source nor compiled code of this variant is on this page.</Note>;
+    }
     return (
       <Missing
         what="Neither source nor compiled code of this variant is on this page: it was written with --no-source, there was no room, or none was recorded (KVTRACE_SOURCE=0). To have it:"
