@@ -16,4 +16,8 @@ def notes_on(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:
     of_add_ons = (
         note for _, notes in registry.loaded("trace_notes") for note in notes(trace, runs)
     )
-    return (*trace.notes, *([] if unevaluated is None else [unevaluated.note]), *of_add_ons)
+    return (
+        *trace.notes,
+        *(() if unevaluated is None else unevaluated.notes(imported=False)),
+        *of_add_ons,
+    )

@@ -13,6 +13,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.diff.added import additions
+from kvtrace.converters.diff.executions import (
+    device_difference,
+    judge_libraries,
+    library_times,
+)
 from kvtrace.converters.diff.figures import kernel_figures
 from kvtrace.converters.diff.finding_changes import finding_differences
 from kvtrace.converters.diff.gate import Gate
@@ -129,8 +134,9 @@ def compare(
         gate.compare_findings(findings, judged=all(side.analyzed for side in findings_of_sides))
         _judge_kernels(gate, pairing, (*matched, *((None, key) for key in added)))
     bounds, unjudged_reason = bound_changes(conditions, new_names)
-    kernel_times = times.of_kernels(matched)
+    kernel_times = (*times.of_kernels(matched), *times.of_libraries())
     if gate is not None:
+        judge_libraries(gate, a.executions, b.executions)
         gate.compare_bounds(bounds, judged=not unjudged_reason)
         for time in kernel_times:
             gate.compare_times(time.name, time.compared)
@@ -148,6 +154,7 @@ def compare(
         context=(*context(a.runs, b.runs), *option_changes),
         notes=(*side_notes(a, b), *notes, *times.notes, *pairing.disassembly.missing),
         times=kernel_times,
+        device=device_difference(a, b, matched),
         still=still,
         bounds=bounds,
         bounds_unjudged=unjudged_reason,
@@ -190,6 +197,10 @@ class _TimesComparer:
             if comparison is not None:
                 comparisons.append(comparison)
         return tuple(comparisons)
+
+    def of_libraries(self) -> tuple[KernelTime, ...]:
+        """Return the times of what ran on both sides without a recorded launch."""
+        return library_times(*self._sides, self._threshold, self._why["device"])
 
     def of_kernels(self, matched: Sequence[tuple[KernelKey, KernelKey]]) -> tuple[KernelTime, ...]:
         """Return the times of every kernel launched on both sides, most host time first.

@@ -6,6 +6,7 @@ from typing import Final
 from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import stage_name, stage_words
 from kvtrace.converters.diff.model import (
+    DeviceDifference,
     Difference,
     HeadlineRow,
     KernelDifference,
@@ -13,10 +14,13 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.diff.words import (
+    DEVICE_COLUMNS,
     HEADLINE_COLUMNS,
     answer_text,
     bounds_text,
     call_counts,
+    device_row,
+    device_total_row,
     finding_lines,
     kernel_heading,
     meaning_lines,
@@ -58,6 +62,8 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
         lines += ["", "#### Meaning", "", *(f"- {_escaped(line)}" for line in sentences)]
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", _escaped(unjudged)]
+    if d.device is not None:
+        lines += _device_markdown(d.device)
     character_count = sum(map(len, lines))
     for index, kernel in enumerate(d.kernels):
         details = _kernel_markdown(kernel)
@@ -102,6 +108,19 @@ def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
     if len(rows) > _SHOWN:
         lines += ["", f"… {plural(len(rows) - _SHOWN, 'more line')}"]
     return lines
+
+
+def _device_markdown(device: DeviceDifference) -> list[str]:
+    """Return the first rows of all device time, folded, with the total of all rows."""
+    rows = [device_row(row) for row in device.rows[:_SHOWN]]
+    title, *columns = DEVICE_COLUMNS
+    lines = [f"| {' | '.join((title, *columns))} |", "|---|---|--:|--:|--:|"]
+    for name, *cells in (*rows, device_total_row(device)):
+        texts = [_code_span(name).replace("|", "\\|"), *map(_escaped, cells)]
+        lines.append(f"| {' | '.join(texts)} |")
+    if len(device.rows) > _SHOWN:
+        lines += ["", f"… {plural(len(device.rows) - _SHOWN, 'more row')} in the total"]
+    return ["", "<details><summary>All device time</summary>", "", *lines, "", "</details>"]
 
 
 def _verdict_markdown(difference: Difference, gate: Gate) -> list[str]:

@@ -74,6 +74,10 @@ def _results_answer(difference: Difference) -> Answer:
             "no changed kernel explains",
             "see results below",
         )  # fmt: skip
+    sides = (difference.before, difference.after)
+    without_code = dict.fromkeys(name for side in sides for name in side.without_code)
+    if without_code:
+        return Answer(question, "not known", _without(without_code, "code to compare"))
     return Answer(question, "yes", _evidence(meanings or (), difference, exactly=exactly))
 
 
@@ -94,9 +98,12 @@ def _safety_answer(difference: Difference) -> Answer:
     question = "safe"
     unjudged = [side for side in (difference.before, difference.after) if side.judged_by is None]
     if unjudged:
-        labels = " ".join(side.label for side in unjudged)
+        judgeable = [side.label for side in unjudged if side.judgeable]
+        if not judgeable:
+            names = dict.fromkeys(name for side in unjudged for name in side.without_ir)
+            return Answer(question, "not known", _without(names, "IR to judge"))
         text = f"not checked: {' and '.join(side.label for side in unjudged)}"
-        return Answer(question, "not known", text, f"kvtrace sanitize {labels}")
+        return Answer(question, "not known", text, f"kvtrace sanitize {' '.join(judgeable)}")
     new = [change.finding for change in difference.findings if change.status == "new"]
     violations = [finding for finding in new if finding.verdict == "violation"]
     if violations:
@@ -112,6 +119,8 @@ def _safety_answer(difference: Difference) -> Answer:
     if new_unknowns:
         text = f"{new_unknowns[0].rule} of {new_unknowns[0].kernel} is no longer proven"
         return Answer(question, "not known", text, f"kvtrace sanitize {difference.after.label}")
+    if difference.after.without_ir:
+        return Answer(question, "not known", _without(difference.after.without_ir, "IR to judge"))
     still = sum(finding.verdict == "violation" for finding in difference.still)
     old_violations = f"; {plural(still, 'violation')} on both sides" if still else ""
     return Answer(question, "yes", f"no new violation{old_violations}")
@@ -175,6 +184,11 @@ def _merge_answer(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
     if reasons:
         return Answer(question, "not known", "; ".join(reasons))
     return Answer(question, "yes", "the same results, no new violation")
+
+
+def _without(names: Iterable[str], what: str) -> str:
+    """Return that the trace has no code or IR of some kernels."""
+    return f"the trace has no {what} of {_names(names)}"
 
 
 def _names(names: Iterable[str]) -> str:

@@ -369,10 +369,49 @@ class KernelTime:
 
 
 @dataclass(frozen=True, slots=True)
+class Executions:
+    """Executions on devices: their number, the sum of their times and the median, in ns."""
+
+    executions: int
+    device_ns: int
+    median_ns: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceWork:
+    """All executions under one name on both sides; None where a side has none.
+
+    `kind` is the maker: Triton or another origin, a library's name, copy, fill, other or tuning.
+    """
+
+    name: str
+    kind: str
+    before: Executions | None
+    after: Executions | None
+
+    @property
+    def most_ns(self) -> int:
+        """The larger one of both sides' times."""
+        return max(side.device_ns for side in (self.before, self.after) if side is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceDifference:
+    """All device time by name, most first; the rows add up to `before_ns` and `after_ns`."""
+
+    rows: tuple[DeviceWork, ...]
+    before_ns: int
+    after_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Side:
     """One side of a difference: its label, runs, commit and totals.
 
     `judged_by` are the rules by which all runs of the side were judged; None: not judged.
+    `without_ir` are names of launched kernels that no rule can judge, as they have no TTIR, and
+    `without_code` of those of which neither source nor code was recorded. A side is not `judgeable`
+    if nothing of it can be judged.
     """
 
     label: str
@@ -381,6 +420,9 @@ class Side:
     kernels: int
     totals: Totals
     judged_by: tuple[str, ...] | None = None
+    without_ir: tuple[str, ...] = ()
+    without_code: tuple[str, ...] = ()
+    judgeable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -388,11 +430,11 @@ class Difference:
     """All that differs between two sides.
 
     `findings` are those of one side only, and `still` those of both, by rules that judged both
-    sides. `context` (versions, machine, settings), `notes` and `times` (of every kernel launched on
-    both sides) do not count as differences. `bounds` are changed conditions for all sizes;
-    `bounds_unjudged` is the reason if they were not judged, else "". `results` need digests on both
-    sides; `meanings` are those of changed kernels, None if not requested. `answers` are those to
-    "may this be merged?".
+    sides. `context` (versions, machine, settings), `notes` and `times` (of every kernel that ran on
+    both sides) do not count as differences. `device` is all device time, if more than launched
+    kernels ran. `bounds` are changed conditions for all sizes; `bounds_unjudged` is the reason if
+    they were not judged, else "". `results` need digests on both sides; `meanings` are those of
+    changed kernels, None if not requested. `answers` are those to "may this be merged?".
     """
 
     before: Side
@@ -403,6 +445,7 @@ class Difference:
     context: tuple[Change, ...] = ()
     notes: tuple[str, ...] = ()
     times: tuple[KernelTime, ...] = ()
+    device: DeviceDifference | None = None
     still: tuple[Finding, ...] = ()
     bounds: tuple[BoundChange, ...] = ()
     bounds_unjudged: str = "not compared (add --generic)"

@@ -13,6 +13,7 @@ from kvtrace.converters.diff.gate import Gate
 from kvtrace.converters.diff.headline import stage_words
 from kvtrace.converters.diff.model import (
     CodeDifference,
+    DeviceDifference,
     Difference,
     FindingDifference,
     HeadlineRow,
@@ -25,6 +26,7 @@ from kvtrace.converters.diff.model import (
 from kvtrace.converters.diff.page_texts import PageTexts
 from kvtrace.converters.diff.render import gate_object
 from kvtrace.converters.diff.words import (
+    DEVICE_TOTAL,
     answer_text,
     bounds_text,
     share_text,
@@ -137,6 +139,7 @@ def comparison_object(
             {"name": time.name, "metrics": _metrics(time.before, time.after)}
             for time in difference.times
         ],
+        "device": [] if difference.device is None else _device_rows(difference.device),
         "context": _changes(difference.context),
         "notes": list(difference.notes),
     }
@@ -148,6 +151,19 @@ def _headline_row(row: HeadlineRow, source: bool) -> dict[str, Any]:
     if not source and row.level in ("source", "options", "ttir", "glir"):
         texts["what"] = row.level
     return asdict(row) | texts
+
+
+def _device_rows(device: DeviceDifference) -> list[dict[str, Any]]:
+    """Return all device time by name as dicts; the total of all rows comes first."""
+    total: list[int | None] = [device.before_ns, device.after_ns]
+    rows = [(DEVICE_TOTAL, "", total)]
+    for row in device.rows:
+        sides = [None if side is None else side.device_ns for side in (row.before, row.after)]
+        rows.append((row.name, row.kind, sides))
+    return [
+        {"name": name, "kind": kind, "metric": _metric("device_ns", "ns", pair, measured=True)}
+        for name, kind, pair in rows
+    ]
 
 
 def _side_dict(side: Side) -> dict[str, Any]:

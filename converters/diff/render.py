@@ -14,6 +14,7 @@ from kvtrace.converters.diff.model import (
     BoundChange,
     CallChange,
     CodeDifference,
+    DeviceDifference,
     Difference,
     KernelDifference,
     LaunchChange,
@@ -21,10 +22,13 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.diff.words import (
+    DEVICE_COLUMNS,
     SIGNS,
     answer_text,
     bounds_text,
     call_counts,
+    device_row,
+    device_total_row,
     finding_lines,
     kernel_heading,
     meaning_lines,
@@ -108,6 +112,8 @@ def headline_text(difference: Difference, *, width: int = 80, full: bool = False
     lines += [f"after   {side_line(d.after)}", "", summary(d)]
     if table := headline_table(d.headline, width, full=full):
         lines += ["", *table]
+    if d.device is not None:
+        lines += ["", *_device_text(d.device, full, width)]
     if sentences := results_lines(d):
         lines += [
             "",
@@ -313,6 +319,16 @@ def _times_text(d: Difference, full: bool, width: int) -> list[str]:
     lines = [title, *reason_lines, *columns(header, rows, width, 2, optional=(1, 2))]
     hidden = len(d.times) - len(shown_times)
     return [*lines, f"  … {hidden} more kernels (--full shows them)"] if hidden else lines
+
+
+def _device_text(device: DeviceDifference, full: bool, width: int) -> list[str]:
+    """Return the table of all device time, with its total; without `full`, its first rows."""
+    shown = device.rows if full else device.rows[:_SHOWN_TIMES]
+    rows = [device_row(row) for row in shown]
+    hidden = len(device.rows) - len(shown)
+    if hidden:
+        rows.append((f"… {hidden} more (-v)", "", "", "", ""))
+    return columns(DEVICE_COLUMNS, [*rows, device_total_row(device)], width)
 
 
 def _time_row(name: str, before: Totals, after: Totals, device: bool) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.diff.added import earlier_stages
+from kvtrace.converters.diff.executions import DeviceExecutions, device_executions
 from kvtrace.converters.diff.further import combined_further, fill_further
 from kvtrace.converters.diff.model import Totals
 from kvtrace.converters.diff.samples import TimeStore, device_samples, host_samples
@@ -70,6 +71,7 @@ class Snapshot:
     host: TimeStore
     device: TimeStore
     places: tuple[RunCalls, ...] = field(repr=False)
+    executions: DeviceExecutions
     _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
     def text(self, sha256: str | None) -> str | None:
@@ -131,6 +133,8 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
             ops,
         )
         medians = kernel_medians(database)
+        keys = [variant.key for variant in variants]
+        executions = device_executions(database, keys, medians)
         fill_totals(database, variants)
         fill_calls(database, variants)
         fill_works(database, variants)
@@ -144,7 +148,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     earlier = {_hash(text): text for written in texts.values() for text in written.values()}
     return Snapshot(
         label, trace, runs, kernels, medians, ops.num_rows > 0, earlier,
-        host, device, tuple(places),
+        host, device, tuple(places), executions,
     )  # fmt: skip
 
 

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 def described_side(side: Snapshot, findings: Findings) -> Side:
-    """Return the description of one side: label, runs, commit, totals, and rules that judged it."""
+    """Return the description of one side: its totals, and what of it was and can be judged."""
     commits = {run.git_commit for run in side.runs}
+    unevaluated = read_unevaluated(side.trace, side.runs)
     return Side(
         label=side.label,
         runs=tuple(run.run_id for run in side.runs),
@@ -23,6 +24,15 @@ def described_side(side: Snapshot, findings: Findings) -> Side:
         kernels=len(side.kernels),
         totals=side.totals,
         judged_by=tuple(findings.rules) if findings.analyzed else None,
+        without_ir=() if unevaluated is None else unevaluated.names,
+        without_code=tuple(
+            sorted(
+                key.name
+                for key, variants in side.kernels.items()
+                if not any(variant.stages or variant.row["source_artifact"] for variant in variants)
+            )
+        ),
+        judgeable=not side.runs or len(findings.left_out) < len(side.runs),
     )
 
 
@@ -86,13 +96,15 @@ def side_notes(a: Snapshot, b: Snapshot) -> list[str]:
         notes += [f"{side.label}: {note}" for note in side.trace.notes]
         unevaluated = read_unevaluated(side.trace, side.runs)
         if unevaluated is not None:
-            notes.append(f"{side.label}: {unevaluated.note}")
+            notes += [f"{side.label}: {note}" for note in unevaluated.notes(imported=False)]
         for run in side.runs:
             if not run.sealed:
                 notes.append(f"{side.label}: run {run.run_id} is not sealed, so it may lack rows")
             if run.dropped_rows:
                 notes.append(f"{side.label}: run {run.run_id} lost {run.dropped_rows:,} rows")
-        if not side.has_ops and other.has_ops:
+        unevaluated_calls = 0 if unevaluated is None else unevaluated.calls
+        has_ir = unevaluated_calls < sum(len(calls.call) for calls in side.places)
+        if not side.has_ops and other.has_ops and has_ir:
             notes.append(
                 f"{side.label} has not been replayed, so bytes and FLOPs are not compared "
                 f"(kvtrace replay {side.trace.path})"

@@ -22,7 +22,7 @@ from kvtrace.figures.kernels import (
     LAUNCHED,
     further_sums,
 )
-from kvtrace.figures.makers import OWN
+from kvtrace.figures.makers import NOT_OWN
 from kvtrace.figures.times import Times
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ _TOTALS: Final = f"""
 """  # noqa: S608
 _MEDIANS: Final = f"""
     SELECT module, name, source, h.{HOST_MEDIAN.name}, d.{DEVICE_MEDIAN.name}
-    FROM host_kernels h FULL JOIN (FROM device_kernels WHERE kind IN {OWN}) d
+    FROM host_kernels h FULL JOIN (FROM device_kernels WHERE kind NOT IN {NOT_OWN}) d
         USING (module, name, source)
 """  # noqa: S608
 

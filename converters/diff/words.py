@@ -6,6 +6,8 @@ from kvtrace.converters.diff.figures import figure_values
 from kvtrace.converters.diff.model import (
     Answer,
     CodeDifference,
+    DeviceDifference,
+    DeviceWork,
     Difference,
     FindingDifference,
     HeadlineRow,
@@ -15,7 +17,7 @@ from kvtrace.converters.diff.model import (
     VariantDifference,
 )
 from kvtrace.converters.profile.specialization import Change
-from kvtrace.text import count, plural, printable, shorten
+from kvtrace.text import count, duration, plural, printable, shorten
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
 _ORDER: Final = ("no", "not known", "yes")
@@ -26,6 +28,11 @@ _LONGEST_NAME: Final = 60
 HEADLINE_COLUMNS: Final = (
     "kernel", "what changed", "before → after", "change", "verdict", "basis"
 )  # fmt: skip
+
+#: Headings of the columns of all device time.
+DEVICE_COLUMNS: Final = ("on the device (measured)", "of", "before", "after", "change")
+#: Name of the last row of all device time.
+DEVICE_TOTAL: Final = "all device time"
 
 
 def side_line(side: Side) -> str:
@@ -120,13 +127,32 @@ def meaning_basis(meaning: KernelMeaning) -> str:
     return "by kept results" if meaning.by_data else "by IR"
 
 
+def device_row(row: DeviceWork) -> tuple[str, ...]:
+    """Return name, kind, device time of both sides, and its change, as texts."""
+    before, after = (None if side is None else side.device_ns for side in (row.before, row.after))
+    return (row.name, row.kind, duration(before), duration(after), change_text(before, after))
+
+
+def device_total_row(device: DeviceDifference) -> tuple[str, ...]:
+    """Return the sum of all rows as texts, in the columns of `device_row`."""
+    change = change_text(device.before_ns, device.after_ns)
+    times = duration(device.before_ns), duration(device.after_ns)
+    return (DEVICE_TOTAL, "", *times, change)
+
+
+def change_text(before: int | None, after: int | None) -> str:
+    """Return the relative change of a time as text; "-" if a side has none."""
+    return "-" if not before or after is None else f"{after / before - 1:+.1%}"
+
+
 def unjudged_sides(d: Difference) -> str:
     """Return a sentence on the sides whose findings were not judged, or ""."""
     sides = [side for side in (d.before, d.after) if side.judged_by is None]
     if not sides:
         return ""
     labels = " and ".join(printable(side.label) for side in sides)
-    return f"findings: not judged in {labels}, so none are compared (kvtrace sanitize)"
+    advice = " (kvtrace sanitize)" if any(side.judgeable for side in sides) else ""
+    return f"findings: not judged in {labels}, so none are compared{advice}"
 
 
 def unjudged_rules(d: Difference) -> list[str]:

@@ -418,11 +418,11 @@ def _visible_part(text: str, column: int | None, width: int) -> tuple[str, int |
 
 def _shares_text(total: Mapping[str, int]) -> str:
     count = sum(total.values())
+    if not count:
+        return "none, as no rule had anything to judge"
     names = [*VERDICTS, *(name for name in ("suppressed", "lint") if total.get(name))]
     parts = [
         f"{plural_verdict(total.get(name, 0), name)} ({percent(total.get(name, 0) / count)})"
-        if count
-        else plural_verdict(total.get(name, 0), name)
         for name in names
     ]
     return ", ".join(parts)

@@ -138,10 +138,12 @@ class Findings:
     """Findings ordered by severity and location, and counts of all verdicts.
 
     `listed` has proven accesses only if requested. `analyzed`: the pass `sanitizer` has judged all
-    calls of every run; if not, there may be findings of some, or from recording. `reasons` counts
+    calls of every run but those `left_out`; if not, there may be findings of some, or from
+    recording. `reasons` counts
     unknown verdicts by reason. `rules` has the passes' rules by id. `lines` has recorded source
     lines around the locations of `listed`, by file and line. `named` are rules that the user
-    requested by name.
+    requested by name. `left_out` has a sentence on each run of which nothing can be judged; its
+    kernels are *unknown*.
     """
 
     listed: tuple[Finding, ...] = ()
@@ -151,6 +153,7 @@ class Findings:
     rules: Mapping[str, RuleText] = field(default_factory=dict)
     lines: Mapping[tuple[str, int], str] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
+    left_out: tuple[str, ...] = ()
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:

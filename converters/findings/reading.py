@@ -7,6 +7,7 @@ are reported, so that all outputs agree.
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -38,6 +39,7 @@ from kvtrace.figures.lines import is_plumbing
 from kvtrace.figures.times import host_times
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.layout import PARTIAL, pass_parts, run_folder
+from kvtrace.schema.without_ir import kernels_without_ir, runs_without_ir
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 #: The pass that fills the table, and the key of its settings with the descriptions of rules.
 _WRITER: Final = "sanitizer"
 _RULES_KEY: Final = "rules"
+#: The rule that stands for all where nothing can be judged.
+_ACCESSES: Final = "out-of-bounds"
 _TEXTS: Final = ("severity", "summary", "hint")
 
 _KERNEL_COLUMNS: Final = ["kernel_id", "name", "file", "line", "origin", "origins"]
@@ -81,6 +85,7 @@ def read_findings(
     proven: bool = False,
     rules: Iterable[str] | None = None,
     known_rules: Iterable[str] | None = None,
+    unjudged: bool = True,
 ) -> Findings:
     """Return the findings of the runs; equal findings of several runs or calls become one.
 
@@ -91,23 +96,28 @@ def read_findings(
         rules: ids of the rules to read; None for all.
         known_rules: ids of all rules; a comment that names another rule is reported. None: such
             comments are not reported.
+        unjudged: list an unknown for each kernel of runs of which nothing can be judged.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
+    left_out = runs_without_ir(trace, runs) if unjudged else {}
     table = trace.table("findings", runs)
     passes = [trace.passes(run.run_id) for run in runs]
-    analyzed = all(
-        pass_parts(run_folder(trace.path, "findings", run.run_id), _WRITER) for run in runs
-    ) and not any(PARTIAL in by_pass.get(_WRITER, {}) for by_pass in passes)
+    analyzed = (len(left_out) < len(runs) or not runs) and all(
+        pass_parts(run_folder(trace.path, "findings", run.run_id), _WRITER)
+        for run in runs
+        if run.run_id not in left_out
+    )
+    analyzed = analyzed and not any(PARTIAL in by_pass.get(_WRITER, {}) for by_pass in passes)
     rule_texts = _rule_texts(settings for by_pass in passes for settings in by_pass.values())
     if rules is not None:
         selected = rules = frozenset(rules)
         rule_texts = {rule: text for rule, text in rule_texts.items() if rule in selected}
         names = pa.array(sorted(selected))
         table = table.filter(pc.is_in(without_dictionary(table["rule"]), names))
-    if not table.num_rows and not analyzed:
+    if not table.num_rows and not analyzed and not left_out:
         return Findings(analyzed=analyzed, rules=rule_texts)
     lines = SourceLines(trace, runs)
     suppressions = Suppressions(lines)
@@ -122,9 +132,16 @@ def read_findings(
     for row in rows.to_pylist():
         call = calls.get((row["run"], row["call_id"]), CallFacts())
         finding = suppressed_by(suppressions, finding_of(row, call, stacks, rule_texts, lines.text))
-        tallies[_tally_of_row(finding, call, row)] += 1
+        tallies[_tally(finding, call, row["rule"])] += 1
         if finding.verdict == "unknown" and not finding.suppressed:
             reasons[finding.reason or "no reason was given"] += 1
+        key = (finding.finding_id, finding.kernel)
+        earlier = finding_by_key.get(key)
+        finding_by_key[key] = finding if earlier is None else _with_calls_of(earlier, finding)
+    selected_rules = None if rules is None else sorted(rules)
+    for finding, call in _unjudged_kernels(trace, runs, left_out, calls, selected_rules):
+        tallies[_tally(finding, call, finding.rule)] += finding.calls
+        reasons[finding.reason or ""] += finding.calls
         key = (finding.finding_id, finding.kernel)
         earlier = finding_by_key.get(key)
         finding_by_key[key] = finding if earlier is None else _with_calls_of(earlier, finding)
@@ -146,7 +163,44 @@ def read_findings(
         analyzed=analyzed,
         rules=rule_texts,
         lines=dict(_source_excerpts(listed, lines)),
+        left_out=tuple(left_out.values()),
     )
+
+
+def _unjudged_kernels(
+    trace: "Trace", runs: Iterable["Run"], left_out: Container[str],
+    calls: Mapping[tuple[str, int], CallFacts], rules: Sequence[str] | None,
+) -> Iterator[tuple[Finding, CallFacts]]:  # fmt: skip
+    """Yield an *unknown* for each called kernel of the runs of which nothing can be judged.
+
+    No pass writes rows on these runs, however often they are analyzed.
+    """
+    if rules == []:
+        return
+    rule = _ACCESSES if rules is None or _ACCESSES in rules else rules[0]
+    for run in runs:
+        kernels = kernels_without_ir(trace, run).values() if run.run_id in left_out else ()
+        for kernel in kernels:
+            facts = [calls.get((run.run_id, call), CallFacts()) for call in kernel.calls]
+            if not facts:
+                continue
+            finding = Finding(
+                finding_id=f"without-ir-{sha256(facts[0].kernel.encode()).hexdigest()[:8]}",
+                rule=rule,
+                verdict="unknown",
+                severity="note",
+                kernel=facts[0].kernel,
+                file=facts[0].file,
+                line=facts[0].line,
+                reason=kernel.reason,
+                message=f"{facts[0].kernel} cannot be judged: {kernel.reason}",
+                run=run.run_id,
+                call=kernel.calls[0],
+                grid=facts[0].grid,
+                calls=len(facts),
+                launches=sum(call.launches for call in facts),
+            )
+            yield replace(finding, cause=cause_of(finding)), facts[0]
 
 
 def observed_rules(
@@ -369,9 +423,9 @@ def _frames_by_stack(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[S
     }
 
 
-def _tally_of_row(finding: Finding, call: CallFacts, row: Mapping[str, Any]) -> Tally:
+def _tally(finding: Finding, call: CallFacts, rule: str | None) -> Tally:
     return Tally(
-        row["run"], call.kernel_id, call.kernel, row["rule"], finding.verdict, finding.severity,
+        finding.run or "", call.kernel_id, call.kernel, rule, finding.verdict, finding.severity,
         suppressed=finding.suppressed, count=0,
     )  # fmt: skip
 

@@ -3,7 +3,7 @@
 Each group of equal findings is a result: of kind `fail` for a violation, `pass` for a proven
 access, `review` for an unknown verdict. A violation that a comment suppresses has a suppression of
 kind `inSource`. The stack of inlined functions is a code flow, and the second access of a race a
-related location.
+related location. Each run of which nothing can be judged is a notification of the invocation.
 """
 
 import json
@@ -62,6 +62,10 @@ def sarif(findings: Findings, version: str, *, root: str | None = None) -> Objec
         "columnKind": "unicodeCodePoints",
         "results": [_result(group, ids, root, findings.lines) for group in groups],
     }
+    if findings.left_out:
+        notes = [{"level": "warning", "message": {"text": text}} for text in findings.left_out]
+        invocation = {"executionSuccessful": True, "toolExecutionNotifications": notes}
+        run["invocations"] = [invocation]
     if root is not None:
         run["originalUriBaseIds"] = {_ROOT: {"uri": _absolute(root.rstrip("/\\") + "/")}}
     return {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}

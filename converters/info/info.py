@@ -18,6 +18,7 @@ from kvtrace.figures.scans import sound_rows
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.errors import missing_package
 from kvtrace.schema.kept import number_of, weights_of
+from kvtrace.schema.without_ir import runs_without_ir
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.device_time import DeviceTime
@@ -47,6 +48,7 @@ class RunOverview:
     `overhead` is the column of `runs`, and `overhead_percent` what `overhead.py` computes from it.
     `known_contents` counts launches whose tensor contents were recorded. `passes` are those that
     have run. `source` is the tool of an imported run, `producer` what wrote the run, with version.
+    `without_ir` is the reason why passes have nothing to evaluate; None if they do.
     """
 
     run_id: str
@@ -81,6 +83,7 @@ class RunOverview:
     redacted: str | None = None
     source: str | None = None
     producer: str | None = None
+    without_ir: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,6 +233,7 @@ def _run_overview(trace: "Trace", run: "Run") -> RunOverview:
         redacted=run.settings.get("redacted"),
         source=run.source,
         producer=" ".join(filter(None, (run.producer, run.producer_version))) or None,
+        without_ir=runs_without_ir(trace, (run,)).get(run.run_id),
     )
 
 

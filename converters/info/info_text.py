@@ -131,7 +131,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "contents": _contents_text(run),
         "kernels": plural(run.kernels, "compiled variant"),
         "device": plural(run.gpu_kernels, "execution") if run.gpu_kernels else None,
-        "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
+        "passes": ", ".join(run.passes) or _no_passes_text(run),
         "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace trace redact)",
         "overhead": _overhead_line(run),
         "lost": _lost_text(run),
@@ -199,6 +199,12 @@ def _last_launch_text(run: RunOverview) -> str:
     if run.last_launch is None or run.started is None:
         return ""
     return f"known until {duration(run.last_launch - run.started)} after its start; "
+
+
+def _no_passes_text(run: RunOverview) -> str:
+    if run.without_ir is not None:
+        return "none: there is no IR to evaluate"
+    return "none yet (kvtrace replay, kvtrace sanitize)"
 
 
 def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> list[str]:

@@ -12,7 +12,7 @@ from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, LAUNCHED
 from kvtrace.figures.launch_costs import read_launch_costs
-from kvtrace.figures.makers import OWN
+from kvtrace.figures.makers import is_own
 from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, host_times
@@ -97,7 +97,7 @@ def _kernels(
     device_ns_by_key = {
         row.key: row.device_ns
         for row in (device.rows if device is not None else ())
-        if row.kind in OWN
+        if is_own(row.kind)
     }
     overviews = [
         KernelOverview(

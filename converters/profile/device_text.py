@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.figures.identity import names_apart
-from kvtrace.figures.makers import OWN
+from kvtrace.figures.makers import is_own
 from kvtrace.figures.window import steps_text
 from kvtrace.text import columns, count, duration, percent, plural, printable, wrapped
 
@@ -74,7 +74,7 @@ def library_sentence(time: "DeviceTime") -> str | None:
     """Return the share of libraries' kernels in the device time; None if none ran."""
     ns_by_library: dict[str, int] = {}
     for row in time.rows:
-        if row.kind not in (*OWN, *MEMORY_KINDS):
+        if not is_own(row.kind) and row.kind not in MEMORY_KINDS:
             ns_by_library[row.kind] = ns_by_library.get(row.kind, 0) + row.device_ns
     if not ns_by_library:
         return None

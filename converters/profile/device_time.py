@@ -8,7 +8,7 @@ from kvtrace.converters.profile.device_busy import Busy, Steps, busy_times_of_ru
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.libraries import library_times, lines_by_time
-from kvtrace.figures.makers import OWN
+from kvtrace.figures.makers import NOT_OWN
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
@@ -48,7 +48,7 @@ _ON_DEVICE: Final = f"""
     FROM summed s LEFT JOIN kernel k ON s.kernel = k.kernel
     JOIN medians m ON m.module = coalesce(k.module, '') AND m.name = coalesce(k.name, s.name, '')
         AND m.source = coalesce(k.source, '') AND (m.kind = s.kind
-            OR s.kind IS NULL AND m.kind IN {OWN})
+            OR s.kind IS NULL AND m.kind NOT IN {NOT_OWN})
 """  # noqa: S608
 
 _TUNED: Final = (
@@ -60,7 +60,8 @@ _TUNED: Final = (
 class DeviceRow:
     """All executions on devices under one name.
 
-    `kind` is the maker: Triton, a library's name, copy, fill, other, or custom in imported traces
+    `kind` is the maker: Triton or another origin, a library's name, copy, fill, other, or custom in
+    imported traces
     (`figures/makers.py`). `share` is the share in the device time of all rows. `bytes` are those
     copied or filled. `step_ns` is the mean time in one step of one run, None without steps.
     `module` and `source` are a Triton kernel's (`identity.py`). `file` and `line` are a Triton

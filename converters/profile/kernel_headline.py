@@ -10,7 +10,7 @@ from kvtrace.converters.profile.lost_time import FAR_FROM_ROOFLINE, NEAR
 from kvtrace.figures.gaps import SMALL
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.launch_costs import LaunchCost
-from kvtrace.figures.makers import OWN
+from kvtrace.figures.makers import is_own
 from kvtrace.text import duration, percent
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def kernel_headlines(
         launch_costs: kernels whose launches stand out.
         device: the device of the rooflines; None: unknown.
     """
-    shares = {row.key: row.share for row in (() if time is None else time.rows) if row.kind in OWN}
+    shares = {row.key: row.share for row in (() if time is None else time.rows) if is_own(row.kind)}
     costs = {cost.key: cost for cost in launch_costs}
     first_advice: dict[KernelKey | None, Advice] = {}
     for piece in advice:

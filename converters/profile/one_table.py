@@ -12,7 +12,7 @@ from kvtrace.converters.profile.device_time import DeviceRow
 from kvtrace.converters.profile.profile import KernelProfile, Profile
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.lines import GENERATED, HASH_SHOWN
-from kvtrace.figures.makers import OWN, TRITON
+from kvtrace.figures.makers import TRITON, is_own
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
 
 #: A file that Inductor generated, and the line.
@@ -49,7 +49,7 @@ def table_rows(profile: Profile) -> list[TableRow]:
         names = names_apart(launched)
         return [_kernel_row(k, name) for k, name in zip(launched, names, strict=True)]
     kernels = {k.key: k for k in profile.kernels}
-    executed_keys = {row.key for row in time.rows if row.kind in OWN}
+    executed_keys = {row.key for row in time.rows if is_own(row.kind)}
     not_executed = [k for k in launched if k.key not in executed_keys]
     names = names_apart([*time.rows, *not_executed])
     return [
@@ -63,7 +63,7 @@ def table_rows(profile: Profile) -> list[TableRow]:
 
 def _executed_row(row: DeviceRow, name: str, kernel: KernelProfile | None) -> TableRow:
     location = _location_text(row.file, row.line)
-    if row.kind not in OWN:
+    if not is_own(row.kind):
         kernel = None
     if row.kind not in (TRITON, *MEMORY_KINDS):
         location = location or row.kind

@@ -24,7 +24,6 @@ from kvtrace.figures.gaps import Gaps, read_gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.launch_costs import LaunchCost, read_launch_costs
-from kvtrace.figures.makers import CUSTOM, OWN
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.times import Times, device_times, host_times
 from kvtrace.figures.unevaluated import read_unevaluated
@@ -189,10 +188,9 @@ class Profile:
     sections: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
-    def has_times_alone(self) -> bool:
-        """Whether the trace was imported with times only, without arguments or IR."""
-        rows = () if self.device_time is None else self.device_time.rows
-        return {row.kind for row in rows if row.kind in OWN} == {CUSTOM}
+    def replay_helps(self) -> bool:
+        """Whether `kvtrace replay` would add figures: a call with IR has no row in `ops`."""
+        return self.missing_calls > 0 or (not self.replayed and self.not_evaluated is None)
 
 
 def read_profile(
@@ -284,7 +282,7 @@ def read_profile(
         missing_calls=missing_calls
         if unevaluated is None
         else max(0, missing_calls - unevaluated.calls),
-        not_evaluated=None if unevaluated is None else unevaluated.note,
+        not_evaluated=None if unevaluated is None else "; ".join(unevaluated.notes()),
         window=window,
         device_time=device_time,
         gaps=gaps,

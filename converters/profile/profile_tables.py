@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kvtrace.figures.database import scratch
 from kvtrace.figures.kernels import EXECUTED, LAUNCHED
-from kvtrace.figures.makers import OWN
+from kvtrace.figures.makers import NOT_OWN
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, figures_of_calls
 
@@ -81,7 +81,7 @@ _PREPARE_TIMES: Final = f"""
     FROM (SELECT DISTINCT kernel, coalesce(module, '') AS module, coalesce(name, '') AS name,
         coalesce(source, '') AS source FROM kernel) k
     LEFT JOIN launched_medians h USING (module, name, source)
-    LEFT JOIN (FROM executed_medians WHERE kind IN {OWN}) d USING (module, name, source);
+    LEFT JOIN (FROM executed_medians WHERE kind NOT IN {NOT_OWN}) d USING (module, name, source);
 """  # noqa: S608
 
 _PREPARE_WORK: Final = """

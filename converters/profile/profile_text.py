@@ -110,7 +110,7 @@ def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) 
     """Return sentences on the table: the roofline's device, missing figures, excluded launches."""
     lines = []
     if not profile.replayed:
-        if profile.missing_calls or profile.not_evaluated is None:
+        if profile.replay_helps:
             lines += wrapped(_not_derived_sentence(profile), width)
     elif profile.device is None:
         lines += wrapped("no limits of the device are known: --device NAME", width)
@@ -218,9 +218,7 @@ def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
 
 
 def _not_derived_sentence(profile: Profile) -> str:
-    """Return a sentence: why bytes and FLOPs are not known, and the command that derives them."""
-    if profile.has_times_alone:
-        return "bytes and FLOPs are not known: the trace was imported without IR"
+    """Return a sentence: bytes and FLOPs are not known, and which command derives them."""
     return f"bytes and FLOPs (derived from the IR) are not known yet: kvtrace replay {profile.path}"
 
 
@@ -231,7 +229,7 @@ def _missing_calls_sentence(profile: Profile) -> str:
 
 def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
     if not profile.replayed:
-        return [_not_derived_sentence(profile)]
+        return [_not_derived_sentence(profile)] if profile.replay_helps else []
     header = ("derived", "bytes/launch", "FLOP/launch", "bytes", "FLOP", "FLOP/byte", "lanes on")
     kernel_names = zip(kernels, names_apart(kernels), strict=True)
     rows = [(name, *_work_cells(k.derived)) for k, name in kernel_names]

@@ -40,6 +40,7 @@ from kvtrace.converters.report.model import (
 from kvtrace.converters.report.partial import read_partial
 from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
 from kvtrace.figures.kernels import FURTHER
+from kvtrace.figures.makers import is_own
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.times import device_times, host_times
@@ -47,6 +48,7 @@ from kvtrace.figures.window import windowed
 from kvtrace.schema.contents import first_contents
 from kvtrace.schema.layout import replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.without_ir import kernels_without_ir
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run as TraceRun
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
 __all__ = ["Report", "report_data"]
 
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
+#: Most runs whose sentence of what cannot be judged is shown.
+_LEFT_OUT: Final = 4
 
 
 def report_data(
@@ -75,8 +79,12 @@ def report_data(
     """
     tables = _ReportTables()
     findings = read_findings(trace, runs)  # before launches are read: both take much memory
+    all_left_out = bool(runs) and len(findings.left_out) == len(runs)
     for index, run in enumerate(runs):
         _read_run(trace, run, index, tables)
+        ids = kernels_without_ir(trace, run)
+        indexes = (tables.kernels.kernel(index, kernel_id) for kernel_id in ids)
+        tables.without_ir |= {kernel for kernel in indexes if kernel is not None}
     tables.timeline.measure(trace, runs)
     first, end = tables.extent()
     origin = first or 0
@@ -126,6 +134,7 @@ def report_data(
     keyed_kernels = zip(report.kernels, report.kernel_keys, strict=True)
     return replace(
         report,
+        without_ir=" ".join(findings.left_out[:_LEFT_OUT]) if all_left_out else None,
         partial=partial,
         notes=notes_on(trace, runs),
         kernels=tuple(
@@ -156,6 +165,7 @@ class _ReportTables:
     compiles: list[tuple[int, int, int, int]] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
+    without_ir: set[int] = field(default_factory=set)
 
     def targets(self) -> list[str]:
         """Return the variants' compile targets, the target with most variants first."""
@@ -176,7 +186,9 @@ class _ReportTables:
         origin, end = self.extent()
         device_limits = None if limits is None else limits.limits
         variants = self.kernels.finished(self.calls.sums(self.calls.variant), origin or 0)
-        kernels = kernels_of(self.kernels, self.calls, variants, self.findings, device_limits)
+        kernels = kernels_of(
+            self.kernels, self.calls, variants, self.findings, device_limits, self.without_ir
+        )
         findings = () if self.findings is None else self.findings.placed
         calls_of_findings = {f.call for f in findings[:MOST_FINDINGS] if f.call is not None}
         shown_calls = self.calls.shown(calls_of_findings)
@@ -209,6 +221,7 @@ class _ReportTables:
             lints=() if self.findings is None else self.findings.lints,
             finding_counts=finding_counts(self.findings),
             judged=self.findings is not None and self.findings.any_judged,
+            without_ir=None,
             partial=None,
             messages=tuple(self.messages),
             notes=(),
@@ -225,6 +238,7 @@ class _ReportTables:
             device_names=tuple(shown_names(timeline.names).values()),
             device_functions=tuple(timeline.names),
             device_kinds=tuple(timeline.kinds),
+            own_kinds=tuple(sorted({kind for kind in timeline.kinds if is_own(kind)})),
             answer=None,
             costly_lines=None,
             device_time=None,

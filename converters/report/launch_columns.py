@@ -13,6 +13,7 @@ from kvtrace.converters.report.detail import MOST_ROWS, Range, RowSelector, near
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import (
     MISSING,
+    NO_CALL,
     BinCounter,
     Executions,
     Integers,
@@ -20,11 +21,10 @@ from kvtrace.converters.report.slices import (
     Slices,
 )
 from kvtrace.figures.columns import coded, combined_codes, integers, narrow
-from kvtrace.figures.makers import CUSTOM, TRITON, kind_of
+from kvtrace.figures.makers import TRITON, kind_of, own_kind
 from kvtrace.figures.names import full_name
 from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
 from kvtrace.schema.kept import weights
-from kvtrace.schema.layout import IMPORTED
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -202,10 +202,13 @@ class Timeline:
         indexes: Integers = phase_by_code[codes]
         return indexes
 
-    def _function_indexes(self, table: pa.Table, own_kind: str) -> Integers:
+    def _function_indexes(
+        self, table: pa.Table, calls: Integers, makers: Mapping[int, str]
+    ) -> Integers:
         """Return for each execution the index of its device function in `names`.
 
-        Kinds of new functions are added to `kinds`; `own_kind` is that of executions with a call.
+        Kinds of new functions are added to `kinds`; `calls` has the call of each execution, and
+        `makers` the kinds of known calls.
         """
         names, codes = coded(table["name"])
         index_by_code = np.zeros(len(names), np.int64)
@@ -216,8 +219,8 @@ class Timeline:
             name = names[code] or ""
             index_by_code[code] = self.names.setdefault(full_name(name), len(self.names))
             if index_by_code[code] == len(self.kinds):
-                has_call = table["call_id"][row].is_valid
-                self.kinds.append(own_kind if has_call else kind_of(name, kinds[row].as_py()))
+                own = makers.get(int(calls[row]))
+                self.kinds.append(kind_of(name, kinds[row].as_py()) if own is None else own)
         indexes: Integers = index_by_code[codes]
         return indexes
 
@@ -231,12 +234,11 @@ class Timeline:
         calls: CallRows,
         selectors: Mapping[str, RowSelector],
     ) -> None:
-        origins = trace.table("kernels", (run,), ["origin"])["origin"].unique().to_pylist()
-        own_kind = CUSTOM if origins == [IMPORTED] else TRITON
+        makers = _makers_of_calls(trace, run, lookup)
         for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
-            batch = self._device_batch(table, index, lookup, launches, own_kind)
+            batch = self._device_batch(table, index, lookup, launches, makers)
             self.gpu_kernels = (self.gpu_kernels or 0) + int(batch.pop("weight").sum())
             columns = _timed(batch)
             executions = Executions(kernel=calls.kernels(columns["call"]), **columns)
@@ -248,7 +250,7 @@ class Timeline:
         run: int,
         lookup: Lookup,
         launches: PlacedLaunches,
-        own_kind: str,
+        makers: Mapping[int, str],
     ) -> dict[str, Integers]:
         start, end = (integers(table[name], MISSING) for name in ("start", "end"))
         timed = (start != MISSING) & (end != MISSING)
@@ -262,7 +264,7 @@ class Timeline:
             "phase": phase,
             "seq": integers(table["record"], 0),
             "launch": integers(table["launch_seq"], UNKNOWN),
-            "name": self._function_indexes(table, own_kind),
+            "name": self._function_indexes(table, call, makers),
             "timed": timed,
             "weight": weights(table),
         }
@@ -300,3 +302,17 @@ def _concatenated(columns: list[Integers]) -> Integers:
 
 def _track_label(kind: str, number: int, stream: int) -> str:
     return f"device {number} stream {stream}" if kind == "device" else f"thread {number}"
+
+
+def _makers_of_calls(trace: "Trace", run: "Run", lookup: Lookup) -> dict[int, str]:
+    """Return the maker of each call's kernel by the call's index."""
+    kernels = trace.table("kernels", (run,), ["kernel_id", "origin"]).to_pylist()
+    makers = {row["kernel_id"]: own_kind(row["origin"]) for row in kernels}
+    calls = trace.table("calls", (run,), ["call_id", "kernel_id"])
+    indexes = lookup.of(integers(calls["call_id"], MISSING)).tolist()
+    kernel_ids = calls["kernel_id"].to_pylist()
+    return {
+        index: makers.get(kernel_id, TRITON)
+        for index, kernel_id in zip(indexes, kernel_ids, strict=True)
+        if index != NO_CALL
+    }

@@ -1,6 +1,6 @@
 """Kernels and their compiled variants, merged over runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -197,10 +197,12 @@ def kernels_of(
     variants: Sequence[Variant],
     findings: "PageFindings | None",
     limits: "DeviceLimits | None",
+    without_ir: Container[int],
 ) -> tuple[Kernel, ...]:
     """Return the kernels, by index, with sums over their variants and calls.
 
-    `limits` are those of the rooflines' device; `findings` are None if nothing was judged.
+    `limits` are those of the rooflines' device; `findings` are None if nothing was judged;
+    `without_ir` are the indexes of kernels that cannot be evaluated.
     """
     sums_by_kernel, work_by_kernel = calls.sums(calls.kernel), calls.replayed(limits)
     variants_by_kernel: dict[int, list[int]] = {}
@@ -236,6 +238,7 @@ def kernels_of(
                 unknowns=None if findings is None else findings.of_kernel(kernel, "unknown"),
                 judged=0 if findings is None else findings.judged[kernel],
                 unjudged_calls=0 if findings is None else findings.unjudged_calls[kernel],
+                without_ir=kernel in without_ir,
                 further={figure.name: figure.shown(sums_of_kernel) for figure in FURTHER},
                 **_variant_sums([variants[index] for index in variants_by_kernel[kernel]]),
             )

@@ -131,6 +131,8 @@ class Kernel:
     """Number of accesses of the kernel's calls with any verdict."""
     unjudged_calls: int
     """Number of calls that were not judged before the time was used up (`Report.partial`)."""
+    without_ir: bool
+    """Whether a variant has no IR, so that nothing can be evaluated or judged of its calls."""
     further: dict[str, float | None]
     """Values of the figures in `Report.further`, by name."""
     headline: str | None = None
@@ -421,6 +423,8 @@ class Report:
     """None if nothing was judged and the trace has no findings."""
     judged: bool
     """Whether `kvtrace sanitize` has run; if not, findings were recorded during the runs."""
+    without_ir: str | None
+    """Why nothing of the trace can be evaluated or judged; None if something can."""
     partial: Partial | None
     """None if all calls were analyzed, or none."""
     messages: tuple[Message, ...]
@@ -436,7 +440,9 @@ class Report:
     device_functions: tuple[str, ...]
     """Full names of the device functions, demangled, with types and parameters."""
     device_kinds: tuple[str, ...]
-    """Kind of each device function: Triton, a library's name, copy, fill or other."""
+    """Kind of each function: Triton or another origin, a library's name, copy, fill or other."""
+    own_kinds: tuple[str, ...]
+    """Those of `device_kinds` whose kernels are in `kernels`."""
     answer: Answer | None
     """First screen: summary of the time and advice; None without times."""
     costly_lines: CostlyLines | None

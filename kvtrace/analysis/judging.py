@@ -29,13 +29,11 @@ if TYPE_CHECKING:
 class JudgedRuns:
     """The findings of runs.
 
-    `failures` has a sentence for each call whose evaluation failed, `left_out` one for each run
-    that has nothing to judge.
+    `failures` has a sentence for each call whose evaluation failed.
     """
 
     findings: Findings
     failures: tuple[str, ...]
-    left_out: tuple[str, ...] = ()
 
 
 def judge_runs(
@@ -61,7 +59,6 @@ def judge_runs(
     observed = (*watched_rules(), *observed_rules(trace, runs, judged))
     rules = rule_ids(names, observed)
     failures: list[str] = []
-    left_out: list[str] = []
     recipe = partial(sanitizer, rules)
     outcomes: Iterable[Outcome] = ()
     if any(name in RULES for name in rules):
@@ -72,13 +69,12 @@ def judge_runs(
         for error in outcome.errors:
             raise error
         failures += outcome.failures
-        left_out += [outcome.left_out] if outcome.left_out is not None else []
     for run in runs:
         judge_by_kernel(trace, run, rules, names)
     known_rules = (*judged, *observed, *run_rules(), *pass_rules())
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known_rules)
     findings = replace(findings, named=_split_names(names) & set(rules))
-    return JudgedRuns(findings, tuple(failures), tuple(left_out))
+    return JudgedRuns(findings, tuple(failures))
 
 
 def _judge_here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:

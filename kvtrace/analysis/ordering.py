@@ -19,6 +19,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import ORDER
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.without_ir import TRITON_ORIGINS
 from kvtrace.verdicts.pipeline.rule import (
     NO_ASYNCHRONOUS_OPS,
     RULE,
@@ -29,6 +30,8 @@ from kvtrace.verdicts.pipeline.rule import (
 from kvtrace.verdicts.rules.choice import rule_texts
 from kvtrace.verdicts.rules.table import KERNEL_RULES
 
+#: The op that each TTGIR has.
+_FUNCTION: Final = "tt.func"
 #: Most calls of a kernel that are evaluated to find a fault.
 _CALLS: Final = 3
 #: The verdict on a kernel that was not reached in time.
@@ -48,7 +51,7 @@ def judge_kernels(trace: Trace, run: Run, end: float | None = None) -> None:
         KvtraceError: The trace cannot be read or written.
 
     """
-    columns = ["kernel_id", "name", "file", "stages", "options"]
+    columns = ["kernel_id", "name", "file", "stages", "options", "origin"]
     rows = trace.table("kernels", (run,), columns=columns).to_pylist()
     kernels = {row["kernel_id"]: row for row in rows if stage_artifact(row, "ttgir")}
     if not kernels:
@@ -89,8 +92,13 @@ def _verdicts(
         if content is not None and may_be_asynchronous(text):
             asynchronous[digest] = text, triton_of(equal_kernels[0], run.versions)
             continue
-        ttgir_lost = undecided("the trace has lost its kernel's TTGIR")
-        yield equal_kernels[0], ttgir_lost if content is None else NO_ASYNCHRONOUS_OPS
+        if content is None:
+            verdict = undecided("the trace has lost its kernel's TTGIR")
+        elif equal_kernels[0]["origin"] not in TRITON_ORIGINS and _FUNCTION not in text:
+            verdict = undecided("another producer's text, which is not Triton's TTGIR")
+        else:
+            verdict = NO_ASYNCHRONOUS_OPS
+        yield equal_kernels[0], verdict
     modules = generic_ttgirs(list(asynchronous.values()))
     for digest, module in zip(asynchronous, modules, strict=True):
         equal_kernels = kernels_by_ttgir[digest]

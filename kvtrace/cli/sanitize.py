@@ -86,8 +86,8 @@ def command(
     Each access is proven safe over the whole grid, or a violation with a witness, or unknown with
     the reason. Violations that the run itself observed are also listed. Fills the derived table
     findings. Exit code 1 on an error that no comment `# kvtrace: ignore[rule] reason` suppresses,
-    with --strict also on a warning, an unknown or a run without IR. KVTRACE_RULES sets --rule and
-    --no-rule, KVTRACE_STRICT sets --strict.
+    with --strict also on a warning or an unknown, which all kernels without IR are. KVTRACE_RULES
+    sets --rule and --no-rule, KVTRACE_STRICT sets --strict.
 
     Example:
         kvtrace sanitize out/
@@ -121,7 +121,7 @@ def command(
     judged = judge_runs(
         selection, names, proven=lists_proven, shown=calls_progress, engine=evaluation
     )
-    for failure in (*judged.left_out, *judged.failures):
+    for failure in (*judged.findings.left_out, *judged.failures):
         complain(failure)
     findings = judged.findings
     strict = strict or settings.strict
@@ -129,11 +129,9 @@ def command(
         _write_junit(findings, junit_file, strict)
     if as_lines is None:
         as_lines = _is_pipe()
-    if as_json or as_sarif or len(judged.left_out) < len(selection.runs):
-        _print(findings, selection, as_json, as_sarif, everything, as_lines)
+    _print(findings, selection, as_json, as_sarif, everything, as_lines)
     complain_of(selection.trace)
-    has_unjudged = strict and judged.left_out
-    return 1 if has_unjudged or findings.failures(strict=strict) else 0
+    return 1 if findings.failures(strict=strict) else 0
 
 
 def _write_junit(findings: "Findings", file: Path, strict: bool) -> None:

@@ -10,10 +10,11 @@ from kvtrace.clients.client import Client
 from kvtrace.clients.declared import declared_tables
 from kvtrace.clients.registry import as_client
 from kvtrace.clients.running import ClientPass, Member
-from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of, evaluable_calls, without_ir
+from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of, evaluable_calls
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import PARTIAL
 from kvtrace.schema.trace import Run, Trace
+from kvtrace.schema.without_ir import runs_without_ir
 
 #: Called after each call with the number of evaluated calls and the number of all calls.
 Progress = Callable[[int, int], None]
@@ -83,7 +84,7 @@ def replay(
 
     """
     client_pass = ClientPass([as_client(client) for client in dict.fromkeys(clients)])
-    left_out = without_ir(trace, run)
+    left_out = runs_without_ir(trace, (run,)).get(run.run_id)
     if left_out is not None:
         return Outcome(run.run_id, 0, (), left_out=left_out)
     began, remaining = time.monotonic(), evaluable_calls(trace, run)

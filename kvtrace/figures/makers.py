@@ -1,19 +1,17 @@
-"""Origins of kernels: Triton, custom, or a library recognized by the kernel's name."""
+"""Makers of kernels: the origin that the trace names, or a library recognized by the name."""
 
 import re
 from typing import Final
 
 from kvtrace.figures.names import readable
 from kvtrace.schema.layout import IMPORTED
+from kvtrace.schema.without_ir import TRITON_ORIGINS
 
-#: Maker of kernels with a known launch.
+#: Maker of kernels with a known launch that Triton's compiler made.
 TRITON: Final = "Triton"
 #: Maker of kernels of another tool's trace that are of no known library: their compiler, Triton
 #: or another, is not recorded.
 CUSTOM: Final = "custom"
-OWN: Final = (TRITON, CUSTOM)
-#: The maker of a row of `kernels`, in SQL.
-OWN_KIND: Final = f"CASE WHEN origin = '{IMPORTED}' THEN '{CUSTOM}' ELSE '{TRITON}' END"
 
 #: Makers with patterns of readable kernel names; the first that matches counts.
 _MAKERS: Final = tuple(
@@ -39,6 +37,30 @@ _MAKERS: Final = tuple(
         ("torch", r"at::|at_cuda_detail|c10::|\(anonymous\)::"),
     )
 )
+
+#: Makers, and copies and fills, of executions without a recorded launch. All other makers are those
+#: of rows of `kernels`.
+NOT_OWN: Final = (*(maker for maker, _ in _MAKERS), "copy", "fill", "other")
+#: The maker of a row of `kernels`, in SQL: another producer's kernels are named as it names them.
+OWN_KIND: Final = f"""
+    CASE WHEN origin IS NULL OR origin IN {TRITON_ORIGINS[1:]} THEN '{TRITON}'
+        WHEN origin = '{IMPORTED}' THEN '{CUSTOM}'
+        WHEN origin IN {NOT_OWN} THEN origin || ' kernel' ELSE origin END
+"""
+
+
+def own_kind(origin: str | None) -> str:
+    """Return the maker of a row of `kernels`, as `OWN_KIND` does in SQL."""
+    if origin in TRITON_ORIGINS:
+        return TRITON
+    if origin == IMPORTED:
+        return CUSTOM
+    return f"{origin} kernel" if origin in NOT_OWN else str(origin)
+
+
+def is_own(kind: str) -> bool:
+    """Return whether a kind is the maker of rows of `kernels`, not a library or copies."""
+    return kind not in NOT_OWN
 
 
 def kind_of(name: str, of_memory: str | None = None) -> str:

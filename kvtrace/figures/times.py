@@ -31,7 +31,7 @@ from kvtrace.figures.tables import add_rows, open_times
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-_UNKNOWN: Final = "(unknown)"
+UNKNOWN: Final = "(unknown)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,10 +245,10 @@ def _by_kernel(of_kernels: str, median: KernelFigure) -> str:
 def _shown_names(database: duckdb.DuckDBPyConnection) -> pa.Table:
     """Return the rows of `_NAMES` with two columns more: the shown name and kind (`makers.py`)."""
     names = database.execute(_NAMES).fetchall()
-    titles_by_symbol = shown_names([_UNKNOWN, *(name for name, _, _ in names if name)])
+    titles_by_symbol = shown_names([UNKNOWN, *(name for name, _, _ in names if name)])
     shown = []
     for name, kind, called in names:
-        symbol, memory_kind = (_UNKNOWN, None) if called else (name or _UNKNOWN, kind)
+        symbol, memory_kind = (UNKNOWN, None) if called else (name or UNKNOWN, kind)
         shown.append((titles_by_symbol[symbol], kind_of(symbol, memory_kind)))
     columns = list(zip(*names, strict=True)) or [(), (), ()]
     titles, kinds = zip(*shown, strict=True) if shown else ((), ())

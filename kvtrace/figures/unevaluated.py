@@ -1,4 +1,4 @@
-"""Kernels that are recorded but not evaluated, since they are written in Gluon and have no TTIR.
+"""Kernels that are recorded but not evaluated, since they have no TTIR (schema/without_ir.py).
 
 An output's accesses, bytes and FLOPs exclude these kernels; a note in the output says so.
 """
@@ -7,51 +7,67 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from kvtrace.figures.identity import NO_NAME
-from kvtrace.schema.layout import GLUON
+from kvtrace.schema.layout import GLUON, IMPORTED
+from kvtrace.schema.without_ir import kernels_without_ir
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
+    from kvtrace.schema.without_ir import KernelWithoutIr
 
 _SHOWN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Unevaluated:
-    """The sorted names of kernels written in Gluon, and the number of their unique calls."""
+    """The called kernels without TTIR, and the number of their unique calls."""
 
-    kernels: tuple[str, ...]
+    kernels: tuple["KernelWithoutIr", ...]
     calls: int
 
     @property
-    def note(self) -> str:
-        """The sentence in outputs that names up to four of the kernels and says what is missing."""
-        shown = ", ".join(self.kernels[:_SHOWN])
-        more = ", …" if len(self.kernels) > _SHOWN else ""
-        return (
-            f"not evaluated: {plural(len(self.kernels), 'kernel')} written in Gluon "
-            f"({shown}{more}), with {plural(self.calls, 'unique call')}: without TTIR their "
-            "accesses, bytes, FLOPs and sizes are not known, and no rule but pipeline-order "
-            "judges them"
-        )
+    def names(self) -> tuple[str, ...]:
+        """The distinct names of the kernels, sorted."""
+        return tuple(sorted({kernel.name for kernel in self.kernels}))
+
+    def notes(self, *, imported: bool = True) -> tuple[str, ...]:
+        """Return sentences that name up to four kernels of each maker and say what is missing.
+
+        Without `imported`, kernels of imported runs are left out: an import has a note of its own.
+        """
+        by_maker: dict[str, list[KernelWithoutIr]] = {}
+        for kernel in self.kernels:
+            if imported or kernel.origin != IMPORTED:
+                by_maker.setdefault(kernel.maker, []).append(kernel)
+        return tuple(_note(maker, kernels) for maker, kernels in sorted(by_maker.items()))
+
+
+def _note(maker: str, kernels: "Sequence[KernelWithoutIr]") -> str:
+    names = sorted({kernel.name for kernel in kernels})
+    shown = ", ".join(names[:_SHOWN])
+    more = ", …" if len(names) > _SHOWN else ""
+    calls = sum(len(kernel.calls) for kernel in kernels)
+    is_gluon = kernels[0].origin == GLUON
+    from_where, no_rule = (
+        ("written in Gluon", "no rule but pipeline-order") if is_gluon else (maker, "no rule")
+    )
+    return (
+        f"not evaluated: {plural(len(names), 'kernel')} {from_where} ({shown}{more}), with "
+        f"{plural(calls, 'unique call')}: without TTIR their accesses, bytes, FLOPs and sizes are "
+        f"not known, and {no_rule} judges them"
+    )
 
 
 def read_unevaluated(trace: "Trace", runs: "Sequence[Run]") -> Unevaluated | None:
-    """Return the Gluon kernels of some runs, which are not evaluated; None if there are none.
+    """Return the kernels of some runs that are not evaluated; None if there are none.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    names: dict[str, None] = {}
-    count = 0
-    for run in runs:
-        kernels = trace.table("kernels", (run,), ["kernel_id", "name", "origin"]).to_pylist()
-        gluon = {row["kernel_id"]: row["name"] for row in kernels if row["origin"] == GLUON}
-        if not gluon:
-            continue
-        names |= dict.fromkeys(str(name or NO_NAME) for name in gluon.values())
-        calls = trace.table("calls", (run,), ["kernel_id"])["kernel_id"].to_pylist()
-        count += sum(kernel in gluon for kernel in calls)
-    return Unevaluated(tuple(sorted(names)), count) if names else None
+    kernels = [
+        kernel for run in runs for kernel in kernels_without_ir(trace, run).values() if kernel.calls
+    ]
+    if not kernels:
+        return None
+    return Unevaluated(tuple(kernels), sum(len(kernel.calls) for kernel in kernels))

@@ -29,7 +29,12 @@ from kvtrace.schema.contents import (
     with_values,
 )
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.layout import GLUON
+from kvtrace.schema.without_ir import (
+    TRITON_ORIGINS,
+    TTIR,
+    KernelWithoutIr,
+    kernels_without_ir,
+)
 
 if TYPE_CHECKING:
     from kvtrace.ir.types import Type
@@ -47,10 +52,6 @@ _KERNEL_COLUMNS = (
     "kernel_id", "name", "file", "target", "signature", "stages", "origin", "num_warps", "num_ctas",
     "num_stages", "options",
 )  # fmt: skip
-
-#: Origins of kernels that Triton's compiler made. Kernels of other backends have no IR to
-#: evaluate: their calls are observed while the program runs, or their figures follow from shapes.
-_COMPILED: Final = frozenset({None, "jit", "inductor", "autotune", GLUON, "interpreter"})
 
 
 class CannotReplay(KvtraceError):
@@ -121,37 +122,14 @@ class UnreadyCall:
     reason: str
 
 
-def without_ir(trace: Trace, run: Run) -> str | None:
-    """Return why no call of a run can be evaluated (imported without IR), else None.
-
-    Raises:
-        TraceDamaged: as `Trace.table`.
-    """
-    from kvtrace.schema.layout import IMPORTED  # which first launches do not need
-
-    origins = trace.table("kernels", (run,), columns=["origin"])["origin"].unique().to_pylist()
-    if origins != [IMPORTED]:
-        return None
-    return (
-        f"{run.run_id} was imported from a trace of {run.source}, which has times and no IR, so "
-        "there is nothing to evaluate or judge; kvtrace join adds its times to a recording with IR."
-    )
-
-
-def not_evaluated(kernel: str) -> str:
-    """Return the reason why calls of a kernel in Gluon are neither evaluated nor judged."""
-    return f"kernel {kernel} is written in Gluon, which has no TTIR and is not evaluated"
-
-
 def evaluable_calls(trace: Trace, run: Run) -> set[int]:
     """Return the ids of the calls that `calls_of` yields.
 
-    Calls that were observed while the program ran are left out.
+    Calls that were evaluated while the program ran are left out.
     """
-    rows = trace.table("kernels", (run,), ["kernel_id", "origin"]).to_pylist()
-    observed = {row["kernel_id"] for row in rows if row["origin"] not in _COMPILED}
+    evaluated = _evaluated_kernels(trace, run, kernels_without_ir(trace, run))
     calls = trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
-    return {row["call_id"] for row in calls if row["kernel_id"] not in observed}
+    return {row["call_id"] for row in calls if row["kernel_id"] not in evaluated}
 
 
 def calls_of(
@@ -159,9 +137,11 @@ def calls_of(
 ) -> Iterator[Call | UnreadyCall]:
     """Yield each unique call of `run` in order of its id; calls of a kernel share parsed IR.
 
-    Calls that were observed while the program ran are left out. With `only`, calls with these ids
+    Calls that were evaluated while the program ran are left out. With `only`, calls with these ids
     are yielded, in its order.
     """
+    without_ir = kernels_without_ir(trace, run)
+    evaluated = _evaluated_kernels(trace, run, without_ir)
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
     modules: dict[int, tuple[Module, CompiledFacts | None]] = {}
@@ -172,9 +152,12 @@ def calls_of(
             reason = f"the trace has no record of the kernel with kernel_id {row['kernel_id']}"
             yield UnreadyCall(row["call_id"], "?", reason)
             continue
-        if kernel["origin"] not in _COMPILED:
+        if row["kernel_id"] in evaluated:
             continue
         name = kernel["name"] or "?"
+        if row["kernel_id"] in without_ir:
+            yield UnreadyCall(row["call_id"], name, without_ir[row["kernel_id"]].reason)
+            continue
         try:
             kernel["triton"] = triton_of(kernel, run.versions)
             yield _call(trace, row, kernel, modules, contents.get(row["call_id"]))
@@ -182,6 +165,20 @@ def calls_of(
             yield UnreadyCall(row["call_id"], name, str(error))
         except UNFIT as error:  # a row may hold anything; reported for the call
             yield UnreadyCall(row["call_id"], name, str(UnfitRecord(error)))
+
+
+def _evaluated_kernels(
+    trace: Trace, run: Run, without_ir: Mapping[int, KernelWithoutIr]
+) -> set[int]:
+    """Return the ids of kernels without TTIR that were evaluated while the program ran."""
+    rows = trace.table("kernels", (run,), ["kernel_id", "origin", "stages"]).to_pylist()
+    return {
+        row["kernel_id"]
+        for row in rows
+        if row["kernel_id"] not in without_ir
+        and row["origin"] not in TRITON_ORIGINS
+        and stage_artifact(row, TTIR) is None
+    }
 
 
 def _call_rows(trace: Trace, run: Run, only: Iterable[int] | None) -> Iterator[dict[str, Any]]:
@@ -301,9 +298,7 @@ def _grid(row: Mapping[str, Any]) -> tuple[int, int, int]:
 
 
 def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
-    text = _stage(trace, kernel, "ttir_generic")
-    if text is None and kernel["origin"] == GLUON:
-        raise CannotReplay(not_evaluated(kernel["name"] or "?"))
+    text = _stage(trace, kernel, TTIR)
     if text is None:
         raise CannotReplay("its generic TTIR was not recorded")
     return module_defined_in(text, kernel["file"], kernel["target"] or "")

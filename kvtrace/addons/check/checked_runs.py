@@ -20,6 +20,7 @@ from kvtrace.ir.relocation import module_defined_in
 from kvtrace.recorded_calls.recorded import UnreadyCall, stage_artifact
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import Run, Selection, Trace
+from kvtrace.schema.without_ir import runs_without_ir
 from kvtrace.text import plural
 
 _ANSWERS: Final = ("agrees", "differs", "not finite", "undecided")
@@ -112,6 +113,11 @@ def check_runs(selection: Selection, shown: Shown = unshown) -> Checked:
             ttgir = recorded_ttgir(selection.trace, run)
             checks.append(check_run(selection.trace, run, progress, ttgir))
     if not any(run_checks.answers for run_checks in checks):
+        if len(runs_without_ir(selection.trace, selection.runs)) == len(selection.runs):
+            raise NothingToCheck(
+                f"{selection.trace.path} has no IR, with which results of launches are compared; "
+                "record the program with kvtrace and KVTRACE_CHECK=first"
+            )
         raise NothingToCheck(
             f"{selection.trace.path} has no launch recorded for checks; record the program "
             "with KVTRACE_CHECK=first (or sample:N, kernel:GLOB, finite)"

@@ -22,6 +22,7 @@ from kvtrace.addons.fault.threads import UnreadableStacks, read_threads
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.trace import select_runs
+from kvtrace.schema.without_ir import runs_without_ir
 
 if TYPE_CHECKING:
     from kvtrace.addons.fault.asking import Answer
@@ -88,6 +89,11 @@ class Explained:
         trace = self.trace
         if trace is not None and any(_is_of_amd(trace, run) for run in self.runs):
             return _OF_AMD.format(self.path, shlex.quote(str(self.path)))
+        if trace is not None and len(runs_without_ir(trace, self.runs)) == len(self.runs):
+            return (
+                f"No GPU fault is known of {self.path}: what recorded it records no faults. "
+                "kvtrace records them with KVTRACE_FAULTS=on."
+            )
         return (
             f"No GPU fault: {self.path / FOLDER} has no dump. A program that is recorded with "
             "KVTRACE_FAULTS=on leaves one when a kernel fails."

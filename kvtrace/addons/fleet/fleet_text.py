@@ -45,8 +45,7 @@ def fleet_text(fleet: Fleet, *, full: bool = False, width: int = 80) -> list[str
         for finding in fleet.findings
     ]  # fmt: skip
     lines += _table(("finding", "jobs", "first seen in", "still there"), finding_rows, full, width)
-    if not fleet.judged_jobs:
-        lines += ["", "no run was checked for findings: kvtrace sanitize does that"]
+    lines += ["", fleet.unjudged_note] if fleet.unjudged_note else []
     return lines
 
 

@@ -91,7 +91,8 @@ class Fleet:
 
     Jobs are in the order of their starts, kernels of their total times, longest first. `newest`:
     the number of the compared job. `every`: one in this number of launches of each run was read.
-    `judged_jobs`: the number of jobs that were checked for findings.
+    `judged_jobs`: the number of jobs that were checked for findings; `judgeable`: whether a run has
+    IR that can be.
     """
 
     path: str
@@ -102,6 +103,16 @@ class Fleet:
     findings: tuple[FleetFinding, ...]
     judged_jobs: int
     every: int = 1
+    judgeable: bool = True
+
+    @property
+    def unjudged_note(self) -> str | None:
+        """A sentence on findings if no run was checked for them, else None."""
+        if self.judged_jobs:
+            return None
+        if not self.judgeable:
+            return "no run was checked for findings: none has IR that can be judged"
+        return "no run was checked for findings: kvtrace sanitize does that"
 
 
 def fleet_object(fleet: Fleet) -> dict[str, Any]:

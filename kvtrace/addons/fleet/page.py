@@ -30,8 +30,7 @@ def fleet_page(fleet: Fleet) -> str:
     omitted = len(fleet.kernels) - len(kernels)
     if omitted:
         notes.append(f"{omitted:,} kernels that take less time are left out")
-    if not fleet.judged_jobs:
-        notes.append("no run was checked for findings: kvtrace sanitize does that")
+    notes += [fleet.unjudged_note] if fleet.unjudged_note else []
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
         path=escape(fleet.path),
         headline=escape(headline(fleet)),

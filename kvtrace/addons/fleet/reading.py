@@ -22,6 +22,7 @@ from kvtrace.figures.scans import row_count
 from kvtrace.figures.tables import make_times
 from kvtrace.schema.layout import pass_parts, run_folder
 from kvtrace.schema.remote import remote_folder
+from kvtrace.schema.without_ir import runs_without_ir
 
 if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
@@ -146,6 +147,7 @@ def read_fleet(
         findings=_findings(findings, job_of, newest_job, newest_job in judged_jobs),
         judged_jobs=len(judged_jobs),
         every=every,
+        judgeable=any(not runs_without_ir(trace, (run,)) for run in runs),
     )
 
 

@@ -76,7 +76,7 @@ def _imported_events(trace: Trace, run: Run, kept: pa.Table, facts: CallFacts) -
     executions = trace.table("gpu_kernels", [run])
     numbered = (
         ((row["record"], _kept_event(row, run.pid or 0)) for row in _in_order(kept)),
-        ((row["record"], _execution_event(row, facts, full_name=True))
+        ((row["record"], _execution_event(row, facts, as_recorded=True))
          for row in _in_order(executions) if None not in (row["start"], row["end"])),
     )  # fmt: skip
     for _, event in heapq.merge(*numbered, key=lambda pair: pair[0]):
@@ -119,7 +119,7 @@ def _recorded_events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[_Even
     for row in _rows(trace, run, "gpu_kernels"):
         if row["start"] is None or row["end"] is None:
             continue
-        yield _execution_event(row, facts, full_name=False)
+        yield _execution_event(row, facts, as_recorded=False)
         launch = launches.pop(row["launch_seq"], None) if row["graph_id"] is None else None
         if launch is not None:
             yield from _launch_events(launch, row["correlation_id"], pid, facts)
@@ -170,7 +170,11 @@ def _execution_event(row: dict[str, Any], facts: CallFacts, *, as_recorded: bool
     category = _CATEGORY.get(row["kind"], "kernel")
     name = row["name"] or ""
     span = (row["device"] or 0, row["stream"] or 0, row["start"], row["end"])
-    return {**_event(category, name if as_recorded else names.full_name(name), *span, args), **members}
+    shown = name if as_recorded else names.full_name(name)
+    return {**_event(category, shown, *span, args), **members}
+        **_event(category, name if as_recorded else names.full_name(name), *span, args),
+        **members,
+    }
 
 
 def _axis_sizes(row: dict[str, Any], name: str) -> list[int] | None:

@@ -75,9 +75,7 @@ def profile_html(profile: Profile) -> str:
     name: Column[TableRow] = Column("kernel", lambda row: names[row.name], kind="code")
     parts = [markup.table([name, *_figures(profile)], rows[:_SHOWN], caption)]
     if not profile.replayed:
-        replay_hint = " yet: call .replay()"
-        if profile.has_times_alone:
-            replay_hint = ": the trace was imported without IR"
+        replay_hint = " yet: call .replay()" if profile.replay_helps else ""
         parts.append(markup.paragraph(f"bytes and FLOPs are not known{replay_hint}"))
     elif profile.device is not None:
         limits = profile.device.limits

@@ -24,8 +24,8 @@ from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.ir import Module
-from kvtrace.recorded_calls.recorded import not_evaluated
 from kvtrace.schema.errors import KvtraceError
+from kvtrace.schema.without_ir import not_evaluated
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.watching import Watch

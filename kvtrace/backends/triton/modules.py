@@ -23,7 +23,8 @@ def module_of(kernel: Any) -> "Module":
         function = function_of(kernel)
         ttir = kernel.asm.get("ttir")
         if ttir is None:
-            from kvtrace.recorded_calls.recorded import CannotReplay, not_evaluated
+            from kvtrace.recorded_calls.recorded import CannotReplay
+            from kvtrace.schema.without_ir import not_evaluated
 
             name = kernel_name(kernel)
             raise CannotReplay(not_evaluated(name) if is_gluon(kernel) else f"{name} has no TTIR")

@@ -24,6 +24,7 @@ from kvtrace.figures.makers import TRITON
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
+from tests.support.foreign_producer import write_foreign
 from tests.support.tiers import some
 
 EPOCH = 1_767_323_045_000_000_000
@@ -330,3 +331,11 @@ def test_fleet_has_the_same_kernels_as_the_device_time_table():
     keys = {KernelKey(k.module or "", k.kernel, k.source or "") for k in kernels}
     assert keys == {row.key for row in device.rows if row.kind == TRITON}
     assert len(keys) == len(kernels) == 21
+
+
+def test_sanitize_is_not_advised_for_runs_without_ir(tmp_path):
+    trace = open_trace(write_foreign(tmp_path / "out"))
+    fleet = read_fleet(trace, trace.runs)
+    assert fleet.unjudged_note == "no run was checked for findings: none has IR that can be judged"
+    assert fleet.unjudged_note in fleet_page(fleet)
+    assert fleet.unjudged_note in fleet_text(fleet)

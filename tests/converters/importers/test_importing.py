@@ -85,17 +85,18 @@ def test_rows_from_torch_profiler_have_every_field_of_the_file(tmp_path):
     assert trace.table("launches").num_rows == 2
 
 
-def test_imported_times_have_no_calls_to_analyze_or_replay(tmp_path, capsys):
+def test_kernels_of_imported_times_are_unknown(tmp_path, capsys):
     out = tmp_path / "out"
     import_files([write_kineto(tmp_path)], out)
     capsys.readouterr()
     for command in (["sanitize", "--blocks"], ["sanitize"], ["replay"]):
         assert main([*command, str(out)]) == 0
         said = capsys.readouterr()
-        assert not said.out
+        assert ("added cannot be judged" in said.out) == (command[0] == "sanitize")
         assert "has times and no IR, so there is nothing to evaluate or judge" in said.err
     assert main(["sanitize", "--json", str(out)]) == 0
-    assert capsys.readouterr().out == "[]\n"
+    (finding,) = json.loads(capsys.readouterr().out)
+    assert (finding["kernel"], finding["verdict"], finding["launches"]) == ("added", "unknown", 2)
     assert main(["sanitize", "--strict", str(out)]) == 1  # nothing was proven
     assert not open_trace(out).passes(open_trace(out).runs[0].run_id)
 
@@ -107,7 +108,8 @@ def test_kernels_of_unknown_libraries_are_labeled_custom(tmp_path, capsys):
     profile = read_profile(trace, trace.runs, part=WHOLE)
     kinds = {row.name: row.kind for row in profile.device_time.rows}
     assert kinds["added"] == CUSTOM
-    assert profile.has_times_alone
+    assert not profile.replay_helps
+    assert "imported from kineto (added)" in profile.not_evaluated
     assert [kernel.name for kernel in profile.kernels] == ["added"]
     assert profile.kernels[0].measured.device_median_ns
     (kernel,) = read_overview(trace, trace.runs).kernels

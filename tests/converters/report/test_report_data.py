@@ -10,6 +10,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.converters.finding_rows import INLINED, LOAD, PROVEN, VIOLATION
 from tests.converters.written_trace import Kernel, add_findings, write_trace
+from tests.support.foreign_producer import write_foreign
 from tests.support.report_trace import HOSTILE_NAME, build_report_trace
 from tests.support.synthetic_trace import build_synthetic_trace
 
@@ -381,4 +382,24 @@ def test_a_finding_counts_for_each_kernel_that_has_it(tmp_path):
     assert found == {
         ("scale", "/home/user/kernels.py"): 1, ("scale", "/home/user/copy.py"): 1,
         ("sound", "/home/user/kernels.py"): 0,
+    }  # fmt: skip
+
+
+def test_kernels_without_ir_are_not_judged_and_named_as_their_producer_does(tmp_path):
+    trace = open_trace(write_foreign(tmp_path / "out"))
+    report = report_data(trace, trace.runs, "title", "out/")
+    assert "nothing to evaluate or judge" in report.without_ir
+    assert not report.judged
+    assert [(k.without_ir, k.judged, k.unknowns) for k in report.kernels] == [(True, 0, 1)] * 2
+    assert report.device_kinds == ("toydsl", "toydsl")
+    assert report.own_kinds == ("toydsl",)
+
+
+def test_a_mixed_trace_has_the_kernels_that_cannot_be_judged(tmp_path):
+    trace = open_trace(write_foreign(tmp_path / "out", origins=("jit", "toydsl")))
+    report = report_data(trace, trace.runs, "title", "out/")
+    assert report.without_ir is None
+    assert {k.name: k.without_ir for k in report.kernels} == {"axpy": False, "softmax": True}
+    assert dict(zip(report.device_names, report.device_kinds, strict=True)) == {
+        "axpy": "Triton", "softmax": "toydsl",
     }  # fmt: skip

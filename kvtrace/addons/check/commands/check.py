@@ -77,7 +77,7 @@ def command(
         from kvtrace.addons.check.findings import RULES
         from kvtrace.converters.findings import read_findings, sarif
 
-        findings = read_findings(selection.trace, selection.runs, rules=RULES)
+        findings = read_findings(selection.trace, selection.runs, rules=RULES, unjudged=False)
         root = selection.runs[0].git_root if selection.runs else None
         print(json.dumps(sarif(findings, __version__, root=root), indent=2))
     else:

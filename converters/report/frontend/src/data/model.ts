@@ -33,6 +33,8 @@ export interface Report {
   readonly finding_counts: readonly FindingCount[] | null;
   /** Whether `kvtrace sanitize` has run; if not, findings were recorded during the runs. */
   readonly judged: boolean;
+  /** Why nothing of the trace can be evaluated or judged; null if something can. */
+  readonly without_ir: string | null;
   /** null if all calls were analyzed, or none. */
   readonly partial: Partial | null;
   readonly messages: readonly Message[];
@@ -47,8 +49,10 @@ export interface Report {
   readonly device_names: readonly string[];
   /** Full names of the device functions, demangled, with types and parameters. */
   readonly device_functions: readonly string[];
-  /** Kind of each device function: Triton, a library's name, copy, fill or other. */
+  /** Kind of each function: Triton or another origin, a library's name, copy, fill or other. */
   readonly device_kinds: readonly string[];
+  /** Those of `device_kinds` whose kernels are in `kernels`. */
+  readonly own_kinds: readonly string[];
   /** First screen: summary of the time and advice; null without times. */
   readonly answer: Answer | null;
   /** First screen: lines of the program by GPU time; null if no line is known. */
@@ -229,6 +233,8 @@ export interface Kernel {
   readonly judged: number;
   /** Number of calls that were not judged before the time was used up (`Report.partial`). */
   readonly unjudged_calls: number;
+  /** Whether a variant has no IR, so that nothing can be evaluated or judged of its calls. */
+  readonly without_ir: boolean;
   /** Values of the figures in `Report.further`, by name. */
   readonly further: Readonly<Record<string, number | null>>;
   /** A sentence on its share, what bounds it, and what to try; null if nothing is known. */
@@ -801,11 +807,11 @@ export interface CostlyLine {
 /**
  * All executions on devices under one name.
  *
- * `kind` is the maker: Triton, a library's name, copy, fill, other, or custom in imported traces
- * (`figures/makers.py`). `share` is the share in the device time of all rows. `bytes` are those
- * copied or filled. `step_ns` is the mean time in one step of one run, null without steps. `module`
- * and `source` are a Triton kernel's (`identity.py`). `file` and `line` are a Triton kernel's
- * definition, and for a library's kernel the line with most of its time.
+ * `kind` is the maker: Triton or another origin, a library's name, copy, fill, other, or custom in
+ * imported traces (`figures/makers.py`). `share` is the share in the device time of all rows.
+ * `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run, null
+ * without steps. `module` and `source` are a Triton kernel's (`identity.py`). `file` and `line` are
+ * a Triton kernel's definition, and for a library's kernel the line with most of its time.
  */
 export interface DeviceRow {
   readonly name: string;

@@ -76,6 +76,8 @@ export function Note(props: { kind?: "warning"; children: ComponentChildren }) {
 
 /** Says that nothing was judged, and what was checked nevertheless. */
 export function NotJudged({ report, what = "this trace" }: { report: Report; what?: string }) {
+  if (report.without_ir !== null)
+    return <Note kind="warning">Not judged: {report.without_ir}</Note>;
   const seen =
     report.finding_counts && !report.judged
       ? " Only findings that the run itself observed (pass observed), or that kvtrace check made, are listed."
@@ -108,8 +110,24 @@ export function NotReached({ report }: { report: Report }) {
   );
 }
 
+/** Says that bytes, FLOPs or accesses are missing, and how to derive them if that is possible. */
+export function NotDerived({ what, variant }: { what: string; variant: Maybe<number> }) {
+  const { kernels, variants } = page.report;
+  if (kernels[variants[variant || 0]?.kernel ?? -1]?.without_ir) {
+    return <Note>{what} They cannot be derived: the trace has no IR of the kernel.</Note>;
+  }
+  return (
+    <Missing what={`${what} To derive them:`} command={`kvtrace replay ${page.report.trace}`} />
+  );
+}
+
 /** "no violation", in green only if all calls were judged. */
 export function NoViolation({ report, words }: { report: Report; words: string }) {
+  const unjudged = report.kernels.filter((kernel) => kernel.without_ir && kernel.calls).length;
+  if (unjudged) {
+    const others = `${plural(unjudged, "kernel")} without IR not judged`;
+    return <Pill kind="plain">{`${words} where judged, ${others}`}</Pill>;
+  }
   const remaining = report.partial?.verdicts ? report.partial.remaining : 0;
   if (!remaining) return <Pill kind="fine">{words}</Pill>;
   const judged = formatCount(report.totals.calls - remaining);

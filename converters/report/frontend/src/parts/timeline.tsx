@@ -226,7 +226,7 @@ export function Timeline() {
 /** The colors of libraries, copies and others that have one color each. */
 function Kinds() {
   const found = new Set(page.report.device_kinds);
-  const own = ["Triton", "custom"].filter((kind) => found.delete(kind));
+  const own = page.report.own_kinds.filter((kind) => found.delete(kind));
   const kinds = [...found].sort();
   if (!kinds.length) return null;
   return (

@@ -1,6 +1,7 @@
 // Figures that the whole report and each of its kernels have.
 
 import type { Maybe } from "../data/format";
+import { page } from "../data/page";
 import { derived, type FigureOf, measured } from "./figure";
 
 interface Work {
@@ -19,13 +20,19 @@ export const HOST_TIME =
 const REPLAYED =
   "Derived by kvtrace replay: bytes of active lanes, over all runs of replayed calls";
 
+/** What fills bytes and FLOPs, unless nothing can as there is no IR. */
+export function replayAdvice(withoutIr: boolean): string {
+  return withoutIr ? "there is no IR" : "run kvtrace replay";
+}
+
 /** `details`: what is shown below the figures. */
 export function workFigures(
   work: Work,
   onDevice: boolean,
   details: Partial<Readonly<Record<Name, string | null>>>,
 ): readonly FigureOf[] {
-  const judged = work.violations === null ? "run kvtrace sanitize" : details.violations;
+  const howToJudge = page.report.without_ir === null ? "run kvtrace sanitize" : "there is no IR";
+  const judged = work.violations === null ? howToJudge : details.violations;
   return [
     measured(
       "host time",

@@ -143,6 +143,14 @@ export interface Answer {
   readonly text: string;
 }
 
+/** All executions under one name; the metric is their device time. */
+export interface DeviceWork {
+  readonly name: string;
+  /** Triton or another origin, a library's name, copy or fill. */
+  readonly kind: string;
+  readonly metric: Metric;
+}
+
 export interface Comparison {
   readonly empty: boolean;
   /** Faster, same results, safe, and so whether it may be merged. */
@@ -163,6 +171,8 @@ export interface Comparison {
   readonly kernels: readonly KernelDifference[];
   readonly findings: readonly FindingDifference[];
   readonly times: readonly { readonly name: string; readonly metrics: readonly Metric[] }[];
+  /** All device time by name, the total first; empty if kernels' times are all. */
+  readonly device: readonly DeviceWork[];
   readonly context: readonly Change[];
   readonly notes: readonly string[];
 }

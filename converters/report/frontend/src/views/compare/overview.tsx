@@ -10,7 +10,7 @@ import { Choice, matches, Search } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
 import { Note, Pill, Section, Swatch } from "../../parts/text";
 import { metricColumns, Pairs, type Passed, PassedPill } from "./bars";
-import type { Comparison, KernelDifference, Metric, Side } from "./blocks";
+import type { Comparison, DeviceWork, KernelDifference, Metric, Side } from "./blocks";
 import { ChangeTable, FindingChanges, StatusPill } from "./changes";
 import { Answers, Bounds, Headline } from "./headline";
 import { overThreshold } from "./kernel";
@@ -23,13 +23,16 @@ interface OverviewProps {
 
 export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
   const { kernels, findings, times } = comparison;
+  const mayMerge = comparison.answers.some(
+    ({ question, word }) => question === "merge" && word === "yes",
+  );
   return (
     <>
       <Answers answers={comparison.answers} />
       {comparison.empty ? (
         <p id="no-difference">
-          <Pill kind="fine">no difference</Pill> Both sides are the same except for times, ids and
-          addresses.
+          <Pill kind={mayMerge ? "fine" : "plain"}>no difference</Pill> Both sides are the same
+          except for times, ids and addresses.
         </p>
       ) : null}
       <Section title="Headline" id="headline">
@@ -66,6 +69,7 @@ export function ComparisonOverview({ page, comparison, query }: OverviewProps) {
         <Bounds comparison={comparison} />
       </Section>
       <Times times={times} />
+      <DeviceTime rows={comparison.device} />
     </>
   );
 }
@@ -217,7 +221,29 @@ const TIME_COLUMNS: readonly Column<TimeRow>[] = [
   ...metricColumns<TimeRow>(({ time }) => time, "measured"),
 ];
 
-/** Of every kernel that both sides launched: shown, but no difference by itself. */
+const DEVICE_COLUMNS: readonly Column<DeviceWork>[] = [
+  words("On the device", ({ name }) => name, { limit: 120 }),
+  words("Of", ({ kind }) => kind),
+  ...metricColumns<DeviceWork>(({ metric }) => metric, "measured"),
+];
+
+/** Launched kernels, kernels of libraries, copies and fills, and their sum. */
+function DeviceTime({ rows }: { rows: readonly DeviceWork[] }) {
+  if (!rows.length) return null;
+  return (
+    <Section title="All device time" id="device-time">
+      <Table
+        id="compare-device"
+        caption="All device time by name"
+        columns={DEVICE_COLUMNS}
+        rows={rows}
+        height={14}
+      />
+    </Section>
+  );
+}
+
+/** Of every kernel that ran on both sides: shown, but no difference by itself. */
 function Times({ times }: { times: Comparison["times"] }) {
   const rows = useMemo(
     () =>
@@ -231,7 +257,7 @@ function Times({ times }: { times: Comparison["times"] }) {
     <Section title="Times" id="times">
       <Table
         id="compare-times"
-        caption="Times of kernels that both sides launched"
+        caption="Times of kernels that ran on both sides"
         columns={TIME_COLUMNS}
         rows={rows}
         sort="After"

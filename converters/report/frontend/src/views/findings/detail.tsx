@@ -164,11 +164,12 @@ function commands({ placed }: Listed): [string, ComponentChildren][] {
   const only = report.runs.length > 1 && found.run ? ` --run ${found.run}` : "";
   const rule = /^[\w-]+$/.test(found.rule) ? ` --rule ${found.rule}` : "";
   const command = run?.command ?? null;
-  const reproducible = placed.call !== null && /^[\w-]+$/.test(found.finding_id);
+  const hasIr = !report.kernels[placed.kernel ?? -1]?.without_ir;
+  const reproducible = hasIr && placed.call !== null && /^[\w-]+$/.test(found.finding_id);
   const repro = `kvtrace repro ${report.trace}${only} --finding ${found.finding_id} -o repro.py`;
   return [
-    ["The verdict", <Command>{`kvtrace sanitize ${report.trace}${only}${rule}`}</Command>],
-    ["Its accesses", <Command>{`kvtrace replay ${report.trace}${only}`}</Command>],
+    ["The verdict", hasIr && <Command>{`kvtrace sanitize ${report.trace}${only}${rule}`}</Command>],
+    ["Its accesses", hasIr && <Command>{`kvtrace replay ${report.trace}${only}`}</Command>],
     ["The call alone", reproducible && <Command>{repro}</Command>],
     ["The program", command && <Command>{shortText(command, 2000)}</Command>],
     again(found.verdict, found.reason, command),

@@ -7,7 +7,7 @@ import { page } from "../../data/page";
 import { indexOf } from "../../data/tensors";
 import type { Finding } from "../../data/types";
 import { Value } from "../../parts/figure";
-import { CallLink, Facts, Missing, Note, Section } from "../../parts/text";
+import { CallLink, Facts, NotDerived, Note, Section } from "../../parts/text";
 import { StorageDrawing } from "./drawing";
 import type { Listed } from "./filter";
 import { storageOf, type StorageView } from "./storage";
@@ -142,9 +142,9 @@ function MapLink(props: { listed: Listed; storage: StorageView | null }) {
   if (call === null || op === null) return null;
   if (!page.has(`call/${call}`)) {
     return (
-      <Missing
-        what="The accesses of this call are not on this page. To derive them:"
-        command={`kvtrace replay ${page.report.trace}`}
+      <NotDerived
+        what="The accesses of this call are not on this page."
+        variant={page.report.calls[call]?.variant}
       />
     );
   }

@@ -8,7 +8,7 @@ import type { SourceFile, Stage, Text, Variant } from "../../data/types";
 import { type Loaded, useBlock, useText } from "../../data/use_block";
 import { Split } from "../../parts/beside";
 import { AddressChoice } from "../../parts/search";
-import { Missing, Note } from "../../parts/text";
+import { Missing, NotDerived, Note } from "../../parts/text";
 import type { LinesBlock } from "./blocks";
 import { knownMeasures, linesOfFile, type Measure } from "./heat";
 import { LineTable } from "./line_table";
@@ -57,6 +57,9 @@ export function CodeView(props: CodeViewProps) {
   );
 
   if (!files.length && !stages.length) {
+    if (page.report.kernels[page.report.variants[props.index]?.kernel ?? -1]?.without_ir) {
+      return <Note>Neither source nor compiled code of this variant is on this page.</Note>;
+    }
     return (
       <Missing
         what="Neither source nor compiled code of this variant is on this page: it was written with --no-source, there was no room, or none was recorded (KVTRACE_SOURCE=0). To have it:"
@@ -149,7 +152,7 @@ export function CodeView(props: CodeViewProps) {
           </button>
         ) : null}
       </div>
-      <HeatNote lines={lines} measure={measure} />
+      <HeatNote lines={lines} measure={measure} variant={props.index} />
       {table && block && figures ? (
         <LineTable
           figures={figures}
@@ -206,12 +209,18 @@ function chosenMeasure(measures: readonly Measure[], name: string | null): Measu
   return measures.find((measure) => measure.name === name) ?? measures[0] ?? null;
 }
 
-function HeatNote({ lines, measure }: { lines: Loaded<LinesBlock>; measure: Measure | null }) {
+interface HeatNoteProps {
+  readonly lines: Loaded<LinesBlock>;
+  readonly measure: Measure | null;
+  readonly variant: number;
+}
+
+function HeatNote({ lines, measure, variant }: HeatNoteProps) {
   if (lines.state === "missing") {
     return (
-      <Missing
-        what="No heat per line: no call of this variant was replayed, or the report had no room for its figures. To derive it:"
-        command={`kvtrace replay ${page.report.trace}`}
+      <NotDerived
+        what="No heat per line: no call of this variant was replayed, or the report had no room for its figures."
+        variant={variant}
       />
     );
   }

@@ -17,7 +17,7 @@ import type { Call, Limits, Roofline as Position } from "../../data/types";
 import { fieldsOf, words } from "../../parts/columns";
 import { Plot } from "../../parts/plot";
 import { type Column, Table } from "../../parts/table";
-import { LIMITS_FROM, Missing, Note } from "../../parts/text";
+import { LIMITS_FROM, NotDerived, Note } from "../../parts/text";
 import { callColumns } from "./calls";
 
 export function Roofline({ calls }: { calls: readonly number[] }) {
@@ -42,9 +42,9 @@ export function Roofline({ calls }: { calls: readonly number[] }) {
   }
   if (!known.length) {
     return (
-      <Missing
-        what="Roofline positions of the calls are not known: none of them was replayed yet. To derive them:"
-        command={`kvtrace replay ${report.trace}`}
+      <NotDerived
+        what="Roofline positions of the calls are not known: none of them was replayed."
+        variant={report.calls[calls[0] ?? -1]?.variant}
       />
     );
   }

@@ -12,13 +12,13 @@ import {
   DroppedNotes,
   Facts,
   kernelName,
-  Missing,
+  NotDerived,
   Note,
   Section,
   Swatch,
   WindowNote,
 } from "../../parts/text";
-import { workFigures } from "../../parts/work_figures";
+import { replayAdvice, workFigures } from "../../parts/work_figures";
 import { Calls, useCallsOf } from "./calls";
 import { CodeView } from "./code_view";
 import { FindingTable } from "./finding_table";
@@ -124,9 +124,9 @@ function Shown({ index, chosen }: { index: number; chosen: number | null }) {
       ) : null}
       <Section title="Calls" id="calls-part">
         {calls.length && calls.every((call) => report.calls[call]?.bytes === null) ? (
-          <Missing
-            what="The bytes and FLOPs of its calls are not known yet. To derive them:"
-            command={`kvtrace replay ${report.trace}`}
+          <NotDerived
+            what="The bytes and FLOPs of its calls are not known."
+            variant={report.kernels[index]?.variants[0]}
           />
         ) : null}
         <Calls kernel={index} calls={calls} />
@@ -218,7 +218,7 @@ function KernelHead({ index }: { index: number }) {
             host: `${formatShare(kernel.host_ns, report.totals.host_ns)} of all host time`,
             compile: plural(kernel.variants.length, "variant"),
             device: executions === null ? null : plural(executions, "execution"),
-            replayed: kernel.bytes === null ? "run kvtrace replay" : null,
+            replayed: kernel.bytes === null ? replayAdvice(kernel.without_ir) : null,
             violations: kernel.unknowns ? `${formatCount(kernel.unknowns)} unknown` : null,
           }),
         ]}

@@ -21,7 +21,7 @@ import {
   Facts,
   Folded,
   kernelName,
-  Missing,
+  NotDerived,
   Note,
   Section,
   Swatch,
@@ -177,9 +177,9 @@ function CallParts(props: CallProps) {
       ) : null}
       {loaded.state === "missing" ? (
         <Section title="Ops" id="no-ops">
-          <Missing
-            what="The ops of this call are not on this page: they were not derived yet, or they did not fit. To derive them:"
-            command={`kvtrace replay ${page.report.trace}`}
+          <NotDerived
+            what="The ops of this call are not on this page: they were not derived yet, or they did not fit."
+            variant={call.variant}
           />
         </Section>
       ) : null}

@@ -4,7 +4,7 @@ import { useMemo } from "preact/hooks";
 import { href } from "../../app/router";
 import { plural } from "../../data/format";
 import { page } from "../../data/page";
-import type { FindingCount, PlacedFinding } from "../../data/types";
+import type { FindingCount, Kernel, PlacedFinding } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { NotJudged, NotReached, NoViolation, Pill, severityKind } from "../../parts/text";
@@ -32,6 +32,7 @@ export function FindingsSummary() {
     const shown = rows.filter((row) => open(row) || violated(row));
     return [shown, rows.filter((row) => !shown.includes(row))];
   }, [rows]);
+  const isWhole = !page.report.partial?.verdicts && !page.report.kernels.some(isWithoutIr);
   if (!counts) return <NotJudged report={page.report} />;
   return (
     <>
@@ -62,12 +63,16 @@ export function FindingsSummary() {
       ) : null}
       {clean.length ? (
         <p class="muted small">
-          Proven safe, {page.report.partial?.verdicts ? "where judged" : "without exception"}:{" "}
+          Proven safe, {isWhole ? "without exception" : "where judged"}:{" "}
           {clean.map(({ rule }) => rule).join(", ")}.
         </p>
       ) : null}
     </>
   );
+}
+
+function isWithoutIr(kernel: Kernel): boolean {
+  return kernel.without_ir && kernel.calls > 0;
 }
 
 function isViolation({ found }: PlacedFinding, severity?: string): boolean {

@@ -3,7 +3,7 @@
 import { formatCount, plural, sumKnown } from "../../data/format";
 import { page } from "../../data/page";
 import { Figures, measured } from "../../parts/figure";
-import { workFigures } from "../../parts/work_figures";
+import { replayAdvice, workFigures } from "../../parts/work_figures";
 
 /** Where launches are from, by their phase. */
 const PHASES: Readonly<Record<string, string>> = {
@@ -22,7 +22,7 @@ export function TotalFigures() {
   const byPhase = phases.map(([name, count]) => `${formatCount(count)} ${PHASES[name] ?? name}`);
   const evaluated =
     totals.evaluated_calls === null
-      ? "run kvtrace replay"
+      ? replayAdvice(page.report.without_ir !== null)
       : `${formatCount(totals.evaluated_calls)} of ${plural(totals.calls, "call")}`;
   const variants = plural(totals.variants, "compiled variant");
   return (

@@ -1,0 +1,265 @@
+"""Device time of both sides by name: launched kernels, libraries' kernels, copies and fills.
+
+Kernels of libraries (NCCL, cuBLAS), copies and fills have no recorded launch. Their executions of
+the same name, grid and bytes are compared as launches with the same arguments are.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.converters.diff.model import (
+    DeviceDifference,
+    DeviceWork,
+    Executions,
+    KernelTime,
+    Totals,
+)
+from kvtrace.converters.diff.times import Samples, compare_times
+from kvtrace.converters.parallel import in_order
+from kvtrace.figures.makers import kind_of, own_kind
+from kvtrace.figures.names import titled
+from kvtrace.figures.tables import add_rows, open_times
+from kvtrace.figures.times import UNKNOWN
+
+
+if TYPE_CHECKING:
+    from kvtrace.converters.diff.gate import Gate
+    from kvtrace.converters.diff.snapshot import Snapshot
+    from kvtrace.figures.identity import KernelKey
+    from kvtrace.schema.trace import Run, Trace
+
+#: Most times of one name that are compared; of more, every second, third … execution is.
+MOST_TIMES: Final = 1 << 13
+#: The name and kind of the row with the time of autotuners and warm-ups.
+TUNING: Final = ("autotuners and warm-ups", "tuning")
+
+
+class Named(NamedTuple):
+    """A library's kernel, copy or fill: its readable name and its kind (`figures/makers.py`)."""
+
+    name: str
+    kind: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceExecutions:
+    """Executions of a side: of launched kernels by key, of all others by name, and of trials."""
+
+    own: Mapping["KernelKey", Executions]
+    others: Mapping[Named, Executions]
+    tuning: Executions
+
+    @property
+    def device_ns(self) -> int:
+        """The time of all executions: the sum of their durations."""
+        parts = (*self.own.values(), *self.others.values(), self.tuning)
+        return sum(part.device_ns for part in parts)
+
+
+#: Sums over executions by kernel; `place` and `device_figures` are those of `totals.py`.
+_OWN: Final = """
+    SELECT p.variant, sum(d.device_executions)::BIGINT, sum(d.device_ns)::BIGINT
+    FROM place p JOIN device_figures d ON d.run = p.run AND d.call_id = p.call_id
+    WHERE d.device_executions > 0 GROUP BY p.variant
+"""
+_OTHERS: Final = """
+    SELECT f.name, f.kind, sum(f.device_executions)::BIGINT, sum(f.device_ns)::BIGINT,
+        any_value(k.device_median_ns)
+    FROM device_figures f LEFT JOIN device_kernels k ON k.name = f.name AND k.kind = f.kind
+    WHERE f.call_id IS NULL AND f.device_executions > 0 GROUP BY f.name, f.kind
+"""
+_TUNED: Final = """
+    SELECT coalesce(sum(tuning_executions), 0)::BIGINT, coalesce(sum(tuning_ns), 0)::BIGINT
+    FROM device_figures
+"""
+
+
+def device_executions(
+    database: duckdb.DuckDBPyConnection, kernel_of_variant: Sequence["KernelKey"],
+    medians: Mapping["KernelKey", tuple[float | None, float | None]],
+) -> DeviceExecutions:  # fmt: skip
+    """Return the executions of a side, from the tables that `totals.add_figures` has made.
+
+    Args:
+        database: The connection.
+        kernel_of_variant: The kernel of each variant.
+        medians: Median host and device time by kernel, in ns.
+
+    """
+    sums: dict[KernelKey, tuple[int, int]] = {}
+    for variant, executions, taken in database.execute(_OWN).fetchall():
+        key = kernel_of_variant[variant]
+        previous = sums.get(key, (0, 0))
+        sums[key] = previous[0] + executions, previous[1] + taken
+    own = {key: Executions(*both, medians.get(key, (None, None))[1]) for key, both in sums.items()}
+    others = {
+        Named(name, kind): Executions(executions, taken, median)
+        for name, kind, executions, taken, median in database.execute(_OTHERS).fetchall()
+    }
+    ((tuning_executions, tuning_ns),) = database.execute(_TUNED).fetchall()
+    return DeviceExecutions(own, others, Executions(tuning_executions, tuning_ns))
+
+
+def device_difference(
+    a: "Snapshot", b: "Snapshot", matched: Iterable[tuple["KernelKey", "KernelKey"]]
+) -> DeviceDifference | None:
+    """Return all device time of both sides by name, most time first.
+
+    None if neither side has executions without a launch: then the kernels' times are all times.
+
+    Args:
+        a: The side BEFORE.
+        b: The side AFTER.
+        matched: The kernels of both sides that are compared with each other.
+
+    """
+    if not a.executions.others and not b.executions.others:
+        return None
+    rows = [*_own_rows(a, b, dict(matched)), *_other_rows(a.executions, b.executions)]
+    if a.executions.tuning.executions or b.executions.tuning.executions:
+        rows.append(DeviceWork(*TUNING, a.executions.tuning, b.executions.tuning))
+    rows.sort(key=lambda row: (-row.most_ns, row.name, row.kind))
+    return DeviceDifference(tuple(rows), a.executions.device_ns, b.executions.device_ns)
+
+
+def _own_rows(
+    a: "Snapshot", b: "Snapshot", matched: Mapping["KernelKey", "KernelKey"]
+) -> Iterator[DeviceWork]:
+    rest = dict(b.executions.own)
+    for key, before in a.executions.own.items():
+        after_key = matched.get(key)
+        after = None if after_key is None else rest.pop(after_key, None)
+        side, shown = (a, key) if after is None or after_key is None else (b, after_key)
+        yield DeviceWork(shown.name, _maker(side, shown), before, after)
+    for key, after in rest.items():
+        yield DeviceWork(key.name, _maker(b, key), None, after)
+
+
+def _maker(side: "Snapshot", key: "KernelKey") -> str:
+    return own_kind(side.kernels[key][0].row["origin"])
+
+
+def _other_rows(a: DeviceExecutions, b: DeviceExecutions) -> Iterator[DeviceWork]:
+    for named in dict.fromkeys((*a.others, *b.others)):
+        yield DeviceWork(*named, a.others.get(named), b.others.get(named))
+
+
+def library_times(
+    a: "Snapshot", b: "Snapshot", threshold: float, why_not: str | None
+) -> tuple[KernelTime, ...]:
+    """Return the times of what ran on both sides without a recorded launch, most time first.
+
+    Args:
+        a: The side BEFORE.
+        b: The side AFTER.
+        threshold: See `compare_times`.
+        why_not: Why device times cannot be compared; None if they can.
+
+    """
+    common = [named for named in a.executions.others if named in b.executions.others]
+    if not common:
+        return ()
+    works: dict[tuple[object, ...], int] = {}
+    samples = [_samples(side, set(common), works) for side in (a, b)]
+    timed = [named for named in common if named in samples[0] and named in samples[1]]
+    compared = in_order(
+        partial(
+            compare_times, "device", samples[0][named], samples[1][named],
+            threshold=threshold, why_not=why_not,
+        )
+        for named in timed
+    )  # fmt: skip
+    times = []
+    for named, comparison in zip(timed, compared, strict=True):
+        before, after = (_as_totals(side.executions.others[named]) for side in (a, b))
+        comparisons = () if comparison is None else (comparison,)
+        times.append(KernelTime(named.name, before, after, comparisons))
+    return tuple(sorted(times, key=lambda time: -(time.before.device_ns or 0)))
+
+
+def judge_libraries(gate: "Gate", before: DeviceExecutions, after: DeviceExecutions) -> None:
+    """Judge what ran in AFTER without a recorded launch by the gate's rules."""
+    for named, executions in after.others.items():
+        earlier = before.others.get(named)
+        totals = None if earlier is None else _as_totals(earlier)
+        gate.compare_kernels(named.name, totals, _as_totals(executions))
+
+
+def _as_totals(executions: Executions) -> Totals:
+    """Return executions without a launch as totals, in which each counts as a launch."""
+    return Totals(
+        launches=executions.executions,
+        device_ns=executions.device_ns,
+        device_median_ns=executions.median_ns,
+    )
+
+
+_GRID: Final = ("grid_x", "grid_y", "grid_z")
+_SAMPLED: Final = f"""
+    SELECT name, kind, work, run, ns FROM (
+        SELECT t.name, t.kind, [t.bytes, g.grid_x, g.grid_y, g.grid_z] AS work,
+            t.run::VARCHAR AS run, t.ns,
+            row_number() OVER (PARTITION BY t.name, t.kind ORDER BY t.run, t."start") AS number,
+            count(*) OVER (PARTITION BY t.name, t.kind) AS executions
+        FROM execution_times t JOIN unlaunched g ON g.run = t.run AND g.record = t.record
+        WHERE t.call_id IS NULL AND t.steady
+    ) WHERE number % (executions // {MOST_TIMES} + 1) = 0 ORDER BY name, kind, number
+"""  # noqa: S608
+
+
+def _samples(
+    side: "Snapshot", chosen: set[Named], works: dict[tuple[object, ...], int]
+) -> dict[Named, Samples]:
+    """Return the times of executions without a launch by name; `works` numbers equal work."""
+    with open_times(side.trace, side.runs, "execution_times") as database:
+        add_rows(database, "unlaunched", _unlaunched(side.trace, side.runs), "TEMP TABLE")
+        rows = database.sql(_SAMPLED).to_arrow_table()
+    run_numbers = {run.run_id: number for number, run in enumerate(side.runs)}
+    columns: dict[Named, list[tuple[int, int, int]]] = {}
+    names: dict[tuple[str | None, str | None], Named] = {}
+    listed = zip(*(rows[name].to_pylist() for name in rows.column_names), strict=True)
+    for symbol, kind, work, run, ns in listed:
+        named = names.get((symbol, kind))
+        if named is None:
+            named = names[symbol, kind] = _named(symbol, kind)
+        if named in chosen:
+            number = works.setdefault((symbol, *work), len(works))
+            columns.setdefault(named, []).append((number, run_numbers[run], ns))
+    return {named: _as_samples(values) for named, values in columns.items()}
+
+
+def _named(symbol: str | None, kind: str | None) -> Named:
+    """Return the shown name and kind, as `figures/times.py` shows them."""
+    return Named(titled(symbol or UNKNOWN), kind_of(symbol or UNKNOWN, kind))
+
+
+def _as_samples(values: Sequence[tuple[int, int, int]]) -> Samples:
+    work, run, ns = (np.array(column, np.int64) for column in zip(*values, strict=True))
+    works, counts = np.unique(work, return_counts=True)
+    return Samples(np.zeros(work.size, np.int64), work, run, ns, works, counts.astype(np.int64))
+
+
+def _unlaunched(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Return record and grid of each execution without a launch."""
+    pieces = []
+    for run in runs:
+        for piece in trace.pieces("gpu_kernels", (run,), ["record", "launch_seq", *_GRID]):
+            unlaunched = piece.filter(pc.is_null(piece["launch_seq"]))
+            pieces.append(_with_run(unlaunched.drop_columns("launch_seq"), run.run_id))
+    if pieces:
+        return pa.concat_tables(pieces)
+    schema = {"record": pa.int64(), **dict.fromkeys(_GRID, pa.int64()), "run": pa.string()}
+    return pa.schema(schema).empty_table()
+
+
+def _with_run(rows: pa.Table, run_id: str) -> pa.Table:
+    if "run" in rows.column_names:
+        rows = rows.drop_columns("run")
+    return rows.append_column("run", pa.array([run_id] * rows.num_rows, pa.string()))

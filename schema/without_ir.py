@@ -1,0 +1,140 @@
+"""Kernels that cannot be evaluated or judged: those without generic TTIR, whoever recorded them.
+
+kvtrace evaluates generic TTIR. A kernel has none if it is written in Gluon, if another tool
+recorded only its executions, or if another producer wrote the trace. Kernels of add-ons' languages
+have none either, but their backends evaluate them while the program runs, which leaves rows in
+`ops` or `accesses`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.schema.layout import GLUON, IMPORTED
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: The stage that is evaluated.
+TTIR: Final = "ttir_generic"
+#: Origins of kernels that Triton's compiler made.
+TRITON_ORIGINS: Final = (None, "jit", "inductor", "autotune", GLUON, "interpreter")
+#: Tables with rows of the calls that a backend evaluated while the program ran.
+_EVALUATED: Final = ("ops", "accesses")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelWithoutIr:
+    """A kernel that cannot be evaluated: its name, its origin and the ids of its calls.
+
+    `source` is the tool of an imported run, `stages` are the names of what was recorded of the
+    kernel's compilation.
+    """
+
+    name: str
+    origin: str
+    calls: tuple[int, ...]
+    source: str | None = None
+    stages: tuple[str, ...] = ()
+
+    @property
+    def maker(self) -> str:
+        """What wrote the kernel, as the trace names it."""
+        return f"imported from {self.source}" if self.origin == IMPORTED else f"from {self.origin}"
+
+    @property
+    def reason(self) -> str:
+        """Why the kernel's calls are neither evaluated nor judged: a phrase about the kernel."""
+        if self.origin == GLUON:
+            return not_evaluated(self.name)
+        recorded = f" (of its compilation: {', '.join(self.stages)})" if self.stages else ""
+        return (
+            f"it is {self.maker}, and the trace has no TTIR of it{recorded}, which is the IR that "
+            "is evaluated and judged"
+        )
+
+
+def not_evaluated(kernel: str) -> str:
+    """Return the reason why calls of a kernel in Gluon are neither evaluated nor judged."""
+    return f"kernel {kernel} is written in Gluon, which has no TTIR and is not evaluated"
+
+
+def recorded_stages(kernel: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the compiler stages that a row of `kernels` has an artifact of."""
+    stages = kernel["stages"] or ()
+    return tuple(str(stage["stage"]) for stage in stages if stage and stage["artifact"])
+
+
+def kernels_without_ir(trace: "Trace", run: "Run") -> dict[int, KernelWithoutIr]:
+    """Return the kernels of a run that cannot be evaluated, by `kernel_id`.
+
+    A kernel of Triton's compiler whose TTIR was not recorded is not among them: it is a damaged or
+    partial record, which is reported for each of its calls.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    columns = ["kernel_id", "name", "origin", "stages"]
+    rows = {
+        row["kernel_id"]: row
+        for row in trace.table("kernels", (run,), columns).to_pylist()
+        if TTIR not in recorded_stages(row)
+        and (row["origin"] == GLUON or row["origin"] not in TRITON_ORIGINS)
+    }
+    if not rows:
+        return {}
+    calls: dict[int, list[int]] = {kernel_id: [] for kernel_id in rows}
+    table = trace.table("calls", (run,), ["call_id", "kernel_id"])
+    is_of_them = pc.is_in(table["kernel_id"], pa.array(list(rows), pa.int64()))
+    for row in table.filter(is_of_them).to_pylist():
+        calls[row["kernel_id"]].append(row["call_id"])
+    evaluated = _evaluated_calls(trace, run)
+    return {
+        kernel_id: KernelWithoutIr(
+            str(row["name"] or "?"), row["origin"], tuple(calls[kernel_id]), run.source,
+            recorded_stages(row),
+        )
+        for kernel_id, row in rows.items()
+        if evaluated.isdisjoint(calls[kernel_id])
+    }  # fmt: skip
+
+
+def runs_without_ir(trace: "Trace", runs: "Sequence[Run]") -> dict[str, str]:
+    """Return the runs of which nothing can be evaluated or judged: why, as a sentence, by run id.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    reasons = {}
+    for run in runs:
+        kernels = kernels_without_ir(trace, run)
+        origins = sorted({kernel.origin for kernel in kernels.values()} - {GLUON})
+        count = trace.table("kernels", (run,), ["kernel_id"]).num_rows
+        if len(kernels) != count or not origins:
+            continue
+        if origins == [IMPORTED]:
+            reasons[run.run_id] = (
+                f"{run.run_id} was imported from a trace of {run.source}, which has times and no "
+                "IR, so there is nothing to evaluate or judge; kvtrace join adds its times to a "
+                "recording with IR."
+            )
+        else:
+            reasons[run.run_id] = (
+                f"{run.run_id} has kernels from {', '.join(origins)} without TTIR, the IR that is "
+                "evaluated, so there is nothing to evaluate or judge."
+            )
+    return reasons
+
+
+def _evaluated_calls(trace: "Trace", run: "Run") -> set[int]:
+    """Return the ids of the calls that a pass or a backend has evaluated."""
+    return {
+        call
+        for table in _EVALUATED
+        for call in trace.table(table, (run,), ["call_id"])["call_id"].unique().to_pylist()
+    }

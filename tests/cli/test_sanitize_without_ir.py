@@ -1,0 +1,114 @@
+"""Commands on traces with kernels that cannot be judged: what was not judged is said, never green.
+
+The traces are of another producer, and of another profiler.
+"""
+
+import json
+from xml.etree import ElementTree
+
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.importers.importing import import_files
+from tests.support.foreign_producer import write_foreign
+from tests.support.foreign_traces import write_kineto
+
+
+@pytest.fixture(params=["none", "unknown dialect", "imported"])
+def trace(request, tmp_path):
+    if request.param == "imported":
+        import_files([write_kineto(tmp_path)], tmp_path / "out")
+    else:
+        stage = None if request.param == "none" else "toyir"
+        write_foreign(tmp_path / "out", stage=stage)
+    return tmp_path / "out"
+
+
+@pytest.fixture
+def mixed(tmp_path):
+    """A trace of which one kernel's TTIR is recorded (though it cannot be parsed), one's is not."""
+    return write_foreign(tmp_path / "mixed", origins=("jit", "toydsl"))
+
+
+def said(capsys, *words):
+    code = main([str(word) for word in words])
+    output = capsys.readouterr()
+    return code, " ".join(output.out.split()), " ".join(output.err.split())
+
+
+def test_sanitize_counts_every_kernel_as_unknown(trace, capsys):
+    code, out, err = said(capsys, "sanitize", trace, "--blocks")
+    assert code == 0
+    assert "cannot be judged" in out
+    assert "0 proven" in out
+    assert "0 unknown" not in out
+    assert "nothing to evaluate or judge" in err
+    assert said(capsys, "sanitize", trace, "--strict")[0] == 1
+
+
+def test_no_text_of_another_producer_is_proven(tmp_path, capsys):
+    out = write_foreign(tmp_path / "out", stage="ttgir", text=b"kernel(x, y) { y = x }")
+    _, text, _ = said(capsys, "sanitize", out, "--blocks")
+    assert " 0 proven" in text
+    assert "which is not Triton's TTGIR" in text
+
+
+def test_outputs_for_machines_have_what_was_not_judged(trace, tmp_path, capsys):
+    _, out, _ = said(capsys, "sanitize", trace, "--json")
+    findings = json.loads(out)
+    assert findings
+    assert {finding["verdict"] for finding in findings} == {"unknown"}
+    _, out, _ = said(capsys, "sanitize", trace, "--sarif")
+    (run,) = json.loads(out)["runs"]
+    assert {result["kind"] for result in run["results"]} == {"review"}
+    (notification,) = run["invocations"][0]["toolExecutionNotifications"]
+    assert "nothing to evaluate or judge" in notification["message"]["text"]
+    for strict, outcome in ((False, "skipped"), (True, "failure")):
+        file = tmp_path / "findings.xml"
+        said(capsys, "sanitize", trace, "--junit", file, *(["--strict"] if strict else []))
+        cases = ElementTree.parse(file).findall(".//testcase")
+        assert cases
+        assert all(case.find(outcome) is not None for case in cases)
+
+
+def test_no_output_advises_what_cannot_help(trace, capsys):
+    for command in ("info", "profile", "sizes"):
+        _, out, err = said(capsys, command, trace)
+        assert "kvtrace replay" not in out + err
+        assert "kvtrace sanitize" not in out + err
+
+
+def test_a_difference_of_what_cannot_be_compared_is_not_known(trace, capsys):
+    code, out, _ = said(capsys, "diff", trace, trace, "--strict")
+    assert code == 1
+    assert "safe? not known the trace has no IR to judge of" in out
+    assert "merge? not known" in out
+    assert "kvtrace sanitize" not in out
+    assert said(capsys, "diff", trace, trace, "--fail-on", "findings.new")[0] == 2
+
+
+def test_kernels_without_recorded_code_are_not_the_same(tmp_path, capsys):
+    out = write_foreign(tmp_path / "out")
+    _, text, _ = said(capsys, "diff", out, out)
+    assert "same results? not known the trace has no code to compare of axpy, softmax" in text
+
+
+def test_a_mixed_run_counts_the_unjudged(mixed, capsys):
+    code, out, _ = said(capsys, "sanitize", mixed, "--blocks")
+    assert code == 0
+    assert "softmax: 0 violations, 1 unknown, 0 proven" in out
+    assert "it is from toydsl" in out
+    assert said(capsys, "sanitize", mixed, "--strict")[0] == 1
+    _, out, _ = said(capsys, "replay", mixed)
+    assert "0 of 2 unique calls replayed to their end" in out
+    _, out, _ = said(capsys, "diff", mixed, mixed)
+    assert "safe? not known the trace has no IR to judge of softmax" in out
+
+
+def test_origins_are_shown_as_the_producer_names_them(tmp_path, capsys):
+    out = write_foreign(tmp_path / "out", origins=("toydsl", "cuBLAS"))
+    for command in ("info", "profile"):
+        _, text, _ = said(capsys, command, out)
+        assert "toydsl" in text
+        assert "cuBLAS kernel" in text  # a producer's, not the library's
+        assert "Triton" not in text
