@@ -28,7 +28,6 @@ from kvtrace.figures.names import titled
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.figures.times import UNKNOWN
 
-
 if TYPE_CHECKING:
     from kvtrace.converters.diff.gate import Gate
     from kvtrace.converters.diff.snapshot import Snapshot

@@ -172,9 +172,6 @@ def _execution_event(row: dict[str, Any], facts: CallFacts, *, as_recorded: bool
     span = (row["device"] or 0, row["stream"] or 0, row["start"], row["end"])
     shown = name if as_recorded else names.full_name(name)
     return {**_event(category, shown, *span, args), **members}
-        **_event(category, name if as_recorded else names.full_name(name), *span, args),
-        **members,
-    }
 
 
 def _axis_sizes(row: dict[str, Any], name: str) -> list[int] | None:
