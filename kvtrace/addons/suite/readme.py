@@ -45,7 +45,7 @@ first if you do not trust where they are from.
 | `kernels/` | the kernels: Triton IR (`.ttir`), which is launched, and Python source (`.py`) |
 | `contents/` | contents of memory as they were recorded, compressed by zlib |
 | `launching.py` | how a call is launched: compiles, makes the memory, passes arguments |
-| `run.py` | times the entries |
+| `run.py` | times the entries; `device.py`, `cache.py`, `results.py`, `candidates.py`: parts of it |
 
 To use an entry in your own harness:
 
@@ -76,7 +76,9 @@ with tempfile.TemporaryDirectory() as folder:
 - A kernel that updates memory in place finds its own results when it is launched again. Make new
   storages where that matters.
 - With many kernels, their IR is in the calls' own files, and their source is left out.
-- Addresses, what ran before, and what else ran on the device are not reproduced.
+- What the device touched before a launch is touched again before each timed one, where it was
+  recorded (`before` in `suite.json`); else the L2 cache is cleared.
+- Addresses, and what else ran on the device, are not reproduced.
 
 ## Entries
 
