@@ -90,7 +90,7 @@ def check_tuning(suite: Path, out: Path) -> None:
     expect(tried > 20, "trials of the run are tried")
     wrong = suite.parent / "wrong.json"
     wrong.write_text(
-        json.dumps({KERNEL: {"configurations": [{"options": {"num_warps": 1}, "grid": [1]}]}})
+        json.dumps({KERNEL: {"configurations": [{"options": {"num_warps": 16}, "grid": [1]}]}})
     )
     kvtrace("suite", "tune", suite, "--calls", KERNEL, "--configs", wrong, "--json", result)
     outcomes = json.loads(result.read_text())["outcomes"]

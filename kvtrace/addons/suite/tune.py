@@ -7,7 +7,7 @@ Configurations are those of `configurations.json`, which `kvtrace suite tune` wr
 its format (--configs), or some that are known for a library's kernel. Other calls are tried with
 other numbers of warps and stages. A configuration counts only if it stores what the recorded one
 stores, and a gain only if it is 1 % in all but the worst tenth of rounds, in which both take turns.
-Times are taken as by run.py.
+Times are taken as by run.py with a cleared cache.
 
 A file of configurations has, by the name of an entry or of a kernel, `configurations` (a list of
 `constants`, `options` such as num_warps, and `grid`), or a `space` of values by name, which is
