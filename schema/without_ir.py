@@ -10,9 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import pyarrow as pa
-import pyarrow.compute as pc
-
 from kvtrace.schema.layout import GLUON, IMPORTED
 
 if TYPE_CHECKING:
@@ -89,9 +86,10 @@ def kernels_without_ir(trace: "Trace", run: "Run") -> dict[int, KernelWithoutIr]
         return {}
     calls: dict[int, list[int]] = {kernel_id: [] for kernel_id in rows}
     table = trace.table("calls", (run,), ["call_id", "kernel_id"])
-    is_of_them = pc.is_in(table["kernel_id"], pa.array(list(rows), pa.int64()))
-    for row in table.filter(is_of_them).to_pylist():
-        calls[row["kernel_id"]].append(row["call_id"])
+    ids = zip(table["call_id"].to_pylist(), table["kernel_id"].to_pylist(), strict=True)
+    for call_id, kernel_id in ids:
+        if kernel_id in calls:
+            calls[kernel_id].append(call_id)
     evaluated = _evaluated_calls(trace, run)
     return {
         kernel_id: KernelWithoutIr(

@@ -1,12 +1,10 @@
 """Names of device functions: demangled, and short ones that tell kernels apart."""
 
-import csv
 import re
 import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -14,17 +12,7 @@ from hypothesis import strategies as st
 
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import full_name, readable, shown_names, titled
-
-#: Names in public traces of PyTorch, nsys and rocprofv3, with their library and short name.
-NAMES = Path(__file__).with_name("kernel_names.tsv")
-
-
-def recorded_names():
-    with NAMES.open(encoding="utf-8", newline="") as file:
-        return list(csv.reader(file, delimiter="\t"))[1:]
-
-
-RECORDED = recorded_names()
+from tests.support.kernel_names import RECORDED
 
 
 def test_short_names_of_public_traces_are_those_in_the_table():

@@ -11,9 +11,9 @@ from kvtrace.addons.fault.threads import PythonFrame, PythonThread
 from kvtrace.schema.runs import Run
 from tests.addons.fault.recorded import FAULTS
 
-REDUCE = "_Z39ncclDevKernel_AllReduce_Sum_bf16_RING_LL20ncclDevKernelArgsStorageILm4096EE"
-GATHER = "_Z31ncclDevKernel_AllGather_RING_LL20ncclDevKernelArgsStorageILm4096EE"
-SUM = "_Z38ncclDevKernel_AllReduce_Sum_f32_TREE_LL20ncclDevKernelArgsStorageILm4096EE"
+REDUCE = "_Z40ncclDevKernel_AllReduce_Sum_bf16_RING_LL24ncclDevKernelArgsStorageILm4096EE"
+GATHER = "_Z31ncclDevKernel_AllGather_RING_LL24ncclDevKernelArgsStorageILm4096EE"
+SUM = "_Z39ncclDevKernel_AllReduce_Sum_f32_TREE_LL24ncclDevKernelArgsStorageILm4096EE"
 
 
 @pytest.fixture(scope="module")

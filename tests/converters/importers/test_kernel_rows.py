@@ -12,7 +12,7 @@ from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.figures.names import full_name, shown_names
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.trace import Selection, open_trace
-from tests.figures.test_names import RECORDED
+from tests.support.kernel_names import RECORDED
 
 #: Overloads, and functions of one name in two namespaces, have equal short names.
 LIKE = ["check(float const*)", "check(double const*)", "void a::f<8>(int)", "void b::f<8>(int)"]

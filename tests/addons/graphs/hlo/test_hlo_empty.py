@@ -55,5 +55,5 @@ def test_functions_of_scalars_equal_numpys():
 
 
 def test_taking_elements_of_an_empty_axis_is_refused():
-    with pytest.raises(BadIndex, match="an index selects elements along an empty axis"):
+    with pytest.raises(BadIndex, match="index 0 is out of bounds for axis 1 with size 0"):
         trace(lambda x: np.take(x, np.array([0]), axis=1)).specialize(EMPTY)
