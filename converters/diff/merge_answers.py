@@ -124,8 +124,8 @@ def _safety_answer(difference: Difference) -> Answer:
     if difference.after.without_ir:
         return Answer(question, "not known", _without(difference.after.without_ir, "IR to judge"))
     if unjudged_calls:
-        names = _names(finding.kernel for finding in unjudged_calls)
-        text = f"{names} cannot be judged: {unjudged_calls[0].reason}"
+        unjudged_names = _names(finding.kernel for finding in unjudged_calls)
+        text = f"{unjudged_names} cannot be judged: {unjudged_calls[0].reason}"
         return Answer(question, "not known", text)
     new_unknowns = [finding for finding in new if finding.verdict == "unknown"]
     if new_unknowns:

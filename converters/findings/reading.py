@@ -361,7 +361,7 @@ def _facts_by_call(
     table = trace.table("calls", runs, [*columns, "args"])
     needed = pc.unique(findings["call_id"])
     args = {
-        (row["run"], row["call_id"]): tuple(row["args"] or ())
+        (row["run"], row["call_id"]): row["args"]
         for row in table.filter(pc.is_in(table["call_id"], needed)).to_pylist()
     }
     facts = {}
@@ -395,19 +395,21 @@ def generation(kernel: Mapping[str, Any]) -> dict[str, Any]:
 def call_facts(
     kernel: str,
     grid: tuple[int, int, int],
-    args: Sequence[Mapping[str, Any]],
+    args: Sequence[Mapping[str, Any]] | None,
     stack: Sequence[StackFrame],
     **facts: Any,
 ) -> CallFacts:
     """Return the facts of a call from its arguments (`calls.args`) and its first launch's stack.
+
+    Without a grid or arguments, none having been recorded, the call has no text.
 
     `facts` are further fields of `CallFacts`.
     """
     return CallFacts(
         kernel=kernel,
         grid=grid,
-        invocation=invocation(kernel, grid, args),
-        tensors={arg["name"]: tensor(arg) for arg in args},
+        invocation=None if args is None or None in grid else invocation(kernel, grid, args),
+        tensors={arg["name"]: tensor(arg) for arg in args or ()},
         launched_at=_program_frame(stack),
         **facts,
     )

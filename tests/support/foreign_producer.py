@@ -27,7 +27,7 @@ COPY = b""""builtin.module"() ({
   }) : () -> ()
   "tt.return"() : () -> ()
 }) : () -> ()
-"""
+"""  # noqa: E501
 #: Each kernel of a trace, and its launches of 20 µs.
 LAUNCHES = {"axpy": 3, "softmax": 2}
 _TENSOR = {"kind": "tensor", "dtype": "fp32", "shape": [1000], "strides": [1], "offset_bytes": 0,
