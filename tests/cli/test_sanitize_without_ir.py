@@ -151,3 +151,32 @@ def test_nothing_is_launched_again_without_recorded_arguments(tmp_path, capsys):
     assert "its arguments and grid were not recorded" in err
     code, _, err = said(capsys, "convert", "repro", out, "-o", tmp_path / "r", "--call", "0")
     assert code == 2
+
+
+def test_rules_that_judge_nothing_are_not_green(tmp_path, capsys):
+    out = write_foreign(
+        tmp_path / "out", stage="ttir_generic", text=COPY, has_arguments=False
+    )  # fmt: skip
+    code, _, err = said(capsys, "sanitize", out, "--rule", "uninitialized-read", "--strict")
+    assert code == 1
+    assert "nothing was judged: what the chosen rules need was not recorded" in err
+    code, text, _ = said(capsys, "invariance", out, "--strict")
+    assert code == 1
+    assert "No kernel could be judged." in text
+
+
+def test_sizes_and_recompiles_say_what_was_not_recorded(trace, capsys):
+    _, text, _ = said(capsys, "sizes", trace)
+    assert "no accesses to memory" not in text
+    assert text.startswith("nothing was judged of ")
+    _, text, _ = said(capsys, "info", trace, "--recompiles")
+    assert "whether kernels were compiled or loaded from a cache was not recorded" in text
+
+
+def test_a_call_without_recorded_arguments_has_no_text(tmp_path, capsys):
+    out = write_foreign(
+        tmp_path / "out", stage="ttir_generic", text=COPY, has_arguments=False
+    )  # fmt: skip
+    _, text, _ = said(capsys, "sanitize", out, "--blocks")
+    assert "launch:" not in text
+    assert "None" not in text
