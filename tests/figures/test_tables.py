@@ -24,9 +24,10 @@ def test_threads_may_ask_one_opened_trace_at_once(often_switched, tmp_path):
     out = write_foreign(tmp_path / "out")
 
     def executions(trace):
+        open_times(trace, trace.runs, "launch_groups").close()  # the shared database is made
         with open_times(trace, trace.runs, "execution_times") as database:
             return database.execute("SELECT count(*) FROM execution_times").fetchall()
 
-    for _ in range(10):
+    for _ in range(20):
         trace = open_trace(out)
         assert list(in_order([partial(executions, trace)] * 4)) == [[(5,)]] * 4
