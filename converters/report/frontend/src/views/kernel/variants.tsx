@@ -99,8 +99,7 @@ function Reason({ variant: { reason, recompiled } }: { variant: Variant }) {
     <>
       <Name of={reason} />{" "}
       <span class="muted">
-        ({HOW.get(recompiled.again)}; nearest:{" "}
-        {variantName(recompiled.nearest)})
+        ({HOW.get(recompiled.again)}; nearest: {variantName(recompiled.nearest)})
       </span>
     </>
   );
