@@ -144,7 +144,7 @@ def test_graphs_that_were_evaluated_without_rules_are_unknown(tmp_path, capsys):
 
 def test_nothing_is_launched_again_without_recorded_arguments(tmp_path, capsys):
     out = write_foreign(
-        tmp_path / "out", stage="ttir_generic", text=COPY, has_arguments=False
+        tmp_path / "out", stage="ttir", text=COPY, has_arguments=False
     )  # fmt: skip
     code, _, err = said(capsys, "suite", out, "-o", tmp_path / "suite")
     assert code == 2
