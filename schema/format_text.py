@@ -206,7 +206,7 @@ pyarrow:
 {pyarrow}
 ```
 
-`kvtrace.schema.plain_reader` reads all of it, journals included, in one file of less than 200 lines
+`kvtrace.schema.plain_reader` reads all of it, journals included, in one file of less than 220 lines
 that imports pyarrow alone. It may be copied, with `schema.json` beside it. `read_runs` refuses a
 run with a [required feature](#required-features) that is not among those that your program says it
 takes into account:

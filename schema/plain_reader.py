@@ -43,15 +43,20 @@ _TYPES_BY_NAME: Final = {
 
 
 @cache
+def _columns(path: Path = _SCHEMA) -> dict[str, list[dict[str, Any]]]:
+    tables = json.loads(path.read_text(encoding="utf-8"))["tables"]
+    return {table["name"]: table["columns"] for table in tables}
+
+
+@cache
 def schemas(path: Path = _SCHEMA) -> dict[str, pa.Schema]:
     """Return the Arrow schema of each table, from schema.json."""
-    tables = json.loads(path.read_text(encoding="utf-8"))["tables"]
     return {
-        table["name"]: pa.schema(
+        name: pa.schema(
             pa.field(column["name"], _arrow_type(column["type"]), nullable=not column["key"])
-            for column in table["columns"]
+            for column in columns
         )
-        for table in tables
+        for name, columns in _columns(path).items()
     }
 
 
@@ -61,7 +66,8 @@ def read_runs(out: str | Path, features: Collection[str] = ()) -> list[dict[str,
     `features` are the required features that the caller takes into account when it counts.
 
     Raises:
-        ValueError: a file has a newer major version, or a run requires another feature.
+        ValueError: a file has a newer major version or lacks a required column, or a run requires
+            another feature.
         pyarrow.ArrowException, OSError: a file cannot be read.
 
     """
@@ -126,6 +132,7 @@ def _stored_pieces(out: Path, name: str, run: str) -> Iterator[pa.Table]:
     for path in sorted(filter(matches.get, parts), key=_is_captured, reverse=True):
         with pq.ParquetFile(path) as file:
             _check_version(file.schema_arrow.metadata, path)
+            _check_columns(file.schema_arrow.names, name, path)
             yield file.read()
     for path in segments:
         if path.stem.rpartition("-")[2] not in captured:
@@ -166,6 +173,15 @@ def _check_version(metadata: dict[bytes, bytes] | None, path: Path) -> None:
     version = (metadata or {}).get(b"kvtrace.format_version", b"").decode()
     if version.partition(".")[0] != str(MAJOR):
         raise ValueError(f"{path} has format version {version or 'none'}, and this reads {MAJOR}.x")
+
+
+def _check_columns(names: Collection[str], table: str, path: Path) -> None:
+    needed = [column["name"] for column in _columns()[table] if column["required"]]
+    if missing := [name for name in needed if name not in names]:
+        raise ValueError(
+            f"{path} has no column {' and '.join(missing)}, which each file of {table} needs; "
+            "write it again with its producer, or move it out of the trace"
+        )
 
 
 def _with_schema(rows: pa.Table, wanted: pa.Schema) -> pa.Table:

@@ -3,14 +3,14 @@
 kvtrace evaluates generic TTIR. A kernel has none if it is written in Gluon, if another tool
 recorded only its executions, or if another producer wrote the trace. Kernels of add-ons' languages
 have none either, but their backends evaluate them while the program runs, which leaves rows in
-`ops` or `accesses`.
+`ops` or `accesses`. They are judged by the rules of the pass that wrote these rows, if it has any.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.schema.layout import GLUON, IMPORTED
+from kvtrace.schema.layout import GLUON, IMPORTED, pass_parts, run_folder
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -25,10 +25,10 @@ _EVALUATED: Final = ("ops", "accesses")
 
 @dataclass(frozen=True, slots=True)
 class KernelWithoutIr:
-    """A kernel that cannot be evaluated: its name, its origin and the ids of its calls.
+    """A kernel without TTIR: its name, its origin and the ids of its calls.
 
     `source` is the tool of an imported run, `stages` are the names of what was recorded of the
-    kernel's compilation.
+    kernel's compilation. `evaluated`: its backend evaluated it while the program ran.
     """
 
     name: str
@@ -36,6 +36,7 @@ class KernelWithoutIr:
     calls: tuple[int, ...]
     source: str | None = None
     stages: tuple[str, ...] = ()
+    evaluated: bool = False
 
     @property
     def maker(self) -> str:
@@ -47,6 +48,11 @@ class KernelWithoutIr:
         """Why the kernel's calls are neither evaluated nor judged: a phrase about the kernel."""
         if self.origin == GLUON:
             return not_evaluated(self.name)
+        if self.evaluated:
+            return (
+                f"it is {self.maker}, was evaluated while the program ran, and has no TTIR, which "
+                "is the IR that rules judge"
+            )
         recorded = f" (of its compilation: {', '.join(self.stages)})" if self.stages else ""
         return (
             f"it is {self.maker}, and the trace has no TTIR of it{recorded}, which is the IR that "
@@ -75,6 +81,37 @@ def kernels_without_ir(trace: "Trace", run: "Run") -> dict[int, KernelWithoutIr]
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
+    kernels = _kernels_without_ttir(trace, run)
+    if not kernels:
+        return {}
+    evaluated = {call for calls, _ in _evaluations(trace, run) for call in calls}
+    return {
+        kernel_id: kernel
+        for kernel_id, kernel in kernels.items()
+        if evaluated.isdisjoint(kernel.calls)
+    }
+
+
+def evaluated_without_rules(trace: "Trace", run: "Run") -> tuple[KernelWithoutIr, ...]:
+    """Return the kernels without TTIR that were evaluated while the program ran and not judged.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    kernels = _kernels_without_ttir(trace, run)
+    evaluations = _evaluations(trace, run) if kernels else ()
+    evaluated = {call for calls, _ in evaluations for call in calls}
+    judged = {call for calls, has_rules in evaluations if has_rules for call in calls}
+    return tuple(
+        replace(kernel, evaluated=True)
+        for kernel in kernels.values()
+        if not (evaluated - judged).isdisjoint(kernel.calls)
+    )
+
+
+def _kernels_without_ttir(trace: "Trace", run: "Run") -> dict[int, KernelWithoutIr]:
+    """Return the kernels without TTIR that are not of Triton's compiler, and those in Gluon."""
     columns = ["kernel_id", "name", "origin", "stages"]
     rows = {
         row["kernel_id"]: row
@@ -90,14 +127,12 @@ def kernels_without_ir(trace: "Trace", run: "Run") -> dict[int, KernelWithoutIr]
     for call_id, kernel_id in ids:
         if kernel_id in calls:
             calls[kernel_id].append(call_id)
-    evaluated = _evaluated_calls(trace, run)
     return {
         kernel_id: KernelWithoutIr(
             str(row["name"] or "?"), row["origin"], tuple(calls[kernel_id]), run.source,
             recorded_stages(row),
         )
         for kernel_id, row in rows.items()
-        if evaluated.isdisjoint(calls[kernel_id])
     }  # fmt: skip
 
 
@@ -129,10 +164,17 @@ def runs_without_ir(trace: "Trace", runs: "Sequence[Run]") -> dict[str, str]:
     return reasons
 
 
-def _evaluated_calls(trace: "Trace", run: "Run") -> set[int]:
-    """Return the ids of the calls that a pass or a backend has evaluated."""
-    return {
-        call
-        for table in _EVALUATED
-        for call in trace.table(table, (run,), ["call_id"])["call_id"].unique().to_pylist()
-    }
+def _evaluations(trace: "Trace", run: "Run") -> tuple[tuple[set[int], bool], ...]:
+    """Return the ids of the calls that each pass has evaluated, and whether it judges by rules."""
+    # A program's first launch imports this module, and no launch reads Parquet.
+    from kvtrace.schema.parts import open_part, part_facts, read_part
+    from kvtrace.schema.tables import TABLES
+
+    evaluations = []
+    for name in _EVALUATED:
+        for path in pass_parts(run_folder(trace.path, name, run.run_id)):
+            with open_part(path) as file:
+                has_rules = bool(part_facts(file, path, name).settings.get("rules"))
+            rows = read_part(path, TABLES[name], ["call_id"])
+            evaluations.append((set(rows["call_id"].unique().to_pylist()), has_rules))
+    return tuple(evaluations)

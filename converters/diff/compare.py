@@ -131,7 +131,8 @@ def compare(
     )
     findings, still = finding_differences(*findings_of_sides, notes, new_names)
     if gate is not None:
-        gate.compare_findings(findings, judged=all(side.analyzed for side in findings_of_sides))
+        judged = all(side.analyzed and not side.judges_nothing for side in findings_of_sides)
+        gate.compare_findings(findings, judged=judged)
         _judge_kernels(gate, pairing, (*matched, *((None, key) for key in added)))
     bounds, unjudged_reason = bound_changes(conditions, new_names)
     kernel_times = (*times.of_kernels(matched), *times.of_libraries())

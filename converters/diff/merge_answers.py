@@ -78,6 +78,9 @@ def _results_answer(difference: Difference) -> Answer:
     without_code = dict.fromkeys(name for side in sides for name in side.without_code)
     if without_code:
         return Answer(question, "not known", _without(without_code, "code to compare"))
+    without_args = dict.fromkeys(name for side in sides for name in side.without_args)
+    if without_args:
+        return Answer(question, "not known", _without(without_args, "arguments to compare"))
     return Answer(question, "yes", _evidence(meanings or (), difference, exactly=exactly))
 
 
@@ -115,12 +118,19 @@ def _safety_answer(difference: Difference) -> Answer:
             "no",
             f"new {first_violation.rule} in {first_violation.kernel}{location}{more}",
         )
+    unjudged_calls = [
+        finding for finding in (*new, *difference.still) if finding.is_of_unjudged_call
+    ]
+    if difference.after.without_ir:
+        return Answer(question, "not known", _without(difference.after.without_ir, "IR to judge"))
+    if unjudged_calls:
+        unjudged_names = _names(finding.kernel for finding in unjudged_calls)
+        text = f"{unjudged_names} cannot be judged: {unjudged_calls[0].reason}"
+        return Answer(question, "not known", text)
     new_unknowns = [finding for finding in new if finding.verdict == "unknown"]
     if new_unknowns:
         text = f"{new_unknowns[0].rule} of {new_unknowns[0].kernel} is no longer proven"
         return Answer(question, "not known", text, f"kvtrace sanitize {difference.after.label}")
-    if difference.after.without_ir:
-        return Answer(question, "not known", _without(difference.after.without_ir, "IR to judge"))
     still = sum(finding.verdict == "violation" for finding in difference.still)
     old_violations = f"; {plural(still, 'violation')} on both sides" if still else ""
     return Answer(question, "yes", f"no new violation{old_violations}")
@@ -187,7 +197,7 @@ def _merge_answer(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
 
 
 def _without(names: Iterable[str], what: str) -> str:
-    """Return that the trace has no code or IR of some kernels."""
+    """Return that the trace has no code, arguments or IR of some kernels."""
     return f"the trace has no {what} of {_names(names)}"
 
 

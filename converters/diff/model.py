@@ -410,8 +410,8 @@ class Side:
 
     `judged_by` are the rules by which all runs of the side were judged; None: not judged.
     `without_ir` are names of launched kernels that no rule can judge, as they have no TTIR, and
-    `without_code` of those of which neither source nor code was recorded. A side is not `judgeable`
-    if nothing of it can be judged.
+    `without_code` of those of which neither source nor code was recorded, `without_args` of those
+    with a call whose arguments were not. A side is not `judgeable` if nothing of it can be judged.
     """
 
     label: str
@@ -422,6 +422,7 @@ class Side:
     judged_by: tuple[str, ...] | None = None
     without_ir: tuple[str, ...] = ()
     without_code: tuple[str, ...] = ()
+    without_args: tuple[str, ...] = ()
     judgeable: bool = True
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import pyarrow.compute as pc
+
 from kvtrace.converters.diff.model import Side
 from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.converters.findings import Findings
@@ -32,8 +34,21 @@ def described_side(side: Snapshot, findings: Findings) -> Side:
                 if not any(variant.stages or variant.row["source_artifact"] for variant in variants)
             )
         ),
+        without_args=_without_args(side),
         judgeable=not side.runs or len(findings.left_out) < len(side.runs),
     )
+
+
+def _without_args(side: Snapshot) -> tuple[str, ...]:
+    """Return the names of the kernels with a call of which no arguments were recorded."""
+    names: set[str] = set()
+    for run in side.runs:
+        calls = side.calls_of(run)
+        kernel_ids = set(calls.filter(pc.is_null(calls["args"]))["kernel_id"].to_pylist())
+        if kernel_ids:
+            kernels = side.trace.table("kernels", [run], ["kernel_id", "name"]).to_pylist()
+            names |= {str(row["name"] or "?") for row in kernels if row["kernel_id"] in kernel_ids}
+    return tuple(sorted(names))
 
 
 def context(before: Sequence["Run"], after: Sequence["Run"]) -> tuple[Change, ...]:

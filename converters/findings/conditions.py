@@ -101,7 +101,11 @@ def condition_objects(kernels: Iterable[KernelConditions]) -> list[dict[str, Any
 
 
 def conditions_text(
-    kernels: Sequence[KernelConditions], *, width: int = WIDTH, base: str | None = None
+    kernels: Sequence[KernelConditions],
+    *,
+    width: int = WIDTH,
+    base: str | None = None,
+    left_out: int = 0,
 ) -> list[str]:
     """Return lines for a terminal: each kernel's conditions and calls, then a summary.
 
@@ -109,12 +113,13 @@ def conditions_text(
         kernels: the kernels' variants, in order.
         width: columns of the terminal.
         base: a folder; paths of files in it are shown relative to it.
+        left_out: the number of calls that could not be judged.
 
     """
     lines: list[str] = []
     for kernel in kernels:
         lines += [*_kernel_text(kernel, width, base), ""]
-    return lines + _summary_text(kernels, width)
+    return lines + _summary_text(kernels, width, left_out)
 
 
 def _kernel_text(kernel: KernelConditions, width: int, base: str | None) -> list[str]:
@@ -194,9 +199,11 @@ def _call_text(call: OutsideCall, width: int, base: str | None) -> list[str]:
     ]
 
 
-def _summary_text(kernels: Sequence[KernelConditions], width: int) -> list[str]:
+def _summary_text(kernels: Sequence[KernelConditions], width: int, left_out: int) -> list[str]:
     accesses = [access for kernel in kernels for access in kernel.accesses]
     if not accesses:
+        if left_out:
+            return [f"nothing was judged of {plural(left_out, 'unique call')}"]
         return ["no accesses to memory"]
     count = len(accesses)
     exact = sum(access.exact for access in accesses)
@@ -211,6 +218,8 @@ def _summary_text(kernels: Sequence[KernelConditions], width: int) -> list[str]:
         f"{count - certified:,} unknown ({percent((count - certified) / count)}); "
         f"{inside:,} of {plural(calls, 'unique call')} within the conditions"
     )
+    if left_out:
+        text += f"; nothing was judged of {plural(left_out, 'other unique call')}"
     return wrapped(text, width)
 
 

@@ -96,6 +96,17 @@ class Finding:
         """Whether the finding is an error or a warning that no comment suppresses."""
         return self.verdict == "violation" and self.severity in DEFECTS and not self.suppressed
 
+    @property
+    def is_of_unjudged_call(self) -> bool:
+        """Whether no access of the call could be judged: an unknown that is about no access."""
+        details = (self.access, self.arg, self.method, self.expression)
+        return (
+            self.verdict == "unknown"
+            and not self.suppressed
+            and not self.stack
+            and all(detail is None for detail in details)
+        )
+
     def fails(self, *, strict: bool = False) -> bool:
         """Return whether the finding makes a command fail; `strict`: warnings and unknowns, too."""
         return not self.suppressed and is_failing(self.verdict, self.severity, strict=strict)
@@ -171,6 +182,16 @@ class Findings:
         for tally in self.tallies:
             total[tally.counts_as] += tally.count
         return total
+
+    @property
+    def judges_nothing(self) -> bool:
+        """Whether there are calls, and none of them could be judged."""
+        of_calls = [f for f in self.listed if not f.suppressed and f.method != "source"]
+        return (
+            bool(of_calls)
+            and not self.total["proven"]
+            and all(f.is_of_unjudged_call for f in of_calls)
+        )
 
     @property
     def violations(self) -> int:

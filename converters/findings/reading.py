@@ -39,7 +39,12 @@ from kvtrace.figures.lines import is_plumbing
 from kvtrace.figures.times import host_times
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.layout import PARTIAL, pass_parts, run_folder
-from kvtrace.schema.without_ir import kernels_without_ir, runs_without_ir
+from kvtrace.schema.without_ir import (
+    KernelWithoutIr,
+    evaluated_without_rules,
+    kernels_without_ir,
+    runs_without_ir,
+)
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -96,13 +101,15 @@ def read_findings(
         rules: ids of the rules to read; None for all.
         known_rules: ids of all rules; a comment that names another rule is reported. None: such
             comments are not reported.
-        unjudged: list an unknown for each kernel of runs of which nothing can be judged.
+        unjudged: list an unknown for each kernel that no pass can judge: those of runs of which
+            nothing can be, and those that were evaluated while the program ran, without rules.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
     left_out = runs_without_ir(trace, runs) if unjudged else {}
+    unjudged_kernels = _unjudged_kernels(trace, runs, left_out) if unjudged else {}
     table = trace.table("findings", runs)
     passes = [trace.passes(run.run_id) for run in runs]
     analyzed = (len(left_out) < len(runs) or not runs) and all(
@@ -117,7 +124,7 @@ def read_findings(
         rule_texts = {rule: text for rule, text in rule_texts.items() if rule in selected}
         names = pa.array(sorted(selected))
         table = table.filter(pc.is_in(without_dictionary(table["rule"]), names))
-    if not table.num_rows and not analyzed and not left_out:
+    if not table.num_rows and not analyzed and not unjudged_kernels:
         return Findings(analyzed=analyzed, rules=rule_texts)
     lines = SourceLines(trace, runs)
     suppressions = Suppressions(lines)
@@ -139,7 +146,7 @@ def read_findings(
         earlier = finding_by_key.get(key)
         finding_by_key[key] = finding if earlier is None else _with_calls_of(earlier, finding)
     selected_rules = None if rules is None else sorted(rules)
-    for finding, call in _unjudged_kernels(trace, runs, left_out, calls, selected_rules):
+    for finding, call in _unknowns(unjudged_kernels, calls, selected_rules):
         tallies[_tally(finding, call, finding.rule)] += finding.calls
         reasons[finding.reason or ""] += finding.calls
         key = (finding.finding_id, finding.kernel)
@@ -168,20 +175,31 @@ def read_findings(
 
 
 def _unjudged_kernels(
-    trace: "Trace", runs: Iterable["Run"], left_out: Container[str],
-    calls: Mapping[tuple[str, int], CallFacts], rules: Sequence[str] | None,
-) -> Iterator[tuple[Finding, CallFacts]]:  # fmt: skip
-    """Yield an *unknown* for each called kernel of the runs of which nothing can be judged.
+    trace: "Trace", runs: Iterable["Run"], left_out: Container[str]
+) -> dict[str, tuple[KernelWithoutIr, ...]]:
+    """Return the kernels on which no pass writes rows, however often it analyzes, by run id."""
+    kernels = {
+        run.run_id: (
+            *(kernels_without_ir(trace, run).values() if run.run_id in left_out else ()),
+            *evaluated_without_rules(trace, run),
+        )
+        for run in runs
+    }
+    return {run_id: of_run for run_id, of_run in kernels.items() if of_run}
 
-    No pass writes rows on these runs, however often they are analyzed.
-    """
+
+def _unknowns(
+    kernels: Mapping[str, Sequence[KernelWithoutIr]],
+    calls: Mapping[tuple[str, int], CallFacts],
+    rules: Sequence[str] | None,
+) -> Iterator[tuple[Finding, CallFacts]]:
+    """Yield an *unknown* for each called kernel of those that cannot be judged, by run id."""
     if rules == []:
         return
     rule = _ACCESSES if rules is None or _ACCESSES in rules else rules[0]
-    for run in runs:
-        kernels = kernels_without_ir(trace, run).values() if run.run_id in left_out else ()
-        for kernel in kernels:
-            facts = [calls.get((run.run_id, call), CallFacts()) for call in kernel.calls]
+    for run_id, kernels_of_run in kernels.items():
+        for kernel in kernels_of_run:
+            facts = [calls.get((run_id, call), CallFacts()) for call in kernel.calls]
             if not facts:
                 continue
             finding = Finding(
@@ -194,7 +212,7 @@ def _unjudged_kernels(
                 line=facts[0].line,
                 reason=kernel.reason,
                 message=f"{facts[0].kernel} cannot be judged: {kernel.reason}",
-                run=run.run_id,
+                run=run_id,
                 call=kernel.calls[0],
                 grid=facts[0].grid,
                 calls=len(facts),
@@ -343,7 +361,7 @@ def _facts_by_call(
     table = trace.table("calls", runs, [*columns, "args"])
     needed = pc.unique(findings["call_id"])
     args = {
-        (row["run"], row["call_id"]): tuple(row["args"] or ())
+        (row["run"], row["call_id"]): row["args"]
         for row in table.filter(pc.is_in(table["call_id"], needed)).to_pylist()
     }
     facts = {}
@@ -377,19 +395,21 @@ def generation(kernel: Mapping[str, Any]) -> dict[str, Any]:
 def call_facts(
     kernel: str,
     grid: tuple[int, int, int],
-    args: Sequence[Mapping[str, Any]],
+    args: Sequence[Mapping[str, Any]] | None,
     stack: Sequence[StackFrame],
     **facts: Any,
 ) -> CallFacts:
     """Return the facts of a call from its arguments (`calls.args`) and its first launch's stack.
+
+    Without a grid or arguments, none having been recorded, the call has no text.
 
     `facts` are further fields of `CallFacts`.
     """
     return CallFacts(
         kernel=kernel,
         grid=grid,
-        invocation=invocation(kernel, grid, args),
-        tensors={arg["name"]: tensor(arg) for arg in args},
+        invocation=None if args is None or None in grid else invocation(kernel, grid, args),
+        tensors={arg["name"]: tensor(arg) for arg in args or ()},
         launched_at=_program_frame(stack),
         **facts,
     )

@@ -258,6 +258,8 @@ def _recompiles_text(recompiles: "Sequence[Recompile]", width: int) -> list[str]
 
 def _recompile_lines(variant: "Recompile", width: int) -> list[str]:
     cost = f"took {duration(variant.compile_ns)}" if variant.recompiled else "from the cache"
+    if not variant.is_recorded:
+        cost = "whether it was compiled was not recorded"
     if variant.load_ns is not None:
         cost += f", {duration(variant.load_ns)} to load"
     lines = textwrap.wrap(

@@ -14,6 +14,7 @@ from kvtrace.figures.times import compiling_launches
 from kvtrace.figures.trials import TUNING
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.without_ir import TRITON_ORIGINS
 from kvtrace.text import count, plural, shorten
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ class Recompile:
     `distinguished_by` has the scalar arguments that may be the reason: their values in the calls of
     the two variants are of different kinds (Triton's key has three: 1, multiples of 16, others).
     `same_code` is true if the TTIR equals that of the most similar earlier variant, whose
-    `kernel_id` is `nearest`.
+    `kernel_id` is `nearest`. Unless it `is_recorded`, nothing says whether the variant was compiled
+    or loaded.
     """
 
     kernel: str
@@ -52,6 +54,7 @@ class Recompile:
     distinguished_by: tuple[Change, ...] = ()
     same_code: bool = False
     nearest: int | None = None
+    is_recorded: bool = True
 
     @property
     def recompiled(self) -> bool:
@@ -61,8 +64,10 @@ class Recompile:
     @property
     def is_same_loaded(self) -> bool:
         """Whether the variant has the code of an earlier one and was loaded from the cache."""
-        return self.same_code and not (
-            self.first or self.changes or self.distinguished_by or self.recompiled
+        return (
+            self.same_code
+            and self.is_recorded
+            and not (self.first or self.changes or self.distinguished_by or self.recompiled)
         )
 
     def reason(self, most: int | None = None) -> str:
@@ -81,6 +86,8 @@ class Recompile:
             text = f"the compiler's key distinguishes {scalars}"
             return f"{text}, and the TTIR is the same" if self.same_code else text
         code_text = "same IR" if self.same_code else "same options, other IR"
+        if not self.is_recorded:
+            return f"{code_text}, compiled or loaded"
         return f"{code_text}, {'compiled again' if self.recompiled else 'loaded from the cache'}"
 
 
@@ -95,13 +102,19 @@ def _changes_text(changed: Sequence[Change], most: int | None) -> str:
 def recompiles_sentence(variants: Sequence[Recompile]) -> str:
     """Return how many kernels were compiled again, and how many variants were only loaded."""
     recompiled = [variant for variant in variants if variant.recompiled]
-    loaded_count = sum(not (variant.first or variant.recompiled) for variant in variants)
+    further = [variant for variant in variants if not (variant.first or variant.recompiled)]
+    loaded_count = sum(variant.is_recorded for variant in further)
+    if variants and not any(variant.is_recorded for variant in variants):
+        return "whether kernels were compiled or loaded from a cache was not recorded"
     text = "no kernel was compiled more than once"
     if recompiled:
         kernels = {(variant.run, variant.key, variant.file) for variant in recompiled}
         text = f"{plural(len(kernels), 'kernel')} compiled again, {plural(len(recompiled), 'time')}"
     if loaded_count:
         text += f"; {plural(loaded_count, 'further variant')} loaded from the cache"
+    if len(further) > loaded_count:
+        unrecorded = plural(len(further) - loaded_count, "further variant")
+        text += f"; of {unrecorded} it was not recorded whether they were compiled"
     return text
 
 
@@ -170,6 +183,8 @@ def variants_of(
                 else (),
                 same_code=most_similar is not None
                 and _first_stage(most_similar) == _first_stage(row),
+                is_recorded=row["origin"] in TRITON_ORIGINS
+                or any(row[name] is not None for name in ("compile_ns", "cache_hit")),
                 nearest=None if most_similar is None else most_similar["kernel_id"],
             )
         )

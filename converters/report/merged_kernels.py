@@ -65,7 +65,9 @@ class KernelRows:
                 None
                 if recompile.nearest is None
                 else Recompiled(
-                    index_by_id[recompile.nearest], recompile.changes, recompile.recompiled
+                    index_by_id[recompile.nearest],
+                    recompile.changes,
+                    recompile.recompiled if recompile.is_recorded else None,
                 )
             )
             variant = self._variant(row, kernel, run, sizes)

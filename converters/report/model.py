@@ -174,8 +174,8 @@ class Recompiled:
     nearest: int
     """Index into `Report.variants`."""
     changes: tuple[Change, ...]
-    again: bool
-    """Whether the run compiled the variant itself; else it was loaded from a cache."""
+    again: bool | None
+    """Whether the run compiled the variant, or loaded it from a cache; None: not recorded."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,6 +184,13 @@ def repro_of_call(
     call_id = int(call["call_id"])
     call_text = f"call {call_id} of kernel {kernel['name']}"
     code = _source_code(trace, kernel, call_text) if source else _ir_code(trace, kernel, call_text)
+    missing = [name for name in ("args", "grid_x") if call[name] is None]
+    if missing:
+        what = " and ".join("arguments" if name == "args" else "grid" for name in missing)
+        raise BadSetting(
+            f"{call_text} cannot be launched again, as its {what} were not recorded; record the "
+            "program with kvtrace, or have the trace's producer write calls.args and calls.grid_x"
+        )
     rows = with_values(call["args"], contents_of_call)
     types = {parameter["name"]: parameter["type"] for parameter in kernel["signature"] or ()}
     passed_rows = [row for row in rows if source or types.get(row["name"]) != "constexpr"]

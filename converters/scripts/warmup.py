@@ -79,12 +79,14 @@ def _call_lines(kernel: Mapping[str, Any], call: Mapping[str, Any]) -> Iterator[
     what = f"call {call['call_id']} of kernel {kernel['name']}"
     if kernel["origin"] not in ("jit", "autotune", "gluon") or not kernel["module"]:
         raise BadSetting(f"{what} comes from {kernel['origin']}, which compiles its own kernels")
+    if call["args"] is None:
+        raise BadSetting(f"the arguments of {what} were not recorded")
     yield "    ("
     yield f"        {kernel['module']!r},"
     yield f"        {kernel['name']!r},"
     yield f"        {options_of(kernel, source=True)!r},"
     yield "        {"
-    rows = call["args"] or ()
+    rows = call["args"]
     for row in rows:
         yield f"            {row['name']!r}: {_argument_text(row, rows, what)},"
     yield "        },"

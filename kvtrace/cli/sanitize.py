@@ -131,7 +131,10 @@ def command(
         as_lines = _is_pipe()
     _print(findings, selection, as_json, as_sarif, everything, as_lines)
     complain_of(selection.trace)
-    return 1 if findings.failures(strict=strict) else 0
+    is_judged = findings.analyzed or findings.tallies or findings.rules or not selection.runs
+    if not is_judged:
+        complain("nothing was judged: what the chosen rules need was not recorded")
+    return 1 if findings.failures(strict=strict) or (strict and not is_judged) else 0
 
 
 def _write_junit(findings: "Findings", file: Path, strict: bool) -> None:

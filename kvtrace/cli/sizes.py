@@ -87,6 +87,7 @@ def show_sizes(
         print(json.dumps(condition_objects(kernels), indent=2))
     else:
         width = min(terminal_width(), 120)
-        print_lines(conditions_text(kernels, width=width, base=str(Path.cwd())))
+        lines = conditions_text(kernels, width=width, base=str(Path.cwd()), left_out=len(failures))
+        print_lines(lines)
     has_undecided = strict and failures
     return 1 if has_undecided or condition_failures(kernels, strict=strict) else 0

@@ -26,6 +26,7 @@ from kvtrace.figures.views import (
     launch_times,
     view_texts,
 )
+from kvtrace.forks import Lock
 from kvtrace.schema.window import TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ _NO_ROWS_HOLDING: Final = """
 """
 
 
-_OPENED: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], "_Times"]]] = WeakKeyDictionary()
+_OPENED: Final[WeakKeyDictionary["Trace", "_Databases"]] = WeakKeyDictionary()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(before=_OPENED.clear)  # a child has no threads of DuckDB's (`database.py`)
 
@@ -95,6 +96,19 @@ class _Times(NamedTuple):
 
     database: duckdb.DuckDBPyConnection
     views: set[str]
+
+
+class _Databases:
+    """The databases of an opened trace, by the ids of their runs.
+
+    Threads take turns to make views, as DuckDB refuses a second statement on a connection.
+    """
+
+    __slots__ = ("by_runs", "turn")
+
+    def __init__(self) -> None:
+        self.by_runs: dict[tuple[str, ...], _Times] = {}
+        self.turn = Lock()
 
 
 def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckDBPyConnection:
@@ -109,13 +123,14 @@ def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckD
     `Trace.table`.
     """
     whole = whole_trace(trace)
-    opened = _OPENED.setdefault(whole, {})
+    opened = _OPENED.setdefault(whole, _Databases())
     key = tuple(run.run_id for run in runs)
-    times = opened.get(key) or _Times(_new_tables(whole, runs), set())
-    make_times(times.database, whole, runs, [view], times.views)
-    if all(run.sealed for run in runs):
-        opened[key] = times
-    connection = another_connection(times.database)
+    with opened.turn:
+        times = opened.by_runs.get(key) or _Times(_new_tables(whole, runs), set())
+        make_times(times.database, whole, runs, [view], times.views)
+        if all(run.sealed for run in runs):
+            opened.by_runs[key] = times
+        connection = another_connection(times.database)
     if isinstance(trace, TraceWindow):
         _narrow(connection, trace, runs, times.views)
     return connection

@@ -10,7 +10,8 @@ import pytest
 
 from kvtrace.cli import main
 from kvtrace.converters.importers.importing import import_files
-from tests.support.foreign_producer import write_foreign
+from tests.converters.written_trace import Kernel, Op, add_ops, write_trace
+from tests.support.foreign_producer import COPY, write_foreign
 from tests.support.foreign_traces import write_kineto
 
 
@@ -112,3 +113,70 @@ def test_origins_are_shown_as_the_producer_names_them(tmp_path, capsys):
         assert "toydsl" in text
         assert "cuBLAS kernel" in text  # a producer's, not the library's
         assert "Triton" not in text
+
+
+@pytest.mark.parametrize("origin", ["toydsl", "jit"])
+def test_calls_without_recorded_arguments_are_not_safe(origin, tmp_path, capsys):
+    out = write_foreign(
+        tmp_path / "out", origins=(origin, origin), stage="ttir_generic", text=COPY,
+        has_arguments=False,
+    )  # fmt: skip
+    code, text, _ = said(capsys, "diff", out, out, "--strict")
+    assert code == 1
+    assert "safe? not known axpy, softmax cannot be judged: 0 arguments were recorded for 2" in text
+    assert "same results? not known the trace has no arguments to compare of axpy" in text
+    assert "merge? not known" in text
+    assert said(capsys, "diff", out, out, "--fail-on", "findings.new")[0] == 2
+
+
+def test_graphs_that_were_evaluated_without_rules_are_unknown(tmp_path, capsys):
+    side = write_trace(tmp_path / "out", [Kernel(origin="numpy")])
+    add_ops(side, [Op(0, 0, "load", 11, {"bytes": 4000})])
+    path = side.trace.path
+    code, text, _ = said(capsys, "sanitize", path, "--strict", "--blocks")
+    assert code == 1
+    assert "1 unknown, 0 proven" in text
+    assert "it is from numpy, was evaluated while the program ran, and has no TTIR" in text
+    code, text, _ = said(capsys, "diff", path, path, "--strict")
+    assert code == 1
+    assert "safe? not known scale cannot be judged: it is from numpy" in text
+
+
+def test_nothing_is_launched_again_without_recorded_arguments(tmp_path, capsys):
+    out = write_foreign(
+        tmp_path / "out", stage="ttir", text=COPY, has_arguments=False
+    )  # fmt: skip
+    code, _, err = said(capsys, "suite", out, "-o", tmp_path / "suite")
+    assert code == 2
+    assert "its arguments and grid were not recorded" in err
+    code, _, err = said(capsys, "convert", "repro", out, "-o", tmp_path / "r", "--call", "0")
+    assert code == 2
+
+
+def test_rules_that_judge_nothing_are_not_green(tmp_path, capsys):
+    out = write_foreign(
+        tmp_path / "out", stage="ttir_generic", text=COPY, has_arguments=False
+    )  # fmt: skip
+    code, _, err = said(capsys, "sanitize", out, "--rule", "uninitialized-read", "--strict")
+    assert code == 1
+    assert "nothing was judged: what the chosen rules need was not recorded" in err
+    code, text, _ = said(capsys, "invariance", out, "--strict")
+    assert code == 1
+    assert "No kernel could be judged." in text
+
+
+def test_sizes_and_recompiles_say_what_was_not_recorded(trace, capsys):
+    _, text, _ = said(capsys, "sizes", trace)
+    assert "no accesses to memory" not in text
+    assert text.startswith("nothing was judged of ")
+    _, text, _ = said(capsys, "info", trace, "--recompiles")
+    assert "whether kernels were compiled or loaded from a cache was not recorded" in text
+
+
+def test_a_call_without_recorded_arguments_has_no_text(tmp_path, capsys):
+    out = write_foreign(
+        tmp_path / "out", stage="ttir_generic", text=COPY, has_arguments=False
+    )  # fmt: skip
+    _, text, _ = said(capsys, "sanitize", out, "--blocks")
+    assert "launch:" not in text
+    assert "None" not in text

@@ -3,7 +3,11 @@
 import pytest
 
 from kvtrace.schema.trace import open_trace
-from kvtrace.schema.without_ir import kernels_without_ir, runs_without_ir
+from kvtrace.schema.without_ir import (
+    evaluated_without_rules,
+    kernels_without_ir,
+    runs_without_ir,
+)
 from tests.converters.written_trace import Kernel, Op, add_ops, write_trace
 from tests.support.foreign_producer import RUN, write_foreign
 
@@ -34,8 +38,15 @@ def test_a_run_with_one_kernel_of_triton_is_judged(tmp_path):
     assert not runs_without_ir(trace, trace.runs)
 
 
-def test_a_kernel_whose_calls_were_evaluated_while_it_ran_is_judged(tmp_path):
+def test_a_kernel_that_was_evaluated_while_it_ran_is_judged_by_the_rules_of_its_pass(tmp_path):
     side = write_trace(tmp_path / "out", [Kernel(origin="nki")])
     assert kernels_without_ir(side.trace, side.runs[0])
     add_ops(side, [Op(0, 0, "load", 11, {"bytes": 4000})])
     assert not kernels_without_ir(side.trace, side.runs[0])
+    assert [kernel.name for kernel in evaluated_without_rules(side.trace, side.runs[0])] == [
+        "scale"
+    ]
+    rows = side.trace.table("ops", side.runs).drop_columns(["run"])
+    facts = {"rules": {"race": {"severity": "error"}}}
+    side.trace.add_derived(side.runs[0].run_id, "replay", {"ops": rows}, facts)
+    assert not evaluated_without_rules(side.trace, side.runs[0])

@@ -12,6 +12,22 @@ from kvtrace.schema.plain_reader import schemas
 
 RUN = "20260102-030405-678-9abcdef0"
 START = 1_767_323_045_000_000_000
+#: TTIR that copies eight elements from one argument to the other.
+COPY = b""""builtin.module"() ({
+  "tt.func"() <{function_type = (!tt.ptr<f32>, !tt.ptr<f32>) -> (), sym_name = "axpy", sym_visibility = "public"}> ({
+  ^bb0(%arg0: !tt.ptr<f32>, %arg1: !tt.ptr<f32>):
+    %0 = "tt.make_range"() <{end = 8 : i32, start = 0 : i32}> : () -> tensor<8xi32>
+    %1 = "tt.splat"(%arg0) : (!tt.ptr<f32>) -> tensor<8x!tt.ptr<f32>>
+    %2 = "tt.addptr"(%1, %0) : (tensor<8x!tt.ptr<f32>>, tensor<8xi32>) -> tensor<8x!tt.ptr<f32>>
+    %3 = "tt.load"(%2) <{boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32, isVolatile = false, operandSegmentSizes = array<i32: 1, 0, 0>}> : (tensor<8x!tt.ptr<f32>>) -> tensor<8xf32>
+    %4 = "tt.splat"(%arg1) : (!tt.ptr<f32>) -> tensor<8x!tt.ptr<f32>>
+    %5 = "tt.addptr"(%4, %0) : (tensor<8x!tt.ptr<f32>>, tensor<8xi32>) -> tensor<8x!tt.ptr<f32>>
+    "tt.store"(%5, %3) <{boundaryCheck = array<i32>, cache = 1 : i32, evict = 1 : i32}> : (tensor<8x!tt.ptr<f32>>, tensor<8xf32>) -> ()
+    "tt.return"() : () -> ()
+  }) : () -> ()
+  "tt.return"() : () -> ()
+}) : () -> ()
+"""  # noqa: E501
 #: Each kernel of a trace, and its launches of 20 µs.
 LAUNCHES = {"axpy": 3, "softmax": 2}
 _TENSOR = {"kind": "tensor", "dtype": "fp32", "shape": [1000], "strides": [1], "offset_bytes": 0,
@@ -25,6 +41,7 @@ def write_foreign(
     stage: str | None = None,
     text: bytes = b"toy.func @kernel() { toy.return }",
     run: str = RUN,
+    has_arguments: bool = True,
 ) -> Path:
     """Write a run with the kernels of `LAUNCHES`, and their executions.
 
@@ -34,6 +51,7 @@ def write_foreign(
         stage: The compiler stage that the kernels' text is recorded as; None: none is.
         text: That text.
         run: The run's id.
+        has_arguments: Grids and arguments are recorded.
 
     """
     tables: dict[str, list[dict[str, Any]]] = {
@@ -52,10 +70,8 @@ def write_foreign(
             {"kernel_id": number, "name": name, "module": "toy.kernels", "origin": origin,
              "signature": [{"name": "x"}, {"name": "y"}], "stages": stages}
         )  # fmt: skip
-        tables["calls"].append(
-            {"call_id": number, "kernel_id": number, "grid_x": 8, "grid_y": 1, "grid_z": 1,
-             "args": arguments}
-        )  # fmt: skip
+        call = {"grid_x": 8, "grid_y": 1, "grid_z": 1, "args": arguments} if has_arguments else {}
+        tables["calls"].append({"call_id": number, "kernel_id": number, **call})
         for _ in range(launches):
             seq = len(tables["launches"])
             enter = START + seq * 100_000

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: Above this number of launches, the same share of each run is sampled.
 MOST_LAUNCHES: Final = 10_000_000
+#: The pass that judges accesses.
+_SANITIZER: Final = "sanitizer"
 #: Launches and runs that are read together, at most, if there are several runs.
 _LAUNCHES_AT_ONCE: Final = 4_000_000
 _RUNS_AT_ONCE: Final = 125
@@ -116,13 +118,18 @@ def read_fleet(
     runs = [run for run in trace.runs if run.run_id <= last_run_id]
     jobs, job_of = _jobs(runs)
     newest_job = job_of[newest[-1].run_id]
-    judged_runs = [
+    runs_with_findings = [
         run for run in runs if pass_parts(run_folder(trace.path, "findings", run.run_id))
     ]
-    judged_jobs = {job_of[run.run_id] for run in judged_runs}
+    # Passes with rules of their own, as of invariance, do not judge accesses.
+    judged_jobs = {
+        job_of[run.run_id]
+        for run in runs_with_findings
+        if pass_parts(run_folder(trace.path, "findings", run.run_id), _SANITIZER)
+    }
     findings = []
-    if judged_runs:
-        with connect(trace, judged_runs, _FINDINGS) as database:
+    if runs_with_findings:
+        with connect(trace, runs_with_findings, _FINDINGS) as database:
             findings = query(database, _FINDINGS)[1]
     rows = {run.run_id: row_count(trace, run, "gpu_kernels") for run in runs}
     on_device = [run for run in runs if rows[run.run_id]]

@@ -102,7 +102,7 @@ def _calls_by_frequency(
         for row in selection.trace.table("launches", (run,), ["call_id", "weight"]).to_pylist():
             launches[row["call_id"]] += row["weight"] or 1
         rows = selection.trace.table("calls", (run,), ["call_id", "args"]).to_pylist()
-        constants = {row["call_id"]: _constant_arguments(row["args"]) for row in rows}
+        constants = {row["call_id"]: _constant_arguments(row["args"] or ()) for row in rows}
         calls += [
             (launches[call.call_id], call, constants[call.call_id])
             for call in calls_of(selection.trace, run)

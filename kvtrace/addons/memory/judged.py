@@ -38,6 +38,8 @@ def findings_of(trace: Trace, run: Run, *, named: bool) -> Mapping[str, pa.Table
     memory = RunMemory(trace, run)
     stacks = StackRows()
     rows = list(_declared_rows(memory, Declarations(trace, run), stacks))
+    if not recorded and not rows:
+        return None
     if recorded:
         evidence = evidence_by_line(trace, run)
         rows += (

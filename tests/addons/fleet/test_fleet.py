@@ -339,3 +339,15 @@ def test_sanitize_is_not_advised_for_runs_without_ir(tmp_path):
     assert fleet.unjudged_note == "no run was checked for findings: none has IR that can be judged"
     assert fleet.unjudged_note in fleet_page(fleet)
     assert fleet.unjudged_note in fleet_text(fleet)
+
+
+def test_findings_of_another_pass_do_not_make_a_job_judged(tmp_path):
+    out = tmp_path / "out"
+    write_job(out, 0, kernels={"matmul": 90_000}, findings=None)
+    trace = open_trace(out)
+    trace.add_derived(
+        trace.run_ids[0], "invariance", {"findings": TABLES["findings"].schema.empty_table()}
+    )
+    fleet = read_fleet(trace, trace.runs)
+    assert fleet.judged_jobs == 0
+    assert "no run was checked" in fleet.unjudged_note

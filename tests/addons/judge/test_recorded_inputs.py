@@ -11,6 +11,7 @@ from kvtrace.addons.judge.inputs import ScalarInput, read_cases
 from kvtrace.addons.judge.recorded_inputs import write_recorded_cases
 from kvtrace.addons.judge.request import CannotJudge, read_file
 from kvtrace.cli import main
+from tests.support.foreign_producer import COPY, write_foreign
 from tests.support.warm_python import warm_python
 
 KERNELS = """
@@ -80,6 +81,14 @@ def test_function_that_fits_no_launch_is_an_error_that_lists_launches(trace, tmp
     words = [str(tmp_path / "scale.py"), "--trace", str(trace), "--shapes", "x=f32[3]"]
     assert main(["judge", *words]) == 2
     assert "cannot be combined" in capsys.readouterr().err
+
+
+def test_calls_without_recorded_arguments_fit_nothing(tmp_path):
+    out = write_foreign(
+        tmp_path / "out", stage="ttir_generic", text=COPY, has_arguments=False
+    )  # fmt: skip
+    with pytest.raises(CannotJudge, match="recorded are none that can be evaluated"):
+        cases_of(out, tmp_path, "x, factor")
 
 
 def test_a_candidate_is_judged_on_recorded_inputs(trace, tmp_path, capsys):

@@ -130,6 +130,18 @@ def test_recompiles_have_the_changes_from_the_nearest_variant(tmp_path):
     assert "    constexpr BLOCK 128 → 64 (took 2 ms, 300 µs to load)" in text
 
 
+def test_a_variant_without_facts_of_its_compilation_is_not_said_to_be_loaded(tmp_path):
+    side = write_trace(tmp_path, [SCALE, replace(SCALE, block=64)])
+    overview = read_overview(side.trace, side.runs, recompiles=True)
+    first, second = overview.recompiles
+    unrecorded = replace(second, compile_ns=None, cache_hit=None, is_recorded=False)
+    overview = replace(overview, recompiles=(first, unrecorded))
+    text = " ".join(" ".join(overview_text(overview)).split())
+    assert "(whether it was compiled was not recorded)" in text
+    assert "of 1 further variant it was not recorded whether they were compiled" in text
+    assert "from the cache" not in text
+
+
 def test_repeated_load_of_a_variant_is_not_a_recompile():
     """Its process did not compile it: Inductor's cache had it, or a worker made it."""
     trace = open_trace(FIXTURES / "llama_liger_cached")

@@ -137,7 +137,7 @@ def command(
     )
     if over is not None:
         failed = any(result.answer.verdict != "proven" for result in answers)
-    return int(strict and failed)
+    return int(strict and (failed or bool(invariance.failures)))
 
 
 def _renamed(match: "Iterable[str]") -> dict[str, str]:

@@ -627,8 +627,8 @@ export interface Recompiled {
   /** Index into `Report.variants`. */
   readonly nearest: number;
   readonly changes: readonly Change[];
-  /** Whether the run compiled the variant itself; else it was loaded from a cache. */
-  readonly again: boolean;
+  /** Whether the run compiled the variant, or loaded it from a cache; null: not recorded. */
+  readonly again: boolean | null;
 }
 
 /**

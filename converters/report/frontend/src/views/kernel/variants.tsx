@@ -86,14 +86,20 @@ export function occupied(variant: Variant | undefined): number | null {
   return variant?.occupancy ? variant.occupancy.warps / variant.occupancy.of : null;
 }
 
+/** How a further variant came about, by whether it was compiled again; null: not recorded. */
+const HOW = new Map([
+  [true, "compiled again"],
+  [false, "from the cache"],
+  [null, "compiled or loaded"],
+]);
+
 function Reason({ variant: { reason, recompiled } }: { variant: Variant }) {
   if (!recompiled) return <span class="muted">{reason}</span>;
   return (
     <>
       <Name of={reason} />{" "}
       <span class="muted">
-        ({recompiled.again ? "compiled again" : "from the cache"}; nearest:{" "}
-        {variantName(recompiled.nearest)})
+        ({HOW.get(recompiled.again)}; nearest: {variantName(recompiled.nearest)})
       </span>
     </>
   );
@@ -112,7 +118,9 @@ export function Recompile({ variant }: { variant: Variant }) {
       <p id="recompile">
         {recompiled.again
           ? `Compiled again for ${formatNanoseconds(variant.compile_ns)}`
-          : "Loaded from the cache"}
+          : recompiled.again === null
+            ? "Whether it was compiled or loaded was not recorded"
+            : "Loaded from the cache"}
         . Its differences from{" "}
         <a href={chosenHref(variant.kernel, recompiled.nearest)}>
           variant {variantName(recompiled.nearest)}
