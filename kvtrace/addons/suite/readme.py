@@ -45,7 +45,7 @@ first if you do not trust where they are from.
 | `kernels/` | the kernels: Triton IR (`.ttir`), which is launched, and Python source (`.py`) |
 | `contents/` | contents of memory as they were recorded, compressed by zlib |
 | `launching.py` | how a call is launched: compiles, makes the memory, passes arguments |
-| `run.py` | times the entries; `device.py`, `cache.py`, `results.py`, `candidates.py`: parts of it |
+| `run.py` | times the entries; `device.py`, `cache.py`, `results.py`, `candidates.py` |
 
 To use an entry in your own harness:
 
