@@ -39,3 +39,13 @@ def test_a_kernel_whose_calls_were_evaluated_while_it_ran_is_judged(tmp_path):
     assert kernels_without_ir(side.trace, side.runs[0])
     add_ops(side, [Op(0, 0, "load", 11, {"bytes": 4000})])
     assert not kernels_without_ir(side.trace, side.runs[0])
+
+
+def test_a_kernel_without_origin_is_triton_s_only_with_ttir(tmp_path):
+    trace = open_trace(write_foreign(tmp_path / "out", origins=(None, None)))
+    kernels = kernels_without_ir(trace, trace.runs[0]).values()
+    assert {kernel.maker for kernel in kernels} == {"of unknown origin"}
+    assert "kernels of unknown origin without TTIR" in runs_without_ir(trace, trace.runs)[RUN]
+    with_ttir = write_foreign(tmp_path / "ttir", origins=(None, None), stage="ttir_generic")
+    trace = open_trace(with_ttir)
+    assert not kernels_without_ir(trace, trace.runs[0])

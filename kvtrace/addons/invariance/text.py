@@ -36,7 +36,7 @@ _MOST_REASONS: Final = 3
 def invariance_lines(found: Invariance, width: int) -> list[str]:
     """Return a table of outputs, their reasons, and the scope of proofs, for a terminal."""
     if not found.outputs:
-        return ["No kernel with IR was launched, so there is nothing to judge."]
+        return ["No kernel with TTIR was launched, so there is nothing to judge."]
     names = _names(found.outputs)
     rows = [
         (
