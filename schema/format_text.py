@@ -179,6 +179,11 @@ A new minor version only adds nullable columns or tables, and the type of a colu
 - `stack_id` is the first 8 bytes of BLAKE2b-64 over each frame's file, line, column and function
   as text (nothing for null), each followed by a NUL byte; read big-endian, without the top bit.
 - `artifacts.bytes` is a zstd frame; `sha256` is of the plain content.
+- An `artifact`, wherever a column or a field has one (`stages.artifact`, `value_artifact` …), is
+  the `sha256` of a row of `artifacts`; null means that the content was not recorded.
+- `launches.stream` is the program's handle of a stream, `gpu_kernels.stream` the number that the
+  device's profiler gives it. They need not be equal: `launch_seq` says which launch an execution is
+  of.
 - Files are compressed with zstd (not those of `runs`, which have one row), rows are in the order
   given for the table, row groups hold up to 131,072 rows or 8 MiB, and pages have statistics, so
   range queries read little.
@@ -227,6 +232,15 @@ A recorder for another library (CuPy, Numba) writes `runs`, `kernels`, `calls` a
 `examples/launch_recorder.py` does it for Numba's kernels in 60 lines, with `schemas()` of the plain
 reader and nothing else of kvtrace.
 
+- Each configuration that an autotuner tries is a variant: a row of `kernels`. Its trials are
+  launches of the phases `warmup` and `autotune`, and the run has the feature `trials`.
+- `calls.args` has an entry for each parameter, those of the type `constexpr` included: its value is
+  a Python literal in `scalar` (`'4096'`, `'True'`), and also in `signature.constexpr`.
+  `args.device` is written as torch does, `cuda:0`. In `signature.type`, another language's types are its own words.
+- An execution has `launch_seq`, `call_id` or both; `correlation_id` can be left out. Copies and
+  fills have the tool's word as their name, such as `memcpy host to device`.
+- A kernel without `origin` is shown as of an unknown maker. Its IR, in any dialect, is a row of
+  `artifacts` that `stages` names; of IR, kvtrace judges TTIR alone.
 - Producers check what they write with `kvtrace trace validate out/ --profile core`: exit code 0, or
   what is wrong and where.
 - Readers check themselves by `kvtrace trace conformance --reader CMD`

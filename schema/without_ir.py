@@ -1,9 +1,11 @@
 """Kernels that cannot be evaluated or judged: those without generic TTIR, whoever recorded them.
 
 kvtrace evaluates generic TTIR. A kernel has none if it is written in Gluon, if another tool
-recorded only its executions, or if another producer wrote the trace. Kernels of add-ons' languages
-have none either, but their backends evaluate them while the program runs, which leaves rows in
-`ops` or `accesses`. They are judged by the rules of the pass that wrote these rows, if it has any.
+recorded only its executions, or if another producer wrote the trace. Producers may leave out the
+origin, so a kernel without one is Triton's only if its TTIR was recorded. Kernels of add-ons'
+languages have none either, but their backends evaluate them while the program runs, which leaves
+rows in `ops` or `accesses`. They are judged by the rules of the pass that wrote these rows, if it
+has any.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 #: The stage that is evaluated.
 TTIR: Final = "ttir_generic"
 #: Origins of kernels that Triton's compiler made.
-TRITON_ORIGINS: Final = (None, "jit", "inductor", "autotune", GLUON, "interpreter")
+TRITON_ORIGINS: Final = ("jit", "inductor", "autotune", GLUON, "interpreter")
 #: Tables with rows of the calls that a backend evaluated while the program ran.
 _EVALUATED: Final = ("ops", "accesses")
 
@@ -27,12 +29,13 @@ _EVALUATED: Final = ("ops", "accesses")
 class KernelWithoutIr:
     """A kernel without TTIR: its name, its origin and the ids of its calls.
 
-    `source` is the tool of an imported run, `stages` are the names of what was recorded of the
-    kernel's compilation. `evaluated`: its backend evaluated it while the program ran.
+    `origin` is None where the producer does not say. `source` is the tool of an imported run,
+    `stages` are the names of what was recorded of the kernel's compilation. `evaluated`: its
+    backend evaluated it while the program ran.
     """
 
     name: str
-    origin: str
+    origin: str | None
     calls: tuple[int, ...]
     source: str | None = None
     stages: tuple[str, ...] = ()
@@ -41,6 +44,8 @@ class KernelWithoutIr:
     @property
     def maker(self) -> str:
         """What wrote the kernel, as the trace names it."""
+        if self.origin is None:
+            return "of unknown origin"
         return f"imported from {self.source}" if self.origin == IMPORTED else f"from {self.origin}"
 
     @property
@@ -146,20 +151,21 @@ def runs_without_ir(trace: "Trace", runs: "Sequence[Run]") -> dict[str, str]:
     reasons = {}
     for run in runs:
         kernels = kernels_without_ir(trace, run)
-        origins = sorted({kernel.origin for kernel in kernels.values()} - {GLUON})
+        origins = {kernel.origin for kernel in kernels.values()} - {GLUON}
         count = trace.table("kernels", (run,), ["kernel_id"]).num_rows
         if len(kernels) != count or not origins:
             continue
-        if origins == [IMPORTED]:
+        if origins == {IMPORTED}:
             reasons[run.run_id] = (
                 f"{run.run_id} was imported from a trace of {run.source}, which has times and no "
                 "IR, so there is nothing to evaluate or judge; kvtrace join adds its times to a "
                 "recording with IR."
             )
         else:
+            makers = {kernel.maker for kernel in kernels.values() if kernel.origin != GLUON}
             reasons[run.run_id] = (
-                f"{run.run_id} has kernels from {', '.join(origins)} without TTIR, the IR that is "
-                "evaluated, so there is nothing to evaluate or judge."
+                f"{run.run_id} has kernels {', '.join(sorted(makers))} without TTIR, the IR that "
+                "is evaluated, so there is nothing to evaluate or judge."
             )
     return reasons
 

@@ -7,10 +7,12 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.profile.advice_model import Advice, Figure
+from kvtrace.converters.profile.device_text import MEMORY_KINDS
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.figures.gaps import PAUSE, SMALL, Cause, GapGroup, Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.lines import Place
+from kvtrace.figures.makers import CUSTOM, TRITON, is_own
 from kvtrace.text import count, duration, percent, plural, shorten
 
 if TYPE_CHECKING:
@@ -162,7 +164,8 @@ def _launching_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advic
         figures.append(Figure("a step without these gaps", without, "derived"))
     else:
         price = f"{duration(span)} to {duration(span - lost)} at best"
-    remedy = f'CUDA graphs (torch.compile(mode="reduce-overhead")): from {price}'
+    how = ' (torch.compile(mode="reduce-overhead"))' if _may_use_torch(time) else ""
+    remedy = f"CUDA graphs{how}: from {price}"
     short = gaps.short_executions
     if around > lost / 2 and short:
         most = short[0]
@@ -188,6 +191,12 @@ def _launching_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advic
         f"the host launches more slowly than the devices execute{_gap_neighbors(groups)}: {remedy}",
         tuple(figures), float(lost),
     )  # fmt: skip
+
+
+def _may_use_torch(time: DeviceTime) -> bool:
+    """Return whether an execution may be torch's or Triton's; not if all name other makers."""
+    return any(not is_own(row.kind) or row.kind in (TRITON, CUSTOM) for row in time.rows
+               if row.kind not in MEMORY_KINDS)  # fmt: skip
 
 
 def _copy_advice(time: DeviceTime, span: int) -> Iterator[Advice]:

@@ -204,9 +204,10 @@ def delayed_launches(
             mark, whose first occurrence counts. Runs without such a mark have no launches.
 
     Raises:
-        BadSetting: no run has a mark of that name.
+        BadSetting: no run has a mark of that name, or no kernel has a time of its compilation.
         DamagedFile, NewerFormat: as the reader of the trace.
     """
+    _require_compile_times(trace, runs)
     begin_by_run = {run.run_id: _since_ns(trace, run, since) for run in runs}
     if since is not None and all(begin is None for begin in begin_by_run.values()):
         raise BadSetting(
@@ -238,6 +239,16 @@ def delayed_launches(
     return tuple(
         sorted(launches, key=lambda launch: (launch.run, launch.after_ns or 0, launch.seq))
     )
+
+
+def _require_compile_times(trace: "Trace", runs: Sequence["Run"]) -> None:
+    columns = ["compile_begin", "load_begin"]
+    kernels = trace.table("kernels", runs, columns)
+    if kernels.num_rows and all(kernels[name].null_count == len(kernels) for name in columns):
+        raise BadSetting(
+            f"{trace.path} does not say when its kernels were compiled or loaded, so it is not "
+            "known which launches waited for that: kvtrace records it"
+        )
 
 
 def _first_stage(kernel: Mapping[str, Any]) -> str | None:

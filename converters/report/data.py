@@ -24,7 +24,7 @@ from kvtrace.converters.report.findings import (
     place_findings,
 )
 from kvtrace.converters.report.launch_columns import Timeline
-from kvtrace.converters.report.merged_kernels import KernelRows, kernels_of
+from kvtrace.converters.report.merged_kernels import KernelRows, kernels_of, known_sum
 from kvtrace.converters.report.model import (
     MEASURED,
     FurtherFigure,
@@ -276,7 +276,7 @@ class _ReportTables:
         return Totals(
             launches=timeline.launch_count,
             host_ns=int(self.calls.figure("host_ns").sum()),
-            compile_ns=sum(variant.compile_ns or 0 for variant in variants),
+            compile_ns=known_sum([variant.compile_ns for variant in variants]),
             kernels=len(kernels),
             variants=len(variants),
             calls=len(self.calls),
@@ -284,10 +284,16 @@ class _ReportTables:
             bytes=sum(kernel.bytes or 0 for kernel in kernels) if evaluated else None,
             flops=sum(kernel.flops or 0 for kernel in kernels) if evaluated else None,
             evaluated_calls=evaluated,
-            violations=None if self.findings is None else self.findings.violations(),
+            violations=self._violations(kernels),
             phases=timeline.phase_counts,
             stages=stages,
         )
+
+    def _violations(self, kernels: Sequence[Kernel]) -> int | None:
+        """Return the number of violations; None instead of 0 if no kernel was judged."""
+        number = None if self.findings is None else self.findings.violations()
+        is_unjudged = bool(kernels) and all(kernel.without_ir for kernel in kernels)
+        return number or (None if is_unjudged else number)
 
 
 def _reindexed(finding: PlacedFinding, new_indexes: Integers) -> PlacedFinding:

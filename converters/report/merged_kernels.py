@@ -236,7 +236,7 @@ def kernels_of(
                 flops=None if replayed is None else replayed.flops,
                 best_ns=best_ns,
                 achieved=None if replayed is None else replayed.achieved(best_ns),
-                violations=None if findings is None else findings.of_kernel(kernel, "violation"),
+                violations=_violations(kernel, findings, without_ir),
                 unknowns=None if findings is None else findings.of_kernel(kernel, "unknown"),
                 judged=0 if findings is None else findings.judged[kernel],
                 unjudged_calls=0 if findings is None else findings.unjudged_calls[kernel],
@@ -250,14 +250,23 @@ def kernels_of(
 
 def _variant_sums(variants: Sequence[Variant]) -> dict[str, Any]:
     return {
-        "compile_ns": _sum([variant.compile_ns for variant in variants]),
+        "compile_ns": known_sum([variant.compile_ns for variant in variants]),
         "registers": _largest([variant.registers for variant in variants]),
         "spills": _largest([variant.spills for variant in variants]),
         "shared_bytes": _largest([variant.shared_bytes for variant in variants]),
     }
 
 
-def _sum(values: list[int | None]) -> int | None:
+def _violations(
+    kernel: int, findings: "PageFindings | None", without_ir: Container[int]
+) -> int | None:
+    """Return the number of violations; None instead of 0 if the kernel was not judged."""
+    number = None if findings is None else findings.of_kernel(kernel, "violation")
+    return number or (None if kernel in without_ir else number)
+
+
+def known_sum(values: list[int | None]) -> int | None:
+    """Return the sum of the values that are known, or None if none is."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 

@@ -79,7 +79,7 @@ class Totals:
 
     launches: int = 0
     host_ns: int = 0
-    compile_ns: int = 0
+    compile_ns: int | None = None
     kernels: int = 0
     variants: int = 0
     calls: int = 0

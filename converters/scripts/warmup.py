@@ -78,7 +78,8 @@ def _call_texts(
 def _call_lines(kernel: Mapping[str, Any], call: Mapping[str, Any]) -> Iterator[str]:
     what = f"call {call['call_id']} of kernel {kernel['name']}"
     if kernel["origin"] not in ("jit", "autotune", "gluon") or not kernel["module"]:
-        raise BadSetting(f"{what} comes from {kernel['origin']}, which compiles its own kernels")
+        maker = kernel["origin"] or "an unknown origin"
+        raise BadSetting(f"{what} comes from {maker}, which compiles its own kernels")
     if call["args"] is None:
         raise BadSetting(f"the arguments of {what} were not recorded")
     yield "    ("

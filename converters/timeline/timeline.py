@@ -35,7 +35,7 @@ _NOUNS: Final = {
     "mark": "marks",
     "gpu": "device executions",
     "graph": "replays of graphs",
-    "step": "steps",
+    "step": "steps of host and devices",
     "message": "messages",
 }
 

@@ -52,7 +52,8 @@ def command(
     for result in read_cases(words, cases):
         results.append(result)
         if not as_json:
-            say(f"{'wrong' if result.problem else 'right':<7}{result.case:<24}{result.problem}")
+            line = f"{'wrong' if result.problem else 'right':<7}{result.case:<24}{result.problem}"
+            say(line.rstrip())
     wrong = sum(bool(result.problem) for result in results)
     if as_json:
         print(json.dumps([asdict(result) for result in results], indent=2))

@@ -12,6 +12,8 @@ TRITON: Final = "Triton"
 #: Maker of kernels of another tool's trace that are of no known library: their compiler, Triton
 #: or another, is not recorded.
 CUSTOM: Final = "custom"
+#: Maker of kernels whose producer does not say what made them.
+UNKNOWN: Final = "unknown"
 
 #: Makers with patterns of readable kernel names; the first that matches counts.
 _MAKERS: Final = tuple(
@@ -43,7 +45,7 @@ _MAKERS: Final = tuple(
 NOT_OWN: Final = (*(maker for maker, _ in _MAKERS), "copy", "fill", "other")
 #: The maker of a row of `kernels`, in SQL: another producer's kernels are named as it names them.
 OWN_KIND: Final = f"""
-    CASE WHEN origin IS NULL OR origin IN {TRITON_ORIGINS[1:]} THEN '{TRITON}'
+    CASE WHEN origin IS NULL THEN '{UNKNOWN}' WHEN origin IN {TRITON_ORIGINS} THEN '{TRITON}'
         WHEN origin = '{IMPORTED}' THEN '{CUSTOM}'
         WHEN origin IN {NOT_OWN} THEN origin || ' kernel' ELSE origin END
 """
@@ -51,11 +53,13 @@ OWN_KIND: Final = f"""
 
 def own_kind(origin: str | None) -> str:
     """Return the maker of a row of `kernels`, as `OWN_KIND` does in SQL."""
+    if origin is None:
+        return UNKNOWN
     if origin in TRITON_ORIGINS:
         return TRITON
     if origin == IMPORTED:
         return CUSTOM
-    return f"{origin} kernel" if origin in NOT_OWN else str(origin)
+    return f"{origin} kernel" if origin in NOT_OWN else origin
 
 
 def is_own(kind: str) -> bool:

@@ -15,10 +15,12 @@ from tests.support.foreign_producer import COPY, write_foreign
 from tests.support.foreign_traces import write_kineto
 
 
-@pytest.fixture(params=["none", "unknown dialect", "imported"])
+@pytest.fixture(params=["none", "no origin", "unknown dialect", "imported"])
 def trace(request, tmp_path):
     if request.param == "imported":
         import_files([write_kineto(tmp_path)], tmp_path / "out")
+    elif request.param == "no origin":
+        write_foreign(tmp_path / "out", origins=(None, None))
     else:
         stage = None if request.param == "none" else "toyir"
         write_foreign(tmp_path / "out", stage=stage)
@@ -180,3 +182,29 @@ def test_a_call_without_recorded_arguments_has_no_text(tmp_path, capsys):
     _, text, _ = said(capsys, "sanitize", out, "--blocks")
     assert "launch:" not in text
     assert "None" not in text
+
+
+def test_a_maker_that_no_producer_names_is_not_triton(tmp_path, capsys):
+    out = write_foreign(tmp_path / "out", origins=(None, None))
+    for command in ("info", "profile"):
+        _, text, _ = said(capsys, command, out)
+        assert "unknown" in text
+        assert "Triton" not in text
+
+
+def test_advice_names_torch_only_for_kernels_that_may_be_its_own(tmp_path, capsys):
+    for origin, may_be_torch in (("toydsl", False), ("inductor", True)):
+        out = write_foreign(tmp_path / origin, origins=(origin, origin))
+        _, text, _ = said(capsys, "profile", out)
+        assert "CUDA graphs" in text
+        assert ("torch.compile" in text) == may_be_torch
+
+
+def test_launches_that_waited_are_not_known_without_times_of_compilations(tmp_path, capsys):
+    out = write_foreign(tmp_path / "out")
+    script = tmp_path / "warmup.py"
+    for command in (["info", out, "--warmup"], ["convert", "warmup", out, "-o", script]):
+        code, _, err = said(capsys, *command)
+        assert code == 2
+        assert "does not say when its kernels were compiled or loaded" in err
+    assert not script.exists()

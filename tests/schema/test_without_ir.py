@@ -50,3 +50,13 @@ def test_a_kernel_that_was_evaluated_while_it_ran_is_judged_by_the_rules_of_its_
     facts = {"rules": {"race": {"severity": "error"}}}
     side.trace.add_derived(side.runs[0].run_id, "replay", {"ops": rows}, facts)
     assert not evaluated_without_rules(side.trace, side.runs[0])
+
+
+def test_a_kernel_without_origin_is_triton_s_only_with_ttir(tmp_path):
+    trace = open_trace(write_foreign(tmp_path / "out", origins=(None, None)))
+    kernels = kernels_without_ir(trace, trace.runs[0]).values()
+    assert {kernel.maker for kernel in kernels} == {"of unknown origin"}
+    assert "kernels of unknown origin without TTIR" in runs_without_ir(trace, trace.runs)[RUN]
+    with_ttir = write_foreign(tmp_path / "ttir", origins=(None, None), stage="ttir_generic")
+    trace = open_trace(with_ttir)
+    assert not kernels_without_ir(trace, trace.runs[0])

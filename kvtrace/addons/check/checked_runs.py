@@ -106,23 +106,30 @@ def check_runs(selection: Selection, shown: Shown = unshown) -> Checked:
         NothingToCheck: no launch was recorded for checks.
         KvtraceError: the trace cannot be read or written.
     """
+    _require_checked_launches(selection)
     kernels = _kernels(selection.trace, selection)
     checks = []
     for run in selection.runs:
         with shown(f"check {run.run_id}") as progress:
             ttgir = recorded_ttgir(selection.trace, run)
             checks.append(check_run(selection.trace, run, progress, ttgir))
-    if not any(run_checks.answers for run_checks in checks):
-        if len(runs_without_ir(selection.trace, selection.runs)) == len(selection.runs):
-            raise NothingToCheck(
-                f"{selection.trace.path} has no IR, with which results of launches are compared; "
-                "record the program with kvtrace and KVTRACE_CHECK=first"
-            )
-        raise NothingToCheck(
-            f"{selection.trace.path} has no launch recorded for checks; record the program "
-            "with KVTRACE_CHECK=first (or sample:N, kernel:GLOB, finite)"
-        )
     return Checked(tuple(checks), kernels)
+
+
+def _require_checked_launches(selection: Selection) -> None:
+    """Raise NothingToCheck before a pass writes tables that say the runs were checked."""
+    trace, runs = selection.trace, selection.runs
+    if trace.table("checked_launches", runs, ["seq"]).num_rows:
+        return
+    if len(runs_without_ir(trace, runs)) == len(runs):
+        raise NothingToCheck(
+            f"{trace.path} has no TTIR, with which results of launches are compared: kvtrace "
+            "records it, and the results, of Triton programs with KVTRACE_CHECK=first"
+        )
+    raise NothingToCheck(
+        f"{trace.path} has no launch recorded for checks; record the program "
+        "with KVTRACE_CHECK=first (or sample:N, kernel:GLOB, finite)"
+    )
 
 
 def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:

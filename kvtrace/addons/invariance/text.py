@@ -38,7 +38,7 @@ def invariance_lines(found: Invariance, width: int) -> list[str]:
     if not found.outputs and found.failures:
         return ["No kernel could be judged."]
     if not found.outputs:
-        return ["No kernel with IR was launched, so there is nothing to judge."]
+        return ["No kernel with TTIR was launched, so there is nothing to judge."]
     names = _names(found.outputs)
     rows = [
         (

@@ -7,6 +7,7 @@ from kvtrace.converters.timeline.call_work import CallWork, derived_calls
 from kvtrace.schema.layout import IMPORTED
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Trace
+from kvtrace.schema.without_ir import TRITON_ORIGINS
 
 #: Element types as PyTorch's profiler writes them (c10's ScalarType to C++ types).
 _TYPES: Final = {
@@ -23,6 +24,7 @@ _TYPES: Final = {
     "fp8e4nv": "c10::Float8_e4m3fn",
     "fp8e5": "c10::Float8_e5m2",
 }
+_TRITON: Final = "triton"
 _FRAMES: Final = 12
 
 
@@ -66,7 +68,7 @@ class CallFacts:
         facts = {
             **_argument_fields(row["args"] or ()),
             **work,
-            "kernel_backend": "triton",
+            "kernel_backend": _backend(kernel.get("origin")),
             "kernel_name": kernel.get("name"),
             "kernel_file": kernel.get("file"),
             "kernel_line": kernel.get("line"),
@@ -76,6 +78,11 @@ class CallFacts:
             "kvtrace call": call_id,
         }
         return {key: value for key, value in facts.items() if value not in (None, [])}
+
+
+def _backend(origin: str | None) -> str | None:
+    """Return what made a kernel, as PyTorch's compiler names Triton; None: not known."""
+    return _TRITON if origin in TRITON_ORIGINS else origin
 
 
 def _work_fields(work: CallWork | None) -> dict[str, int]:

@@ -116,11 +116,17 @@ def _recorded_events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[_Even
         if row["enter"] is not None and row["exit"] is not None
     }
     requested: set[int] = set()
+    ids = trace.table("gpu_kernels", [run], ["correlation_id"])["correlation_id"]
+    has_ids = ids.null_count < len(ids)
     for row in _rows(trace, run, "gpu_kernels"):
         if row["start"] is None or row["end"] is None:
             continue
-        yield _execution_event(row, facts, as_recorded=False)
+        if not has_ids and row["graph_id"] is None:  # readers match by an id alone
+            row["correlation_id"] = row["launch_seq"]
         launch = launches.pop(row["launch_seq"], None) if row["graph_id"] is None else None
+        if launch is not None and row["call_id"] is None:
+            row["call_id"] = launch["call_id"]
+        yield _execution_event(row, facts, as_recorded=False)
         if launch is not None:
             yield from _launch_events(launch, row["correlation_id"], pid, facts)
         elif row["requested"] is not None and row["correlation_id"] not in requested:

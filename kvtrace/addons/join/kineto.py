@@ -22,11 +22,13 @@ from kvtrace.figures.scans import row_count
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Selection, Trace
+from kvtrace.schema.without_ir import runs_without_ir
 from kvtrace.text import plural
 
 _SECOND: Final = 1_000_000_000
 _WITH_EVENTS: Final = ("launches", "gpu_kernels", "tool_events")
 _REPLAY: Final = "bytes and FLOPs are missing: run kvtrace replay to derive them"
+_NO_IR: Final = "bytes and FLOPs are missing: the trace has no TTIR, which they are derived from"
 
 
 class KinetoConverter:
@@ -50,7 +52,9 @@ class KinetoConverter:
         else:
             _write(output, _document_parts(trace, run, facts))
             notes = ()
-        return Conversion((output,), (*notes, *((_REPLAY,) if facts.underived else ())))
+        if facts.underived:
+            notes = (*notes, _NO_IR if runs_without_ir(trace, (run,)) else _REPLAY)
+        return Conversion((output,), notes)
 
 
 CONVERTER: Final = KinetoConverter()

@@ -153,7 +153,7 @@ def _same_process(run: Run, times: Run) -> bool:
 
 
 def _refuse_own_times(recording: Selection, run: Run, joined: JoinedExecutions) -> None:
-    """Raise BadSetting if kvtrace itself measured executions in the period of the times."""
+    """Raise BadSetting if the recording has executions of its own in the period of the times."""
     table_arguments = (recording.trace.path, TABLES["gpu_kernels"], run.run_id, ["start"], quietly)
     own_starts = integers(captured_rows(*table_arguments)["start"].drop_null())
     files = joined.rows["run"].cast("string")
@@ -165,6 +165,6 @@ def _refuse_own_times(recording: Selection, run: Run, joined: JoinedExecutions) 
         own_executions = int(np.sum((own_starts >= start.min()) & (own_starts <= start.max())))
         if own_executions:
             raise BadSetting(
-                f"run {run.run_id} already has device times of that period: kvtrace measured "
-                f"{own_executions:,} executions in it; join to a recording without device times."
+                f"run {run.run_id} already has device times of that period, of "
+                f"{own_executions:,} executions; join to a recording without device times."
             )

@@ -17,4 +17,5 @@ def test_a_trace_without_ir_is_not_checked(producer, tmp_path, capsys):
         import_files([write_kineto(tmp_path)], out)
     capsys.readouterr()
     assert main(["check", str(out)]) == 2
-    assert "has no IR, with which results of launches are compared" in capsys.readouterr().err
+    assert "has no TTIR, with which results of launches are compared" in capsys.readouterr().err
+    assert not (out / "checks").exists()  # an empty part would say that the run was checked

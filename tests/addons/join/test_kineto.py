@@ -15,6 +15,7 @@ from kvtrace.figures.columns import integers
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.trace import open_trace, select_runs
 from tests.addons.join.times import Known, known
+from tests.support.foreign_producer import LAUNCHES, write_foreign
 
 BASE = 1_795_000_000_000_000_000
 
@@ -145,3 +146,19 @@ def test_entries_that_are_no_events_are_kept(made: Known, tmp_path: Path) -> Non
     found = converted(made, tmp_path / "out.json", trace=str(file))["traceEvents"]
     assert found[: len(others)] == others
     assert sum("kvtrace grade" in each.get("args", {}) for each in found[len(others) :]) > 0
+
+
+def test_launches_of_a_producer_without_correlation_ids_keep_their_executions(
+    tmp_path: Path,
+) -> None:
+    trace = select_runs(write_foreign(tmp_path / "out"))
+    output = tmp_path / "kineto.json"
+    notes = CONVERTER.convert(trace, output, {}).notes
+    assert any("the trace has no TTIR" in note for note in notes)
+    events = json.loads(output.read_text())["traceEvents"]
+    calls = {e["args"]["correlation"]: e for e in events if e["cat"] == "cuda_driver"}
+    executions = [e for e in events if e["cat"] == "kernel"]
+    assert len(calls) == len(executions) == sum(LAUNCHES.values())
+    for event in executions:
+        assert calls[event["args"]["correlation"]]["ts"] < event["ts"]
+        assert event["args"]["kernel_backend"] == "toydsl"

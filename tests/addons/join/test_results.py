@@ -53,7 +53,7 @@ def test_joining_again_changes_nothing(made: Known) -> None:
 
 def test_join_refuses_runs_with_their_own_device_times(made: Known, tmp_path: Path) -> None:
     own = shutil.copytree(H200 / "llama_graphs", tmp_path / "own")
-    with pytest.raises(BadSetting, match="kvtrace measured"):
+    with pytest.raises(BadSetting, match="already has device times"):
         join(select_runs(own), select_runs(made.times))
 
 

@@ -391,6 +391,8 @@ def test_kernels_without_ir_are_not_judged_and_named_as_their_producer_does(tmp_
     assert "nothing to evaluate or judge" in report.without_ir
     assert not report.judged
     assert [(k.without_ir, k.judged, k.unknowns) for k in report.kernels] == [(True, 0, 1)] * 2
+    assert {k.violations for k in report.kernels} == {report.totals.violations} == {None}
+    assert report.totals.compile_ns is None
     assert report.device_kinds == ("toydsl", "toydsl")
     assert report.own_kinds == ("toydsl",)
 

@@ -176,7 +176,7 @@ export interface Run {
 export interface Totals {
   readonly launches: number;
   readonly host_ns: number;
-  readonly compile_ns: number;
+  readonly compile_ns: number | null;
   readonly kernels: number;
   readonly variants: number;
   readonly calls: number;

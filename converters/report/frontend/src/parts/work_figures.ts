@@ -11,6 +11,8 @@ interface Work {
   readonly bytes: Maybe<number>;
   readonly flops: Maybe<number>;
   readonly violations: Maybe<number>;
+  /** Of a kernel: it cannot be judged. */
+  readonly without_ir?: boolean;
 }
 
 type Name = "host" | "compile" | "device" | "replayed" | "violations";
@@ -31,7 +33,8 @@ export function workFigures(
   onDevice: boolean,
   details: Partial<Readonly<Record<Name, string | null>>>,
 ): readonly FigureOf[] {
-  const howToJudge = page.report.without_ir === null ? "run kvtrace sanitize" : "there is no IR";
+  const withoutIr = work.without_ir ?? page.report.without_ir !== null;
+  const howToJudge = withoutIr ? "there is no IR" : "run kvtrace sanitize";
   const judged = work.violations === null ? howToJudge : details.violations;
   return [
     measured(
