@@ -189,7 +189,7 @@ class _KinetoEvents:
             self._leave_out(event)
 
     def _leave_out(self, event: Mapping[str, Any]) -> None:
-        """Count an event that is not imported, unless it repeats or describes others."""
+        """Count an event that no figure counts, unless it repeats or describes others."""
         kind, name = text(event.get("cat")), text(event.get("name")) or "?"
         if event.get("ph") == "M" or kind in _REPEATED:
             return
@@ -272,6 +272,7 @@ class _KinetoEvents:
             },
             tuple(self._lacks(times)),
             self._left_out,
+            has_all_events=True,
         )
 
     def _lacks(self, times: tuple[int, int] | None) -> Iterator[str]:

@@ -21,8 +21,6 @@ _SIZES: Final = frozenset({"grid", "block"})
 _CATEGORIES: Final = frozenset({"kernel", "gpu_memcpy", "gpu_memset"})
 _TEXTS: Final = frozenset({"ph", "cat", "name"})
 _PLACES: Final = frozenset({"pid", "tid"})
-_COLUMNS: Final = _TEXTS | _PLACES | {"ts", "dur", "args"}
-_COLUMN_COUNT: Final = len(_COLUMNS)
 _LARGEST: Final = 2**63 - 1
 #: An argument of operators in PyTorch 1.8 to 1.10: their Python stacks, which are not imported.
 CALL_STACK: Final = "Call stack"
@@ -31,17 +29,18 @@ CALL_STACK: Final = "Call stack"
 class KeptEvents:
     """Events that are not executions, on their way to `tool_events`.
 
-    Nearly all events are ranges with the same members, of which `args` is the last, and whose name
-    and thread an event before them has. The `args` of those are kept as the file has them, for
-    making a JSON text again takes longer than reading one.
+    Nearly all events have the keys, texts and ids of an event before them, so that these are
+    checked once. `args` are kept as the file has them where they are the last member, since making
+    a JSON text again takes longer than reading one.
     """
 
     def __init__(self, events: EventRows, is_host_range: Callable[[str, str], bool]) -> None:
         self._events = events
         self._is_host_range = is_host_range
-        #: Numbers of shapes of ranges that have all of `_COLUMNS`, with values that the columns can
-        #: have, and whether they are ranges of stacks.
-        self._shapes: dict[tuple[Any, ...], tuple[int, bool]] = {}
+        #: By the keys, texts and ids of events that have a time, and only values that columns can
+        #: have: the number of the shape, whether they are ranges of stacks, and the keys of other
+        #: members.
+        self._shapes: dict[tuple[Any, ...], tuple[int, bool, tuple[str, ...]]] = {}
 
     def add(
         self, event: Mapping[str, Any], record: int, source: JsonFile
@@ -62,34 +61,31 @@ class KeptEvents:
         """
         get = event.get
         process, thread, args = get("pid"), get("tid"), get("args")
-        if not (
-            len(event) == _COLUMN_COUNT
-            and "ts" in event
-            and "dur" in event
-            and type(args) is dict
-            and type(process) is int  # not 1.0 or True, which equal 1
-            and type(thread) is int
-        ):
+        if type(process) is not int or type(thread) is not int:  # 1.0 and True equal 1
             return self._add_uncommon(event, record, source)
         try:
-            shape = self._shapes.get((get("ph"), get("cat"), get("name"), process, thread))
+            shape = self._shapes.get(
+                (tuple(event), get("ph"), get("cat"), get("name"), process, thread)
+            )
         except TypeError:
             shape = None  # an object or array, which no column has
-        if shape is None or (shape[1] and CALL_STACK in args):
+        if shape is None:
             return self._add_uncommon(event, record, source)
-        text = source.last_member('"args"')
-        if text is None:
-            return self._add_uncommon(event, record, source)
+        number, is_host, others = shape
+        correlation = external = NONE
+        if type(args) is dict:
+            if is_host and CALL_STACK in args:
+                return self._add_uncommon(event, record, source)
+            correlation, external = args.get("correlation", NONE), args.get("External id", NONE)
         begin = nanoseconds(event["ts"])
-        end = begin + nanoseconds(event["dur"])
-        correlation, external = args.get("correlation", NONE), args.get("External id", NONE)
+        end = begin + nanoseconds(event["dur"]) if "dur" in event and "dur" not in others else NONE
         self._events.add_of_shape(
-            shape[0], begin, end, record,
+            number, begin, end, record,
             correlation if _is_integer(correlation) else NONE,
             external if _is_integer(external) else NONE,
-            f'{{"args":{text}}}',
+            _members_text({key: event[key] for key in others}, source) if others else None,
         )  # fmt: skip
-        return None if shape[1] else (begin, end)
+        return None if is_host else (begin, end)
 
     def _add_uncommon(
         self, event: Mapping[str, Any], record: int, source: JsonFile
@@ -115,10 +111,11 @@ class KeptEvents:
             external=external if _is_integer(external) else NONE,
             members=_members_text(members, source) if members else None,
         )  # fmt: skip
-        if in_columns | {"args"} == _COLUMNS:  # so that none of the texts is missing
+        if "ts" in event and len(texts) == len(_TEXTS) and len(places) == len(_PLACES):
             shape = (phase, category, name, process, thread)
-            is_host = self._is_host_range(category or "", name or "")
-            self._shapes[shape] = self._events.shape(*shape, is_host=is_host), is_host
+            is_host = end != NONE and self._is_host_range(texts["cat"], texts["name"])
+            number = self._events.shape(*shape, is_host=is_host)
+            self._shapes[(tuple(event), *shape)] = number, is_host, tuple(members)
         return begin, end
 
 
@@ -126,13 +123,14 @@ def _members_text(members: dict[str, Any], source: JsonFile) -> str:
     """Return members of the event that `source` just yielded as JSON, `args` as in the file."""
     if type(members.get("args")) is not dict:
         return _flat_text(members)
-    others = {key: value for key, value in members.items() if key != "args"}
-    if any(isinstance(value, dict | list) for value in others.values()):
-        return json_text(members)
+    first = ""
+    if len(members) > 1:
+        others = {key: value for key, value in members.items() if key != "args"}
+        if any(isinstance(value, dict | list) for value in others.values()):
+            return json_text(members)
+        first = _flat_text(others)[1:-1] + ","
     text = source.last_member('"args"')
-    if text is None:
-        return json_text(members)
-    return f'{_flat_text(others)[:-1]}{"," if others else ""}"args":{text}}}'
+    return json_text(members) if text is None else f'{{{first}"args":{text}}}'
 
 
 def _flat_text(members: Mapping[str, Any]) -> str:
