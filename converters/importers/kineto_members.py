@@ -6,7 +6,7 @@ from typing import Any, Final, TypeGuard
 
 from kvtrace.converters.importers.event_rows import EventRows, json_text
 from kvtrace.converters.importers.json_stream import JsonFile
-from kvtrace.converters.importers.json_values import mapping, nanoseconds, text
+from kvtrace.converters.importers.json_values import integer, mapping, nanoseconds, text
 from kvtrace.converters.importers.rows import NONE
 
 #: Arguments of executions that have a column of integers.
@@ -163,9 +163,10 @@ def execution_members(event: Mapping[str, Any], device: int, stream: int) -> str
         stream: Its column `stream`, which a converter gives back as its `tid`.
 
     """
+    event_args = mapping(event.get("args"))
     args = {
         key: value
-        for key, value in mapping(event.get("args")).items()
+        for key, value in event_args.items()
         if not (key in _INTEGERS and type(value) is int)
         and not (key in _GRAPHS and type(value) is int and value)
         and not (key in _SIZES and _is_size(value))
@@ -178,6 +179,9 @@ def execution_members(event: Mapping[str, Any], device: int, stream: int) -> str
         and not (key == "pid" and value == device)
         and not (key == "tid" and value == stream)
     }
+    # MTIA's events have these as pid, tid and size alone; null says so to a converter.
+    others = {"device": device, "stream": stream, "bytes": integer(event_args.get("size"))}
+    args |= {key: None for key in others if key not in event_args and others[key] != NONE}
     if args:
         members["args"] = args
     return json_text(members) if members else None

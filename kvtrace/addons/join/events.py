@@ -170,6 +170,9 @@ def _execution_event(row: dict[str, Any], facts: CallFacts, *, as_recorded: bool
     }
     args = {key: value for key, value in args.items() if value is not None}
     args |= members.pop("args", {})
+    for key in ("device", "stream", "bytes"):  # null: from another member of the imported event
+        if key in args and args[key] is None:
+            del args[key]
     category = _CATEGORY.get(row["kind"], "kernel")
     name = row["name"] or ""
     span = (row["device"] or 0, row["stream"] or 0, row["start"], row["end"])

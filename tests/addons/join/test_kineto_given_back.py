@@ -26,6 +26,8 @@ FURTHER: list[dict[str, Any]] = [
      "cat": "cpu_instant_event", "args": {"Total Allocated": 4096, "Addr": -9223372036854775808}},
     {"ph": "X", "cat": "Trace", "ts": 990, "dur": 500.25, "pid": "Spans",
      "tid": "PyTorch Profiler", "name": "PyTorch Profiler (0)", "args": {"Op count": 0}},
+    {"ph": "X", "cat": "mtia_ccp_events", "name": "dma_request", "pid": 17, "tid": 36, "ts": 1100,
+     "dur": 5, "args": {"direction": "DEVICE_TO_HOST", "size": 1024}},
     {"ph": "X", "cat": "gpu_user_annotation", "name": "50 % {of} it", "pid": 0, "tid": 7,
      "ts": 1020, "dur": 3, "args": {"External id": 9, "Input Dims": [[2, 3], []], "x": 0.25}},
     {"ph": "X", "cat": "kernel", "name": "void at::native::vectorized<4>(int)", "pid": 0, "tid": 7,
