@@ -58,8 +58,8 @@ TOOL: Final = (
             _C(
                 "members",
                 TEXT,
-                "the other members of the event, as a JSON object; of a member of the file, its "
-                "value as JSON",
+                "the other members of the event, as a JSON object, in which args is complete; of a "
+                "member of the file, its value as JSON",
                 private=leaf(" ".join(PRIVATE)),
             ),
         ),

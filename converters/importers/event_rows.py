@@ -1,34 +1,40 @@
 """Collector of the events of a tool's file that are not executions, kept as they are.
 
-Events of one name on one thread differ in few integers. What they have in common is kept once, as a
-shape: the texts, and the JSON members as a format with a `%d` for each integer, as in
-`{"args":{"Ev Idx":%d}}`. So millions of events take little more memory than their integers.
+What events have in common, such as their name and thread, is kept once, as a shape. Their other
+members stay JSON texts, which are compressed in batches: those of one file resemble each other, so
+that millions of them take a few dozen MB.
 """
 
 import json
-from array import array
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
+import pyarrow as pa
 
+from kvtrace.converters.importers.host_stacks import HostRanges
 from kvtrace.converters.importers.rows import NONE, IntegerRows, Names, RunRows
 
 _TIMES: Final = ("begin", "end")
-_LARGEST: Final = 2**63 - 1
-_BATCH_ROWS: Final = 1 << 17
-#: Phase, category, name, process, thread, and the format of the members.
-_Shape = tuple[str | None, str | None, str | None, int, int, str | None]
+#: Rows and characters of members at which a batch is full.
+_BATCH_ROWS: Final = 1 << 15
+_BATCH_CHARACTERS: Final = 1 << 23
+_PACKED: Final = pa.ipc.IpcWriteOptions(compression=pa.Codec("zstd", compression_level=1))
+#: Returns a JSON value as compact text; decimal numbers become floats.
+json_text: Final = json.JSONEncoder(separators=(",", ":"), default=float).encode
+#: Phase, category, name, process, thread, and whether it is also a range of a host thread's stacks.
+_Shape = tuple[str | None, str | None, str | None, int, int, bool]
 
 
 class EventRows:
     """Rows of `tool_events`, in the order of the file; times in ns on the tool's clock."""
 
     def __init__(self) -> None:
-        self._rows = IntegerRows(
-            "record", *_TIMES, "correlation_id", "external_id", "shape", "first"
-        )
+        self._rows = IntegerRows("record", *_TIMES, "correlation_id", "external_id", "shape")
         self._shapes: dict[_Shape, int] = {}
-        self._integers = array("q")
+        self._pending: list[tuple[int, ...]] = []
+        self._members: list[str | None] = []
+        self._characters = 0
+        self._packed: list[pa.Buffer] = []
 
     def add(
         self,
@@ -43,32 +49,93 @@ class EventRows:
         thread: int = NONE,
         correlation: int = NONE,
         external: int = NONE,
-        members: Any = None,
+        members: str | None = None,
     ) -> None:
-        """Add an event; columns as in `tool_events`, `members` a JSON value, None for no members.
+        """Add an event; columns as in `tool_events`, `members` a JSON text, None for no members.
 
         `record` is its place in the file; NONE: the number of events before it.
         """
-        first = len(self._integers)
-        form = None if members is None else _format_of(members, self._integers)
-        shape = (phase, category, name, process, thread, form)
-        number = self._shapes.setdefault(shape, len(self._shapes))
         if record == NONE:
-            record = len(self._rows)
-        self._rows.add(record, begin, end, correlation, external, number, first)
+            record = len(self._rows) + len(self._pending)
+        number = self.shape(phase, category, name, process, thread)
+        self.add_of_shape(number, begin, end, record, correlation, external, members)
+
+    def shape(
+        self,
+        phase: str | None,
+        category: str | None,
+        name: str | None,
+        process: int,
+        thread: int,
+        *,
+        is_host: bool = False,
+    ) -> int:
+        """Return the number of a shape, for `add_of_shape`.
+
+        `is_host`: its events are also ranges of their thread's stacks, for `add_host_ranges`.
+        """
+        shape = (phase, category, name, process, thread, is_host)
+        return self._shapes.setdefault(shape, len(self._shapes))
+
+    def add_of_shape(
+        self,
+        number: int,
+        begin: int,
+        end: int,
+        record: int,
+        correlation: int,
+        external: int,
+        members: str | None,
+    ) -> None:
+        """Add an event as `add` does, quickly: with the number of its `shape`."""
+        self._pending.append((record, begin, end, correlation, external, number))
+        self._members.append(members)
+        if members is not None:
+            self._characters += len(members)
+        if len(self._members) == _BATCH_ROWS or self._characters > _BATCH_CHARACTERS:
+            self._pack()
+
+    def _pack(self) -> None:
+        """Move the events since the last batch to `_rows`, and their members to `_packed`."""
+        batch = pa.record_batch({"members": pa.array(self._members, pa.string())})
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema, options=_PACKED) as stream:
+            stream.write_batch(batch)
+        self._packed.append(sink.getvalue())
+        self._rows.extend(self._pending)
+        self._pending, self._members, self._characters = [], [], 0
+
+    def add_host_ranges(self, host: HostRanges) -> None:
+        """Add the ranges of shapes with `is_host` to `host`; no event can be added afterwards."""
+        self._pack()
+        columns = self._rows.arrays()
+        threads, names = np.array(
+            [
+                (shape[4], host.names.number(shape[2] or "?") if shape[5] else NONE)
+                for shape in self._shapes
+            ],
+            np.int64,
+        ).reshape(-1, 2).T  # fmt: skip
+        for first in range(0, len(self._rows), _BATCH_ROWS):
+            batch = {name: values[first : first + _BATCH_ROWS] for name, values in columns.items()}
+            is_host = names[batch["shape"]] != NONE
+            shape = batch["shape"][is_host]
+            host.ranges.add_arrays(
+                threads[shape], batch["begin"][is_host], batch["end"][is_host], names[shape]
+            )
 
     def write(self, rows: RunRows, shift: int) -> None:
-        """Write the rows, with `shift` added to the times."""
+        """Write the rows, with `shift` added to the times, after `add_host_ranges`."""
         columns = dict(self._rows.arrays())
         for name in _TIMES:
             columns[name] = np.where(columns[name] == NONE, NONE, columns[name] + shift)
-        shapes, firsts = columns.pop("shape"), columns.pop("first")
-        texts = (Names(), Names(), Names())
+        shapes = columns.pop("shape")
+        names = (Names(), Names(), Names())
         table = np.array(
             [
                 [
-                    *(NONE if text is None else names.number(text)
-                      for text, names in zip(shape[:3], texts, strict=True)),
+                    *(NONE if text is None else numbered.number(text)
+                      for text, numbered in zip(shape[:3], names, strict=True)),
                     *shape[3:5],
                 ]
                 for shape in self._shapes
@@ -77,55 +144,16 @@ class EventRows:
         ).reshape(-1, 5)  # fmt: skip
         for index, name in enumerate(("phase", "category", "name", "process", "thread")):
             columns[name] = table[shapes, index]
-        forms = [shape[5] for shape in self._shapes]
-        ends = np.append(firsts[1:], len(self._integers))
-        for first in range(0, shapes.size, _BATCH_ROWS):
-            batch = slice(first, first + _BATCH_ROWS)
-            members = Names()
-            places = zip(shapes[batch].tolist(), firsts[batch].tolist(), ends[batch].tolist(),
-                         strict=True)  # fmt: skip
-            codes = [
-                NONE
-                if (form := forms[shape]) is None
-                else members.number(form % tuple(self._integers[begin:end]))
-                for shape, begin, end in places
-            ]
+        texts = dict(
+            zip(("phase", "category", "name"), (each.texts for each in names), strict=True)
+        )
+        first = 0
+        for packed in self._packed:
+            members = pa.ipc.open_stream(packed).read_all()["members"].combine_chunks()
+            batch = slice(first, first + len(members))
+            first += len(members)
             rows.columns(
                 "tool_events",
-                {
-                    **{name: values[batch] for name, values in columns.items()},
-                    "members": np.array(codes, np.int64),
-                },
-                {
-                    "phase": texts[0].texts,
-                    "category": texts[1].texts,
-                    "name": texts[2].texts,
-                    "members": members.texts,
-                },
+                {**{name: values[batch] for name, values in columns.items()}, "members": members},
+                texts,
             )
-
-
-class _Keys(dict[str, str]):
-    """Formats of members' keys, with the colon; a file has few."""
-
-    def __missing__(self, key: str) -> str:
-        text = self[key] = json_text(key).replace("%", "%%") + ":"
-        return text
-
-
-_KEYS: Final = _Keys()
-#: Returns a JSON value as compact text; decimal numbers become floats.
-json_text: Final = json.JSONEncoder(separators=(",", ":"), default=float).encode
-
-
-def _format_of(value: Any, integers: "array[int]") -> str:
-    """Return the format of a JSON value's text, and add its integers to `integers`."""
-    kind = type(value)
-    if kind is int and -_LARGEST <= value <= _LARGEST:
-        integers.append(value)
-        return "%d"
-    if kind is dict:
-        parts = [_KEYS[key] + _format_of(entry, integers) for key, entry in value.items()]
-        return "{" + ",".join(parts) + "}"
-    text: str = json_text(value)
-    return text.replace("%", "%%")

@@ -126,6 +126,7 @@ class Executions:
 
         None if there are no rows.
         """
+        self.events.add_host_ranges(self.host)
         columns = dict(self._rows.arrays())
         events = dict(self._events.arrays())
         request_begins, request_ends, thread = self._requests_of(columns["correlation_id"])

@@ -61,8 +61,7 @@ _RANK: Final = re.compile(r"(?<![a-z])rank[-_ ]?(\d{1,6})(?!\d)", re.IGNORECASE)
 class ImportedRunFile:
     """One imported run: its tool and file, and sentences about data that the file lacks.
 
-    `left_out` has the numbers of records that were not imported, as in `ImportedRun`. `group` is
-    the run's `group_id`.
+    `left_out` and `has_all_events` are as in `ImportedRun`. `group` is the run's `group_id`.
     """
 
     run_id: str
@@ -70,6 +69,7 @@ class ImportedRunFile:
     file: str
     lacks: tuple[str, ...]
     left_out: Mapping[str, int]
+    has_all_events: bool
     group: str
 
 
@@ -259,7 +259,7 @@ def _sealed(
         begin = None
     for text in run.lacks:
         rows.message(f"import-{name}", text)
-    left_out = left_out_sentence(run.left_out)
+    left_out = left_out_sentence(run.left_out, in_events=run.has_all_events)
     if left_out is not None:
         rows.message(f"import-{name}-left-out", left_out, "warning")
     rows.write_messages(time.time_ns() if begin is None else begin)
@@ -281,7 +281,9 @@ def _sealed(
             "source": name,
         }
     )
-    return ImportedRunFile(writer.run_id, name, path.name, run.lacks, run.left_out, group)
+    return ImportedRunFile(
+        writer.run_id, name, path.name, run.lacks, run.left_out, run.has_all_events, group
+    )
 
 
 def _publish(work: Path, out: Path) -> None:

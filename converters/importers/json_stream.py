@@ -39,6 +39,7 @@ class JsonFile:
         self._position = 0
         self._is_at_end = False
         self._consumed = 0
+        self._begin = self._end = 0
         self.exact = exact
 
     @property
@@ -49,7 +50,9 @@ class JsonFile:
     @exact.setter
     def exact(self, exact: bool) -> None:
         self._exact = exact
-        self._decoder = json.JSONDecoder(strict=False, parse_float=Decimal if exact else None)
+        parse_float = Decimal if exact else None
+        self._decoder = json.JSONDecoder(strict=False, parse_float=parse_float)
+        self._strict = json.JSONDecoder(parse_float=parse_float)
 
     def peek(self) -> str:
         """Return the next character after white space, without consuming it; "" at the end."""
@@ -74,6 +77,7 @@ class JsonFile:
 
     def value(self) -> Any:
         """Read and return the next value; BadSource if it is not JSON, or incomplete."""
+        self._begin = self._end = 0
         self.peek()
         piece = _PIECE
         while True:
@@ -123,9 +127,10 @@ class JsonFile:
     def _entries_in_memory(self) -> Iterator[Any]:
         """Yield the next values that are in memory together with the comma after them.
 
-        This is much faster than `value`, and nearly all values are of this kind.
+        This is much faster than `value`, and nearly all values are of this kind. Values that have
+        control characters in texts are not: as they stand, other readers refuse them.
         """
-        match_comma, decode = _NEXT.match, self._decoder.scan_once  # type: ignore[attr-defined]
+        match_comma, decode = _NEXT.match, self._strict.scan_once  # type: ignore[attr-defined]
         text, position = self._text, _SPACE.match(self._text, self._position).end()  # type: ignore[union-attr]
         while True:
             try:
@@ -135,10 +140,29 @@ class JsonFile:
             comma = match_comma(text, end)
             if comma is None:
                 break
+            self._begin, self._end = position, end
             position = comma.end()
             self._position = position
             yield value
         self._position = position
+
+    def last_member(self, quoted: str) -> str | None:
+        """Return the JSON text of a member of the object that `entries` just yielded, or None.
+
+        `quoted` is its key with the quotation marks.
+
+        The member is the object's last and an object itself, and no member before it is an object
+        or array. None: the file does not have the text in one plain piece. White space behind its
+        first and before its last brace is left out.
+        """
+        begin = self._text.find(quoted, self._begin, self._end)
+        if begin < 0 or self._text.find(quoted, begin + 1, self._end) >= 0:
+            return None  # escaped, twice, or also a value
+        text = self._text[begin + len(quoted) : self._end - 1].strip()
+        value = text[1:].lstrip()
+        if not (text.startswith(":") and value.startswith("{") and value.endswith("}")):
+            return None
+        return f"{{{value[1:-1].strip()}}}"
 
     def _read(self, size: int) -> bool:
         """Read up to `size` more bytes into `_text`; return False at the end of the file."""

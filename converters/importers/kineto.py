@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.converters.importers.event_rows import json_text
 from kvtrace.converters.importers.executions import COPY, FILL, KERNEL, Executions, marks
 from kvtrace.converters.importers.importing import EPOCH_NS, unpacked
 from kvtrace.converters.importers.json_stream import JsonFile
@@ -23,7 +24,11 @@ from kvtrace.converters.importers.json_values import (
     text,
     three,
 )
-from kvtrace.converters.importers.kineto_members import add_event, execution_members
+from kvtrace.converters.importers.kineto_members import (
+    CALL_STACK,
+    KeptEvents,
+    execution_members,
+)
 from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
 
@@ -51,8 +56,6 @@ _HOST_CATEGORIES: Final = frozenset({"cpu_op", "user_annotation"})
 #: Categories and names of what repeats correlation ids and the extent of the recording.
 _REPEATED: Final = frozenset({"ac2g", "async", "async_gpu", "async_cpu_to_gpu", "Trace"})
 _REPEATED_NAMES: Final = ("Iteration Start: ", "Record Window End")
-#: Kind of what is not imported of operators in PyTorch 1.8 to 1.10: their Python stacks.
-_CALL_STACK: Final = "Call stack"
 #: Start of torch.profiler's name of a step of its schedule, before the step's number.
 _STEP: Final = "ProfilerStep#"
 _VERSION_KEYS: Final = (
@@ -110,6 +113,19 @@ def _executed(kind: Any, event: Mapping[str, Any]) -> int | None:
     return COPY if event.get("name") == _MTIA_COPY else KERNEL
 
 
+def _is_host_range(category: str, name: str) -> bool:
+    """Return whether ranges of a category and name are Python functions or operators."""
+    kind = _OLD_CATEGORIES.get(category, category)
+    return kind == "python_function" or (kind == "cpu_op" and not name.startswith(_STEP))
+
+
+def _range(begin: int, end: int) -> tuple[int, int]:
+    """Return the times of a range, which are equal if it has no duration."""
+    if begin == NONE:
+        raise ValueError("None is not a time in µs")
+    return begin, begin if end == NONE else end
+
+
 class _KinetoEvents:
     """Events and facts of one file, as they are collected."""
 
@@ -117,6 +133,7 @@ class _KinetoEvents:
         self.facts: dict[str, Any] = {}
         self._path = path
         self._device = Executions()
+        self._kept = KeptEvents(self._device.events, _is_host_range)
         self._marks: list[tuple[str, int, int, int]] = []
         self._steps: list[tuple[str, int, int, int]] = []
         self._process = NONE
@@ -129,7 +146,7 @@ class _KinetoEvents:
         """Add all events of the array that comes next in the file; BadSource for malformed ones."""
         for number, event in enumerate(source.entries()):
             try:
-                self._add(event)
+                self._add(event, source)
             except (ValueError, TypeError, AttributeError, OverflowError) as problem:
                 detail = " ".join(str(problem).split())[:100]
                 raise BadSource(
@@ -138,7 +155,7 @@ class _KinetoEvents:
                 ) from problem
             self._events = number + 1
 
-    def _add(self, event: Mapping[str, Any]) -> None:
+    def _add(self, event: Mapping[str, Any], source: JsonFile) -> None:
         kind: Any = event.get("cat")
         kind = _OLD_CATEGORIES.get(kind, kind)
         is_range = event.get("ph") == "X"
@@ -146,19 +163,22 @@ class _KinetoEvents:
         if executed is not None:
             self._add_execution(executed, event)
             return
-        add_event(self._device.events, event, self._events)
+        times = self._kept.add(event, self._events, source)
+        if times is None:
+            return
         if not is_range:
             self._leave_out(event)
             return
+        begin, end = times
         if kind == "python_function":  # nearly all events, where there are some
-            begin, end = self._times(event)
+            begin, end = _range(begin, end)
             self._functions += 1
             name = text(event.get("name")) or "?"
             self._device.host.add(integer(event.get("tid")), begin, end, name)
         elif kind in _HOST_CATEGORIES:
-            self._add_host(kind, event)
+            self._add_host(kind, event, *_range(begin, end))
         elif kind in _CALL_CATEGORIES:
-            begin, end = self._times(event)
+            begin, end = _range(begin, end)
             self._calls += 1
             correlation = integer(mapping(event.get("args")).get("correlation"))
             name = text(event.get("name")) or "?"
@@ -169,7 +189,7 @@ class _KinetoEvents:
             self._leave_out(event)
 
     def _leave_out(self, event: Mapping[str, Any]) -> None:
-        """Count an event that is not imported, unless it repeats or describes others."""
+        """Count an event that no figure counts, unless it repeats or describes others."""
         kind, name = text(event.get("cat")), text(event.get("name")) or "?"
         if event.get("ph") == "M" or kind in _REPEATED:
             return
@@ -177,19 +197,14 @@ class _KinetoEvents:
             return
         self._left_out[f"{kind} {name}" if kind == _MTIA else kind or name] += 1
 
-    def _times(self, event: Mapping[str, Any]) -> tuple[int, int]:
-        begin = nanoseconds(event.get("ts"))
-        return begin, begin + nanoseconds(event.get("dur", 0))
-
-    def _add_host(self, kind: str, event: Mapping[str, Any]) -> None:
-        begin, end = self._times(event)
+    def _add_host(self, kind: str, event: Mapping[str, Any], begin: int, end: int) -> None:
         thread, name = integer(event.get("tid")), text(event.get("name")) or "?"
         if name.startswith(_STEP):  # an operator in PyTorch 1.8 to 1.10
             self._steps.append((name, begin, end, thread))
         elif kind != "user_annotation":
             self._device.host.add(thread, begin, end, name)
             self._set_process(event)
-            self._left_out[_CALL_STACK] += bool(mapping(event.get("args")).get(_CALL_STACK))
+            self._left_out[CALL_STACK] += bool(mapping(event.get("args")).get(CALL_STACK))
         else:
             self._marks.append((name, begin, end, thread))
 
@@ -198,7 +213,8 @@ class _KinetoEvents:
             self._process = integer(event.get("pid"))
 
     def _add_execution(self, kind: int, event: Mapping[str, Any]) -> None:
-        start, end = self._times(event)
+        start = nanoseconds(event.get("ts"))
+        end = start + nanoseconds(event.get("dur", 0))
         args = mapping(event.get("args"))
         device = integer(args.get("device", event.get("pid")))
         stream = integer(args.get("stream", event.get("tid")))
@@ -232,7 +248,8 @@ class _KinetoEvents:
         base = integer(self.facts.get("baseTimeNanoseconds"))
         shift = 0 if base == NONE else base
         for key, value in self.facts.items():
-            self._device.events.add(None, None, key, record=self._events, members=value)
+            members = None if value is None else json_text(value)
+            self._device.events.add(None, None, key, record=self._events, members=members)
             self._events += 1
         marks(rows, self._marks, shift)
         for name, begin, end, thread in self._steps:  # with one name, to be recognized as steps
@@ -255,6 +272,7 @@ class _KinetoEvents:
             },
             tuple(self._lacks(times)),
             self._left_out,
+            has_all_events=True,
         )
 
     def _lacks(self, times: tuple[int, int] | None) -> Iterator[str]:
@@ -266,7 +284,7 @@ class _KinetoEvents:
             yield (
                 "the trace has no calls of the driver, so the times of kernel launches are unknown"
             )
-        if self._left_out[_CALL_STACK]:
+        if self._left_out[CALL_STACK]:
             yield "Python stacks in arguments of operators are not imported; stacks have operators"
         elif not self._functions:
             yield (

@@ -24,8 +24,9 @@ class ImportedRun:
     Attributes:
         row: Values of columns of `runs`.
         lacks: Sentences about data that the tool does not record, for rows of `messages`.
-        left_out: Number of the file's records that were not imported, by the tool's name of their
+        left_out: Number of the file's records that no figure counts, by the tool's name of their
             kind, such as a category of events or a table.
+        has_all_events: Whether those records are in `tool_events`, else they were not imported.
         has_whole_file: Whether the file describes no other process, so that its name may say the
             process's rank.
 
@@ -34,6 +35,7 @@ class ImportedRun:
     row: Mapping[str, Any] = field(default_factory=dict)
     lacks: tuple[str, ...] = ()
     left_out: Mapping[str, int] = field(default_factory=dict)
+    has_all_events: bool = False
     has_whole_file: bool = True
 
 
@@ -57,10 +59,14 @@ class Importer(Protocol):
         """
 
 
-def left_out_sentence(counts: Mapping[str, int]) -> str | None:
-    """Return a sentence that lists what was not imported, by kind; None if nothing was left out."""
+def left_out_sentence(counts: Mapping[str, int], *, in_events: bool) -> str | None:
+    """Return a sentence that lists what no figure counts, by kind; None if nothing was left out.
+
+    `in_events`: it is in `tool_events`, else it was not imported.
+    """
     listed = ", ".join(f"{kind} ({count:,})" for kind, count in sorted(counts.items()) if count)
-    return f"not imported, by the tool's names: {listed}" if listed else None
+    fate = "kept in tool_events, in no figure" if in_events else "not imported"
+    return f"{fate}, by the tool's names: {listed}" if listed else None
 
 
 def importer_names() -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -58,6 +59,14 @@ class IntegerRows:
         """
         self._values.extend(array("q", row))
 
+    def extend(self, rows: Iterable[Sequence[int]]) -> None:
+        """Add rows as `add` does: all of them or, where one raises an error, none."""
+        self._values.extend(array("q", chain.from_iterable(rows)))
+
+    def add_arrays(self, *columns: Integers) -> None:
+        """Add rows as arrays, one for each column."""
+        self._values.frombytes(np.column_stack(columns).tobytes())
+
     def arrays(self) -> dict[str, Integers]:
         """Return the columns by name, as views of the rows; no row can be added afterwards."""
         table = np.frombuffer(self._values, np.int64).reshape(-1, len(self.columns))
@@ -81,9 +90,12 @@ class RunRows:
         self._next: dict[str, int] = {}
 
     def columns(
-        self, table: str, columns: Mapping[str, Integers], texts: Mapping[str, Sequence[str]]
+        self,
+        table: str,
+        columns: Mapping[str, Integers | pa.Array],
+        texts: Mapping[str, Sequence[str]],
     ) -> None:
-        """Add rows as columns of integers; NONE is null.
+        """Add rows as columns of integers, where NONE is null, or of Arrow's arrays of their type.
 
         A column with an entry in `texts` is a text column: its integers are indexes into that list.
         """
@@ -93,6 +105,9 @@ class RunRows:
         for first_row in range(0, count, _BATCH_ROWS):
             batch = {}
             for name, values in columns.items():
+                if isinstance(values, pa.Array):
+                    batch[name] = values[first_row : first_row + _BATCH_ROWS]
+                    continue
                 batch_values = np.ascontiguousarray(values[first_row : first_row + _BATCH_ROWS])
                 is_unknown = batch_values == NONE
                 if name in dictionaries:

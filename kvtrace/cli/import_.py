@@ -92,9 +92,11 @@ def command(
         say(f"{groups} groups, since there are several runs of the same rank (--run chooses)")
     for text in dict.fromkeys(text for run in runs for text in run.lacks):
         say(f"missing: {text}")
-    left_out = left_out_sentence(sum((Counter(run.left_out) for run in runs), Counter()))
-    if left_out is not None:
-        complain(left_out)
+    for in_events in (False, True):
+        counts = (Counter(run.left_out) for run in runs if run.has_all_events == in_events)
+        left_out = left_out_sentence(sum(counts, Counter()), in_events=in_events)
+        if left_out is not None:
+            complain(left_out)
     for skipped, reason in ((found.unknown, "of no known tool"), (found.repeated, "repeated")):
         if skipped:
             complain(f"skipped {plural(len(skipped), 'file')} {reason}: {_listed(skipped)}")

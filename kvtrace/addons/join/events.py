@@ -92,7 +92,11 @@ def _kept_event(row: dict[str, Any], pid: int) -> _Event:
     """Return an event of `tool_events` as it was; `pid` is the process of one without."""
     members = json.loads(row["members"] or "{}")
     ids = {"External id": row["external_id"], "correlation": row["correlation_id"]}
-    args = {key: value for key, value in ids.items() if value is not None}
+    args = members.get("args", {})
+    if isinstance(args, dict):
+        args |= {key: value for key, value in ids.items() if value is not None and key not in args}
+        if args:
+            members["args"] = args
     event = {
         "ph": row["phase"] or None,
         "cat": row["category"],
@@ -101,7 +105,6 @@ def _kept_event(row: dict[str, Any], pid: int) -> _Event:
         "tid": row["thread"],
         "ts": row["begin"],
         "dur": None if None in (row["begin"], row["end"]) else row["end"] - row["begin"],
-        "args": {**args, **members.pop("args", {})} if args or "args" in members else None,
     }
     return {**{key: value for key, value in event.items() if value is not None}, **members}
 
@@ -173,6 +176,9 @@ def _execution_event(row: dict[str, Any], facts: CallFacts, *, as_recorded: bool
     }
     args = {key: value for key, value in args.items() if value is not None}
     args |= members.pop("args", {})
+    for key in ("device", "stream", "bytes"):  # null: from another member of the imported event
+        if key in args and args[key] is None:
+            del args[key]
     category = _CATEGORY.get(row["kind"], "kernel")
     name = row["name"] or ""
     span = (row["device"] or 0, row["stream"] or 0, row["start"], row["end"])
