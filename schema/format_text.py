@@ -236,7 +236,8 @@ reader and nothing else of kvtrace.
   launches of the phases `warmup` and `autotune`, and the run has the feature `trials`.
 - `calls.args` has an entry for each parameter, those of the type `constexpr` included: its value is
   a Python literal in `scalar` (`'4096'`, `'True'`), and also in `signature.constexpr`.
-  `args.device` is written as torch does, `cuda:0`. In `signature.type`, another language's types are its own words.
+  `args.device` is written as torch does, `cuda:0`. In `signature.type`, another language's types
+  are its own words.
 - An execution has `launch_seq`, `call_id` or both; `correlation_id` can be left out. Copies and
   fills have the tool's word as their name, such as `memcpy host to device`.
 - A kernel without `origin` is shown as of an unknown maker. Its IR, in any dialect, is a row of
