@@ -33,7 +33,7 @@ ANSWERS = {
     "trace validate": (["trace", "validate", "TRACE"], prints("is fine")),
     "convert": (["convert", "chrome", "TRACE", "-o", "timeline.json"], launches_have_durations),
     "profile": (["profile", "TRACE"], prints(r"triad +\d+\.\d %")),
-    "diff": (["diff", "TRACE", "TRACE"], prints(r"faster\? +no (.*\n)*triad +\w+ +\d")),,
+    "diff": (["diff", "TRACE", "TRACE"], prints(r"faster\? +no (.*\n)*triad +\w+ +\d")),
     "fleet": (["fleet", "TRACE", "-o", "fleet.html"], prints(r"triad +\d+\.\d µs")),
     "sanitize": (["sanitize", "TRACE"], prints("0 unknown .*7 proven")),
     "replay": (["replay", "TRACE"], prints("1 of 1 unique calls replayed")),
