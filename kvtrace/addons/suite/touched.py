@@ -164,12 +164,14 @@ class _Extents:
     """The bytes that calls and operators of a run touch of each of their tensors; None: none."""
 
     def __init__(self, trace: Trace, run: Run) -> None:
-        self._calls = {
-            row["call_id"]: row["args"]
-            for row in trace.table("calls", (run,), ["call_id", "args"]).to_pylist()
-        }
+        rows = trace.table("calls", (run,), ["call_id", "kernel_id", "args"]).to_pylist()
+        self._calls = {row["call_id"]: row for row in rows}
+        # What a kernel stores is the same for all of its calls: one of each is parsed.
+        first = {row["kernel_id"]: row["call_id"] for row in reversed(rows)}
         self._ready: dict[int, Call] = {
-            call.call_id: call for call in calls_of(trace, run) if not isinstance(call, UnreadyCall)
+            self._calls[call.call_id]["kernel_id"]: call
+            for call in calls_of(trace, run, first.values())
+            if not isinstance(call, UnreadyCall)
         }
         self._operators = {
             row["operator_id"]: row
@@ -182,16 +184,17 @@ class _Extents:
     def of_call(self, call_id: int) -> list[_Extent | None]:
         key = ("call", call_id)
         if key not in self._known:
-            rows = [row for row in self._calls[call_id] if row["kind"] in ("tensor", "descriptor")]
-            written = self._written(call_id, len(rows))
+            call = self._calls[call_id]
+            rows = [row for row in call["args"] or () if row["kind"] in ("tensor", "descriptor")]
+            written = self._written(call["kernel_id"], len(rows))
             self._known[key] = [
                 _extent(row, position in written) for position, row in enumerate(rows)
             ]
         return self._known[key]
 
-    def _written(self, call_id: int, count: int) -> set[int]:
-        """Return which of a call's tensors its kernel may write; none if it cannot be read."""
-        call = self._ready.get(call_id)
+    def _written(self, kernel_id: int, count: int) -> set[int]:
+        """Return which of its tensors a kernel may write; none if it cannot be read."""
+        call = self._ready.get(kernel_id)
         if call is None:
             return set()
         tensors = [n for n, a in enumerate(call.arguments) if isinstance(a, TensorArgument)]
