@@ -581,3 +581,55 @@ class ChecksRow(TypedDict):
     map_columns: int | None
     map: list[float] | None
     run: str
+
+
+class LaunchSumsRow(TypedDict):
+    """A row of the table `launch_sums`."""
+
+    stretch: int
+    begin: str | None
+    end: str | None
+    call_id: int
+    phase: str | None
+    compiling: bool | None
+    steady: bool | None
+    rows: int | None
+    weight: int | None
+    taken_ns: int | None
+    shortest_ns: int | None
+    longest_ns: int | None
+    first_begin: str | None
+    last_begin: str | None
+    last_end: str | None
+    bins: list[int] | None
+    counts: list[int] | None
+    run: str
+
+
+class ExecutionSumsRow(TypedDict):
+    """A row of the table `execution_sums`."""
+
+    stretch: int
+    begin: str | None
+    end: str | None
+    call_id: int | None
+    name: str | None
+    kind: str | None
+    stack_id: int | None
+    forward_stack_id: int | None
+    asked: bool | None
+    tuning: bool | None
+    replayed: bool | None
+    steady: bool | None
+    rows: int | None
+    weight: int | None
+    taken_ns: int | None
+    shortest_ns: int | None
+    longest_ns: int | None
+    first_begin: str | None
+    last_begin: str | None
+    last_end: str | None
+    bins: list[int] | None
+    counts: list[int] | None
+    bytes: int | None
+    run: str

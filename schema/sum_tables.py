@@ -1,0 +1,82 @@
+"""Tables of what launches and executions add up to, which are added up once for a sealed run.
+
+The rows of a run are divided into stretches of time, at the bounds of its steady part and at times
+between, so that the sums of a part of the run are those of whole stretches and of the rows at its
+edges. Times that are sorted by length are kept as bins (`figures/bins.py`).
+"""
+
+from typing import Final
+
+import pyarrow as pa
+
+from kvtrace.schema.private import NAMED, OPEN, STACK
+from kvtrace.schema.table_types import BOOL, I32, I64, NAME, TIME, Column, Table
+
+_C = Column
+#: Columns of a stretch, and of what it has of one call.
+_STRETCH: Final = (
+    _C("stretch", I32, "number of the stretch in the run; -1: rows without a time", key=True),
+    _C("begin", TIME, "begin of the stretch; null: it has what came before all others"),
+    _C("end", TIME, "end of the stretch, excluded; null: it has what came after all others"),
+)
+_TIMES: Final = (
+    _C("rows", I64, "number of rows"),
+    _C("weight", I64, "number that these rows stand for: the sum of their weights"),
+    _C("taken_ns", I64, "time of all that the rows stand for; null: none has a time", "ns"),
+    _C("shortest_ns", I64, "least time of a row", "ns"),
+    _C("longest_ns", I64, "most time of a row", "ns"),
+    _C("first_begin", TIME, "begin of the first row"),
+    _C("last_begin", TIME, "begin of the last row"),
+    _C("last_end", TIME, "latest end of a row"),
+    _C(
+        "bins",
+        pa.list_(I32),
+        "bins of times that occur, ascending: below 128 ns the bin is the time, in ns; a time t "
+        "from 2**(e + 6) to 2**(e + 7) ns is in the bin 64 * e + t // 2**e. null: not steady",
+    ),
+    _C("counts", pa.list_(I64), "how many of `weight` are in each of the bins"),
+)
+
+SUMS: Final = (
+    Table(
+        "launch_sums",
+        "what the launches of a call add up to in a stretch, of equal phase and flags",
+        "derived",
+        (
+            *_STRETCH,
+            _C("call_id", I64, "the call", key=True),
+            _C("phase", NAME, "phase of the launches; null: run", private=OPEN),
+            _C("compiling", BOOL, "whether their kernel was compiled, loaded or tuned in them"),
+            _C("steady", BOOL, "whether they count in times: timed, not compiling, no trials"),
+            *_TIMES,
+        ),
+        sort=("stretch", "call_id"),
+        since="1.12",
+    ),
+    Table(
+        "execution_sums",
+        "what the executions of a call, or by a name, add up to in a stretch",
+        "derived",
+        (
+            *_STRETCH,
+            _C("call_id", I64, "the call, of the execution or of its launch; null: none is known"),
+            _C("name", NAME, "the device function, where no call is known", private=NAMED),
+            _C("kind", NAME, "copy or fill, where no call is known", private=OPEN),
+            _C(
+                "stack_id",
+                I64,
+                "stack that asked for them, where no call is known",
+                private=STACK,
+            ),
+            _C("forward_stack_id", I64, "stack of the forward, of a backward", private=STACK),
+            _C("asked", BOOL, "whether it was recorded when the host asked for them"),
+            _C("tuning", BOOL, "whether they are of trials, or ran between two trials"),
+            _C("replayed", BOOL, "whether a graph replayed them"),
+            _C("steady", BOOL, "whether they count in times: timed, and not of trials"),
+            *_TIMES,
+            _C("bytes", I64, "bytes copied or filled by all that the rows stand for", "bytes"),
+        ),
+        sort=("stretch", "call_id"),
+        since="1.12",
+    ),
+)
