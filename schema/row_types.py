@@ -593,13 +593,10 @@ class LaunchSumsRow(TypedDict):
     phase: str | None
     compiling: bool | None
     steady: bool | None
-    rows: int | None
     weight: int | None
     taken_ns: int | None
     shortest_ns: int | None
     longest_ns: int | None
-    first_begin: str | None
-    last_begin: str | None
     last_end: str | None
     bins: list[int] | None
     counts: list[int] | None
@@ -620,14 +617,11 @@ class ExecutionSumsRow(TypedDict):
     asked: bool | None
     tuning: bool | None
     replayed: bool | None
-    steady: bool | None
-    rows: int | None
+    timed: bool | None
     weight: int | None
     taken_ns: int | None
     shortest_ns: int | None
     longest_ns: int | None
-    first_begin: str | None
-    last_begin: str | None
     last_end: str | None
     bins: list[int] | None
     counts: list[int] | None

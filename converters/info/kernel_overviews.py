@@ -14,6 +14,7 @@ from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, LAUNCHED
 from kvtrace.figures.launch_costs import read_launch_costs
 from kvtrace.figures.makers import is_own
 from kvtrace.figures.requested_part import RequestedPart
+from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, host_times
 from kvtrace.figures.window import windowed
@@ -70,7 +71,7 @@ def with_kernels(
     Raises:
         BadSetting: there is no such part.
     """
-    host_times(trace, runs, with_medians=False)  # cached for the calls below
+    add_up(trace, runs)
     windowed_trace, window = windowed(trace, runs, part)
     time = read_device_time(windowed_trace, runs, window)
     times = host_times(windowed_trace, runs)

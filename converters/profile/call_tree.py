@@ -31,6 +31,7 @@ from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, kernel_rows
 from kvtrace.figures.libraries import library_times, node_times
 from kvtrace.figures.requested_part import STEADY, RequestedPart
+from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import Times, device_times, figures_of_calls, host_times
 from kvtrace.figures.window import Window, windowed
 from kvtrace.text import duration, percent
@@ -152,6 +153,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = 
 
     Errors as `windowed`.
     """
+    add_up(trace, runs)
     trace, window = windowed(trace, runs, part)
     executed = device_times(trace, runs, with_medians=False)
     host = host_times(trace, runs, with_medians=False)

@@ -25,6 +25,7 @@ from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.launch_costs import LaunchCost, read_launch_costs
 from kvtrace.figures.requested_part import STEADY, RequestedPart
+from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import Times, device_times, host_times
 from kvtrace.figures.unevaluated import read_unevaluated
 from kvtrace.figures.window import Window, windowed
@@ -225,6 +226,7 @@ def read_profile(
     """
     covers_whole_runs = times is not None and window is None
     if times is None:
+        add_up(trace, runs)
         trace, window = windowed(trace, runs, part)
         times = host_times(trace, runs), device_times(trace, runs)
     with ProfileTables(trace, runs, *times, calls=calls) as tables:

@@ -43,6 +43,7 @@ from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.makers import is_own
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.requested_part import STEADY, RequestedPart
+from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import windowed
 from kvtrace.schema.contents import first_contents
@@ -89,6 +90,7 @@ def report_data(
     first, end = tables.extent()
     origin = first or 0
     # Launches and findings cover the whole runs, figures only the part that was asked for.
+    add_up(trace, runs)
     windowed_trace, window = windowed(trace, runs, asked)
     execution_times = device_times(windowed_trace, runs)
     launch_times = host_times(windowed_trace, runs)

@@ -60,11 +60,13 @@ def narrowed_selection(selection: "Selection", part: "RequestedPart") -> "Select
 
     """
     from kvtrace.figures.requested_part import STEADY
+    from kvtrace.figures.sums_building import add_up
     from kvtrace.figures.window import windowed
     from kvtrace.schema.trace import Selection
 
     if part == STEADY:
         return selection
+    add_up(selection.trace, selection.runs)
     return Selection(windowed(selection.trace, selection.runs, part)[0], selection.runs)
 
 

@@ -58,17 +58,15 @@ class Scans:
         self._listed: dict[str, dict[str, list[_Part]]] = {}
 
     def close(self, database: "duckdb.DuckDBPyConnection", tables: Iterable[str]) -> None:
-        """Allow a database no files but the parts of these tables, or none unless `itself`.
+        """Allow a database no files but those of these tables, or none unless `itself`.
 
         Also sets the time zone to UTC, and DuckDB's file caches.
         """
-        scanned_tables = tables if self._itself else ()
-        part_lists = [parts for name in scanned_tables for parts in self._parts(name).values()]
-        paths = [str(part.path) for parts in part_lists for part in parts]
+        folders = [str(self._trace.path / name) for name in tables] if self._itself else []
         database.execute("SET TimeZone = 'UTC'")
         database.execute("SET enable_external_file_cache = false")
         database.execute("SET parquet_metadata_cache = true")  # parts never change
-        database.execute("SET allowed_paths = ?", [paths])
+        database.execute("SET allowed_directories = ?", [folders])
         database.execute("SET enable_external_access = false")
 
     def create_view(

@@ -24,6 +24,7 @@ from kvtrace.figures.views import (
     VIEWS,
     execution_times,
     launch_times,
+    tables_of,
     view_texts,
 )
 from kvtrace.forks import Lock
@@ -95,6 +96,7 @@ class _Times(NamedTuple):
     """A database of the launches and executions of some runs, and the names of its views so far."""
 
     database: duckdb.DuckDBPyConnection
+    scans: Scans
     views: set[str]
 
 
@@ -111,10 +113,13 @@ class _Databases:
         self.turn = Lock()
 
 
-def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckDBPyConnection:
-    """Return a connection to a database in which `view` of `figures/views.py` exists.
+def open_times(
+    trace: "Trace", runs: Sequence["Run"], view: str | None = None
+) -> duckdb.DuckDBPyConnection:
+    """Return a connection to a database in which `view` of `figures/views.py` exists, if any.
 
-    The caller closes the connection. The database also has the tables `calls`, `kernels` and
+    The caller closes the connection. Launches and executions are opened once a view needs them. The
+    database also has the tables `calls`, `kernels` and
     `place`: `place` numbers the calls with a known kernel, and its column `kernel` numbers kernels
     (`identity.py`). Runs are of the enum type `run_name`, since comparing texts would take half of
     the time. Sealed runs of a trace share one database, so tables and views of a connection have to
@@ -126,14 +131,26 @@ def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckD
     opened = _OPENED.setdefault(whole, _Databases())
     key = tuple(run.run_id for run in runs)
     with opened.turn:
-        times = opened.by_runs.get(key) or _Times(_new_tables(whole, runs), set())
-        make_times(times.database, whole, runs, [view], times.views)
+        times = opened.by_runs.get(key) or _new_tables(whole, runs)
+        views = [] if view is None else [view]
+        for name in set(_COLUMNS).intersection(tables_of(views)).difference(times.views):
+            _scan(times.database, times.scans, whole, runs, name)
+            times.views.add(name)
+        make_times(times.database, whole, runs, views, times.views)
         if all(run.sealed for run in runs):
             opened.by_runs[key] = times
         connection = another_connection(times.database)
     if isinstance(trace, TraceWindow):
         _narrow(connection, trace, runs, times.views)
     return connection
+
+
+def close_times(trace: "Trace", runs: Sequence["Run"]) -> None:
+    """Close the database of some runs, if one is open, as after the last query of many runs."""
+    opened = _OPENED.get(whole_trace(trace), _Databases())
+    times = opened.by_runs.pop(tuple(run.run_id for run in runs), None)
+    if times is not None:
+        times.database.close()
 
 
 #: Rows of a view that began in their run's window; the tables are those of the whole runs.
@@ -171,20 +188,18 @@ def _narrow(
             connection.execute(text)
 
 
-def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
-    """Return a new database with the tables that the views read."""
+def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> _Times:
+    """Return a new database with kernels and calls, in which launches can be scanned."""
     database = new_database()
     names = ", ".join(quoted(name) for name in sorted({run.run_id for run in runs}) or [""])
     database.execute(f"CREATE TYPE {_RUN} AS ENUM ({names})")
     scans = Scans(trace, runs, itself=True)
     scans.close(database, _COLUMNS)
-    for name in _COLUMNS:
-        _scan(database, scans, trace, runs, name)
     kernels = ("kernel_id", "name", "module", "source", "origin", "compile_begin", "load_begin")
     add_rows(database, "kernels", known_rows(trace, runs, "kernels", kernels))
     add_rows(database, "calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
     database.execute(_PLACES)
-    return database
+    return _Times(database, scans, set())
 
 
 def known_rows(

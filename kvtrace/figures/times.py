@@ -1,7 +1,9 @@
 """Counts, total times and median times of calls and kernels, on host and devices.
 
-DuckDB reads launches, or executions, once, into rows of some 20 bytes, and computes sums and
-medians from these rows. `times_of_engine` computes the same figures with another SQL engine.
+Where the sums of a run are stored (`sums_reading.py`), they are read: counts and times are exact,
+medians those of bins (`bins.py`). Else DuckDB reads launches, or executions, once, into rows of
+some 20 bytes, and computes sums and medians from these rows. `times_of_engine` computes the same
+figures with another SQL engine.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +14,7 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pyarrow as pa
 
+from kvtrace.figures.bins import middle_of
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import (
@@ -26,12 +29,15 @@ from kvtrace.figures.kernels import (
 )
 from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.names import shown_names
+from kvtrace.figures.sums_reading import at_rest, stored_sums
 from kvtrace.figures.tables import add_rows, open_times
+from kvtrace.figures.trials import TUNING
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 UNKNOWN: Final = "(unknown)"
+_TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +61,24 @@ class Times:
 
 #: One row for each steady launch, for medians.
 _LAUNCHES: Final = """
-    CREATE TEMP TABLE steady AS
-    SELECT p.place, p.kernel, t.ns, t.weight::INTEGER AS weight, true AS steady
+    SELECT p.place, p.kernel, t.ns, t.weight::BIGINT AS weight, true AS steady
     FROM launch_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id WHERE t.steady
 """
+#: Sums of launches as the view `launch_groups` has them, from rows of `launch_sums`.
+_LAUNCHES_AT_REST: Final = f"""
+    SELECT run, call_id, phase, coalesce(phase IN ({_TRIALS}), false) AS tuning,
+        coalesce(phase = 'graph_capture', false) AS captured, compiling, steady, weight,
+        taken_ns AS taken
+    FROM stored
+"""  # noqa: S608
+#: One row for each bin of steady times of a call, for medians.
+_BINS: Final = f"""
+    SELECT place, kernel, {middle_of("bin")} AS ns, weight, true AS steady FROM (
+        SELECT p.place, p.kernel, unnest(s.bins)::BIGINT AS bin, unnest(s.counts) AS weight
+        FROM stored s JOIN place p ON p.run = s.run AND p.call_id = s.call_id
+        WHERE s.bins IS NOT NULL
+    ) binned
+"""  # noqa: S608
 _BY_PHASE: Final = """
     SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
         sum(weight)::BIGINT AS launches
@@ -67,7 +87,7 @@ _BY_PHASE: Final = """
 #: One row for each execution of a call whose kernel is known.
 _EXECUTIONS: Final = """
     CREATE TEMP TABLE executions AS
-    SELECT p.place, p.kernel, t.ns, t.weight::INTEGER AS weight, t.tuning, t.replayed, t.timed,
+    SELECT p.place, p.kernel, t.ns, t.weight::BIGINT AS weight, t.tuning, t.replayed, t.timed,
         t.steady
     FROM execution_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
 """
@@ -87,7 +107,8 @@ _UNKNOWN_CALLS: Final = """
 _OTHERS: Final = """
     CREATE TEMP TABLE others AS
     SELECT t.run, t.name, t.kind, t.call_id IS NOT NULL AS called, t.ns, t.tuning, t.replayed,
-        t.timed, t.steady, t.weight, t.taken, t.bytes
+        t.timed, t.steady, t.weight, t.taken, t.bytes * t.weight AS bytes,
+        CAST(NULL AS INTEGER[]) AS bins, CAST(NULL AS BIGINT[]) AS counts
     FROM execution_times t {others}
 """
 _WITHOUT_CALL: Final = "WHERE t.call_id IS NULL"
@@ -99,8 +120,39 @@ _NAMED: Final = """
     FROM others o JOIN shown s ON s.called = o.called AND s.name IS NOT DISTINCT FROM o.name
         AND s.kind IS NOT DISTINCT FROM o.kind
 """
+#: The tables of executions as above, from rows of `execution_sums`.
+_EXECUTIONS_AT_REST: Final = (
+    f"CREATE TEMP TABLE executions AS {_BINS}",
+    """CREATE TEMP TABLE grouped AS
+    SELECT p.run, p.call_id, s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady,
+        s.weight, s.taken_ns AS taken
+    FROM stored s JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",
+    """CREATE TEMP TABLE others AS
+    SELECT s.run, s.name, s.kind, s.call_id IS NOT NULL AS called, CAST(NULL AS BIGINT) AS ns,
+        s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady, s.weight,
+        s.taken_ns AS taken, s.bytes, s.bins, s.counts
+    FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",
+)
+_NAMED_BINS: Final = f"""
+    CREATE TEMP TABLE named_bins AS
+    SELECT name, kind, {middle_of("bin")} AS ns, weight, true AS steady FROM (
+        SELECT name, kind, unnest(bins)::BIGINT AS bin, unnest(counts) AS weight FROM named
+        WHERE bins IS NOT NULL
+    ) binned
+    UNION ALL SELECT name, kind, ns, weight, true FROM named WHERE bins IS NULL AND steady
+        AND ns IS NOT NULL
+"""  # noqa: S608
 _NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
-_BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes * weight END) AS BIGINT) AS bytes"
+_BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes END) AS BIGINT) AS bytes"
+
+#: Columns of stored sums that figures need, besides the launches' bins.
+_SUM_COLUMNS: Final = {
+    "launch_sums": ("call_id", "phase", "compiling", "steady", "weight", "taken_ns"),
+    "execution_sums": (
+        "call_id", "name", "kind", "tuning", "replayed", "timed", "weight", "taken_ns", "bytes",
+        "bins", "counts",
+    ),
+}  # fmt: skip
 
 _HOST: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], Times]]] = WeakKeyDictionary()
 
@@ -125,20 +177,68 @@ def host_times(
     for cached in (cache.get((*key, "medians")), None if with_medians else cache.get(key)):
         if cached is not None:
             return cached
-    with open_times(trace, runs, "launch_groups") as database:
+    stored, others = at_rest(trace, runs, "launch_sums")
+    with open_times(trace, runs, None if stored else "launch_groups") as database:
+        if stored:
+            columns = [*_SUM_COLUMNS["launch_sums"], *(("bins", "counts") if with_medians else ())]
+            add_rows(
+                database, "stored", stored_sums(trace, stored, "launch_sums", columns), "TEMP TABLE"
+            )
+            database.execute(f"CREATE TEMP TABLE grouped AS {_LAUNCHES_AT_REST}")
+        else:
+            database.execute("CREATE TEMP TABLE grouped AS FROM launch_groups")
+        if with_medians:
+            database.execute(f"CREATE TEMP TABLE steady AS {_BINS if stored else _LAUNCHES}")
+        if stored and others:
+            _add_launches(database, trace, others, with_medians=with_medians)
         times = _host_times(database, groups, with_medians=with_medians)
     if all(run.sealed for run in runs):
         cache[(*key, "medians") if with_medians else key] = times
     return times
 
 
+def _add_launches(
+    database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"], *,
+    with_medians: bool,
+) -> None:  # fmt: skip
+    """Add the launches of runs without stored sums to the tables `grouped` and `steady`."""
+    with open_times(trace, runs, "launch_groups") as leaves:
+        grouped = leaves.sql("SELECT run::VARCHAR AS run, * EXCLUDE (run) FROM launch_groups")
+        _insert(database, "grouped", grouped.to_arrow_table())
+    if with_medians:
+        _insert_steady(database, trace, runs, "launch_times", "steady")
+
+
+def _insert_steady(
+    database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"], view: str,
+    table: str,
+) -> None:  # fmt: skip
+    """Add the steady times of calls in a view of runs to a table as `steady`."""
+    with open_times(trace, runs, view) as leaves:
+        query = (
+            f"SELECT run::VARCHAR AS run, call_id, ns, sum(weight)::BIGINT AS weight FROM {view} "  # noqa: S608
+            "WHERE steady AND call_id IS NOT NULL GROUP BY run, call_id, ns"
+        )
+        add_rows(database, "added", leaves.sql(query).to_arrow_table(), "TEMP TABLE")
+    database.execute(
+        f"INSERT INTO {table} BY NAME SELECT p.place, p.kernel, a.ns, a.weight, true AS steady "  # noqa: S608
+        "FROM added a JOIN place p ON p.run = a.run AND p.call_id = a.call_id"
+    )
+    database.execute("DROP TABLE added")
+
+
+def _insert(database: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
+    add_rows(database, "added", rows, "TEMP TABLE")
+    database.execute(f"INSERT INTO {table} BY NAME SELECT * FROM added")  # noqa: S608
+    database.execute("DROP TABLE added")
+
+
 def _host_times(
     database: duckdb.DuckDBPyConnection, groups: pa.Table | None, *, with_medians: bool
 ) -> Times:
-    database.execute("CREATE TEMP TABLE grouped AS FROM launch_groups")
+    """Return the figures of the launches in the tables `grouped` and `steady`."""
     call_medians = kernel_medians = _NO_MEDIANS
     if with_medians:
-        database.execute(_LAUNCHES)
         median_query = _median_query(database, "steady")
         call_medians = median_query("steady", "place")
         kernel_medians = median_query("steady", "kernel")
@@ -171,35 +271,66 @@ def device_times(
     Without `with_medians`, the medians of calls are null; kernels have medians in any case. The
     column `bytes` has the bytes that were copied or filled. `groups` and errors as in `host_times`.
     """
-    with open_times(trace, runs, "execution_times") as database:
-        database.execute(_EXECUTIONS)
-        database.execute(_GROUPED_EXECUTIONS)
-        ((has_unknown,),) = database.execute(_UNKNOWN_CALLS).fetchall()
-        database.execute(_OTHERS.format(others=_WITHOUT_KERNEL if has_unknown else _WITHOUT_CALL))
+    stored, others = at_rest(trace, runs, "execution_sums")
+    with open_times(trace, runs, None if stored else "execution_times") as database:
+        if stored:
+            columns = _SUM_COLUMNS["execution_sums"]
+            add_rows(
+                database, "stored", stored_sums(trace, stored, "execution_sums", columns),
+                "TEMP TABLE",
+            )  # fmt: skip
+            for statement in _EXECUTIONS_AT_REST:
+                database.execute(statement)
+            if others:
+                _add_executions(database, trace, others)
+        else:
+            database.execute(_EXECUTIONS)
+            database.execute(_GROUPED_EXECUTIONS)
+            ((has_unknown,),) = database.execute(_UNKNOWN_CALLS).fetchall()
+            others_rows = _WITHOUT_KERNEL if has_unknown else _WITHOUT_CALL
+            database.execute(_OTHERS.format(others=others_rows))
         database.register("shown", _shown_names(database))
         database.execute(_NAMED)
+        if stored:
+            database.execute(_NAMED_BINS)
+        named_times = "named_bins" if stored else "named"
         median_query = _median_query(database, "executions")
         call_medians = median_query("executions", "place") if with_medians else _NO_MEDIANS
         kernel_medians = median_query("executions", "kernel")
         calls = database.sql(_by_call(EXECUTED, call_medians, DEVICE_MEDIAN, f", {_NO_BYTES}"))
         kernels = database.sql(_by_kernel(kernel_medians, DEVICE_MEDIAN))
-        median_query = _median_query(database, "named")
-        others = database.sql(
+        median_query = _median_query(database, named_times)
+        unlaunched = database.sql(
             "SELECT run::VARCHAR AS run, CAST(NULL AS BIGINT) AS call_id, name, kind, "  # noqa: S608
             f"{sums(EXECUTED)}, {_BYTES}, "
             f"CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name} FROM named GROUP BY run, name, kind"
         )
         by_name = database.sql(
             f"SELECT '' AS module, name, '' AS source, kind, ns AS {DEVICE_MEDIAN.name} "  # noqa: S608
-            f"FROM ({median_query('named', 'name, kind')}) m"
+            f"FROM ({median_query(named_times, 'name, kind')}) m"
         )
         return Times(
-            pa.concat_tables([calls.to_arrow_table(), others.to_arrow_table()]),
+            pa.concat_tables([calls.to_arrow_table(), unlaunched.to_arrow_table()]),
             pa.concat_tables([kernels.to_arrow_table(), by_name.to_arrow_table()]),
             groups=None
             if groups is None
             else _group_medians(database, "executions", groups, DEVICE_MEDIAN),
         )
+
+
+def _add_executions(
+    database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"]
+) -> None:
+    """Add the executions of runs without stored sums to the tables of those with."""
+    with open_times(trace, runs, "execution_times") as leaves:
+        leaves.execute(_EXECUTIONS)
+        leaves.execute(_GROUPED_EXECUTIONS)
+        ((has_unknown,),) = leaves.execute(_UNKNOWN_CALLS).fetchall()
+        leaves.execute(_OTHERS.format(others=_WITHOUT_KERNEL if has_unknown else _WITHOUT_CALL))
+        for table in ("grouped", "others"):
+            rows = leaves.sql(f"SELECT run::VARCHAR AS run, * EXCLUDE (run) FROM {table}")  # noqa: S608
+            _insert(database, table, rows.to_arrow_table())
+    _insert_steady(database, trace, runs, "execution_times", "executions")
 
 
 _NO_MEDIANS: Final = "SELECT 0 AS place, 0 AS kernel, CAST(NULL AS DOUBLE) AS ns WHERE false"

@@ -68,7 +68,8 @@ _EXECUTION_TIMES: Final = """
             p.device_ns IS NOT NULL AS timed, p.name, p.kind, p.bytes,
             greatest(coalesce(p.weight, 1), 1) AS weight,
             CASE WHEN p.device_ns < 0 THEN 0
-                ELSE p.device_ns * greatest(coalesce(p.weight, 1), 1) END AS taken
+                ELSE p.device_ns * greatest(coalesce(p.weight, 1), 1) END AS taken,
+            p.requested IS NOT NULL AS asked, p.stack_id, p.forward_stack_id
         FROM placed p {trials}
 """
 _JOINED_TRIALS: Final = """LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
@@ -114,12 +115,13 @@ VIEWS: Final = {
     "placed": """
         SELECT run, record, launch_seq, call_id, "start", "end",
             epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
-            bytes, greatest(weight, 1) AS weight
+            bytes, greatest(weight, 1) AS weight, requested, stack_id, forward_stack_id
         FROM gpu_kernels WHERE call_id IS NOT NULL OR launch_seq IS NULL
         UNION ALL
         SELECT g.run, g.record, g.launch_seq, l.call_id, g."start", g."end",
             epoch_ns(g."end") - epoch_ns(g."start") AS device_ns, g.device, g.stream, g.graph_id,
-            g.name, g.kind, g.bytes, greatest(g.weight, 1) AS weight
+            g.name, g.kind, g.bytes, greatest(g.weight, 1) AS weight, g.requested, g.stack_id,
+            g.forward_stack_id
         FROM gpu_kernels g LEFT JOIN (
             SELECT a.run, a.seq, a.call_id FROM launches a WHERE EXISTS (
                 SELECT 1 FROM gpu_kernels u
@@ -204,8 +206,7 @@ VIEWS: Final = {
     # Sums of the launches of a call with equal flags.
     "launch_groups": f"""
         SELECT run, call_id, phase, tuning, captured, compiling, steady,
-            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken,
-            max("exit") AS last_exit{_SUMMED}
+            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken{_SUMMED}
         FROM launch_times GROUP BY run, call_id, phase, tuning, captured, compiling, steady
     """,  # noqa: S608
     # An execution without a known launch that ran between two trials, as a kernel that empties the
@@ -262,7 +263,7 @@ min(mark) OVER (PARTITION BY run ORDER BY "start", record
 PLACED_PLAINLY: Final = """
     SELECT run, record, launch_seq, call_id, "start", "end",
         epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
-        bytes, greatest(weight, 1) AS weight
+        bytes, greatest(weight, 1) AS weight, requested, stack_id, forward_stack_id
     FROM gpu_kernels
 """
 

@@ -1,0 +1,164 @@
+"""Adding up the launches and executions of sealed runs, once, into tables of the pass "sums".
+
+What a launch adds up to does not change after its run has ended. So the first command that asks for
+figures of a long run writes what they add up to into the trace, and later ones read that
+(`sums_reading.py`). The definitions are the views `launch_times` and `execution_times`.
+"""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from kvtrace.figures.bins import bin_of
+from kvtrace.figures.scans import row_count
+from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
+from kvtrace.figures.tables import close_times, open_times
+from kvtrace.figures.window import windowed
+from kvtrace.schema.errors import TraceWriteError
+from kvtrace.schema.layout import EXCERPT
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.window import TraceWindow, whole_trace
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: Runs with fewer launches and executions are added up each time, which takes milliseconds.
+LEAST_ROWS: Final = 1 << 17
+#: Most stretches of a run, and least number of its rows for each row of sums.
+_STRETCHES: Final = 64
+_ROWS_OF_SUM: Final = 512
+
+_LAUNCHES: Final = """
+    SELECT {stretch} AS stretch, call_id, phase, compiling, steady, ns, weight, taken,
+        steady AS binned, epoch_ns("exit") AS end_ns
+    FROM launch_times
+"""
+_EXECUTIONS: Final = """
+    SELECT {stretch} AS stretch, call_id, CASE WHEN call_id IS NULL THEN name END AS name,
+        CASE WHEN call_id IS NULL THEN kind END AS kind,
+        CASE WHEN call_id IS NULL THEN stack_id END AS stack_id, forward_stack_id, asked, tuning,
+        replayed, timed, ns, weight, taken, steady AS binned, bytes * weight AS bytes,
+        epoch_ns("end") AS end_ns
+    FROM execution_times
+"""
+_LAUNCH_KEYS: Final = "stretch, call_id, phase, compiling, steady"
+_EXECUTION_KEYS: Final = (
+    "stretch, call_id, name, kind, stack_id, forward_stack_id, tuning, replayed, timed"
+)
+_SUMS: Final = """
+    WITH {table}_rows AS ({rows}), binned AS (
+        SELECT {keys}, CASE WHEN binned THEN {bin} END AS bin, sum(weight) AS weight,
+            sum(taken) AS taken, min(ns) AS shortest, max(ns) AS longest, max(end_ns) AS last_end
+            {partly}
+        FROM {table}_rows GROUP BY {keys}, bin
+    )
+    SELECT {keys}, sum(weight)::BIGINT AS weight, sum(taken)::BIGINT AS taken_ns,
+        min(shortest) AS shortest_ns, max(longest) AS longest_ns, max(last_end) AS last_end,
+        list(bin::INTEGER ORDER BY bin) FILTER (bin IS NOT NULL) AS bins,
+        list(weight::BIGINT ORDER BY bin) FILTER (bin IS NOT NULL) AS counts {wholly}
+    FROM binned GROUP BY {keys}
+"""
+_OF_EXECUTIONS: Final = ", bool_or(asked) AS asked, sum(bytes) AS bytes"
+_OF_EXECUTIONS_AGAIN: Final = ", bool_or(asked) AS asked, sum(bytes)::BIGINT AS bytes"
+
+
+def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROWS) -> None:
+    """Write the sums of those runs that are sealed, long, and without sums, into the trace.
+
+    `least_rows` is the number of launches and executions from which on a run is long. A trace that
+    cannot be written to stays as it is, and figures are added up each time; a note says so.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    whole = whole_trace(trace)
+    for run in runs:
+        if not run.sealed or EXCERPT in run.settings or sums_stored(whole, run):
+            continue
+        rows = [row_count(whole, run, name) for name in ("launches", "gpu_kernels")]
+        if sum(rows) < least_rows:
+            continue
+        tables, cuts = sums_of_run(whole, run, rows[0], rows[1])
+        close_times(whole, [run])
+        try:
+            whole.add_derived(run.run_id, PASS, tables, settings_of(whole, run) | {"cuts": cuts})
+        except TraceWriteError as error:
+            whole.note(f"{error}, so its launches are added up each time")
+            return
+        forget(whole, run.run_id)
+
+
+def sums_of_run(
+    trace: "Trace", run: "Run", launches: int, executions: int
+) -> tuple[dict[str, pa.Table], dict[str, list[int]]]:
+    """Return a run's tables of sums, and the settings that name the bounds of their stretches.
+
+    `launches` and `executions` are the numbers of rows. Errors as `Trace.table`.
+    """
+    calls = max(1, row_count(trace, run, "calls"))
+    window = windowed(trace, [run])[0]
+    bounds: tuple[int, ...] = ()
+    if isinstance(window, TraceWindow):
+        own = window.window_of(run.run_id)
+        bounds = own.begin, own.end, own.device_begin, own.device_end
+    tables: dict[str, pa.Table] = {}
+    cuts: dict[str, list[int]] = {}
+    for table, view, keys, rows, count, part in (
+        ("launch_sums", "launch_times", _LAUNCH_KEYS, _LAUNCHES, launches, 0),
+        ("execution_sums", "execution_times", _EXECUTION_KEYS, _EXECUTIONS, executions, 2),
+    ):
+        with open_times(trace, [run], view) as database:
+            begin, end = _TIMES[view]
+            ((low, high),) = database.execute(
+                f'SELECT epoch_ns(min("{begin}")), epoch_ns(max("{end}")) FROM {view}'  # noqa: S608
+            ).fetchall()
+            cut = _cuts(bounds[part : part + 2], low, high, count // (_ROWS_OF_SUM * calls))
+            is_of_executions = table == "execution_sums"
+            query = _SUMS.format(
+                table=table,
+                rows=rows.format(stretch=_stretch(f'epoch_ns("{begin}")', cut)),
+                keys=keys,
+                bin=bin_of("ns"),
+                partly=_OF_EXECUTIONS if is_of_executions else "",
+                wholly=_OF_EXECUTIONS_AGAIN if is_of_executions else "",
+            )
+            tables[table] = _with_bounds(database.sql(query).to_arrow_table(), table, cut)
+        cuts[table] = cut
+    return tables, cuts
+
+
+_TIMES: Final = {"launch_times": ("enter", "exit"), "execution_times": ("start", "end")}
+
+
+def _cuts(steady: Sequence[int], low: int | None, high: int | None, pieces: int) -> list[int]:
+    """Return the times between stretches: the bounds of the steady part, and times between."""
+    if low is None or high is None:
+        return sorted(set(steady))
+    begin, end = steady or (low, high)
+    number = min(max(pieces, 1), _STRETCHES)
+    inner = {begin + (end - begin) * piece // number for piece in range(1, number)}
+    return sorted({*steady, *inner})
+
+
+def _stretch(time: str, cuts: Sequence[int]) -> str:
+    """Return SQL of the number of the stretch that has `time`, SQL of ns since 1970."""
+    passed = " + ".join(f"({time} >= {cut})::INTEGER" for cut in cuts) or "0"
+    return f"CASE WHEN {time} IS NULL THEN -1 ELSE {passed} END"
+
+
+def _with_bounds(rows: pa.Table, table: str, cuts: Sequence[int]) -> pa.Table:
+    """Return sums as rows of the table, with begin and end of their stretches."""
+    numbers = rows["stretch"].to_numpy()
+    begins = pa.array([None, None, *cuts], pa.int64()).take(pa.array(numbers + 1))
+    ends = pa.array([None, *cuts, None], pa.int64()).take(pa.array(numbers + 1))
+    rows = rows.append_column("begin", begins).append_column("end", ends)
+    schema = TABLES[table].schema
+    columns = []
+    for field in schema:
+        column = rows[field.name]
+        if pa.types.is_timestamp(field.type):
+            column = column.cast(pa.int64())
+        columns.append(column.cast(field.type))
+    return pa.Table.from_arrays(columns, schema=schema)
