@@ -1,62 +1,91 @@
-"""Stored sums of launches and executions, of whole runs or of the stretches that a window has.
+"""Stored sums of launches and executions: of whole runs, or of the stretches that a window has.
 
-`sums_building.py` has stored them. A run whose window is not made of whole stretches is read from
-its launches and executions instead.
+`sums_building.py` has stored them. Launches and executions themselves are read at the edges of a
+window, where it does not begin or end with a stretch, and of runs without sums.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.sums_stored import stored_settings
-from kvtrace.schema.window import TraceWindow, whole_trace
+from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 Sums = Literal["launch_sums", "execution_sums"]
-
-#: Index of a window's begin on the host, and on devices.
-_BEGIN: Final[dict[Sums, int]] = {"launch_sums": 0, "execution_sums": 2}
+Span = tuple[int, int]
 
 
-def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> tuple[list["Run"], list["Run"]]:
-    """Return the runs whose sums of the trace, or of the window, are stored, and the other runs.
+@dataclass(frozen=True, slots=True)
+class AtRest:
+    """What of a trace, or of a window, is read from stored sums, and what from their rows.
+
+    `stored` has the runs with stored sums. `leaves` has traces, and runs of each, whose rows are to
+    be added: runs without sums, and edges of windows.
+    """
+
+    stored: "tuple[Run, ...]"
+    leaves: "tuple[tuple[Trace, tuple[Run, ...]], ...]"
+
+
+def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
+    """Return which runs' sums are stored, and which rows are to be added to them.
 
     Errors as `stored_settings`.
     """
     stored: list[Run] = []
     others: list[Run] = []
+    edges: tuple[dict[str, Span], dict[str, Span]] = ({}, {})
     for run in runs:
-        (stored if _has_sums(trace, run, table) else others).append(run)
-    return stored, others
+        settings = stored_settings(trace, run)
+        if settings is None:
+            others.append(run)
+            continue
+        if isinstance(trace, TraceWindow):
+            low, high = span_of(trace, run, table)
+            cuts = [cut for cut in settings["cuts"][table] if low <= cut <= high]
+            if not cuts or cuts[0] == cuts[-1]:
+                others.append(run)
+                continue
+            for edge, span in zip(edges, ((low, cuts[0]), (cuts[-1], high)), strict=True):
+                if span[0] < span[1]:
+                    edge[run.run_id] = span
+        stored.append(run)
+    leaves = [(trace, tuple(others))] if others else []
+    for spans in edges:
+        if spans:
+            windows = {run_id: RunWindow(*span, *span) for run_id, span in spans.items()}
+            window = TraceWindow(whole_trace(trace), 0, 0, windows)
+            leaves.append((window, tuple(run for run in stored if run.run_id in spans)))
+    return AtRest(tuple(stored), tuple(leaves))
 
 
-def _has_sums(trace: "Trace", run: "Run", table: Sums) -> bool:
-    settings = stored_settings(trace, run)
-    if settings is None:
-        return False
-    if not isinstance(trace, TraceWindow):
-        return True
-    bounds = trace.window_of(run.run_id)[_BEGIN[table] : _BEGIN[table] + 2]
-    return set(settings["cuts"][table]).issuperset(bounds)
+def span_of(window: TraceWindow, run: "Run", table: Sums) -> Span:
+    """Return begin and end of a run's window for launches, or for executions, in ns since 1970."""
+    own = window.window_of(run.run_id)
+    if table == "launch_sums":
+        return own.begin, own.end
+    return own.device_begin, own.device_end
 
 
 def stored_sums(
     trace: "Trace", runs: Sequence["Run"], table: Sums, columns: Sequence[str]
 ) -> pa.Table:
-    """Return columns, and `run`, of stored sums of the trace, or of the window's stretches.
+    """Return columns, and `run`, of stored sums of the trace, or of the window's whole stretches.
 
-    `runs` are those that `at_rest` returns. Errors as `Trace.table`.
+    `runs` have stored sums. Errors as `Trace.table`.
     """
     whole = whole_trace(trace)
     if not isinstance(trace, TraceWindow):
         return whole.table(table, runs, columns)
     pieces = [whole.table(table, (), columns)]
     for run in runs:
-        low, high = trace.window_of(run.run_id)[_BEGIN[table] : _BEGIN[table] + 2]
+        low, high = span_of(trace, run, table)
         rows = whole.table(table, [run], [*columns, "begin", "end"])
         begin, end = rows["begin"].cast(pa.int64()), rows["end"].cast(pa.int64())
         inside = pc.and_(pc.greater_equal(begin, low), pc.less_equal(end, high))

@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pyarrow as pa
 
+from kvtrace.figures.binned_times import BinnedTimes
 from kvtrace.figures.bins import middle_of
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
@@ -71,14 +72,6 @@ _LAUNCHES_AT_REST: Final = f"""
         taken_ns AS taken
     FROM stored
 """  # noqa: S608
-#: One row for each bin of steady times of a call, for medians.
-_BINS: Final = f"""
-    SELECT place, kernel, {middle_of("bin")} AS ns, weight, true AS steady FROM (
-        SELECT p.place, p.kernel, unnest(s.bins)::BIGINT AS bin, unnest(s.counts) AS weight
-        FROM stored s JOIN place p ON p.run = s.run AND p.call_id = s.call_id
-        WHERE s.bins IS NOT NULL
-    ) binned
-"""  # noqa: S608
 _BY_PHASE: Final = """
     SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
         sum(weight)::BIGINT AS launches
@@ -122,7 +115,6 @@ _NAMED: Final = """
 """
 #: The tables of executions as above, from rows of `execution_sums`.
 _EXECUTIONS_AT_REST: Final = (
-    f"CREATE TEMP TABLE executions AS {_BINS}",
     """CREATE TEMP TABLE grouped AS
     SELECT p.run, p.call_id, s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady,
         s.weight, s.taken_ns AS taken
@@ -177,54 +169,42 @@ def host_times(
     for cached in (cache.get((*key, "medians")), None if with_medians else cache.get(key)):
         if cached is not None:
             return cached
-    stored, others = at_rest(trace, runs, "launch_sums")
+    rest = at_rest(trace, runs, "launch_sums")
+    stored = rest.stored
+    binned = None
     with open_times(trace, runs, None if stored else "launch_groups") as database:
         if stored:
-            columns = [*_SUM_COLUMNS["launch_sums"], *(("bins", "counts") if with_medians else ())]
-            add_rows(
-                database, "stored", stored_sums(trace, stored, "launch_sums", columns), "TEMP TABLE"
-            )
+            columns = _SUM_COLUMNS["launch_sums"]
+            rows = stored_sums(trace, stored, "launch_sums", columns)
+            add_rows(database, "stored", rows, "TEMP TABLE")
             database.execute(f"CREATE TEMP TABLE grouped AS {_LAUNCHES_AT_REST}")
+            for leaves, leaf_runs in rest.leaves:
+                _add_launches(database, leaves, leaf_runs)
+            if with_medians:
+                binned = BinnedTimes(database, trace, rest, "launch_sums", "launch_times")
         else:
             database.execute("CREATE TEMP TABLE grouped AS FROM launch_groups")
-        if with_medians:
-            database.execute(f"CREATE TEMP TABLE steady AS {_BINS if stored else _LAUNCHES}")
-        if stored and others:
-            _add_launches(database, trace, others, with_medians=with_medians)
-        times = _host_times(database, groups, with_medians=with_medians)
+            if with_medians:
+                database.execute(f"CREATE TEMP TABLE steady AS {_LAUNCHES}")
+        of_steady = _Medians(database, "steady", groups, binned) if with_medians else None
+        times = Times(
+            database.sql(_by_call(LAUNCHED, of_steady, HOST_MEDIAN)).to_arrow_table(),
+            database.sql(_by_kernel(of_steady, HOST_MEDIAN)).to_arrow_table(),
+            database.sql(_BY_PHASE).to_arrow_table(),
+            None if of_steady is None else of_steady.of_groups(HOST_MEDIAN),
+        )
     if all(run.sealed for run in runs):
         cache[(*key, "medians") if with_medians else key] = times
     return times
 
 
 def _add_launches(
-    database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"], *,
-    with_medians: bool,
-) -> None:  # fmt: skip
-    """Add the launches of runs without stored sums to the tables `grouped` and `steady`."""
+    database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"]
+) -> None:
+    """Add launches that no stored sums have to the table `grouped`."""
     with open_times(trace, runs, "launch_groups") as leaves:
         grouped = leaves.sql("SELECT run::VARCHAR AS run, * EXCLUDE (run) FROM launch_groups")
         _insert(database, "grouped", grouped.to_arrow_table())
-    if with_medians:
-        _insert_steady(database, trace, runs, "launch_times", "steady")
-
-
-def _insert_steady(
-    database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"], view: str,
-    table: str,
-) -> None:  # fmt: skip
-    """Add the steady times of calls in a view of runs to a table as `steady`."""
-    with open_times(trace, runs, view) as leaves:
-        query = (
-            f"SELECT run::VARCHAR AS run, call_id, ns, sum(weight)::BIGINT AS weight FROM {view} "  # noqa: S608
-            "WHERE steady AND call_id IS NOT NULL GROUP BY run, call_id, ns"
-        )
-        add_rows(database, "added", leaves.sql(query).to_arrow_table(), "TEMP TABLE")
-    database.execute(
-        f"INSERT INTO {table} BY NAME SELECT p.place, p.kernel, a.ns, a.weight, true AS steady "  # noqa: S608
-        "FROM added a JOIN place p ON p.run = a.run AND p.call_id = a.call_id"
-    )
-    database.execute("DROP TABLE added")
 
 
 def _insert(database: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
@@ -233,30 +213,41 @@ def _insert(database: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> 
     database.execute("DROP TABLE added")
 
 
-def _host_times(
-    database: duckdb.DuckDBPyConnection, groups: pa.Table | None, *, with_medians: bool
-) -> Times:
-    """Return the figures of the launches in the tables `grouped` and `steady`."""
-    call_medians = kernel_medians = _NO_MEDIANS
-    if with_medians:
-        median_query = _median_query(database, "steady")
-        call_medians = median_query("steady", "place")
-        kernel_medians = median_query("steady", "kernel")
-    return Times(
-        database.sql(_by_call(LAUNCHED, call_medians, HOST_MEDIAN)).to_arrow_table(),
-        database.sql(_by_kernel(kernel_medians, HOST_MEDIAN)).to_arrow_table(),
-        database.sql(_BY_PHASE).to_arrow_table(),
-        None if groups is None else _group_medians(database, "steady", groups, HOST_MEDIAN),
-    )
+class _Medians:
+    """Queries of medians: of the rows of a table, or if there are some, of times in bins."""
 
+    def __init__(
+        self,
+        database: duckdb.DuckDBPyConnection,
+        rows: str,
+        groups: pa.Table | None,
+        binned: BinnedTimes | None,
+    ) -> None:
+        self._database = database
+        self._rows = rows
+        self._groups = groups
+        self._binned = binned
 
-def _group_medians(
-    database: duckdb.DuckDBPyConnection, rows: str, groups: pa.Table, median: KernelFigure
-) -> pa.Table:
-    """Return columns `grouped` and the median's name, computed from the table named `rows`."""
-    add_rows(database, "groups", groups, "TEMP TABLE")
-    query = _median_query(database, rows)(_OF_GROUPS.format(rows=rows), "grouped")
-    return database.sql(f"SELECT grouped, ns AS {median.name} FROM ({query}) m").to_arrow_table()  # noqa: S608
+    def of_calls(self) -> str:
+        """Return a query of the medians of calls, with columns place and ns."""
+        return self._of_rows(self._rows, "place") if not self._binned else self._binned.by_call()
+
+    def of_kernels(self) -> str:
+        """Return a query of the medians of kernels, with columns kernel and ns."""
+        return self._of_rows(self._rows, "kernel") if not self._binned else self._binned.by_kernel()
+
+    def of_groups(self, median: KernelFigure) -> pa.Table | None:
+        """Return columns `grouped` and the median's name; None without groups."""
+        if self._groups is None:
+            return None
+        add_rows(self._database, "groups", self._groups, "TEMP TABLE")
+        rows = _OF_GROUPS.format(rows=self._rows)
+        query = self._binned.by_group() if self._binned else self._of_rows(rows, "grouped")
+        text = f"SELECT grouped, ns AS {median.name} FROM ({query}) m"  # noqa: S608
+        return self._database.sql(text).to_arrow_table()
+
+    def _of_rows(self, rows: str, keys: str) -> str:
+        return _median_query(self._database, self._rows)(rows, keys)
 
 
 def device_times(
@@ -271,66 +262,67 @@ def device_times(
     Without `with_medians`, the medians of calls are null; kernels have medians in any case. The
     column `bytes` has the bytes that were copied or filled. `groups` and errors as in `host_times`.
     """
-    stored, others = at_rest(trace, runs, "execution_sums")
+    rest = at_rest(trace, runs, "execution_sums")
+    stored = rest.stored
     with open_times(trace, runs, None if stored else "execution_times") as database:
         if stored:
             columns = _SUM_COLUMNS["execution_sums"]
-            add_rows(
-                database, "stored", stored_sums(trace, stored, "execution_sums", columns),
-                "TEMP TABLE",
-            )  # fmt: skip
+            rows = stored_sums(trace, stored, "execution_sums", columns)
+            add_rows(database, "stored", rows, "TEMP TABLE")
             for statement in _EXECUTIONS_AT_REST:
                 database.execute(statement)
-            if others:
-                _add_executions(database, trace, others)
+            for leaves, leaf_runs in rest.leaves:
+                _add_executions(database, leaves, leaf_runs)
+            binned = BinnedTimes(database, trace, rest, "execution_sums", "execution_times")
         else:
-            database.execute(_EXECUTIONS)
-            database.execute(_GROUPED_EXECUTIONS)
-            ((has_unknown,),) = database.execute(_UNKNOWN_CALLS).fetchall()
-            others_rows = _WITHOUT_KERNEL if has_unknown else _WITHOUT_CALL
-            database.execute(_OTHERS.format(others=others_rows))
+            binned = None
+            _group_executions(database)
         database.register("shown", _shown_names(database))
         database.execute(_NAMED)
         if stored:
             database.execute(_NAMED_BINS)
-        named_times = "named_bins" if stored else "named"
-        median_query = _median_query(database, "executions")
-        call_medians = median_query("executions", "place") if with_medians else _NO_MEDIANS
-        kernel_medians = median_query("executions", "kernel")
-        calls = database.sql(_by_call(EXECUTED, call_medians, DEVICE_MEDIAN, f", {_NO_BYTES}"))
-        kernels = database.sql(_by_kernel(kernel_medians, DEVICE_MEDIAN))
-        median_query = _median_query(database, named_times)
+        of_executions = _Medians(database, "executions", groups, binned)
+        calls = database.sql(
+            _by_call(
+                EXECUTED, of_executions if with_medians else None, DEVICE_MEDIAN, f", {_NO_BYTES}"
+            )
+        )
+        kernels = database.sql(_by_kernel(of_executions, DEVICE_MEDIAN))
         unlaunched = database.sql(
             "SELECT run::VARCHAR AS run, CAST(NULL AS BIGINT) AS call_id, name, kind, "  # noqa: S608
             f"{sums(EXECUTED)}, {_BYTES}, "
             f"CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name} FROM named GROUP BY run, name, kind"
         )
+        named_times = "named_bins" if stored else "named"
+        medians_by_name = _median_query(database, named_times)(named_times, "name, kind")
         by_name = database.sql(
             f"SELECT '' AS module, name, '' AS source, kind, ns AS {DEVICE_MEDIAN.name} "  # noqa: S608
-            f"FROM ({median_query(named_times, 'name, kind')}) m"
+            f"FROM ({medians_by_name}) m"
         )
         return Times(
             pa.concat_tables([calls.to_arrow_table(), unlaunched.to_arrow_table()]),
             pa.concat_tables([kernels.to_arrow_table(), by_name.to_arrow_table()]),
-            groups=None
-            if groups is None
-            else _group_medians(database, "executions", groups, DEVICE_MEDIAN),
+            groups=of_executions.of_groups(DEVICE_MEDIAN),
         )
+
+
+def _group_executions(database: duckdb.DuckDBPyConnection) -> None:
+    """Make the tables `executions`, `grouped` and `others` from the view `execution_times`."""
+    database.execute(_EXECUTIONS)
+    database.execute(_GROUPED_EXECUTIONS)
+    ((has_unknown,),) = database.execute(_UNKNOWN_CALLS).fetchall()
+    database.execute(_OTHERS.format(others=_WITHOUT_KERNEL if has_unknown else _WITHOUT_CALL))
 
 
 def _add_executions(
     database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"]
 ) -> None:
-    """Add the executions of runs without stored sums to the tables of those with."""
+    """Add executions that no stored sums have to the tables `grouped` and `others`."""
     with open_times(trace, runs, "execution_times") as leaves:
-        leaves.execute(_EXECUTIONS)
-        leaves.execute(_GROUPED_EXECUTIONS)
-        ((has_unknown,),) = leaves.execute(_UNKNOWN_CALLS).fetchall()
-        leaves.execute(_OTHERS.format(others=_WITHOUT_KERNEL if has_unknown else _WITHOUT_CALL))
+        _group_executions(leaves)
         for table in ("grouped", "others"):
             rows = leaves.sql(f"SELECT run::VARCHAR AS run, * EXCLUDE (run) FROM {table}")  # noqa: S608
             _insert(database, table, rows.to_arrow_table())
-    _insert_steady(database, trace, runs, "execution_times", "executions")
 
 
 _NO_MEDIANS: Final = "SELECT 0 AS place, 0 AS kernel, CAST(NULL AS DOUBLE) AS ns WHERE false"
@@ -351,9 +343,10 @@ def _median_query(database: duckdb.DuckDBPyConnection, table: str) -> Callable[[
 
 
 def _by_call(
-    figures: Sequence[KernelFigure], of_calls: str, median: KernelFigure, bytes_sum: str = ""
+    figures: Sequence[KernelFigure], of: _Medians | None, median: KernelFigure, bytes_sum: str = ""
 ) -> str:
-    """Return the query of `Times.calls` from `grouped`, given the query of the calls' medians."""
+    """Return the query of `Times.calls` from `grouped`; medians are null if `of` is None."""
+    of_calls = _NO_MEDIANS if of is None else of.of_calls()
     names = ", ".join(f"s.{figure.name}" for figure in figures)
     bytes_column = ", s.bytes" if bytes_sum else ""
     return f"""
@@ -365,8 +358,9 @@ def _by_call(
     """  # noqa: S608
 
 
-def _by_kernel(of_kernels: str, median: KernelFigure) -> str:
-    """Return the query of `Times.kernels`, given the query of the kernels' medians."""
+def _by_kernel(of: _Medians | None, median: KernelFigure) -> str:
+    """Return the query of `Times.kernels`, which has no rows if `of` is None."""
+    of_kernels = _NO_MEDIANS if of is None else of.of_kernels()
     return f"""
         SELECT k.module, k.name, k.source, k.kind, m.ns AS {median.name}
         FROM kernel k JOIN ({of_kernels}) m ON m.kernel = k.kernel
