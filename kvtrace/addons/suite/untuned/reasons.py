@@ -18,8 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kvtrace.addons.suite.untuned.autotuners import Autotuner, declared_autotuner
 from kvtrace.addons.suite.untuned.library_files import (
+    chosen_by_library,
     files_of,
     formula_of,
     lookups,
@@ -27,11 +31,11 @@ from kvtrace.addons.suite.untuned.library_files import (
 )
 from kvtrace.converters.profile.autotune import arguments_text, read_tunings
 from kvtrace.converters.profile.specialization import specialization
-from kvtrace.figures.identity import KernelKey, key_of
+from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
-    from kvtrace.converters.profile.autotune import Trial
+    from kvtrace.converters.profile.autotune import Trial, Tuning
     from kvtrace.schema.trace import Run, Trace
 
 State = Literal["not tuned", "not known"]
@@ -45,7 +49,16 @@ _SWITCHES: Final = ("max_autotune", "max_autotune_pointwise", "coordinate_descen
 _NO_SINGLE: Final = (*_SWITCHES, "add_persistent_rblock")
 _MOST_DIFFERENCES: Final = 3
 
+#: Columns of `kernels` from which reasons and configurations follow; they are alike on all ranks.
+_KERNEL_COLUMNS: Final = (
+    "kernel_id", "name", *SOURCE_COLUMNS, "line", "origin", "files", "signature", "target",
+    "warp_size", "num_warps", "num_ctas", "num_stages", "options",
+)  # fmt: skip
+
 Sizes = tuple[tuple[str, Any], ...]
+#: What sources declare of kernels, by the source's hash, the kernel's name and line; a text says
+#: why it is not known.
+_Declared = dict[tuple[str, str | None, int | None], Autotuner | str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,75 +74,142 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a run: its row, its kernel's row of `kernels`, and its sizes (`_sizes`)."""
+    """A call of a run: its kernel's row of `kernels` and key, and what depends on its arguments.
+
+    `args` and `sizes` (`_sizes`) are empty if the kernel's reason is the same for all its calls.
+    """
 
     call_id: int
     kernel: dict[str, Any]
+    key: KernelKey
     args: Sequence[dict[str, Any]]
     sizes: Sizes
 
 
-def reasons_of(
-    trace: Trace, run: Run, launches: Mapping[tuple[str, int], int]
-) -> Iterator[tuple[Call, Reason]]:
-    """Yield the launched calls of a run that are not known to be tuned, and why.
+class Reasons:
+    """Reasons of calls, over runs of one trace.
 
-    `launches` has the number of launches by run and call id. Errors as `Trace.table`.
+    Ranks of a job compile the same kernels, whose rows and reasons are then computed once.
     """
-    kernels = {
-        row["kernel_id"]: row
-        for row in plain_rows(trace.table("kernels", [run]))
-        if row["origin"] in _ORIGINS
-    }
-    calls = [
-        Call(row["call_id"], kernels[row["kernel_id"]], args, _sizes(args))
-        for row in plain_rows(trace.table("calls", [run], ["call_id", "kernel_id", "args"]))
-        if row["kernel_id"] in kernels
-        for args in [row["args"] or ()]
-    ]
-    trials = _Trials(trace, run, calls)
-    sources = _Sources(trace, run)
-    for call in calls:
-        if not launches.get((run.run_id, call.call_id)):
-            continue
-        reason = _reason(call, trials, sources)
-        if reason is not None:
-            yield call, reason
+
+    def __init__(self, trace: Trace, runs: Sequence[Run]) -> None:
+        """Read the tunings of the runs; errors as `Trace.table`."""
+        self._trace = trace
+        self._tunings: dict[str, list[Tuning]] = defaultdict(list)
+        for tuning in read_tunings(trace, runs):
+            self._tunings[tuning.run].append(tuning)
+        self._declared: _Declared = {}
+        self._kernels: _Kernels | None = None
+
+    def of(self, run: Run, launches: Mapping[int, int]) -> Iterator[tuple[Call, Reason]]:
+        """Yield the launched calls of a run that are not known to be tuned, and why.
+
+        `launches` has the number of launches by call id. Errors as `Trace.table`.
+        """
+        rows = self._trace.table("kernels", [run], _KERNEL_COLUMNS).drop_columns(["run"])
+        if self._kernels is None or not rows.equals(self._kernels.rows):
+            self._kernels = _Kernels(rows)
+        kernels, tunings = self._kernels, self._tunings[run.run_id]
+        sources = _Sources(self._trace, run, self._declared)
+        by_arguments = kernels.by_arguments(tunings)
+        calls = _calls(self._trace, run, kernels, by_arguments)
+        trials = _Trials(calls, tunings)
+        for call in calls:
+            if not launches.get(call.call_id):
+                continue
+            key = call.kernel["kernel_id"], sources.without_gpu
+            if key[0] in by_arguments:
+                reason = _reason(call, trials, sources)
+            elif key in kernels.reasons:
+                reason = kernels.reasons[key]
+            else:
+                reason = kernels.reasons[key] = _reason(call, trials, sources)
+            if reason is not None:
+                yield call, reason
+
+
+class _Kernels:
+    """Rows of `kernels` by id and their keys, without kernels that Triton's compiler did not make.
+
+    `reasons` are those of calls whose arguments do not matter, by kernel id and whether the run had
+    no GPU.
+    """
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+        self.by_id = {
+            row["kernel_id"]: row for row in rows.to_pylist() if row["origin"] in _ORIGINS
+        }
+        self.keys = {kernel_id: key_of(row) for kernel_id, row in self.by_id.items()}
+        self.reasons: dict[tuple[int, bool], Reason | None] = {}
+
+    def by_arguments(self, tunings: Sequence[Tuning]) -> set[int]:
+        """Return the ids of kernels whose calls may have different reasons, given a run's tunings.
+
+        They are those that were tried, and those for which libraries choose by sizes.
+        """
+        tried_ids = {trial.kernel_id for tuning in tunings for trial in tuning.trials}
+        tried = {self.keys[kernel_id] for kernel_id in tried_ids if kernel_id in self.keys}
+        return {
+            kernel_id
+            for kernel_id, key in self.keys.items()
+            if key in tried or chosen_by_library(key.name, key.module)
+        }
+
+
+def _calls(trace: Trace, run: Run, kernels: _Kernels, by_arguments: set[int]) -> list[Call]:
+    """Return the calls of a run's kernels; `by_arguments` are ids of those that need arguments."""
+    columns = ["call_id", "kernel_id", *(["args"] if by_arguments else [])]
+    rows = trace.table("calls", [run], columns)
+    args: dict[int, Any] = {}
+    if by_arguments:
+        ids = pa.array(by_arguments, pa.int64())
+        chosen = rows.filter(pc.is_in(rows["kernel_id"], ids)).select(["call_id", "args"])
+        args = dict(zip(*(column.to_pylist() for column in chosen.columns), strict=True))
+    calls = []
+    pairs = zip(rows["call_id"].to_pylist(), rows["kernel_id"].to_pylist(), strict=True)
+    for call_id, kernel_id in pairs:
+        if kernel_id in kernels.by_id:
+            own = args.get(call_id) or ()
+            kernel, key = kernels.by_id[kernel_id], kernels.keys[kernel_id]
+            calls.append(Call(call_id, kernel, key, own, _sizes(own)))
+    return calls
 
 
 class _Trials:
     """The trials of a run: calls on which an autotuner tried configurations, by kernel."""
 
-    def __init__(self, trace: Trace, run: Run, calls: Sequence[Call]) -> None:
+    def __init__(self, calls: Sequence[Call], tunings: Sequence[Tuning]) -> None:
         self._trials: dict[KernelKey, dict[Sizes, dict[int, Trial]]] = defaultdict(dict)
         self._calls: dict[tuple[KernelKey, Sizes], Call] = {}
         medians = {
             (trial.kernel_id, tuning.arguments): trial
-            for tuning in read_tunings(trace, [run])
+            for tuning in tunings
             for trial in tuning.trials
         }
+        tried_ids = {kernel_id for kernel_id, _ in medians}
         for call in calls:
+            if call.kernel["kernel_id"] not in tried_ids:
+                continue
             trial = medians.get((call.kernel["kernel_id"], arguments_text(call.args)))
             if trial is not None:
-                key = key_of(call.kernel)
-                self._trials[key].setdefault(call.sizes, {})[trial.kernel_id] = trial
-                self._calls.setdefault((key, call.sizes), call)
+                self._trials[call.key].setdefault(call.sizes, {})[trial.kernel_id] = trial
+                self._calls.setdefault((call.key, call.sizes), call)
 
     def of(self, call: Call) -> Mapping[Sizes, Mapping[int, Trial]]:
         """Return the trials of a call's kernel, by the sizes that they were made on."""
-        return self._trials.get(key_of(call.kernel), {})
+        return self._trials.get(call.key, {})
 
     def example(self, call: Call, sizes: Sizes) -> Call:
         """Return a call on which the kernel was tried at these sizes."""
-        return self._calls[key_of(call.kernel), sizes]
+        return self._calls[call.key, sizes]
 
 
 class _Sources:
     """Declared autotuners of a run's kernels, and lookups of files."""
 
-    def __init__(self, trace: Trace, run: Run) -> None:
-        self._trace, self._run = trace, run
-        self._declared: dict[tuple[str, str | None, int | None], Autotuner | str | None] = {}
+    def __init__(self, trace: Trace, run: Run, declared: _Declared) -> None:
+        self._trace, self._declared = trace, declared
         self.without_gpu = run.settings.get("device") == "cpu"
         rows = plain_rows(trace.table("messages", [run], ["code", "text"]))
         self.lookups = lookups(rows)
