@@ -117,6 +117,9 @@ def evaluated_without_rules(trace: "Trace", run: "Run") -> tuple[KernelWithoutIr
 
 def _kernels_without_ttir(trace: "Trace", run: "Run") -> dict[int, KernelWithoutIr]:
     """Return the kernels without TTIR that are not of Triton's compiler, and those in Gluon."""
+    origins = trace.table("kernels", (run,), ["origin"])["origin"].unique().to_pylist()
+    if all(origin in TRITON_ORIGINS and origin != GLUON for origin in origins):
+        return {}
     columns = ["kernel_id", "name", "origin", "stages"]
     rows = {
         row["kernel_id"]: row
@@ -152,8 +155,7 @@ def runs_without_ir(trace: "Trace", runs: "Sequence[Run]") -> dict[str, str]:
     for run in runs:
         kernels = kernels_without_ir(trace, run)
         origins = {kernel.origin for kernel in kernels.values()} - {GLUON}
-        count = trace.table("kernels", (run,), ["kernel_id"]).num_rows
-        if len(kernels) != count or not origins:
+        if not origins or len(kernels) != trace.table("kernels", (run,), ["kernel_id"]).num_rows:
             continue
         if origins == {IMPORTED}:
             reasons[run.run_id] = (
