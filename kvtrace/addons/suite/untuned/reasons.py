@@ -14,7 +14,7 @@ Other kernels without an autotuner have no reason: their authors' choice may be 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -74,12 +74,11 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a run: its kernel's row of `kernels` and key, and what depends on its arguments.
+    """A call of a run: its kernel's row of `kernels` and key, its arguments and sizes (`_sizes`).
 
-    `args` and `sizes` (`_sizes`) are empty if the kernel's reason is the same for all its calls.
+    It stands for all calls of its kernel, without arguments, if these have the same reason.
     """
 
-    call_id: int
     kernel: dict[str, Any]
     key: KernelKey
     args: Sequence[dict[str, Any]]
@@ -101,8 +100,8 @@ class Reasons:
         self._declared: _Declared = {}
         self._kernels: _Kernels | None = None
 
-    def of(self, run: Run, launches: Mapping[int, int]) -> Iterator[tuple[Call, Reason]]:
-        """Yield the launched calls of a run that are not known to be tuned, and why.
+    def of(self, run: Run, launches: Mapping[int, int]) -> Iterator[tuple[Call, Reason, list[int]]]:
+        """Yield the launched calls of a run that are not known to be tuned, why, and their ids.
 
         `launches` has the number of launches by call id. Errors as `Trace.table`.
         """
@@ -112,24 +111,30 @@ class Reasons:
         kernels, tunings = self._kernels, self._tunings[run.run_id]
         sources = _Sources(self._trace, run, self._declared)
         by_arguments = kernels.by_arguments(tunings)
-        calls = _calls(self._trace, run, kernels, by_arguments)
-        trials = _Trials(calls, tunings)
-        for call in calls:
-            if not launches.get(call.call_id):
-                continue
-            key = call.kernel["kernel_id"], sources.without_gpu
-            if key[0] in by_arguments:
+        columns = ["call_id", "kernel_id", *(["args"] if by_arguments else [])]
+        rows = self._trace.table("calls", [run], columns)
+        calls = _calls_with_arguments(rows, kernels, by_arguments)
+        trials = _Trials(calls.values(), tunings)
+        pairs = zip(rows["call_id"].to_pylist(), rows["kernel_id"].to_pylist(), strict=True)
+        alike: dict[tuple[int, int | None], list[int]] = defaultdict(list)
+        for call_id, kernel_id in pairs:
+            if launches.get(call_id) and kernel_id in kernels.calls:
+                alike[kernel_id, call_id if kernel_id in by_arguments else None].append(call_id)
+        for (kernel_id, own_id), call_ids in alike.items():
+            call = kernels.calls[kernel_id] if own_id is None else calls[own_id]
+            key = kernel_id, sources.without_gpu
+            if own_id is not None:
                 reason = _reason(call, trials, sources)
             elif key in kernels.reasons:
                 reason = kernels.reasons[key]
             else:
                 reason = kernels.reasons[key] = _reason(call, trials, sources)
             if reason is not None:
-                yield call, reason
+                yield call, reason, call_ids
 
 
 class _Kernels:
-    """Rows of `kernels` by id and their keys, without kernels that Triton's compiler did not make.
+    """Rows of `kernels` as calls without arguments, by id, of kernels that Triton's compiler made.
 
     `reasons` are those of calls whose arguments do not matter, by kernel id and whether the run had
     no GPU.
@@ -137,11 +142,17 @@ class _Kernels:
 
     def __init__(self, rows: pa.Table) -> None:
         self.rows = rows
-        self.by_id = {
-            row["kernel_id"]: row for row in rows.to_pylist() if row["origin"] in _ORIGINS
+        self.calls = {
+            row["kernel_id"]: Call(row, key_of(row), (), ())
+            for row in rows.to_pylist()
+            if row["origin"] in _ORIGINS
         }
-        self.keys = {kernel_id: key_of(row) for kernel_id, row in self.by_id.items()}
         self.reasons: dict[tuple[int, bool], Reason | None] = {}
+        self._chosen_by_library = {
+            kernel_id
+            for kernel_id, call in self.calls.items()
+            if chosen_by_library(call.key.name, call.key.module)
+        }
 
     def by_arguments(self, tunings: Sequence[Tuning]) -> set[int]:
         """Return the ids of kernels whose calls may have different reasons, given a run's tunings.
@@ -149,37 +160,30 @@ class _Kernels:
         They are those that were tried, and those for which libraries choose by sizes.
         """
         tried_ids = {trial.kernel_id for tuning in tunings for trial in tuning.trials}
-        tried = {self.keys[kernel_id] for kernel_id in tried_ids if kernel_id in self.keys}
-        return {
-            kernel_id
-            for kernel_id, key in self.keys.items()
-            if key in tried or chosen_by_library(key.name, key.module)
+        tried = {self.calls[kernel_id].key for kernel_id in tried_ids if kernel_id in self.calls}
+        return self._chosen_by_library | {
+            kernel_id for kernel_id, call in self.calls.items() if call.key in tried
         }
 
 
-def _calls(trace: Trace, run: Run, kernels: _Kernels, by_arguments: set[int]) -> list[Call]:
-    """Return the calls of a run's kernels; `by_arguments` are ids of those that need arguments."""
-    columns = ["call_id", "kernel_id", *(["args"] if by_arguments else [])]
-    rows = trace.table("calls", [run], columns)
-    args: dict[int, Any] = {}
-    if by_arguments:
-        ids = pa.array(by_arguments, pa.int64())
-        chosen = rows.filter(pc.is_in(rows["kernel_id"], ids)).select(["call_id", "args"])
-        args = dict(zip(*(column.to_pylist() for column in chosen.columns), strict=True))
-    calls = []
-    pairs = zip(rows["call_id"].to_pylist(), rows["kernel_id"].to_pylist(), strict=True)
-    for call_id, kernel_id in pairs:
-        if kernel_id in kernels.by_id:
-            own = args.get(call_id) or ()
-            kernel, key = kernels.by_id[kernel_id], kernels.keys[kernel_id]
-            calls.append(Call(call_id, kernel, key, own, _sizes(own)))
+def _calls_with_arguments(
+    rows: pa.Table, kernels: _Kernels, by_arguments: set[int]
+) -> dict[int, Call]:
+    """Return the calls of the kernels with ids `by_arguments`, by id, from rows of `calls`."""
+    if not by_arguments:
+        return {}
+    chosen = rows.filter(pc.is_in(rows["kernel_id"], pa.array(by_arguments, pa.int64())))
+    calls = {}
+    for row in chosen.to_pylist():
+        of_kernel, args = kernels.calls[row["kernel_id"]], row["args"] or ()
+        calls[row["call_id"]] = Call(of_kernel.kernel, of_kernel.key, args, _sizes(args))
     return calls
 
 
 class _Trials:
     """The trials of a run: calls on which an autotuner tried configurations, by kernel."""
 
-    def __init__(self, calls: Sequence[Call], tunings: Sequence[Tuning]) -> None:
+    def __init__(self, calls: Iterable[Call], tunings: Sequence[Tuning]) -> None:
         self._trials: dict[KernelKey, dict[Sizes, dict[int, Trial]]] = defaultdict(dict)
         self._calls: dict[tuple[KernelKey, Sizes], Call] = {}
         medians = {
@@ -187,10 +191,7 @@ class _Trials:
             for tuning in tunings
             for trial in tuning.trials
         }
-        tried_ids = {kernel_id for kernel_id, _ in medians}
         for call in calls:
-            if call.kernel["kernel_id"] not in tried_ids:
-                continue
             trial = medians.get((call.kernel["kernel_id"], arguments_text(call.args)))
             if trial is not None:
                 self._trials[call.key].setdefault(call.sizes, {})[trial.kernel_id] = trial

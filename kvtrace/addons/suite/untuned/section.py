@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.suite.untuned.reasons import Reasons, State
@@ -15,7 +16,7 @@ from kvtrace.schema.window import whole_trace
 from kvtrace.text import columns, count, duration, percent, plural, printable, wrapped
 
 if TYPE_CHECKING:
-    from kvtrace.addons.suite.untuned.reasons import Call, Reason
+    from kvtrace.addons.suite.untuned.reasons import Reason
     from kvtrace.figures.identity import KernelKey
     from kvtrace.schema.trace import Run, Trace
 
@@ -66,34 +67,37 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
     """
     launches = _launches(trace, runs)
     reasons = Reasons(whole_trace(trace), runs)
-    rows: dict[tuple[str, KernelKey, str], list[tuple[Call, Reason]]] = defaultdict(list)
+    rows: dict[tuple[str, KernelKey, str], list[tuple[int, Reason]]] = defaultdict(list)
     for run in runs:
-        for call, reason in reasons.of(run, launches[run.run_id]):
-            rows[run.run_id, call.key, reason.kind].append((call, reason))
+        for call, reason, ids in reasons.of(run, launches[run.run_id]):
+            rows[run.run_id, call.key, reason.kind] += [(call_id, reason) for call_id in ids]
     if not rows:
         return ()
     times, all_ns = _device_ns(trace, runs)
     all_launches = sum(sum(counts.values()) for counts in launches.values())
     untuned = []
-    for (run_id, _, _), of_row in rows.items():
+    for (run_id, key, _), calls in rows.items():
         counts = launches[run_id]
         weights = times[run_id] if all_ns else counts
-        call, reason = max(of_row, key=lambda item: weights.get(item[0].call_id, 0))
-        weight = sum(weights.get(call.call_id, 0) for call, _ in of_row)
+        _, first_id, reason = max(
+            ((weights.get(call_id, 0), -call_id, reason) for call_id, reason in calls),
+            key=itemgetter(0, 1),
+        )
+        weight = sum(weights.get(call_id, 0) for call_id, _ in calls)
         untuned.append(
             Untuned(
                 run=run_id,
-                kernel=call.kernel["name"] or "",
-                module=call.kernel["module"],
+                kernel=key.name,
+                module=key.module or None,
                 state=reason.state,
                 why=reason.why,
                 configuration=" ".join(
                     f"{name}={value}" for name, value in reason.configuration.items()
                 ),
                 slowdown=reason.slowdown,
-                call=call.call_id,
-                calls=len(of_row),
-                launches=sum(counts[call.call_id] for call, _ in of_row),
+                call=-first_id,
+                calls=len(calls),
+                launches=sum(counts[call_id] for call_id, _ in calls),
                 device_ns=weight if all_ns else None,
                 share=weight / (all_ns or all_launches),
             )
