@@ -1,6 +1,7 @@
 """Parquet parts: writing (encodings, row groups, order) and reading."""
 
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -147,7 +148,8 @@ def part_pieces(
     """
     with open_part(path) as file:
         check_part(file, path, table)
-        read_names = [name for name in names if name in file.schema_arrow.names]
+        stored_names = file.schema_arrow.names
+        read_names = [name for name in names if name in stored_names]
         if read_names:
             groups = (
                 list(range(file.metadata.num_row_groups))
@@ -178,16 +180,37 @@ def open_part(path: Path) -> Any:
     too. Reading compares pages with their checksums.
     """
     status = refuse_irregular(path)
+    identity = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    footer = _FOOTERS.get(identity)
     try:
         source = pa.py_buffer(path.read_bytes()) if status.st_size <= _READ_WHOLE else path
-        file = pq.ParquetFile(source, page_checksum_verification=True)
-        _refuse_duplicate_columns(file)
-        _refuse_swollen(file, status)
+        file = pq.ParquetFile(source, metadata=footer, page_checksum_verification=True)
+        if footer is None:
+            _refuse_duplicate_columns(file)
+            _refuse_swollen(file, status)
+            _keep_footer(identity, file.metadata)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from error
     return file
+
+
+_Identity = tuple[int, int, int, int]
+#: Footers of parts that may be read, by device, inode, size and time of the last change: a command
+#: opens many parts several times.
+_FOOTERS: Final[dict[_Identity, Any]] = {}
+#: Most footers that are kept, and most bytes of one; in memory it takes about eight times as much.
+_MOST_FOOTERS: Final = 1024
+_SMALL_FOOTER: Final = 16 << 10
+#: Parts that changed less than so many ns ago may change again without a new time.
+_SETTLED_NS: Final = 1_000_000_000
+
+
+def _keep_footer(identity: _Identity, footer: Any) -> None:
+    has_settled = time.time_ns() - identity[-1] > _SETTLED_NS
+    if has_settled and footer.serialized_size <= _SMALL_FOOTER and len(_FOOTERS) < _MOST_FOOTERS:
+        _FOOTERS[identity] = footer
 
 
 def _refuse_duplicate_columns(file: Any) -> None:
@@ -283,7 +306,8 @@ def check_part(file: Any, path: Path, table: Table) -> None:
 
     """
     part_facts(file, path, table.name)
-    missing = [name for name in table.required if name not in file.schema_arrow.names]
+    stored_names = file.schema_arrow.names
+    missing = [name for name in table.required if name not in stored_names]
     if missing:
         raise DamagedFile(
             f"{path} has no column {' and '.join(missing)}, which each file of {table.name} needs; "

@@ -176,7 +176,9 @@ def _kernel_rows(trace: "Trace", runs: Sequence["Run"], times: Times) -> list[di
 
 def _add_arguments(trace: "Trace", runs: Sequence["Run"], rows: Sequence[dict[str, Any]]) -> None:
     """Set `arguments` of each row to the number of the kernel's parameters, or None."""
-    kernels = trace.table("kernels", runs, ["kernel_id", "signature"])
+    variant_runs = {row["variant"]["run"] for row in rows}  # few: kernels are alike on all ranks
+    chosen_runs = [run for run in runs if run.run_id in variant_runs]
+    kernels = trace.table("kernels", chosen_runs, ["kernel_id", "signature"])
     lengths = pc.list_value_length(kernels["signature"]).to_pylist()
     ids = zip(kernels["run"].to_pylist(), kernels["kernel_id"].to_pylist(), strict=True)
     arguments = dict(zip(ids, lengths, strict=True))
