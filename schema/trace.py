@@ -323,7 +323,7 @@ class Trace:
         for name in (*TABLES, *client_folders(self.path)):
             folder = run_folder(self.path, name, run_id)
             for path in pass_parts(folder) if name in present else ():
-                with open_part(path) as file:
+                with open_part(path, ()) as file:
                     facts = part_facts(file, path, name)
                 settings[facts.pass_name or ""] = dict(facts.settings)
         return dict(sorted(settings.items()))

@@ -181,7 +181,7 @@ def _evaluations(trace: "Trace", run: "Run") -> tuple[tuple[set[int], bool], ...
     evaluations = []
     for name in _EVALUATED:
         for path in pass_parts(run_folder(trace.path, name, run.run_id)):
-            with open_part(path) as file:
+            with open_part(path, ()) as file:
                 has_rules = bool(part_facts(file, path, name).settings.get("rules"))
             rows = read_part(path, TABLES[name], ["call_id"])
             evaluations.append((set(rows["call_id"].unique().to_pylist()), has_rules))
