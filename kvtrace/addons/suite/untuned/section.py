@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.suite.untuned.reasons import Reasons, State
@@ -67,23 +66,22 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
     """
     launches = _launches(trace, runs)
     reasons = Reasons(whole_trace(trace), runs)
-    rows: dict[tuple[str, KernelKey, str], list[tuple[int, Reason]]] = defaultdict(list)
+    rows: dict[tuple[str, KernelKey, str], dict[int, Reason]] = {}
     for run in runs:
-        for call, reason, ids in reasons.of(run, launches[run.run_id]):
-            rows[run.run_id, call.key, reason.kind] += [(call_id, reason) for call_id in ids]
+        for call, reason, call_ids in reasons.of(run, launches[run.run_id]):
+            row = rows.setdefault((run.run_id, call.key, reason.kind), {})
+            row.update(dict.fromkeys(call_ids, reason))
     if not rows:
         return ()
     times, all_ns = _device_ns(trace, runs)
     all_launches = sum(sum(counts.values()) for counts in launches.values())
     untuned = []
-    for (run_id, key, _), calls in rows.items():
+    for (run_id, key, _), row in rows.items():
         counts = launches[run_id]
         weights = times[run_id] if all_ns else counts
-        _, first_id, reason = max(
-            ((weights.get(call_id, 0), -call_id, reason) for call_id, reason in calls),
-            key=itemgetter(0, 1),
-        )
-        weight = sum(weights.get(call_id, 0) for call_id, _ in calls)
+        largest = max(sorted(row), key=weights.__getitem__)
+        reason = row[largest]
+        weight = sum(map(weights.__getitem__, row))
         untuned.append(
             Untuned(
                 run=run_id,
@@ -95,9 +93,9 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
                     f"{name}={value}" for name, value in reason.configuration.items()
                 ),
                 slowdown=reason.slowdown,
-                call=-first_id,
-                calls=len(calls),
-                launches=sum(counts[call_id] for call_id, _ in calls),
+                call=largest,
+                calls=len(row),
+                launches=sum(map(counts.__getitem__, row)) if all_ns else weight,
                 device_ns=weight if all_ns else None,
                 share=weight / (all_ns or all_launches),
             )
@@ -107,8 +105,8 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
     )
 
 
-#: Numbers of calls by run id and call id.
-_ByCall = dict[str, dict[int, int]]
+#: Numbers of calls by run id and call id; 0 for others.
+_ByCall = dict[str, defaultdict[int, int]]
 
 
 def _launches(trace: Trace, runs: Sequence[Run]) -> _ByCall:
@@ -125,7 +123,7 @@ def _launches(trace: Trace, runs: Sequence[Run]) -> _ByCall:
 
 def _device_ns(trace: Trace, runs: Sequence[Run]) -> tuple[_ByCall, int]:
     """Return the time of each call on the device, and that of all executions, ns; 0: none."""
-    times: _ByCall = {run.run_id: {} for run in runs}
+    times: _ByCall = {run.run_id: defaultdict(int) for run in runs}
     timed = [run for run in runs if row_count(trace, run, "gpu_kernels")]
     if not timed:
         return times, 0
