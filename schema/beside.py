@@ -34,8 +34,13 @@ def folder_beside(out: Path) -> Path | None:
 
     It is laid out as a trace.
     """
-    folders = _FOLDERS.get(out)
+    folders = folders_beside(out)
     return folders[-1] if folders else None
+
+
+def folders_beside(out: Path) -> tuple[Path, ...]:
+    """Return the open folders for results of a trace that are not written to it, oldest first."""
+    return tuple(_FOLDERS.get(out, ()))
 
 
 def run_folders_beside(run_folder: Path) -> list[Path]:
@@ -43,4 +48,4 @@ def run_folders_beside(run_folder: Path) -> list[Path]:
     if not _FOLDERS:
         return []
     table, run = run_folder.parts[-2:]
-    return [folder / table / run for folder in _FOLDERS.get(run_folder.parent.parent, ())]
+    return [folder / table / run for folder in folders_beside(run_folder.parent.parent)]

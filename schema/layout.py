@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from kvtrace.schema.beside import run_folders_beside
+from kvtrace.schema.beside import folders_beside, run_folders_beside
 from kvtrace.schema.errors import DamagedFile, TraceWriteError
 from kvtrace.schema.remote import RemoteFolder, remote_folder
 from kvtrace.schema.spool import spool_folder
@@ -202,6 +202,11 @@ def client_folders(out: Path) -> tuple[str, ...]:
     """Return the names of all folders `client_<name>` in a trace, sorted."""
     names = (path.name for path in _entries(out) if _CLIENT_FOLDER.fullmatch(path.name))
     return tuple(sorted(names))
+
+
+def folders_with_parts(out: Path) -> set[str]:
+    """Return the names of all folders in a trace, and of those with results beside it."""
+    return {path.name for folder in (out, *folders_beside(out)) for path in _entries(folder)}
 
 
 def run_ids(folder: Path) -> tuple[str, ...]:

@@ -1,7 +1,7 @@
 """Parquet parts: writing (encodings, row groups, order) and reading."""
 
-import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -123,7 +123,7 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
         FileNotFoundError: the file was replaced in the meantime.
 
     """
-    with open_part(path) as file:
+    with open_part(path, names) as file:
         check_part(file, path, table)
         stored_names = file.schema_arrow.names
         read_names = [name for name in names if name in stored_names]
@@ -145,9 +145,10 @@ def part_pieces(
 
     `choose_groups` returns the numbers of the row groups to read (default: all).
     """
-    with open_part(path) as file:
+    with open_part(path, names) as file:
         check_part(file, path, table)
-        read_names = [name for name in names if name in file.schema_arrow.names]
+        stored_names = file.schema_arrow.names
+        read_names = [name for name in names if name in stored_names]
         if read_names:
             groups = (
                 list(range(file.metadata.num_row_groups))
@@ -171,23 +172,51 @@ def _read_batches(
         raise damaged(path, error) from error
 
 
-def open_part(path: Path) -> Any:
+def open_part(path: Path, names: Collection[str] | None = None) -> Any:
     """Return an open `pq.ParquetFile`; DamagedFile if not readable, FileNotFoundError if missing.
 
     A small file that would expand enormously, as by one row repeated millions of times, is damaged,
     too. Reading compares pages with their checksums.
+
+    Args:
+        path: the part.
+        names: the columns that the caller reads, of which texts and lists are decoded once to learn
+            their size; None: all, empty: the footer alone.
     """
     status = refuse_irregular(path)
+    identity = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    footer = _FOOTERS.get(identity)
     try:
         source = pa.py_buffer(path.read_bytes()) if status.st_size <= _READ_WHOLE else path
-        file = pq.ParquetFile(source, page_checksum_verification=True)
-        _refuse_duplicate_columns(file)
-        _refuse_swollen(file, status)
+        file = pq.ParquetFile(source, metadata=footer, page_checksum_verification=True)
+        if footer is None:
+            _refuse_duplicate_columns(file)
+            _refuse_swollen(file, status.st_size)
+            _keep_footer(identity, file.metadata)
+        if names is None or names:
+            _refuse_swollen_texts(file, identity, names)
     except FileNotFoundError:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from error
     return file
+
+
+_Identity = tuple[int, int, int, int]
+#: Footers of parts that may be read, by device, inode, size and time of the last change: a command
+#: opens many parts several times.
+_FOOTERS: Final[dict[_Identity, Any]] = {}
+#: Most footers that are kept, and most bytes of one; in memory it takes about eight times as much.
+_MOST_FOOTERS: Final = 1024
+_SMALL_FOOTER: Final = 16 << 10
+#: Parts that changed less than so many ns ago may change again without a new time.
+_SETTLED_NS: Final = 1_000_000_000
+
+
+def _keep_footer(identity: _Identity, footer: Any) -> None:
+    has_settled = time.time_ns() - identity[-1] > _SETTLED_NS
+    if has_settled and footer.serialized_size <= _SMALL_FOOTER and len(_FOOTERS) < _MOST_FOOTERS:
+        _FOOTERS[identity] = footer
 
 
 def _refuse_duplicate_columns(file: Any) -> None:
@@ -198,48 +227,65 @@ def _refuse_duplicate_columns(file: Any) -> None:
         raise ValueError(f"it has the column {duplicate} twice")
 
 
-#: Parts that were decoded to learn their size, by inode, size and time of the last change.
-_CHECKED_PARTS: Final[set[tuple[int, int, int]]] = set()
+#: Columns that were decoded to learn their size, by part.
+_DECODED: Final[dict[_Identity, set[str]]] = {}
 
 
-def _refuse_swollen(file: Any, status: os.stat_result) -> None:
+def _refuse_swollen(file: Any, file_bytes: int) -> None:
     """Raise ValueError if a small file would expand enormously, as columns of one value.
 
     Column metadata of a damaged footer are not read: pyarrow would abort the process. The size of
-    numbers follows from the number of rows. A text or list is stored once for all rows that have
-    it, so if there could be too many of them, they are decoded, a few rows at a time.
+    numbers follows from the number of rows.
     """
-    file_bytes = status.st_size
     if file_bytes > _SMALL_FILE:
         return
     max_bytes = max(_MAX_SMALL_BYTES, _MAX_GROWTH * file_bytes)
     metadata = file.metadata
-    expanded_bytes = stored_bytes = 0
-    for group in map(metadata.row_group, range(metadata.num_row_groups)):
-        stored_bytes += group.total_byte_size
-        expanded_bytes += max(
-            group.total_byte_size, group.num_rows * metadata.num_columns * _VALUE_BYTES
-        )
+    expanded_bytes = sum(
+        max(group.total_byte_size, group.num_rows * metadata.num_columns * _VALUE_BYTES)
+        for group in map(metadata.row_group, range(metadata.num_row_groups))
+    )
     if max(expanded_bytes, metadata.num_rows) > max_bytes:
         raise ValueError(f"its {file_bytes:,} bytes claim to expand to {expanded_bytes:,}")
-    table = (metadata.metadata or {}).get(TABLE_KEY, b"").decode(errors="replace")
-    if table in _OBJECT_TABLES and metadata.num_rows > max(_MANY_ROWS, file_bytes // _OBJECT_BYTES):
+    most_rows = max(_MANY_ROWS, file_bytes // _OBJECT_BYTES)
+    if _table_of(metadata) in _OBJECT_TABLES and metadata.num_rows > most_rows:
         raise ValueError(f"its {file_bytes:,} bytes claim to hold {metadata.num_rows:,} rows")
-    file_identity = status.st_ino, file_bytes, status.st_mtime_ns
+
+
+def _refuse_swollen_texts(file: Any, identity: _Identity, names: Collection[str] | None) -> None:
+    """Raise ValueError if the texts or lists in columns of a small file would expand enormously.
+
+    They are stored once for all rows that have them, so if there could be too many, they are
+    decoded, a few rows at a time.
+    """
+    file_bytes, metadata = identity[2], file.metadata
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
     max_bytes = max(_MAX_SMALL_BYTES, _MAX_TEXT_GROWTH * file_bytes)
-    if metadata.num_rows * stored_bytes <= max_bytes or file_identity in _CHECKED_PARTS:
-        return
-    variable_columns = _variable_width_columns(file, table)
-    expanded_bytes = 0
-    for batch in (
-        file.iter_batches(_SAMPLE_ROWS, columns=variable_columns, use_threads=False)
-        if variable_columns
-        else ()
+    if (
+        file_bytes > _SMALL_FILE
+        or metadata.num_rows * sum(group.total_byte_size for group in groups) <= max_bytes
     ):
+        return
+    decoded = _DECODED.setdefault(identity, set())
+    variable_columns = [
+        name
+        for name in _variable_width_columns(file, _table_of(metadata))
+        if name not in decoded and (names is None or name in names)
+    ]
+    if not variable_columns:
+        return
+    expanded_bytes = 0
+    for batch in file.iter_batches(_SAMPLE_ROWS, columns=variable_columns, use_threads=False):
         expanded_bytes += sum(_without_dictionary(column).nbytes for column in batch.columns)
         if expanded_bytes > max_bytes:
             raise ValueError(f"its {file_bytes:,} bytes hold more than {max_bytes:,}")
-    _CHECKED_PARTS.add(file_identity)
+    decoded.update(variable_columns)
+
+
+def _table_of(metadata: Any) -> str:
+    """Return the name of the table in a part's metadata, or an empty text."""
+    name: bytes = (metadata.metadata or {}).get(TABLE_KEY, b"")
+    return name.decode(errors="replace")
 
 
 def _variable_width_columns(file: Any, table: str) -> list[str]:
@@ -283,7 +329,8 @@ def check_part(file: Any, path: Path, table: Table) -> None:
 
     """
     part_facts(file, path, table.name)
-    missing = [name for name in table.required if name not in file.schema_arrow.names]
+    stored_names = file.schema_arrow.names
+    missing = [name for name in table.required if name not in stored_names]
     if missing:
         raise DamagedFile(
             f"{path} has no column {' and '.join(missing)}, which each file of {table.name} needs; "
@@ -293,7 +340,7 @@ def check_part(file: Any, path: Path, table: Table) -> None:
 
 def part_definition(path: Path, name: str) -> Table:
     """Return the definition in a part of the client's table `name`; DamagedFile if it has none."""
-    with open_part(path) as file:
+    with open_part(path, ()) as file:
         return table_of_file(name, file.schema_arrow, str(path))
 
 

@@ -24,6 +24,7 @@ from kvtrace.schema.layout import (
     SHARED,
     client_folders,
     fetch,
+    folders_with_parts,
     part_numbers,
     pass_parts,
     run_folder,
@@ -318,9 +319,11 @@ class Trace:
 
         """
         settings: dict[str, dict[str, Any]] = {}
+        present = folders_with_parts(self.path)
         for name in (*TABLES, *client_folders(self.path)):
-            for path in pass_parts(run_folder(self.path, name, run_id)):
-                with open_part(path) as file:
+            folder = run_folder(self.path, name, run_id)
+            for path in pass_parts(folder) if name in present else ():
+                with open_part(path, ()) as file:
                     facts = part_facts(file, path, name)
                 settings[facts.pass_name or ""] = dict(facts.settings)
         return dict(sorted(settings.items()))

@@ -117,6 +117,9 @@ def evaluated_without_rules(trace: "Trace", run: "Run") -> tuple[KernelWithoutIr
 
 def _kernels_without_ttir(trace: "Trace", run: "Run") -> dict[int, KernelWithoutIr]:
     """Return the kernels without TTIR that are not of Triton's compiler, and those in Gluon."""
+    origins = trace.table("kernels", (run,), ["origin"])["origin"].unique().to_pylist()
+    if all(origin in TRITON_ORIGINS and origin != GLUON for origin in origins):
+        return {}
     columns = ["kernel_id", "name", "origin", "stages"]
     rows = {
         row["kernel_id"]: row
@@ -152,8 +155,7 @@ def runs_without_ir(trace: "Trace", runs: "Sequence[Run]") -> dict[str, str]:
     for run in runs:
         kernels = kernels_without_ir(trace, run)
         origins = {kernel.origin for kernel in kernels.values()} - {GLUON}
-        count = trace.table("kernels", (run,), ["kernel_id"]).num_rows
-        if len(kernels) != count or not origins:
+        if not origins or len(kernels) != trace.table("kernels", (run,), ["kernel_id"]).num_rows:
             continue
         if origins == {IMPORTED}:
             reasons[run.run_id] = (
@@ -179,7 +181,7 @@ def _evaluations(trace: "Trace", run: "Run") -> tuple[tuple[set[int], bool], ...
     evaluations = []
     for name in _EVALUATED:
         for path in pass_parts(run_folder(trace.path, name, run.run_id)):
-            with open_part(path) as file:
+            with open_part(path, ()) as file:
                 has_rules = bool(part_facts(file, path, name).settings.get("rules"))
             rows = read_part(path, TABLES[name], ["call_id"])
             evaluations.append((set(rows["call_id"].unique().to_pylist()), has_rules))

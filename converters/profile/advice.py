@@ -20,6 +20,7 @@ from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.lost_time import lost_time
 from kvtrace.converters.profile.occupancy import occupancy_of
 from kvtrace.converters.profile.recompiles import Recompile, read_recompiles
+from kvtrace.figures.database import scratch
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.tables import known_rows
@@ -51,6 +52,11 @@ _TAIL: Final = 0.25
 _FAST: Final = 0.6
 _MOST_WAVES: Final = 4
 _STORM: Final = 4
+_RECOMPILED: Final = f"""
+    SELECT 1 FROM (SELECT module, name, source, file, count(*) - 1 AS more
+        FROM kernels GROUP BY module, name, source, file, run HAVING count(*) > 1)
+    GROUP BY module, name, source, file HAVING sum(more) >= {_STORM} LIMIT 1
+"""  # noqa: S608
 #: Configurations whose times differ by a smaller share count as equally fast.
 _NOISE: Final = 0.03
 _LEAST_TRIALS: Final = 3
@@ -392,17 +398,11 @@ def _tail_wave_advice(
 
 
 def _has_recompiles(trace: "Trace", runs: Sequence["Run"]) -> bool:
-    """Return whether a kernel was recompiled at least `_STORM` times, over all runs.
-
-    Only the kernels' names are read, so this is much faster than `read_recompiles`.
-    """
-    key = ["module", "name", "source", "file"]
-    rows = known_rows(trace, runs, "kernels", key)
-    rows = pa.table({name: without_dictionary(rows[name]) for name in (*key, "run")})
-    variants = rows.group_by([*key, "run"]).aggregate([([], "count_all")])
-    with_recompiles = variants.append_column("more", pc.subtract(variants["count_all"], 1))
-    sums = with_recompiles.group_by(key).aggregate([("more", "sum")])["more_sum"]
-    return bool((pc.max(sums).as_py() or 0) >= _STORM)
+    """Return whether `read_recompiles`, which is slower, would find `_STORM` of one kernel."""
+    with scratch() as database:
+        rows = known_rows(trace, runs, "kernels", ("module", "name", "source", "file"))
+        database.register("kernels", rows)
+        return bool(database.execute(_RECOMPILED).fetchall())
 
 
 def _recompile_advice(recompiles: Sequence[Recompile]) -> Iterator[Advice]:

@@ -11,22 +11,32 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.profile.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.profile.specialization import specialization
-from kvtrace.figures.identity import KernelKey, key_of
+from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.times import host_times, trial_times
 from kvtrace.schema.columns import without_dictionary
-from kvtrace.schema.runs import plain_rows
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
+
+#: Columns of `kernels` that tell configurations, their resources and occupancy.
+_KERNEL_COLUMNS: Final = (
+    "kernel_id", "name", *SOURCE_COLUMNS, "signature", "target", "warp_size", "num_warps",
+    "num_ctas", "num_stages", "options", "registers", "spills", "shared_bytes",
+)  # fmt: skip
+
+_CACHED: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], tuple["Tuning", ...]]]] = (
+    WeakKeyDictionary()
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +83,23 @@ class _TuningCalls:
 def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
     """Return the tunings of the runs, in the order of runs and calls; () without autotuning.
 
+    Those of sealed runs are cached for an opened trace.
+
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
+    cache = _CACHED.setdefault(trace, {})
+    key = tuple(run.run_id for run in runs)
+    if key in cache:
+        return cache[key]
+    tunings = _read_tunings(trace, runs)
+    if all(run.sealed for run in runs):
+        cache[key] = tunings
+    return tunings
+
+
+def _read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
     launches_by_run: dict[str, dict[tuple[int, str], int]] = {run.run_id: {} for run in runs}
     launch_counts = host_times(trace, runs, with_medians=False).by_phase
     assert launch_counts is not None  # of launches they are always there
@@ -214,10 +237,11 @@ def _kernels_of_same_names(
     trace: "Trace", run: "Run", calls: pa.Table, tried: Sequence[int]
 ) -> list[dict[str, Any]]:
     """Return rows of `kernels`: those of the calls with the ids `tried`, and all of equal names."""
-    kernels = trace.table("kernels", [run])
+    kernels = trace.table("kernels", [run], _KERNEL_COLUMNS)
     ids = pc.unique(_rows_with(calls, "call_id", tried)["kernel_id"]).to_pylist()
     names = pc.unique(_rows_with(kernels, "kernel_id", ids)["name"].cast(pa.string())).to_pylist()
-    return plain_rows(_rows_with(kernels, "name", names))
+    rows: list[dict[str, Any]] = _rows_with(kernels, "name", names).to_pylist()
+    return rows
 
 
 def _rows_with(rows: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:

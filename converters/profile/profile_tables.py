@@ -266,13 +266,18 @@ class ProfileTables:
         Tensors of calls are read if `calls` is true or the table `ops` has rows.
         """
         self._database = scratch()
+        has_ops = False
         for name in ("ops", "kernels", "stacks", "calls"):
             columns = list(_COLUMNS_READ[name])
             if name == "calls" and not calls:
                 columns.remove("args")
             read_rows = known_rows if name in ("calls", "kernels") else _trace_rows
-            table: pa.Table = read_rows(trace, runs, name, columns)
-            calls = calls or (name == "ops" and table.num_rows > 0)
+            # Stacks are those of ops, and large.
+            read_runs = runs if name != "stacks" or has_ops else ()
+            table: pa.Table = read_rows(trace, read_runs, name, columns)
+            if name == "ops":
+                has_ops = table.num_rows > 0
+                calls = calls or has_ops
             self._database.register(name, table)
         for name, times in (("launched", host), ("executed", device)):
             self._database.register(f"{name}_sums", times.calls)

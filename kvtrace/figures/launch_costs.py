@@ -41,14 +41,19 @@ _LAUNCHERS: Final = {
     "autotune": "kernel[grid] through an autotuner",
     "inductor": "Inductor's generated code",
 }
+#: DuckDB would otherwise join `times` with `kernels` by run alone: for 64 runs with 1,000 kernels
+#: and 2,000 calls each, 128 million rows.
 _KERNELS: Final = f"""
+    WITH launched AS MATERIALIZED (
+        SELECT c.run, c.kernel_id, c.stack_id, t.timed_launches
+        FROM times t JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
+    )
     SELECT m.module, m.name, m.source, any_value(k.origin) AS origin,
         min({{'run': k.run, 'kernel_id': k.kernel_id}}) AS variant,
-        sum(t.timed_launches)::BIGINT AS launches,
-        arg_max(c.stack_id, t.timed_launches) AS stack_id,
+        sum(l.timed_launches)::BIGINT AS launches,
+        arg_max(l.stack_id, l.timed_launches) AS stack_id,
         any_value(m.{HOST_MEDIAN.name}) AS median_ns
-    FROM times t JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
-    JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
+    FROM launched l JOIN kernels k ON k.run = l.run AND k.kernel_id = l.kernel_id
     JOIN medians m ON m.module = coalesce(k.module, '') AND m.name = coalesce(k.name, '')
         AND m.source = coalesce(k.source, '')
     WHERE m.{HOST_MEDIAN.name} IS NOT NULL
@@ -112,6 +117,9 @@ def read_launch_costs(
     """
     if window is None or not any(run.devices for run in runs):
         return ()
+    medians = times.kernels[HOST_MEDIAN.name].drop_null().to_pylist()
+    if len(medians) < _LEAST_KERNELS or max(medians) < _STANDS_OUT * median(medians):
+        return ()  # without reading calls
     rows = _kernel_rows(trace, runs, times)
     if len(rows) < _LEAST_KERNELS:
         return ()
@@ -168,7 +176,9 @@ def _kernel_rows(trace: "Trace", runs: Sequence["Run"], times: Times) -> list[di
 
 def _add_arguments(trace: "Trace", runs: Sequence["Run"], rows: Sequence[dict[str, Any]]) -> None:
     """Set `arguments` of each row to the number of the kernel's parameters, or None."""
-    kernels = trace.table("kernels", runs, ["kernel_id", "signature"])
+    variant_runs = {row["variant"]["run"] for row in rows}  # few: kernels are alike on all ranks
+    chosen_runs = [run for run in runs if run.run_id in variant_runs]
+    kernels = trace.table("kernels", chosen_runs, ["kernel_id", "signature"])
     lengths = pc.list_value_length(kernels["signature"]).to_pylist()
     ids = zip(kernels["run"].to_pylist(), kernels["kernel_id"].to_pylist(), strict=True)
     arguments = dict(zip(ids, lengths, strict=True))

@@ -204,7 +204,7 @@ def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) ->
         return None
     count = 0
     for part in parts:
-        with open_part(part.path) as file:
+        with open_part(part.path, ()) as file:
             metadata = file.metadata
             indices = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
             if not indices.keys() >= set(columns):
@@ -243,7 +243,7 @@ def _scannable(out: Path, table: "Table", run: "Run") -> list[_Part] | None:
     for path in (*part_numbers(folder).values(), *pass_parts(folder)):
         if path.parent != folder:
             return None  # kept beside the trace
-        with open_part(path) as file:
+        with open_part(path, ()) as file:
             check_part(file, path, table)
             columns = frozenset(file.schema_arrow.names)
             rows = file.metadata.num_rows

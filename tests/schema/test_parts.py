@@ -1,5 +1,6 @@
 """Parts: the order of their rows, and which are refused."""
 
+import os
 import random
 from pathlib import Path
 
@@ -69,3 +70,38 @@ def test_a_part_may_lack_a_column_that_is_not_required(tmp_path: Path) -> None:
     pq.write_table(pa.table(columns, metadata=captured_facts("launches", "r").metadata()), path)
     rows = read_part(path, TABLES["launches"], ["seq", "phase"])
     assert rows.to_pylist() == [{"seq": 0, "phase": None}]
+
+
+def test_only_columns_that_are_read_are_refused_for_their_size(tmp_path: Path) -> None:
+    path = tmp_path / "part-00000.parquet"
+    table = TABLES["messages"]
+    numbers = pa.array(range(3_000), pa.int64())
+    text = pa.DictionaryArray.from_arrays([0] * 3_000, pa.array(["x" * (1 << 20)]))
+    metadata = captured_facts("messages", "r").metadata()
+    columns = {"time": numbers.cast(pa.timestamp("ns", "UTC")), "count": numbers, "text": text}
+    pq.write_table(pa.table(columns, metadata=metadata), path)
+
+    assert read_part(path, table, ["count"])["count"].to_pylist() == numbers.to_pylist()
+    for _ in range(2):
+        with pytest.raises(DamagedFile, match="bytes hold more than"):
+            read_part(path, table, ["count", "text"])
+
+
+def test_footer_that_was_kept_is_not_used_for_a_changed_part(tmp_path: Path) -> None:
+    path = tmp_path / "part-00000.parquet"
+
+    def write(number: int, changed: int) -> None:
+        columns = {name: pa.array([number], pa.int64()) for name in ("seq", "call_id")}
+        table = pa.table(columns, metadata=captured_facts("launches", "r").metadata())
+        pq.write_table(table, path)
+        os.utime(path, ns=(changed, changed))
+
+    write(1, 10**18)
+    assert read_part(path, TABLES["launches"], ["seq"])["seq"].to_pylist() == [1]
+    assert path.stat().st_ino in {inode for _, inode, _, _ in parts._FOOTERS}
+    write(2, 10**18 + 1)
+
+    assert read_part(path, TABLES["launches"], ["seq"])["seq"].to_pylist() == [2]
+    path.write_bytes(path.read_bytes()[:-8] + bytes(8))
+    with pytest.raises(DamagedFile):
+        read_part(path, TABLES["launches"], ["seq"])

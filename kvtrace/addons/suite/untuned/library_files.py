@@ -17,6 +17,8 @@ from typing import Any, Final
 #: The code of messages that note what a library's function returned.
 CODE: Final = "configuration-file"
 
+#: Module of Liger's kernels, whose settings are given by a formula.
+_LIGER: Final = "liger_kernel."
 #: Least block size, and warps for it.
 _LIGER_WARPS: Final = ((32768, 32), (8192, 16), (2048, 8))
 _NO_FILE: Final = "no file"
@@ -133,6 +135,11 @@ def files_of(kernel: str, module: str | None) -> LibraryFiles | None:
     )
 
 
+def chosen_by_library(kernel: str, module: str | None) -> bool:
+    """Return whether a library may choose a kernel's configuration by its call's arguments."""
+    return files_of(kernel, module) is not None or (module or "").startswith(_LIGER)
+
+
 def formula_of(
     module: str | None, integers: Mapping[str, int], num_warps: int | None
 ) -> str | None:
@@ -147,7 +154,7 @@ def formula_of(
         num_warps: warps of a program.
     """
     block, columns = integers.get("BLOCK_SIZE"), integers.get("n_cols")
-    if not (module or "").startswith("liger_kernel.") or not block or not columns:
+    if not (module or "").startswith(_LIGER) or not block or not columns:
         return None
     warps = next((warps for size, warps in _LIGER_WARPS if block >= size), 4)
     if block != 1 << (columns - 1).bit_length() or num_warps != warps:

@@ -14,12 +14,16 @@ Other kernels without an autotuner have no reason: their authors' choice may be 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from kvtrace.addons.suite.untuned.autotuners import Autotuner, declared_autotuner
 from kvtrace.addons.suite.untuned.library_files import (
+    chosen_by_library,
     files_of,
     formula_of,
     lookups,
@@ -27,11 +31,11 @@ from kvtrace.addons.suite.untuned.library_files import (
 )
 from kvtrace.converters.profile.autotune import arguments_text, read_tunings
 from kvtrace.converters.profile.specialization import specialization
-from kvtrace.figures.identity import KernelKey, key_of
+from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
-    from kvtrace.converters.profile.autotune import Trial
+    from kvtrace.converters.profile.autotune import Trial, Tuning
     from kvtrace.schema.trace import Run, Trace
 
 State = Literal["not tuned", "not known"]
@@ -45,7 +49,16 @@ _SWITCHES: Final = ("max_autotune", "max_autotune_pointwise", "coordinate_descen
 _NO_SINGLE: Final = (*_SWITCHES, "add_persistent_rblock")
 _MOST_DIFFERENCES: Final = 3
 
+#: Columns of `kernels` from which reasons and configurations follow; they are alike on all ranks.
+_KERNEL_COLUMNS: Final = (
+    "kernel_id", "name", *SOURCE_COLUMNS, "line", "origin", "files", "signature", "target",
+    "warp_size", "num_warps", "num_ctas", "num_stages", "options",
+)  # fmt: skip
+
 Sizes = tuple[tuple[str, Any], ...]
+#: What sources declare of kernels, by the source's hash, the kernel's name and line; a text says
+#: why it is not known.
+_Declared = dict[tuple[str, str | None, int | None], Autotuner | str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,75 +74,143 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call of a run: its row, its kernel's row of `kernels`, and its sizes (`_sizes`)."""
+    """A call of a run: its kernel's row of `kernels` and key, its arguments and sizes (`_sizes`).
 
-    call_id: int
+    It stands for all calls of its kernel, without arguments, if these have the same reason.
+    """
+
     kernel: dict[str, Any]
+    key: KernelKey
     args: Sequence[dict[str, Any]]
     sizes: Sizes
 
 
-def reasons_of(
-    trace: Trace, run: Run, launches: Mapping[tuple[str, int], int]
-) -> Iterator[tuple[Call, Reason]]:
-    """Yield the launched calls of a run that are not known to be tuned, and why.
+class Reasons:
+    """Reasons of calls, over runs of one trace.
 
-    `launches` has the number of launches by run and call id. Errors as `Trace.table`.
+    Ranks of a job compile the same kernels, whose rows and reasons are then computed once.
     """
-    kernels = {
-        row["kernel_id"]: row
-        for row in plain_rows(trace.table("kernels", [run]))
-        if row["origin"] in _ORIGINS
-    }
-    calls = [
-        Call(row["call_id"], kernels[row["kernel_id"]], args, _sizes(args))
-        for row in plain_rows(trace.table("calls", [run], ["call_id", "kernel_id", "args"]))
-        if row["kernel_id"] in kernels
-        for args in [row["args"] or ()]
-    ]
-    trials = _Trials(trace, run, calls)
-    sources = _Sources(trace, run)
-    for call in calls:
-        if not launches.get((run.run_id, call.call_id)):
-            continue
-        reason = _reason(call, trials, sources)
-        if reason is not None:
-            yield call, reason
+
+    def __init__(self, trace: Trace, runs: Sequence[Run]) -> None:
+        """Read the tunings of the runs; errors as `Trace.table`."""
+        self._trace = trace
+        self._tunings: dict[str, list[Tuning]] = defaultdict(list)
+        for tuning in read_tunings(trace, runs):
+            self._tunings[tuning.run].append(tuning)
+        self._declared: _Declared = {}
+        self._kernels: _Kernels | None = None
+
+    def of(self, run: Run, launches: Mapping[int, int]) -> Iterator[tuple[Call, Reason, list[int]]]:
+        """Yield the launched calls of a run that are not known to be tuned, why, and their ids.
+
+        `launches` has the number of launches by call id. Errors as `Trace.table`.
+        """
+        rows = self._trace.table("kernels", [run], _KERNEL_COLUMNS).drop_columns(["run"])
+        if self._kernels is None or not rows.equals(self._kernels.rows):
+            self._kernels = _Kernels(rows)
+        kernels, tunings = self._kernels, self._tunings[run.run_id]
+        sources = _Sources(self._trace, run, self._declared)
+        by_arguments = kernels.by_arguments(tunings)
+        columns = ["call_id", "kernel_id", *(["args"] if by_arguments else [])]
+        rows = self._trace.table("calls", [run], columns)
+        calls = _calls_with_arguments(rows, kernels, by_arguments)
+        trials = _Trials(calls.values(), tunings)
+        pairs = zip(rows["call_id"].to_pylist(), rows["kernel_id"].to_pylist(), strict=True)
+        alike: dict[tuple[int, int | None], list[int]] = defaultdict(list)
+        for call_id, kernel_id in pairs:
+            if launches.get(call_id) and kernel_id in kernels.calls:
+                alike[kernel_id, call_id if kernel_id in by_arguments else None].append(call_id)
+        for (kernel_id, own_id), call_ids in alike.items():
+            call = kernels.calls[kernel_id] if own_id is None else calls[own_id]
+            key = kernel_id, sources.without_gpu
+            if own_id is not None:
+                reason = _reason(call, trials, sources)
+            elif key in kernels.reasons:
+                reason = kernels.reasons[key]
+            else:
+                reason = kernels.reasons[key] = _reason(call, trials, sources)
+            if reason is not None:
+                yield call, reason, call_ids
+
+
+class _Kernels:
+    """Rows of `kernels` as calls without arguments, by id, of kernels that Triton's compiler made.
+
+    `reasons` are those of calls whose arguments do not matter, by kernel id and whether the run had
+    no GPU.
+    """
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+        self.calls = {
+            row["kernel_id"]: Call(row, key_of(row), (), ())
+            for row in rows.to_pylist()
+            if row["origin"] in _ORIGINS
+        }
+        self.reasons: dict[tuple[int, bool], Reason | None] = {}
+        self._chosen_by_library = {
+            kernel_id
+            for kernel_id, call in self.calls.items()
+            if chosen_by_library(call.key.name, call.key.module)
+        }
+
+    def by_arguments(self, tunings: Sequence[Tuning]) -> set[int]:
+        """Return the ids of kernels whose calls may have different reasons, given a run's tunings.
+
+        They are those that were tried, and those for which libraries choose by sizes.
+        """
+        tried_ids = {trial.kernel_id for tuning in tunings for trial in tuning.trials}
+        tried = {self.calls[kernel_id].key for kernel_id in tried_ids if kernel_id in self.calls}
+        return self._chosen_by_library | {
+            kernel_id for kernel_id, call in self.calls.items() if call.key in tried
+        }
+
+
+def _calls_with_arguments(
+    rows: pa.Table, kernels: _Kernels, by_arguments: set[int]
+) -> dict[int, Call]:
+    """Return the calls of the kernels with ids `by_arguments`, by id, from rows of `calls`."""
+    if not by_arguments:
+        return {}
+    chosen = rows.filter(pc.is_in(rows["kernel_id"], pa.array(by_arguments, pa.int64())))
+    calls = {}
+    for row in chosen.to_pylist():
+        of_kernel, args = kernels.calls[row["kernel_id"]], row["args"] or ()
+        calls[row["call_id"]] = Call(of_kernel.kernel, of_kernel.key, args, _sizes(args))
+    return calls
 
 
 class _Trials:
     """The trials of a run: calls on which an autotuner tried configurations, by kernel."""
 
-    def __init__(self, trace: Trace, run: Run, calls: Sequence[Call]) -> None:
+    def __init__(self, calls: Iterable[Call], tunings: Sequence[Tuning]) -> None:
         self._trials: dict[KernelKey, dict[Sizes, dict[int, Trial]]] = defaultdict(dict)
         self._calls: dict[tuple[KernelKey, Sizes], Call] = {}
         medians = {
             (trial.kernel_id, tuning.arguments): trial
-            for tuning in read_tunings(trace, [run])
+            for tuning in tunings
             for trial in tuning.trials
         }
         for call in calls:
             trial = medians.get((call.kernel["kernel_id"], arguments_text(call.args)))
             if trial is not None:
-                key = key_of(call.kernel)
-                self._trials[key].setdefault(call.sizes, {})[trial.kernel_id] = trial
-                self._calls.setdefault((key, call.sizes), call)
+                self._trials[call.key].setdefault(call.sizes, {})[trial.kernel_id] = trial
+                self._calls.setdefault((call.key, call.sizes), call)
 
     def of(self, call: Call) -> Mapping[Sizes, Mapping[int, Trial]]:
         """Return the trials of a call's kernel, by the sizes that they were made on."""
-        return self._trials.get(key_of(call.kernel), {})
+        return self._trials.get(call.key, {})
 
     def example(self, call: Call, sizes: Sizes) -> Call:
         """Return a call on which the kernel was tried at these sizes."""
-        return self._calls[key_of(call.kernel), sizes]
+        return self._calls[call.key, sizes]
 
 
 class _Sources:
     """Declared autotuners of a run's kernels, and lookups of files."""
 
-    def __init__(self, trace: Trace, run: Run) -> None:
-        self._trace, self._run = trace, run
-        self._declared: dict[tuple[str, str | None, int | None], Autotuner | str | None] = {}
+    def __init__(self, trace: Trace, run: Run, declared: _Declared) -> None:
+        self._trace, self._declared = trace, declared
         self.without_gpu = run.settings.get("device") == "cpu"
         rows = plain_rows(trace.table("messages", [run], ["code", "text"]))
         self.lookups = lookups(rows)

@@ -7,15 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from kvtrace.addons.suite.untuned.reasons import State, reasons_of
+from kvtrace.addons.suite.untuned.reasons import Reasons, State
 from kvtrace.converters.profile.profile_sections import ProfileSection
-from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.window import whole_trace
 from kvtrace.text import columns, count, duration, percent, plural, printable, wrapped
 
 if TYPE_CHECKING:
+    from kvtrace.addons.suite.untuned.reasons import Reason
+    from kvtrace.figures.identity import KernelKey
     from kvtrace.schema.trace import Run, Trace
 
 #: Rows with smaller shares are summed in the text.
@@ -64,38 +65,37 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
         DamagedFile, NewerFormat: as the reader of the trace.
     """
     launches = _launches(trace, runs)
-    reasons = {
-        (run.run_id, call.call_id): (call, reason)
-        for run in runs
-        for call, reason in reasons_of(whole_trace(trace), run, launches)
-    }
-    if not reasons:
+    reasons = Reasons(whole_trace(trace), runs)
+    rows: dict[tuple[str, KernelKey, str], dict[int, Reason]] = {}
+    for run in runs:
+        for call, reason, call_ids in reasons.of(run, launches[run.run_id]):
+            row = rows.setdefault((run.run_id, call.key, reason.kind), {})
+            row.update(dict.fromkeys(call_ids, reason))
+    if not rows:
         return ()
     times, all_ns = _device_ns(trace, runs)
-    all_launches = sum(launches.values())
-    rows: dict[tuple[str, KernelKey, str], list[tuple[tuple[str, int], int]]] = defaultdict(list)
-    for key, (call, reason) in reasons.items():
-        weight = times.get(key, 0) if all_ns else launches[key]
-        rows[key[0], key_of(call.kernel), reason.kind].append((key, weight))
+    all_launches = sum(sum(counts.values()) for counts in launches.values())
     untuned = []
-    for keys in rows.values():
-        largest = max(keys, key=lambda item: item[1])[0]
-        call, reason = reasons[largest]
-        weight = sum(weight for _, weight in keys)
+    for (run_id, key, _), row in rows.items():
+        counts = launches[run_id]
+        weights = times[run_id] if all_ns else counts
+        largest = max(sorted(row), key=weights.__getitem__)
+        reason = row[largest]
+        weight = sum(map(weights.__getitem__, row))
         untuned.append(
             Untuned(
-                run=largest[0],
-                kernel=call.kernel["name"] or "",
-                module=call.kernel["module"],
+                run=run_id,
+                kernel=key.name,
+                module=key.module or None,
                 state=reason.state,
                 why=reason.why,
                 configuration=" ".join(
                     f"{name}={value}" for name, value in reason.configuration.items()
                 ),
                 slowdown=reason.slowdown,
-                call=call.call_id,
-                calls=len(keys),
-                launches=sum(launches[key] for key, _ in keys),
+                call=largest,
+                calls=len(row),
+                launches=sum(map(counts.__getitem__, row)) if all_ns else weight,
                 device_ns=weight if all_ns else None,
                 share=weight / (all_ns or all_launches),
             )
@@ -105,30 +105,35 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
     )
 
 
-def _launches(trace: Trace, runs: Sequence[Run]) -> dict[tuple[str, int], int]:
-    """Return the launches of each call, by run and call id, without trials and warm-ups."""
-    counts: dict[tuple[str, int], int] = defaultdict(int)
+#: Numbers of calls by run id and call id; 0 for others.
+_ByCall = dict[str, defaultdict[int, int]]
+
+
+def _launches(trace: Trace, runs: Sequence[Run]) -> _ByCall:
+    """Return the launches of each call, without trials and warm-ups."""
+    counts: _ByCall = {run.run_id: defaultdict(int) for run in runs}
     by_phase = host_times(trace, runs, with_medians=False).by_phase
     assert by_phase is not None  # of launches they are always there
-    for row in by_phase.to_pylist():
-        if row["phase"] in ("run", "graph_capture") and row["launches"]:
-            counts[row["run"], row["call_id"]] += row["launches"]
-    return dict(counts)
+    columns_read = (by_phase[name].to_pylist() for name in ("run", "call_id", "phase", "launches"))
+    for run, call, phase, launches in zip(*columns_read, strict=True):
+        if phase in ("run", "graph_capture") and launches:
+            counts[run][call] += launches
+    return counts
 
 
-def _device_ns(trace: Trace, runs: Sequence[Run]) -> tuple[dict[tuple[str, int], int], int]:
+def _device_ns(trace: Trace, runs: Sequence[Run]) -> tuple[_ByCall, int]:
     """Return the time of each call on the device, and that of all executions, ns; 0: none."""
+    times: _ByCall = {run.run_id: defaultdict(int) for run in runs}
     timed = [run for run in runs if row_count(trace, run, "gpu_kernels")]
     if not timed:
-        return {}, 0
+        return times, 0
     rows = device_times(trace, timed, with_medians=False).calls
     columns_read = (rows[name].to_pylist() for name in ("run", "call_id", "device_ns"))
-    times: dict[tuple[str, int], int] = {}
     total = 0
     for run, call, ns in zip(*columns_read, strict=True):
         total += ns or 0
         if call is not None:
-            times[run, call] = ns or 0
+            times[run][call] = ns or 0
     return times, total
 
 
