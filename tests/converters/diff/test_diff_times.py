@@ -11,6 +11,7 @@ from kvtrace.converters.diff.model import KernelTime, Totals
 from kvtrace.converters.diff.times import (
     Samples,
     _block_medians,
+    _drawn_block_ranks,
     _resampled_medians,
     common_host_ratio,
     compare_times,
@@ -155,10 +156,14 @@ def test_medians_of_blocks_equal_those_of_their_launches():
 @pytest.mark.parametrize("number", [65, 66, 200])
 def test_batched_bootstrap_medians_equal_single_ones(number):
     medians = np.random.default_rng(5).lognormal(9, 0.3, number)
-    quick = [_resampled_medians(medians, np.random.default_rng(seed)) for seed in range(10)]
-    singly = mock.patch("kvtrace.converters.diff.times._DRAWN_SINGLY", 1_000)
-    with singly:
-        plain = [_resampled_medians(medians, np.random.default_rng(seed)) for seed in range(10)]
+
+    def resampled(seed):
+        ranks = _drawn_block_ranks(number, np.random.default_rng(seed))
+        return _resampled_medians(medians, ranks)
+
+    quick = [resampled(seed) for seed in range(10)]
+    with mock.patch("kvtrace.converters.diff.times._DRAWN_SINGLY", 1_000):
+        plain = [resampled(seed) for seed in range(10)]
     shares = (0.005, 0.1, 0.5, 0.9, 0.995)
     found, expected = (np.quantile(np.concatenate(each), shares) for each in (quick, plain))
     assert found == pytest.approx(expected, rel=0.01)
