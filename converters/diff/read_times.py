@@ -139,11 +139,12 @@ def _sample_query(
     rows = kind.view if of_window else kind.table
     bounds = f"SELECT min({kind.key}), max({kind.key}) FROM {rows}"  # noqa: S608
     ((first, last),) = database.execute(bounds).fetchall()
-    stretches = " UNION ALL ".join(
-        f"{steady} AND {kind.key} BETWEEN {low} AND {high}"
-        for low, high in _stretches(first, last, share)
+    in_stretches = " OR ".join(
+        f"{kind.key} BETWEEN {low} AND {high}" for low, high in _stretches(first, last, share)
     )
-    chosen = _CHOSEN.format(key=kind.key, rows=stretches, kernels="sampled_kernels")
+    chosen = _CHOSEN.format(
+        key=kind.key, rows=f"{steady} AND ({in_stretches})", kernels="sampled_kernels"
+    )
     database.execute(f"CREATE TEMP TABLE sampled AS {chosen}")
     database.execute(_RARE)
     query = "SELECT * FROM sampled WHERE kernel NOT IN (SELECT kernel FROM rare_kernels)"
@@ -154,10 +155,17 @@ def _sample_query(
 
 
 def _stretches(first: int, last: int, share: float) -> list[tuple[int, int]]:
-    """Return the first and last key of each stretch: a `share` of all keys, in their midst."""
+    """Return the first and last key of each stretch, which have a `share` of all keys.
+
+    There is a stretch in each eighth of the keys, in another place of each, as programs repeat.
+    """
     if share == 1:
         return [(first, last)]
-    period = (last - first + 1) / STRETCHES
-    length = ceil(share * period)
-    begins = (first + int((number + 0.5) * period - length / 2) for number in range(STRETCHES))
+    eighth = (last - first + 1) / STRETCHES
+    length = ceil(share * eighth)
+    places = (number * _GOLDEN / _STEPS % 1 for number in range(1, STRETCHES + 1))
+    begins = (
+        first + int(number * eighth + place * (eighth - length))
+        for number, place in enumerate(places)
+    )
     return [(begin, begin + length - 1) for begin in begins]

@@ -192,7 +192,7 @@ def _same_work(before: Samples, after: Samples) -> tuple[Samples, Samples]:
     if np.any(launches_before * launches_after.sum() != launches_after * launches_before.sum()):
         common_works = common_works[[np.argmax(np.minimum(launches_before, launches_after))]]
     a, b = before.of_works(common_works), after.of_works(common_works)
-    if not _are_sampled(a, b):
+    if common_works.size < 2 or not _are_sampled(a, b):
         return a, b
     present = [
         np.bincount(np.searchsorted(side.works, side.work), minlength=side.works.size)
