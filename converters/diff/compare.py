@@ -7,7 +7,7 @@ values, the number of an autotuner's trials, and its choice among the same varia
 machines are context.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -61,6 +61,7 @@ from kvtrace.converters.findings import read_findings
 from kvtrace.converters.parallel import in_order
 from kvtrace.converters.profile.specialization import Change, changes
 from kvtrace.figures.identity import KernelKey
+from kvtrace.text import plural
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
@@ -237,7 +238,30 @@ class _TimesComparer:
             )
             if has_times and why not in (None, NO_DEVICE):  # no note on machines without a GPU
                 self.notes.append(f"{kind} times are not compared: {why}")
+        self.notes += _sample_notes(kernel_times)
         return tuple(sorted(kernel_times, key=lambda time: -(time.before.host_ns or 0)))
+
+
+def _sample_notes(times: Iterable[KernelTime]) -> Iterator[str]:
+    """Yield a sentence for each kind of times that is compared on a sample of the launches."""
+    for kind in _KINDS:
+        sampled = [
+            (comparison.sampled, comparison.launches)
+            for time in times
+            for comparison in time.compared
+            if comparison.kind == kind and comparison.sampled is not None
+        ]
+        if sampled:
+            sums = [
+                [sum(side) for side in zip(*pairs, strict=True)]
+                for pairs in zip(*sampled, strict=True)
+            ]
+            (chosen_before, chosen_after), (before, after) = sums
+            yield (
+                f"{kind} times of {plural(len(sampled), 'kernel')} are compared on a sample: "
+                f"{chosen_before:,} of {before:,} launches before, {chosen_after:,} of "
+                f"{after:,} after"
+            )
 
 
 def _judge_kernels(

@@ -139,7 +139,8 @@ class TimeComparison:
 
     `ratio` is AFTER's median over BEFORE's, and `interval` its bootstrap interval; both are None if
     times cannot be compared, for `reason`. `claimed`: the interval excludes 1 and the ratio is
-    beyond the threshold. `alone`: each side is a single process.
+    beyond the threshold. `alone`: each side is a single process. `sampled` are the numbers of times
+    that are compared, if there are too many launches to read all; it is None if all were read.
     """
 
     kind: Literal["device", "host"]
@@ -151,6 +152,7 @@ class TimeComparison:
     claimed: bool = False
     reason: str | None = None
     alone: bool = False
+    sampled: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,6 +61,9 @@ def difference_object(difference: Difference) -> dict[str, Any]:
         for text in (kernel["source"], *(variant["code"] for variant in kernel["variants"])):
             for name in ("whole", "first_lines"):
                 (text or {}).pop(name, None)
+    for comparison in (comparison for time in result["times"] for comparison in time["compared"]):
+        if comparison["sampled"] is None:
+            del comparison["sampled"]
     return {"empty": difference.empty, "unjudged": unjudged_sides(difference), **result}
 
 

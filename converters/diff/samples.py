@@ -1,24 +1,32 @@
 """TimeStore of single launches of one side, in arrays of about ten bytes per launch.
 
 All times of a kernel are stored, or if there are more than `MOST_TIMES`, every second, fourth,
-eighth … launch of each unique call.
+eighth … launch of each unique call. Of very many launches of a side, a sample is added
+(`read_times.py`).
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
+from kvtrace.converters.diff.read_times import (
+    DEVICE,
+    HOST,
+    MOST_TIMES,
+    STRETCHES,
+    TimesKind,
+    by_run,
+    is_sampled,
+    read_times,
+)
 from kvtrace.converters.diff.times import RunCalls, Samples
 from kvtrace.figures.columns import Integers, Positions, integers, narrow, summed_by
-from kvtrace.figures.times import steady_executions, steady_launches
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Most stored times of a kernel on one side.
-MOST_TIMES: Final = 1 << 13
 #: Least number of new times before the stored times are thinned.
 _FEW: Final = 1 << 20
 
@@ -42,6 +50,8 @@ class TimeStore:
         #: Batches of place, time in ns, and the launch's number among those of its place.
         self._batches: list[tuple[Integers, Integers, Integers]] = []
         self._stored = self._stored_after_thinning = 0
+        #: Number of launches by place if a sample of them is added, else None.
+        self._launched: Integers | None = None
         self._place = self._ns = self._launch_order = np.zeros(0, np.int64)
         self._first = self._places = self._first_place = np.zeros(0, np.int64)
 
@@ -53,6 +63,14 @@ class TimeStore:
         calls, positions = self._runs[run]
         position = positions.of(call)
         self._store(calls.place[position[position >= 0]], ns[position >= 0])
+
+    def count(self, run: int, call: Integers, launches: Integers) -> None:
+        """Set the numbers of launches of a run's calls, if those that are added are a sample."""
+        calls, positions = self._runs[run]
+        position = positions.of(call)
+        if self._launched is None:
+            self._launched = np.zeros_like(self._seen)
+        self._launched[calls.place[position[position >= 0]]] = launches[position >= 0]
 
     def _store(self, place: Integers, ns: Integers) -> None:
         order_by_place = np.argsort(place, kind="stable")
@@ -113,7 +131,8 @@ class TimeStore:
         variant, work, run = (column[place] for column in (self._variant, self._work, self._run))
         all_places = self._places[_index_ranges(self._first_place, variants)]
         works, number = np.unique(self._work[all_places], return_inverse=True)
-        launch_counts = summed_by(number, self._seen[all_places])
+        launched = self._seen if self._launched is None else self._launched
+        launch_counts = summed_by(number, launched[all_places])
         return Samples(
             variant,
             work,
@@ -121,6 +140,7 @@ class TimeStore:
             self._ns[rows],
             works[launch_counts > 0],
             launch_counts[launch_counts > 0],
+            None if self._launched is None else STRETCHES,
         )
 
 
@@ -132,28 +152,45 @@ def _index_ranges(first: Integers, variants: Sequence[int]) -> Integers:
 
 
 def host_samples(
-    trace: "Trace", runs: Sequence["Run"], places: Sequence[RunCalls], kernels: Integers
-) -> TimeStore:
-    """Return a store with the host times of steady launches of some runs."""
-    return _read_samples(steady_launches, trace, runs, places, kernels)
-
-
-def device_samples(
-    trace: "Trace", runs: Sequence["Run"], places: Sequence[RunCalls], kernels: Integers
-) -> TimeStore:
-    """Return a store with the device times of steady executions of some runs."""
-    return _read_samples(steady_executions, trace, runs, places, kernels)
-
-
-def _read_samples(
-    read: Callable[["Trace", "Run"], Iterator[pa.Table]],
     trace: "Trace",
     runs: Sequence["Run"],
     places: Sequence[RunCalls],
     kernels: Integers,
+    figures: pa.Table,
 ) -> TimeStore:
-    times = TimeStore(places, kernels)
-    for number, run in enumerate(runs):
-        for piece in read(trace, run):
-            times.add(number, integers(piece["call_id"], -1), integers(piece["ns"]))
+    """Return a store with the host times of steady launches of some runs.
+
+    `figures` has the launches of each call, as `host_times(trace, runs).calls`.
+    """
+    return _read_samples(HOST, trace, runs, TimeStore(places, kernels), figures)
+
+
+def device_samples(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    places: Sequence[RunCalls],
+    kernels: Integers,
+    figures: pa.Table,
+) -> TimeStore:
+    """Return a store with the device times of steady executions of some runs.
+
+    `figures` has the executions of each call, as `device_times(trace, runs).calls`.
+    """
+    return _read_samples(DEVICE, trace, runs, TimeStore(places, kernels), figures)
+
+
+def _read_samples(
+    kind: TimesKind,
+    trace: "Trace",
+    runs: Sequence["Run"],
+    times: TimeStore,
+    figures: pa.Table,
+) -> TimeStore:
+    for run, rows in read_times(trace, runs, kind, figures):
+        times.add(run, integers(rows["call_id"], -1), integers(rows["ns"]))
+    if not is_sampled(kind, figures):
+        return times.gather()
+    numbers = {run.run_id: number for number, run in enumerate(runs)}
+    for run, rows in by_run(figures.sort_by("run"), numbers):
+        times.count(run, integers(rows["call_id"], -1), integers(rows[kind.rows]))
     return times.gather()

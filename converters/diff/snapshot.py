@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.converters.diff.added import earlier_stages
 from kvtrace.converters.diff.executions import DeviceExecutions, device_executions
@@ -29,9 +30,12 @@ from kvtrace.converters.diff.totals import (
 )
 from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.profile.specialization import specialization
+from kvtrace.figures.columns import Integers, integers, summed_by
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.times import device_times, host_times
+from kvtrace.figures.unevaluated import Unevaluated, read_unevaluated
+from kvtrace.schema.columns import without_dictionary
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection, Trace
@@ -50,6 +54,9 @@ __all__ = [
 _OP_COLUMNS: Final = (
     "call_id", "kind", "bytes", "flops", "sectors", "elements", "masked_off"
 )  # fmt: skip
+#: Columns of `kernels` in which equal variants differ, and the prefix of those of earlier stages.
+_OF_ONE_KERNEL: Final = ("run", "kernel_id", "compile_ns")
+_TEXT: Final = "text "
 _CALL_COLUMNS: Final = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args")
 
 
@@ -58,7 +65,8 @@ class Snapshot:
     """All variants of a side by kernel, with times of launches, and the runs that they are from.
 
     `medians` are each kernel's median host and device time. `earlier` has the texts of add-ons'
-    stages by the hashes in `Variant.stages`.
+    stages by the hashes in `Variant.stages`. `without_args` are the names of kernels with a call of
+    which no arguments were recorded.
     """
 
     label: str
@@ -72,6 +80,8 @@ class Snapshot:
     device: TimeStore
     places: tuple[RunCalls, ...] = field(repr=False)
     executions: DeviceExecutions
+    unevaluated: Unevaluated | None
+    without_args: tuple[str, ...]
     _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
     def text(self, sha256: str | None) -> str | None:
@@ -126,12 +136,9 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
             number_by_kernel.setdefault(variant.key, len(number_by_kernel)) for variant in variants
         ]
         kernel_numbers = np.array(kernel_of_variant, np.int64)
-        add_figures(
-            database,
-            host_times(trace, runs, groups=members),
-            device_times(trace, runs, groups=members),
-            ops,
-        )
+        host_figures = host_times(trace, runs, groups=members)
+        device_figures = device_times(trace, runs, groups=members)
+        add_figures(database, host_figures, device_figures, ops)
         medians = kernel_medians(database)
         keys = [variant.key for variant in variants]
         executions = device_executions(database, keys, medians)
@@ -142,13 +149,13 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     kernels: dict[KernelKey, list[Variant]] = {}
     for variant in variants:
         kernels.setdefault(variant.key, []).append(variant)
-    host, device = (
-        read(trace, runs, places, kernel_numbers) for read in (host_samples, device_samples)
-    )
+    host = host_samples(trace, runs, places, kernel_numbers, host_figures.calls)
+    device = device_samples(trace, runs, places, kernel_numbers, device_figures.calls)
     earlier = {_hash(text): text for written in texts.values() for text in written.values()}
     return Snapshot(
         label, trace, runs, kernels, medians, ops.num_rows > 0, earlier,
         host, device, tuple(places), executions,
+        read_unevaluated(trace, runs), _without_args(calls, variants, members),
     )  # fmt: skip
 
 
@@ -185,7 +192,7 @@ def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:
         if not ids:
             continue
         table = side.calls_of(run)
-        mask = pa.compute.is_in(table["call_id"], pa.array(ids, pa.int64()))
+        mask = pc.is_in(table["call_id"], pa.array(ids, pa.int64()))
         for row in table.filter(mask).to_pylist():
             rows[positions[row["run"], row["call_id"]]] = row
     return [row for row in rows if row is not None]
@@ -203,40 +210,75 @@ def _variants(
         "warp_size", "num_warps", "num_ctas", "num_stages", "options", "shared_bytes", "registers",
         "spills", "origin", "compile_ns", "stages",
     ]  # fmt: skip
+    rows = trace.table("kernels", runs, columns)
+    for stage, text_by_kernel in texts.items():
+        ids = zip(rows["run"].to_pylist(), rows["kernel_id"].to_pylist(), strict=True)
+        found = (text_by_kernel.get(run_and_kernel) for run_and_kernel in ids)
+        hashes = [None if text is None else _hash(text) for text in found]
+        rows = rows.append_column(f"{_TEXT}{stage}", pa.array(hashes, pa.string()))
     variants: list[Variant] = []
     positions: dict[tuple[Any, ...], int] = {}
-    members = []
-    for row in trace.table("kernels", runs, columns).to_pylist():
+    first_rows, group = _equal_rows(rows)
+    position_of_group = []
+    for row in rows.take(first_rows).to_pylist():
         variant = _variant(row)
-        for stage, text_by_kernel in texts.items():
-            text = text_by_kernel.get((row["run"], row["kernel_id"]))
-            if text is not None:
-                variant.stages[stage] = _hash(text)
-        earlier_hashes = tuple(variant.stages.get(stage) for stage in texts)
+        for stage in texts:
+            text_hash = row.pop(f"{_TEXT}{stage}")
+            if text_hash is not None:
+                variant.stages[stage] = text_hash
         identity = (
             variant.key,
             row["source_artifact"],
             tuple(variant.facts.items()),
-            earlier_hashes,
+            *(variant.stages.get(stage) for stage in texts),
         )
-        position = positions.setdefault(identity, len(variants))
-        if position == len(variants):
-            variant.position = position
+        variant.position = positions.setdefault(identity, len(variants))
+        if variant.position == len(variants):
             variants.append(variant)
-        else:
-            compile_ns = variants[position].totals.compile_ns or 0
-            variants[position].totals = Totals(compile_ns=compile_ns + (row["compile_ns"] or 0))
-        members.append((row["run"], row["kernel_id"], position))
-    columns_of_members: tuple[Sequence[Any], ...] = tuple(zip(*members, strict=True)) or (
-        (),
-        (),
-        (),
-    )
-    arrow_types = (pa.string(), pa.int64(), pa.int64())
-    arrays = [
-        pa.array(column, kind) for column, kind in zip(columns_of_members, arrow_types, strict=True)
-    ]
-    return variants, pa.table(arrays, ["run", "kernel_id", "grouped"])
+        position_of_group.append(variant.position)
+    grouped = np.array(position_of_group, np.int64)[group]
+    compile_ns = summed_by(grouped, integers(rows["compile_ns"]))
+    for variant in variants:
+        variant.totals = Totals(compile_ns=int(compile_ns[variant.position]))
+    members = rows.select(["run", "kernel_id"]).append_column("grouped", pa.array(grouped))
+    return variants, members.set_column(0, "run", without_dictionary(rows["run"]))
+
+
+def _equal_rows(rows: pa.Table) -> tuple[Integers, Integers]:
+    """Return the first row of each group of equal rows of `kernels`, and the group of each row.
+
+    Rows are equal if they differ only in run, kernel id and the time of compiling.
+    """
+    names = [f'"{name}"' for name in rows.column_names if name not in _OF_ONE_KERNEL]
+    with scratch() as database:
+        database.register("kernel_rows", rows.append_column("row", pa.array(range(len(rows)))))
+        found = (
+            database.sql(
+                f"SELECT list(row) AS rows FROM kernel_rows GROUP BY {', '.join(names)} "  # noqa: S608
+                "ORDER BY min(row)"
+            )
+            .to_arrow_table()["rows"]
+            .combine_chunks()
+        )
+    group = np.empty(rows.num_rows, np.int64)
+    group[pc.list_flatten(found).to_numpy()] = pc.list_parent_indices(found).to_numpy()
+    return np.unique(group, return_index=True)[1], group
+
+
+def _without_args(
+    calls: pa.Table, variants: Sequence[Variant], members: pa.Table
+) -> tuple[str, ...]:
+    """Return the names of the kernels with a call of which no arguments were recorded.
+
+    `members` has the index in `variants` (column `grouped`) of each run and kernel_id.
+    """
+    bare = calls.filter(pc.is_null(calls["args"]))
+    if not bare.num_rows:
+        return ()
+    kernels = set(zip(bare["run"].to_pylist(), bare["kernel_id"].to_pylist(), strict=True))
+    listed = zip(*(members[name].to_pylist() for name in members.column_names), strict=True)
+    names = {variants[i].key.name for run, kernel, i in listed if (run, kernel) in kernels}
+    return tuple(sorted(name or "?" for name in names))
 
 
 def _hash(text: str) -> str:
@@ -254,7 +296,6 @@ def _variant(row: Mapping[str, Any]) -> Variant:
             for name in ("registers", "spills", "shared_bytes")
             if row[name] is not None
         },
-        totals=Totals(compile_ns=row["compile_ns"] or 0),
     )
 
 

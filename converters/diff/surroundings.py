@@ -3,13 +3,10 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import pyarrow.compute as pc
-
 from kvtrace.converters.diff.model import Side
 from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.converters.findings import Findings
 from kvtrace.converters.profile.specialization import Change, changes
-from kvtrace.figures.unevaluated import read_unevaluated
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
 def described_side(side: Snapshot, findings: Findings) -> Side:
     """Return the description of one side: its totals, and what of it was and can be judged."""
     commits = {run.git_commit for run in side.runs}
-    unevaluated = read_unevaluated(side.trace, side.runs)
+    unevaluated = side.unevaluated
     return Side(
         label=side.label,
         runs=tuple(run.run_id for run in side.runs),
@@ -34,21 +31,9 @@ def described_side(side: Snapshot, findings: Findings) -> Side:
                 if not any(variant.stages or variant.row["source_artifact"] for variant in variants)
             )
         ),
-        without_args=_without_args(side),
+        without_args=side.without_args,
         judgeable=not side.runs or len(findings.left_out) < len(side.runs),
     )
-
-
-def _without_args(side: Snapshot) -> tuple[str, ...]:
-    """Return the names of the kernels with a call of which no arguments were recorded."""
-    names: set[str] = set()
-    for run in side.runs:
-        calls = side.calls_of(run)
-        kernel_ids = set(calls.filter(pc.is_null(calls["args"]))["kernel_id"].to_pylist())
-        if kernel_ids:
-            kernels = side.trace.table("kernels", [run], ["kernel_id", "name"]).to_pylist()
-            names |= {str(row["name"] or "?") for row in kernels if row["kernel_id"] in kernel_ids}
-    return tuple(sorted(names))
 
 
 def context(before: Sequence["Run"], after: Sequence["Run"]) -> tuple[Change, ...]:
@@ -109,7 +94,7 @@ def side_notes(a: Snapshot, b: Snapshot) -> list[str]:
     notes = []
     for side, other in ((a, b), (b, a)):
         notes += [f"{side.label}: {note}" for note in side.trace.notes]
-        unevaluated = read_unevaluated(side.trace, side.runs)
+        unevaluated = side.unevaluated
         if unevaluated is not None:
             notes += [f"{side.label}: {note}" for note in unevaluated.notes(imported=False)]
         for run in side.runs:

@@ -11,12 +11,14 @@ excludes 1, the kernel is reported as slower.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from kvtrace.converters.diff.model import KernelTime, TimeComparison
+from kvtrace.figures.columns import narrow
 
 if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
@@ -48,7 +50,9 @@ class Samples:
     """Times of launches in order: of all launches, or of an even selection.
 
     `work` is equal for launches with the same arguments, `run` for launches of one process.
-    `launched` has the number of all launches for each entry of `works`.
+    `launched` has the number of all launches for each entry of `works`. `stretches` is the number
+    of stretches of each run from which launches are selected; None: from the whole run, equally
+    many of each call.
     """
 
     variant: Whole
@@ -57,6 +61,7 @@ class Samples:
     ns: Whole
     works: Whole
     launched: Whole
+    stretches: int | None = None
 
     @property
     def launches(self) -> int:
@@ -65,15 +70,25 @@ class Samples:
 
     def of_works(self, works: Whole) -> "Samples":
         """Return the samples whose `work` is one of `works`."""
-        chosen, listed = np.isin(self.work, works), np.isin(self.works, works)
-        return Samples(
-            self.variant[chosen],
-            self.work[chosen],
-            self.run[chosen],
-            self.ns[chosen],
-            self.works[listed],
-            self.launched[listed],
-        )
+        listed = np.isin(self.works, works)
+        if listed.all():
+            return self
+        of_launches = self._selected(np.isin(self.work, works))
+        return replace(of_launches, works=self.works[listed], launched=self.launched[listed])
+
+    def evenly(self, counts: Whole) -> "Samples":
+        """Return an even selection with so many samples of each of `works`."""
+        number = np.searchsorted(self.works, self.work)
+        order = np.argsort(number, kind="stable")
+        present = np.bincount(number, minlength=self.works.size)
+        position = np.arange(order.size) - np.repeat(np.cumsum(present) - present, present)
+        wanted, available = (each[number[order]] for each in (counts, present))
+        is_last = (position + 1) * wanted // available > position * wanted // available
+        return self._selected(np.sort(order[is_last]))
+
+    def _selected(self, rows: npt.NDArray[np.generic]) -> "Samples":
+        columns = {name: getattr(self, name)[rows] for name in ("variant", "work", "run", "ns")}
+        return replace(self, **columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +114,16 @@ def compare_times(
     """
     if not before.launches or not after.launches:
         return None
-    medians = float(np.median(before.ns)), float(np.median(after.ns))
-    launches = before.launches, after.launches
-    if why_not is not None:
-        return TimeComparison(kind, *medians, launches, reason=why_not)
-    a, b = _same_work(before, after)
-    if not a.ns.size:
-        return TimeComparison(kind, *medians, launches, reason="no launch has the same arguments")
+    a, b = _same_work(before, after) if why_not is None else (before, after)
+    if why_not is not None or not a.ns.size:
+        no_work = "too few launches" if a.launches else "no launch has the same arguments"
+        medians = float(np.median(before.ns)), float(np.median(after.ns))
+        launches = before.launches, after.launches
+        return TimeComparison(kind, *medians, launches, reason=why_not or no_work)
     medians, launches = (float(np.median(a.ns)), float(np.median(b.ns))), (a.launches, b.launches)
+    sampled = (a.ns.size, b.ns.size) if _are_sampled(a, b) else None
     if min(a.ns.size, b.ns.size) < _LEAST or medians[0] <= 0 or medians[1] <= 0:
-        return TimeComparison(kind, *medians, launches, reason="too few launches")
+        return TimeComparison(kind, *medians, launches, reason="too few launches", sampled=sampled)
     ratio = medians[1] / medians[0]
     low, high = _interval(a, b)
     single_processes = _are_single_processes(a, b)
@@ -117,8 +132,9 @@ def compare_times(
     )
     claimed = (low > 1 or high < 1) and abs(ratio - 1) >= least_change
     return TimeComparison(
-        kind, *medians, launches, ratio, (low, high), claimed, alone=single_processes
-    )
+        kind, *medians, launches, ratio, (low, high), claimed,
+        alone=single_processes, sampled=sampled,
+    )  # fmt: skip
 
 
 def common_host_ratio(times: Sequence[KernelTime]) -> float | None:
@@ -159,49 +175,86 @@ def _are_single_processes(a: Samples, b: Samples) -> bool:
     return all(int(side.run.min()) == int(side.run.max()) for side in (a, b))
 
 
+def _are_sampled(a: Samples, b: Samples) -> bool:
+    """Return whether the launches of a side are a sample that lacks some of them."""
+    return any(side.stretches and side.ns.size < side.launches for side in (a, b))
+
+
 def _same_work(before: Samples, after: Samples) -> tuple[Samples, Samples]:
     """Return the samples of both sides with arguments that occur on both.
 
     If the shares of these arguments differ between the sides, which would shift the medians, only
-    samples with the most frequent arguments are returned.
+    samples with the most frequent arguments are returned. Chance shifts the shares in a sample of
+    stretches; so as many launches of the same arguments are returned from both sides.
     """
     common_works, i, j = np.intersect1d(before.works, after.works, return_indices=True)
     launches_before, launches_after = before.launched[i], after.launched[j]
     if np.any(launches_before * launches_after.sum() != launches_after * launches_before.sum()):
         common_works = common_works[[np.argmax(np.minimum(launches_before, launches_after))]]
-    return before.of_works(common_works), after.of_works(common_works)
+    a, b = before.of_works(common_works), after.of_works(common_works)
+    if common_works.size < 2 or not _are_sampled(a, b):
+        return a, b
+    present = [
+        np.bincount(np.searchsorted(side.works, side.work), minlength=side.works.size)
+        for side in (a, b)
+    ]
+    counts = np.minimum(*present)
+    return a.evenly(counts), b.evenly(counts)
 
 
 def _interval(a: Samples, b: Samples) -> tuple[float, float]:
     """Return the interval of AFTER's median over BEFORE's: the wider one of two bootstraps."""
-    random = np.random.default_rng(_SEED)
-    ratios = [_resampled_launch_medians(b.ns, random) / _resampled_launch_medians(a.ns, random)]
     blocks = [_block_medians(side) for side in (a, b)]
-    if all(len(sample) >= _LEAST_BLOCKS for sample in blocks):
-        block_medians = [_resampled_medians(sample, random) for sample in blocks]
-        ratios.append(block_medians[1] / block_medians[0])
-    quantiles = [np.quantile(sample, (_TAIL, 1 - _TAIL)) for sample in ratios]
-    return float(min(low for low, _ in quantiles)), float(max(high for _, high in quantiles))
+    if not all(len(sample) >= _LEAST_BLOCKS for sample in blocks):
+        blocks = []
+    launch_ranks, block_ranks = _drawn(
+        (b.ns.size, a.ns.size), tuple(len(sample) for sample in blocks)
+    )
+    after, before = (
+        np.asarray(np.sort(side.ns)[ranks], np.float64)
+        for side, ranks in zip((b, a), launch_ranks, strict=True)
+    )
+    ratios = [after / before]
+    if blocks:
+        before, after = map(_resampled_medians, blocks, block_ranks)
+        ratios.append(after / before)
+    low, high = np.quantile(np.stack(ratios), (_TAIL, 1 - _TAIL), axis=1)
+    return float(low.min()), float(high.max())
 
 
-def _resampled_launch_medians(ns: Whole, random: np.random.Generator) -> Real:
-    """Return medians of resampled launches, each from a single draw.
+@lru_cache(maxsize=32)
+def _drawn(
+    launches: tuple[int, int], blocks: tuple[int, ...]
+) -> tuple[tuple[Whole, ...], tuple[tuple[Whole, ...], ...]]:
+    """Return the ranks of a bootstrap's draws: those of launches, and those of blocks' medians.
+
+    All comparisons begin with the same seed, so that those of equally many launches share draws.
+    """
+    random = np.random.default_rng(_SEED)
+    ranks = tuple(_drawn_launch_ranks(n, random) for n in launches)
+    return ranks, tuple(_drawn_block_ranks(n, random) for n in blocks)
+
+
+def _drawn_launch_ranks(n: int, random: np.random.Generator) -> Whole:
+    """Return the ranks of medians of resampled launches, each from a single draw.
 
     The k-th smallest of n launches drawn with replacement is the launch at rank n·u, where u is the
     k-th smallest of n uniform numbers, which has a Beta distribution.
     """
-    ordered = np.sort(ns)
-    n = len(ordered)
     middle = (n + 1) // 2
     u = random.beta(middle, n + 1 - middle, _DRAWS)
-    return np.asarray(ordered[np.minimum((u * n).astype(np.int64), n - 1)], np.float64)
+    return narrow(np.minimum((u * n).astype(np.int64), n - 1))
 
 
 def _block_medians(side: Samples) -> Real:
-    """Return the medians of blocks of consecutive launches, at most `_BLOCKS_PER_RUN` per run."""
+    """Return the medians of blocks of consecutive launches, at most `_BLOCKS_PER_RUN` per run.
+
+    Of a sample, at most one per stretch: launches of one stretch are alike.
+    """
+    most_blocks = min(_BLOCKS_PER_RUN, side.stretches or _BLOCKS_PER_RUN)
     order = np.argsort(side.run, kind="stable")
     _, counts = np.unique(side.run, return_counts=True)
-    launches_and_blocks = [(n, min(_BLOCKS_PER_RUN, max(1, n // _LEAST))) for n in counts.tolist()]
+    launches_and_blocks = [(n, min(most_blocks, max(1, n // _LEAST))) for n in counts.tolist()]
     sizes = np.concatenate(
         [
             n // block_count + (np.arange(block_count) < n % block_count)
@@ -214,18 +267,25 @@ def _block_medians(side: Samples) -> Real:
     return np.asarray((ns[first + (sizes - 1) // 2] + ns[first + sizes // 2]) / 2)
 
 
-def _resampled_medians(medians: Real, random: np.random.Generator) -> Real:
-    """Return `_DRAWS` medians of resampled medians; of many, as in `_resampled_launch_medians`."""
-    n = len(medians)
+def _drawn_block_ranks(n: int, random: np.random.Generator) -> tuple[Whole, ...]:
+    """Return the indexes of `_DRAWS` samples of n medians; of many, the ranks of their medians."""
     if n <= _DRAWN_SINGLY:
-        drawn = random.integers(0, n, (_DRAWS, n))
-        return np.asarray(np.median(medians[drawn], axis=1))
-    ordered, middle = np.sort(medians), (n + 1) // 2
+        return (narrow(random.integers(0, n, (_DRAWS, n))),)
+    middle = (n + 1) // 2
     low = random.beta(middle, n + 1 - middle, _DRAWS)
     # An even number has two in the middle; the upper is the least of those above the lower one.
     high = low if n % 2 else low + (1 - low) * random.beta(1, n - middle, _DRAWS)
-    ranks = (np.minimum((uniform * n).astype(np.int64), n - 1) for uniform in (low, high))
-    return np.asarray(sum(ordered[uniform] for uniform in ranks) / 2)
+    return tuple(
+        narrow(np.minimum((uniform * n).astype(np.int64), n - 1)) for uniform in (low, high)
+    )
+
+
+def _resampled_medians(medians: Real, ranks: tuple[Whole, ...]) -> Real:
+    """Return the medians of resampled medians, of the draws of `_drawn_block_ranks`."""
+    if len(ranks) == 1:
+        return np.asarray(np.median(medians[ranks[0]], axis=1))
+    ordered = np.sort(medians)
+    return np.asarray((ordered[ranks[0]] + ordered[ranks[1]]) / 2)
 
 
 def why_not_comparable(kind: Kind, before: Sequence["Run"], after: Sequence["Run"]) -> str | None:

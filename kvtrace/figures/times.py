@@ -458,12 +458,6 @@ def figures_of_calls(host: Times, device: Times) -> pa.Table:
         return database.sql(_BOTH).to_arrow_table()
 
 
-def steady_launches(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
-    """Yield tables with call_id and duration `ns` of a run's steady launches, sorted by `seq`."""
-    query = "SELECT call_id, ns FROM launch_times WHERE steady ORDER BY seq"
-    return _rows(trace, run, "launch_times", query)
-
-
 def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
     """Yield tables with call_id and duration `ns` of steady executions, sorted by `record`."""
     query = """

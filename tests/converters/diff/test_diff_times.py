@@ -11,6 +11,7 @@ from kvtrace.converters.diff.model import KernelTime, Totals
 from kvtrace.converters.diff.times import (
     Samples,
     _block_medians,
+    _drawn_block_ranks,
     _resampled_medians,
     common_host_ratio,
     compare_times,
@@ -139,6 +140,29 @@ def test_even_sample_of_launches_represents_all():
     assert compared(few, few).reason == "too few launches"
 
 
+def test_chance_shares_of_calls_in_a_sample_are_no_change_of_time():
+    """Half of the launches take 9 times as long: the median depends on which half is the larger."""
+    launched = np.array([4_000, 4_000])
+    a, b = (
+        replace(
+            together(samples([1000] * short, work=1), samples([9000] * (800 - short), work=2)),
+            launched=launched,
+            stretches=8,
+        )
+        for short in (430, 380)
+    )
+    found = compared(a, b)
+    assert (found.ratio, found.claimed) == (1.0, False)
+    assert (found.launches, found.sampled) == ((8_000, 8_000), (750, 750))
+    assert compared(*(replace(side, stretches=None) for side in (a, b))).ratio == 9
+
+
+def test_sample_has_at_most_one_block_per_stretch():
+    side = samples(range(1, 201))
+    assert len(_block_medians(side)) == 12
+    assert len(_block_medians(replace(side, launched=np.array([900]), stretches=8))) == 8
+
+
 def test_medians_of_blocks_equal_those_of_their_launches():
     random = np.random.default_rng(3)
     ns, run = random.integers(1, 200, 500), random.integers(0, 7, 500)
@@ -155,10 +179,14 @@ def test_medians_of_blocks_equal_those_of_their_launches():
 @pytest.mark.parametrize("number", [65, 66, 200])
 def test_batched_bootstrap_medians_equal_single_ones(number):
     medians = np.random.default_rng(5).lognormal(9, 0.3, number)
-    quick = [_resampled_medians(medians, np.random.default_rng(seed)) for seed in range(10)]
-    singly = mock.patch("kvtrace.converters.diff.times._DRAWN_SINGLY", 1_000)
-    with singly:
-        plain = [_resampled_medians(medians, np.random.default_rng(seed)) for seed in range(10)]
+
+    def resampled(seed):
+        ranks = _drawn_block_ranks(number, np.random.default_rng(seed))
+        return _resampled_medians(medians, ranks)
+
+    quick = [resampled(seed) for seed in range(10)]
+    with mock.patch("kvtrace.converters.diff.times._DRAWN_SINGLY", 1_000):
+        plain = [resampled(seed) for seed in range(10)]
     shares = (0.005, 0.1, 0.5, 0.9, 0.995)
     found, expected = (np.quantile(np.concatenate(each), shares) for each in (quick, plain))
     assert found == pytest.approx(expected, rel=0.01)
