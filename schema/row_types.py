@@ -627,3 +627,95 @@ class ExecutionSumsRow(TypedDict):
     counts: list[int] | None
     bytes: int | None
     run: str
+
+
+class RunPartsRow(TypedDict):
+    """A row of the table `run_parts`."""
+
+    part: str
+    begin: str | None
+    end: str | None
+    device_begin: str | None
+    device_end: str | None
+    span_ns: int | None
+    busy_ns: int | None
+    overlapped_ns: int | None
+    idle_ns: int | None
+    compile_ns: int | None
+    collect_ns: int | None
+    allocate_ns: int | None
+    synchronize_ns: int | None
+    launch_ns: int | None
+    host_ns: int | None
+    device_ns: int | None
+    short_ns: int | None
+    unknown_ns: int | None
+    small_host_ns: int | None
+    small_launch_ns: int | None
+    small_short_ns: int | None
+    small_unknown_ns: int | None
+    paused_ns: int | None
+    pauses: int | None
+    paused_between_steps_ns: int | None
+    run: str
+
+
+class RunStepsRow(TypedDict):
+    """A row of the table `run_steps`."""
+
+    step: int
+    name: str | None
+    begin: str | None
+    end: str | None
+    device_begin: str | None
+    device_end: str | None
+    known: bool | None
+    steady: bool | None
+    compile_ns: int | None
+    collect_ns: int | None
+    allocate_ns: int | None
+    synchronize_ns: int | None
+    launch_ns: int | None
+    host_ns: int | None
+    device_ns: int | None
+    short_ns: int | None
+    unknown_ns: int | None
+    run: str
+
+
+class IdleGapsRow(TypedDict):
+    """A row of the table `idle_gaps`."""
+
+    part: str
+    group: int
+    cause: str | None
+    before: str | None
+    after: str | None
+    stack_id: int | None
+    before_stack_id: int | None
+    after_stack_id: int | None
+    number: int | None
+    total_ns: int | None
+    longest_ns: int | None
+    compile_ns: int | None
+    collect_ns: int | None
+    allocate_ns: int | None
+    synchronize_ns: int | None
+    launch_ns: int | None
+    host_ns: int | None
+    collect_events: int | None
+    allocate_events: int | None
+    synchronize_events: int | None
+    launch_events: int | None
+    kernels: list[int] | None
+    run: str
+
+
+class ShortExecutionsRow(TypedDict):
+    """A row of the table `short_executions`."""
+
+    part: str
+    name: str | None
+    number: int | None
+    total_ns: int | None
+    run: str

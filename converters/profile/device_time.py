@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.converters.profile.device_busy import Busy, Steps, busy_times_of_runs
+from kvtrace.figures.busy import Busy, busy_times_of_runs
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.libraries import library_times, lines_by_time
@@ -85,6 +85,21 @@ class DeviceRow:
     def key(self) -> KernelKey:
         """The kernel's module, name and source; it matches a kernel only where Triton made it."""
         return KernelKey(self.module or "", self.name, self.source or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Number and total time of the steps of a window, over all runs.
+
+    `name` is the mark that separates steps; None if they were found by the period of launches.
+    `number` counts the steps of each of the `runs` that have steps. `span_ns` includes the
+    devices' idle time.
+    """
+
+    name: str | None
+    number: int
+    span_ns: int
+    runs: int = 1
 
 
 @dataclass(frozen=True, slots=True)

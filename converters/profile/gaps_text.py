@@ -4,10 +4,12 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final
 
-from kvtrace.converters.profile.device_busy import Busy
-from kvtrace.figures.gaps import SHORT, Cause, Ends, Gaps, StepTimes
+from kvtrace.figures.busy import Busy
+from kvtrace.figures.gap_causes import SHORT
+from kvtrace.figures.gaps import Ends, Gaps, StepTimes
 from kvtrace.figures.lines import Place
 from kvtrace.figures.step_drift import drift_of
+from kvtrace.schema.idle_tables import Cause
 from kvtrace.text import columns, count, duration, percent, plural, shorten, wrapped
 
 #: The label of each cause.

@@ -7,7 +7,7 @@ from kvtrace.converters.profile.advice_model import Advice
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.profile.device_time import DeviceTime
 from kvtrace.converters.profile.lost_time import FAR_FROM_ROOFLINE, NEAR
-from kvtrace.figures.gaps import SMALL
+from kvtrace.figures.gap_causes import SMALL
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.launch_costs import LaunchCost
 from kvtrace.figures.makers import is_own

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.converters.profile.advice_model import Advice, Figure
 from kvtrace.converters.profile.device_text import MEMORY_KINDS
 from kvtrace.converters.profile.device_time import DeviceTime
-from kvtrace.figures.gaps import PAUSE, SMALL, Cause, GapGroup, Gaps
+from kvtrace.figures.gap_causes import PAUSE, SMALL
+from kvtrace.figures.gaps import GapGroup, Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.lines import Place
 from kvtrace.figures.makers import CUSTOM, TRITON, is_own
+from kvtrace.schema.idle_tables import Cause
 from kvtrace.text import count, duration, percent, plural, shorten
 
 if TYPE_CHECKING:

@@ -18,15 +18,23 @@ def union_of(begin: Integers, end: Integers) -> tuple[Integers, Integers]:
     return begin[is_first], latest_end[last_rows]
 
 
-def time_covered(first: Integers, last: Integers, begin: Integers, end: Integers) -> Integers:
-    """Return the ns of each range that lie in the disjoint intervals from `first` to `last`."""
-    if not first.size:
-        return np.zeros_like(begin)
-    total_before = np.append(0, np.cumsum(last - first))
+class Coverage:
+    """How much of any ranges disjoint intervals in order cover; all times in ns."""
 
-    def covered_until(moment: Integers) -> Integers:
-        count = np.searchsorted(first, moment, side="right")
-        inside = np.where(count > 0, np.minimum(moment, last[count - 1]) - first[count - 1], 0)
-        return np.asarray(np.where(count > 0, total_before[np.maximum(count - 1, 0)] + inside, 0))
+    def __init__(self, first: Integers, last: Integers) -> None:
+        self._first, self._last = first, last
+        self._total_before = np.append(0, np.cumsum(last - first))
 
-    return covered_until(np.maximum(begin, end)) - covered_until(begin)
+    def of(self, begin: Integers, end: Integers) -> Integers:
+        """Return the ns of each range from `begin` to `end` that lie in the intervals."""
+        if not self._first.size:
+            return np.zeros_like(begin)
+        return self._until(np.maximum(begin, end)) - self._until(begin)
+
+    def _until(self, moment: Integers) -> Integers:
+        """Return the ns of the intervals before each moment."""
+        count = np.searchsorted(self._first, moment, side="right")
+        place = np.maximum(count - 1, 0)
+        inside = np.minimum(moment, self._last[place]) - self._first[place]
+        covered = np.where(count > 0, self._total_before[place] + inside, 0)
+        return np.asarray(covered)

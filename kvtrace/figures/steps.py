@@ -9,13 +9,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.parts_at_rest import RunAtRest, Timed, run_at_rest
 from kvtrace.figures.step_marks import ProgramMarks
 from kvtrace.figures.trials import TUNING
-from kvtrace.schema.repair import LATEST
+from kvtrace.schema.repair import LATEST, RANGES
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
+#: Phases of launches in start-up.
+SETUP: Final = (*TUNING, "graph_capture")
 #: Fewest ranges of a mark, and repetitions of a period of launches, that count as steps.
 _LEAST_MARKED: Final = 2
 _PERIODS: Final = 4
@@ -56,11 +59,21 @@ def program_steps(trace: "Trace", run: "Run", *, search: bool = True) -> Steps |
     A period is searched (only if `search` is true) where no mark names a step: one that does, even
     once, is the program's step, and what repeats inside is its layers. Errors as `Trace.table`.
     """
+    stored = run_at_rest(trace, run)
+    if stored is not None:
+        return _stored_steps(stored, search=search)
     mark = ProgramMarks(trace, run).steps()
     if mark is None:
         return periodic_steps(trace, run) if search else None
     steps = Steps(mark.name, mark.bounds)
     return steps if steps.number >= _LEAST_MARKED else None
+
+
+def _stored_steps(stored: RunAtRest, *, search: bool) -> Steps | None:
+    if not stored.steps.num_rows:
+        return None
+    name = stored.steps["name"][0].as_py()
+    return Steps(name, stored.bounds) if search or name is not None else None
 
 
 def named_steps(trace: "Trace", run: "Run", name: str) -> Steps | None:
@@ -79,8 +92,26 @@ def named_steps(trace: "Trace", run: "Run", name: str) -> Steps | None:
 
 
 def _end_of_last_launch(trace: "Trace", run: "Run") -> int:
-    ends = [integers(p["exit"]).max() for p in trace.pieces("launches", [run], ["exit"])]
-    return int(max(ends, default=0))
+    times = time_bounds(trace, run, "launches")
+    return 0 if times is None else times[1]
+
+
+def time_bounds(trace: "Trace", run: "Run", name: Timed) -> tuple[int, int] | None:
+    """Return the first begin and last end of a run's launches or executions, in ns since 1970.
+
+    None if none has a begin and an end. Errors as `Trace.table`.
+    """
+    stored = run_at_rest(trace, run)
+    if stored is not None:
+        return stored.time_bounds(name)
+    first, last = RANGES[name]
+    begins, ends = [], []
+    for piece in trace.pieces(name, [run], [first, last]):
+        low, high = pc.min(piece[first]), pc.max(piece[last])
+        if low.is_valid and high.is_valid:
+            begins.append(low.cast(pa.int64()).as_py())
+            ends.append(high.cast(pa.int64()).as_py())
+    return (min(begins), max(ends)) if begins else None
 
 
 def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
@@ -90,19 +121,21 @@ def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
     captures. If a mark is named "steady", only launches after its instant or in its range count.
     Errors as `Trace.table`.
     """
-    columns = ["seq", "enter", "exit", "call_id", "thread", "phase"]
-    launches = trace.table("launches", [run], columns)
-    ignored = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING, "graph_capture"]))
-    launches = launches.filter(pc.invert(pc.fill_null(ignored, False)))
-    launches = launches.filter(pc.is_valid(launches["enter"]))
-    if launches.num_rows < _PERIODS:
+    pieces = []
+    for piece in trace.pieces("launches", [run], ["enter", "call_id", "thread", "phase"]):
+        ignored = pc.is_in(piece["phase"].cast(pa.string()), pa.array(SETUP))
+        kept = pc.and_(pc.invert(pc.fill_null(ignored, False)), pc.is_valid(piece["enter"]))
+        rows = piece.filter(kept)
+        pieces.append([integers(rows[name], -1) for name in ("enter", "call_id", "thread")])
+    if sum(enter.size for enter, _, _ in pieces) < _PERIODS:
         return None
-    thread = integers(launches["thread"], -1)
+    enter, call, thread = map(np.concatenate, zip(*pieces, strict=True))
     threads, counts = np.unique(thread, return_counts=True)
-    launches = launches.filter(pa.array(thread == threads[np.argmax(counts)]))
-    enter = integers(launches["enter"])
+    if threads.size > 1:
+        of_thread = thread == threads[np.argmax(counts)]
+        enter, call = enter[of_thread], call[of_thread]
     order = np.argsort(enter, kind="stable")[-_MOST:]
-    enter, call = enter[order], integers(launches["call_id"], -1)[order]
+    enter, call = enter[order], call[order]
     ranges, moments = ProgramMarks(trace, run).times(_STEADY)
     for low, high in ranges or [(m, LATEST) for m in moments[:1]]:
         marked = (enter >= low) & (enter < high)
@@ -173,6 +206,9 @@ def device_begins(trace: "Trace", run: "Run", steps: Steps) -> tuple[Integers, b
     host's step itself. The last step ends where the next one would begin, or where the devices
     become idle. Errors as `Trace.table`.
     """
+    stored = run_at_rest(trace, run)
+    if stored is not None and np.array_equal(stored.bounds, steps.bounds):
+        return stored.device_bounds, stored.are_known
     asked, start, end = requests(trace, run)
     has_request = asked >= 0
     order = np.argsort(asked[has_request], kind="stable")
@@ -229,17 +265,45 @@ def requests(
     `Trace.table`.
     """
     columns = ["launch_seq", "graph_id", "start", "end", "requested"]
-    rows = trace.table("gpu_kernels", [run], columns)
-    rows = rows.filter(pc.and_(pc.is_valid(rows["start"]), pc.is_valid(rows["end"])))
-    asked = integers(rows["requested"], -1)
-    launches = (whole or trace).table("launches", [run], ["seq", "enter"])
-    launches = launches.filter(pc.is_valid(launches["enter"]))
-    seq, enter = integers(launches["seq"]), integers(launches["enter"])
-    order = np.argsort(seq, kind="stable")
-    seq, enter = seq[order], enter[order]
-    launch = integers(rows["launch_seq"], -1)
-    if seq.size:
-        nearest = np.minimum(np.searchsorted(seq, launch), seq.size - 1)
-        launched = (seq[nearest] == launch) & (asked < 0) & rows["graph_id"].is_null().to_numpy()
-        asked = np.where(launched, enter[nearest], asked)
-    return asked, integers(rows["start"]), integers(rows["end"])
+    pieces: list[tuple[Integers, Integers, Integers]] = []
+    enters: _Enters | None = None
+    for piece in trace.pieces("gpu_kernels", [run], columns):
+        rows = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+        asked, launch = integers(rows["requested"], -1), integers(rows["launch_seq"], -1)
+        launched = np.flatnonzero((asked < 0) & rows["graph_id"].is_null().to_numpy())
+        if launched.size:
+            enters = enters or _Enters(whole or trace, run)
+            asked = asked.copy()
+            asked[launched] = enters.of(launch[launched])
+        pieces.append((asked, integers(rows["start"]), integers(rows["end"])))
+    if not pieces:
+        return (nothing := np.zeros(0, np.int64)), nothing, nothing
+    asked, start, end = map(np.concatenate, zip(*pieces, strict=True))
+    return asked, start, end
+
+
+class _Enters:
+    """When the launches of a run began, by their sequence number."""
+
+    def __init__(self, trace: "Trace", run: "Run") -> None:
+        pieces = []
+        for piece in trace.pieces("launches", [run], ["seq", "enter"]):
+            rows = piece.filter(pc.is_valid(piece["enter"]))
+            pieces.append((integers(rows["seq"]), integers(rows["enter"])))
+        if not pieces:
+            pieces = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
+        seq, self._enter = map(np.concatenate, zip(*pieces, strict=True))
+        self._seq: Integers | None = None
+        self._first = int(seq[0]) if seq.size else 0
+        if (np.diff(seq) != 1).any():  # not in order, or with gaps
+            order = np.argsort(seq, kind="stable")
+            self._seq, self._enter = seq[order], self._enter[order]
+
+    def of(self, seq: Integers) -> Integers:
+        """Return the times for sequence numbers, in ns; -1 where no launch has the number."""
+        if not self._enter.size:
+            return np.full(seq.size, -1)
+        place = seq - self._first if self._seq is None else np.searchsorted(self._seq, seq)
+        nearest = np.clip(place, 0, self._enter.size - 1)
+        number = nearest + self._first if self._seq is None else self._seq[nearest]
+        return np.where(number == seq, self._enter[nearest], -1)

@@ -17,10 +17,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.parts_at_rest import run_at_rest
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.steps import Steps, device_begins, named_steps, program_steps
-from kvtrace.figures.trials import TUNING
+from kvtrace.figures.steps import (
+    SETUP,
+    Steps,
+    device_begins,
+    named_steps,
+    program_steps,
+    time_bounds,
+)
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.window import RunWindow, TraceWindow
 from kvtrace.text import duration, plural, printable
@@ -30,7 +37,8 @@ if TYPE_CHECKING:
 
 How = Literal["mark", "period", "asked", "whole"]
 
-#: Runs with more rows are shown whole by default: start-up is a small part of them.
+#: Runs with more rows, whose steps are not stored, are shown whole by default: start-up is a small
+#: part of them.
 _MOST_ROWS: Final = 1 << 22
 #: A first step that takes more than so many times the median is start-up.
 _LONG: Final = 2.0
@@ -133,7 +141,7 @@ def windowed(
     if not timed:
         return trace, None
     if asked == STEADY or asked.steps is not None or asked.mark is not None:
-        if asked == STEADY and not all(_is_small(trace, run) for run in timed):
+        if asked == STEADY and not all(_is_quick(trace, run) for run in timed):
             return trace, _whole(extents)
         part_by_steps = _part_by_steps(trace, timed, asked)
         if part_by_steps is not None:
@@ -162,7 +170,10 @@ def _whole(extents: dict[str, RunWindow]) -> Window:
     return Window(begin, max(max(e.end, e.device_end) for e in extents.values()), "whole")
 
 
-def _is_small(trace: "Trace", run: "Run") -> bool:
+def _is_quick(trace: "Trace", run: "Run") -> bool:
+    """Return whether the steps of a run are stored, or soon found."""
+    if run_at_rest(trace, run) is not None:
+        return True
     rows = sum(row_count(trace, run, name) for name in ("launches", "gpu_kernels"))
     return rows <= _MOST_ROWS
 
@@ -173,16 +184,8 @@ def _extent(trace: "Trace", run: "Run", asked: RequestedPart) -> RunWindow | Non
     If only launches, or only executions, have times, these are returned for both. None if
     neither has times, or if there are no executions and no part was requested.
     """
-    extents = []
-    for name, first, last in (("launches", "enter", "exit"), ("gpu_kernels", "start", "end")):
-        begins, ends = [], []
-        for piece in trace.pieces(name, [run], [first, last]):
-            low, high = pc.min(piece[first]), pc.max(piece[last])
-            if low.is_valid and high.is_valid:
-                begins.append(low.cast(pa.int64()).as_py())
-                ends.append(high.cast(pa.int64()).as_py())
-        extents.append((min(begins), max(ends)) if begins else None)
-    launched, executed = extents
+    launched = time_bounds(trace, run, "launches")
+    executed = time_bounds(trace, run, "gpu_kernels")
     if executed is None and asked in (STEADY, WHOLE):
         return None
     either = launched or executed
@@ -232,28 +235,17 @@ def _part_by_steps(
         steps = chosen.get(run.run_id)
         if steps is None:
             continue
-        devices, are_known = device_begins(trace, run, steps)
-        if asked.steps is not None:
-            part = _step_slice(asked.steps, steps.number)
-        elif asked.mark is not None:
-            part = slice(0, steps.number)
+        if asked == STEADY:
+            window = steady_window(trace, run, steps)
+            number = 0 if window is None else steps.number - window.first_step
         else:
-            duration = np.diff(devices if are_known else steps.bounds)
-            if steps.name is None and not np.median(duration):
-                continue  # a period of launches that the devices did not follow
-            part = slice(_first_steady(trace, run, steps, duration), steps.number)
-            if part.stop - part.start < _LEAST_STEPS:
-                continue
-        host, devices = (bounds[part.start : part.stop + 1] for bounds in (steps.bounds, devices))
-        windows[run.run_id] = RunWindow(
-            int(host[0]),
-            int(host[-1]),
-            int(devices[0]),
-            int(devices[-1]),
-            tuple(devices.tolist()) if are_known else (),
-            part.start,
-        )
-        numbers.append(part.stop - part.start)
+            part = _step_slice(asked.steps or ":", steps.number)
+            window = _window_of_steps(steps, *device_begins(trace, run, steps), part)
+            number = part.stop - part.start
+        if window is None:
+            continue
+        windows[run.run_id] = window
+        numbers.append(number)
         name = steps.name
     if not windows:
         return None
@@ -288,6 +280,34 @@ def _step_slice(text: str, number: int) -> slice:
     return slice(begin, end)
 
 
+def steady_window(trace: "Trace", run: "Run", steps: Steps) -> RunWindow | None:
+    """Return the window of a run's steady steps, of those that the program has; None without any.
+
+    Errors as `Trace.table`.
+    """
+    stored = run_at_rest(trace, run)
+    if stored is not None:
+        return stored.steady
+    devices, are_known = device_begins(trace, run, steps)
+    duration = np.diff(devices if are_known else steps.bounds)
+    if steps.name is None and not np.median(duration):
+        return None  # a period of launches that the devices did not follow
+    part = slice(_first_steady(trace, run, steps, duration), steps.number)
+    if part.stop - part.start < _LEAST_STEPS:
+        return None
+    return _window_of_steps(steps, devices, are_known, part)
+
+
+def _window_of_steps(
+    steps: Steps, device_bounds: Integers, are_known: bool, part: slice
+) -> RunWindow:
+    """Return the window of a part of the steps, which begin at `device_bounds` on devices."""
+    bounds = slice(part.start, part.stop + 1)
+    host, devices = steps.bounds[bounds].tolist(), device_bounds[bounds].tolist()
+    device_steps = tuple(devices) if are_known else ()
+    return RunWindow(host[0], host[-1], devices[0], devices[-1], device_steps, part.start)
+
+
 def _first_steady(trace: "Trace", run: "Run", steps: Steps, duration: Integers) -> int:
     """Return how many of the first steps are start-up; 0 if fewer than 2 steps would remain.
 
@@ -297,9 +317,9 @@ def _first_steady(trace: "Trace", run: "Run", steps: Steps, duration: Integers) 
     setting_up = np.zeros(steps.number, bool)
     kernels = trace.table("kernels", [run], ["compile_begin", "load_begin"])
     begun = [integers(kernels[name].drop_null()) for name in ("compile_begin", "load_begin")]
-    launches = trace.table("launches", [run], ["enter", "phase"])
-    is_setup = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING, "graph_capture"]))
-    begun.append(integers(launches.filter(pc.fill_null(is_setup, False))["enter"].drop_null()))
+    for launches in trace.pieces("launches", [run], ["enter", "phase"]):
+        is_setup = pc.is_in(launches["phase"].cast(pa.string()), pa.array(SETUP))
+        begun.append(integers(launches.filter(pc.fill_null(is_setup, False))["enter"].drop_null()))
     step = np.searchsorted(steps.bounds, np.concatenate(begun), side="right") - 1
     setting_up[step[(step >= 0) & (step < steps.number)]] = True
     setting_up |= duration > _LONG * np.median(duration)

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.profile import device_busy
-from kvtrace.converters.profile.device_busy import Busy, _Spans
+from kvtrace.figures import busy
+from kvtrace.figures.busy import Busy, _Spans
 
 INTERVALS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda at: (at[0], at[0] + at[1])),
@@ -44,12 +44,12 @@ def test_the_union_of_intervals_covers_the_same_times(pieces):
 @settings(deadline=None)
 @given(st.lists(INTERVALS, min_size=1, max_size=6))
 def test_over_the_limit_the_shortest_gaps_count_as_busy_and_are_counted(pieces):
-    most, device_busy._MOST_SPANS = device_busy._MOST_SPANS, 4
+    most, busy._MOST_SPANS = busy._MOST_SPANS, 4
     try:
         spans = spans_of(pieces)
         begin, end = spans.merged()
     finally:
-        device_busy._MOST_SPANS = most
+        busy._MOST_SPANS = most
 
     whole = covered(chain(*pieces))
     assert (covered(zip(begin, end, strict=True)) | ~whole).all()

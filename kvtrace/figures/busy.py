@@ -1,4 +1,4 @@
-"""Busy and idle time of devices; `kvtrace/figures/gaps.py` has the causes of idle time."""
+"""Busy and idle time of devices; `gaps.py` has the causes of idle time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.intervals import union_of
+from kvtrace.figures.parts_at_rest import part_at_rest
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.window import TraceWindow
 
@@ -39,49 +40,49 @@ class Busy:
         return Busy(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
-    """Number and total time of the steps of a window, over all runs.
-
-    `name` is the mark that separates steps; None if they were found by the period of launches.
-    `number` counts the steps of each of the `runs` that have steps. `span_ns` includes the
-    devices' idle time.
-    """
-
-    name: str | None
-    number: int
-    span_ns: int
-    runs: int = 1
-
-
 def busy_times_of_runs(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
     """Return the busy and idle time of each run with recorded gaps (`Run.has_gaps`).
 
     Runs without gaps or without a timed execution are left out. Errors as `Trace.table`.
     """
-    busy_times = []
-    for run in runs:
-        if not run.has_gaps:
-            continue
-        spans, executions_ns = _Spans(), 0
-        low, high = device_time_range(trace, run)
-        for timed in _executions(trace, run):
-            start, end = integers(timed["start"]), integers(timed["end"])
-            inside = (low <= start) & (start < high)  # as figures of executions have it
-            start, end = start[inside], end[inside]
-            spans.add(start, end)
-            executions_ns += int((end - start).sum())
-        if not spans.any:
-            continue
-        if isinstance(trace, TraceWindow):  # which may begin and end with idle time
-            limits = np.array([low, high], np.int64)
-            spans.add(limits, limits)
-        starts, ends = spans.merged()
-        span_ns = int(ends[-1] - starts[0])
-        busy_ns = int((ends - starts).sum()) - spans.filled_ns
-        overlapped_ns = executions_ns - busy_ns
-        busy_times.append(Busy(span_ns, busy_ns, overlapped_ns, idle_ns=span_ns - busy_ns))
-    return busy_times
+    times = (_busy_time_of_part(trace, run) for run in runs)
+    return [busy for busy in times if busy is not None]
+
+
+def _busy_time_of_part(trace: "Trace", run: "Run") -> Busy | None:
+    """Return the times that are stored of a run's part, else `busy_time`."""
+    stored = part_at_rest(trace, run)
+    if stored is None:
+        return busy_time(trace, run)
+    at_rest, part = stored
+    row = at_rest.parts[part]
+    return None if row["span_ns"] is None else Busy(*(row[f.name] for f in fields(Busy)))
+
+
+def busy_time(trace: "Trace", run: "Run") -> Busy | None:
+    """Return a run's busy and idle time, made of its executions; None without any, or gaps.
+
+    Errors as `Trace.table`.
+    """
+    if not run.has_gaps:
+        return None
+    spans, executions_ns = _Spans(), 0
+    low, high = device_time_range(trace, run)
+    for timed in _executions(trace, run):
+        start, end = integers(timed["start"]), integers(timed["end"])
+        inside = (low <= start) & (start < high)  # as figures of executions have it
+        start, end = start[inside], end[inside]
+        spans.add(start, end)
+        executions_ns += int((end - start).sum())
+    if not spans.any:
+        return None
+    if isinstance(trace, TraceWindow):  # which may begin and end with idle time
+        limits = np.array([low, high], np.int64)
+        spans.add(limits, limits)
+    starts, ends = spans.merged()
+    span_ns = int(ends[-1] - starts[0])
+    busy_ns = int((ends - starts).sum()) - spans.filled_ns
+    return Busy(span_ns, busy_ns, executions_ns - busy_ns, idle_ns=span_ns - busy_ns)
 
 
 def device_time_range(trace: "Trace", run: "Run") -> tuple[int, int]:
@@ -95,9 +96,9 @@ def device_time_range(trace: "Trace", run: "Run") -> tuple[int, int]:
     return window.device_begin, window.device_end
 
 
-def _executions(trace: "Trace", run: "Run", *columns: str) -> Iterator[pa.Table]:
-    """Yield tables of the executions with known start and end, with these and `columns`."""
-    for piece in trace.pieces("gpu_kernels", [run], ["start", "end", *columns]):
+def _executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
+    """Yield tables of the executions with known start and end, which are their columns."""
+    for piece in trace.pieces("gpu_kernels", [run], ["start", "end"]):
         yield piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
 
 

@@ -1,0 +1,135 @@
+"""Groups of gaps with the same cause, the same line and the same executions around them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kvtrace.figures.columns import Integers, combined_codes
+from kvtrace.figures.lines import Place
+from kvtrace.figures.part_executions import PartExecutions
+from kvtrace.schema.idle_tables import CAUSES, Cause
+from kvtrace.schema.table_types import NAME
+from kvtrace.schema.tables import TABLES
+
+#: The schema of groups: `idle_gaps` without the part and the number.
+GROUPS: Final = pa.schema(list(TABLES["idle_gaps"].schema)[2:])
+_PLACES: Final = ("place", "before_place", "after_place")
+STACKS: Final = ("stack_id", "before_stack_id", "after_stack_id")
+_KEYS: Final = ("cause", "before", "after", *_PLACES)
+
+#: Columns of groups by name; names of executions are codes, 0 at an edge.
+_Columns = Mapping[str, Integers]
+_Kernels = Mapping[int, Sequence[int]]
+
+
+class Groups:
+    """The groups of a run's gaps in a part, to which gaps are added in blocks."""
+
+    def __init__(self, executions: PartExecutions, places: Mapping[int, Place | None]) -> None:
+        self._executions = executions
+        self._places = places
+        #: Codes of places: stacks with the same line are one place.
+        self._code_of_place: dict[Place | None, int] = {None: 0}
+        self._place_of_execution = self._codes_of_places(executions.stacks)
+        self._blocks: list[tuple[_Columns, _Kernels]] = []
+
+    def add(
+        self,
+        cause: npt.NDArray[np.int8],
+        duration: Integers,
+        ends: tuple[Integers, Integers],
+        stacks: Integers,
+        held: Mapping[Cause, Integers],
+        events: Mapping[Cause, Integers],
+        kernels: _Kernels,
+    ) -> None:
+        """Add gaps, in order.
+
+        Args:
+            cause: index of each gap's cause in `CAUSES`.
+            duration: its length, in ns.
+            ends: indices of the executions before and after it, or -1.
+            stacks: stack id of its cause, or -1.
+            held: its ns by what the host did.
+            events: its number of events by kind.
+            kernels: ids of kernels that were compiled or loaded in it, by the gap's index.
+
+        """
+        distinct_stacks, code = np.unique(stacks, return_inverse=True)
+        columns: dict[str, Integers] = {"cause": cause.astype(np.int64)}
+        columns["place"] = self._codes_of_places(distinct_stacks)[code]
+        columns["stack_id"] = stacks
+        for name, rows in zip(("before", "after"), ends, strict=True):
+            is_edge = rows < 0
+            stack = self._executions.stack[rows]
+            columns[name] = np.where(is_edge, 0, self._executions.name[rows] + 1)
+            columns[f"{name}_place"] = np.where(is_edge, 0, self._place_of_execution[stack])
+            columns[f"{name}_stack_id"] = np.where(is_edge, -1, self._executions.stacks[stack])
+        columns |= {"number": np.ones_like(duration), "total_ns": duration, "longest_ns": duration}
+        columns |= {f"{name}_ns": ns for name, ns in held.items()}
+        columns |= {f"{name}_events": number for name, number in events.items()}
+        self._blocks.append(_grouped(columns, kernels))
+
+    def table(self) -> pa.Table:
+        """Return the groups in the order of their first gaps, as `GROUPS`."""
+        if not self._blocks:
+            return GROUPS.empty_table()
+        kernels: dict[int, Sequence[int]] = {}
+        rows = 0
+        for columns, of_block in self._blocks:
+            kernels |= {rows + row: ids for row, ids in of_block.items()}
+            rows += columns["cause"].size
+        names = self._blocks[0][0]
+        all_columns = {n: np.concatenate([block[n] for block, _ in self._blocks]) for n in names}
+        groups, kernels_of_groups = _grouped(all_columns, kernels)
+        number = groups["cause"].size
+        shown = {
+            "cause": _named(groups["cause"], CAUSES),
+            **{
+                name: _named(groups[name] - 1, self._executions.names)
+                for name in ("before", "after")
+            },
+            **{name: pa.array(groups[name], mask=groups[name] < 0) for name in STACKS},
+            "kernels": [kernels_of_groups.get(group, []) for group in range(number)],
+        }
+        return pa.table({n: shown.get(n, groups.get(n)) for n in GROUPS.names}, schema=GROUPS)
+
+    def _codes_of_places(self, stacks: Integers) -> Integers:
+        """Return the code of the place of each stack id."""
+        codes = self._code_of_place
+        places = map(self._places.get, stacks.tolist())
+        return np.array([codes.setdefault(place, len(codes)) for place in places], np.int64)
+
+
+def _named(codes: Integers, names: Sequence[str]) -> pa.Array:
+    """Return the names of codes; of a negative code null."""
+    indices = pa.array(codes, pa.int32(), mask=codes < 0)
+    return pa.DictionaryArray.from_arrays(indices, pa.array(names, NAME.value_type))
+
+
+def _grouped(columns: _Columns, kernels: _Kernels) -> tuple[_Columns, _Kernels]:
+    """Return one row for all rows of equal keys, in the order of their first rows.
+
+    `kernels` has ids by the row's index.
+    """
+    key, _ = combined_codes([pa.chunked_array([columns[name]]) for name in _KEYS])
+    order = np.argsort(key, kind="stable")
+    begins = np.flatnonzero(np.diff(key[order], prepend=-1))
+    first_rows = order[begins]
+    ranked = np.argsort(first_rows)
+    grouped = {}
+    for name, column in columns.items():
+        if name in _KEYS or name in STACKS:
+            grouped[name] = column[first_rows[ranked]]
+        else:
+            reduce = np.maximum if name == "longest_ns" else np.add
+            grouped[name] = reduce.reduceat(column[order], begins)[ranked]
+    rank = np.argsort(ranked)
+    ids: dict[int, dict[int, None]] = {}
+    for row in sorted(kernels):
+        group = int(rank[key[row]])
+        ids.setdefault(group, {}).update(dict.fromkeys(kernels[row]))
+    return grouped, {group: list(of_group) for group, of_group in ids.items()}

@@ -1,0 +1,174 @@
+"""Activities of the host in a run: what it did while devices were idle."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.intervals import Coverage, union_of
+from kvtrace.figures.trials import TUNING
+from kvtrace.schema.idle_tables import ACTIVITIES, Cause
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: Kinds of recorded events by the cause that they are.
+KINDS: Final[dict[Cause, tuple[str, ...]]] = {
+    "collect": ("collect",),
+    "allocate": ("allocate", "free", "allocate_host"),
+    "synchronize": ("synchronize",),
+}
+#: Nanoseconds by which a wait of the host may end before a gap and still belong to the gap.
+_RETURN: Final = 10_000
+#: Nanoseconds above which a launch did more than launch, and is left out.
+_LONGEST_LAUNCH: Final = 1_000_000
+
+
+class _Compiled(NamedTuple):
+    """Begin and end of a compile or load of a kernel, and the kernel's name and id."""
+
+    begin: int
+    end: int
+    name: str
+    kernel_id: int
+
+
+class _Rows(NamedTuple):
+    """Begin, end and stack id (or None) of each event of a cause, sorted by begin."""
+
+    begins: Integers
+    ends: Integers
+    stacks: list[int | None]
+
+
+@dataclass(slots=True)
+class HostEvents:
+    """Host activities of a run.
+
+    Attributes:
+        coverage: The time of each activity and of all before it in `ACTIVITIES`, without `host`.
+        rows: The events of each cause in `KINDS`.
+        launched: When launches began, sorted.
+        kernels: Begin and end of each compile and load, name and id of its kernel, sorted.
+        generated: When compiles and loads of Inductor's code began, sorted.
+        recorded: Whether the run has host events.
+
+    """
+
+    coverage: dict[Cause, Coverage]
+    rows: dict[Cause, _Rows]
+    launched: Integers
+    kernels: list[_Compiled]
+    generated: Integers
+    recorded: bool
+    _waits: tuple[Integers, Integers]
+
+    @classmethod
+    def read(cls, trace: "Trace", run: "Run") -> "HostEvents":
+        """Return the activities of a run; errors as `Trace.table`."""
+        kernels, generated = _compiled_kernels(trace, run)
+        events = trace.table("host_events", [run], ["kind", "begin", "end", "stack_id"])
+        events = events.filter(pc.and_(pc.is_valid(events["begin"]), pc.is_valid(events["end"])))
+        kinds = events["kind"].cast(pa.string())
+        rows: dict[Cause, _Rows] = {}
+        for cause, cause_kinds in KINDS.items():
+            of_cause = events.filter(pc.is_in(kinds, pa.array(cause_kinds)))
+            order = np.argsort(integers(of_cause["begin"]), kind="stable")
+            of_cause = of_cause.take(pa.array(order))
+            begins, ends = integers(of_cause["begin"]), integers(of_cause["end"])
+            rows[cause] = _Rows(begins, ends, of_cause["stack_id"].to_pylist())
+        launched, spans_of_launches = _launches(trace, run)
+        spans = {cause: union_of(rows[cause].begins, rows[cause].ends) for cause in KINDS}
+        waits = spans["synchronize"]
+        compiled = np.array([kernel[:2] for kernel in kernels], np.int64).reshape(-1, 2)
+        spans["compile"] = union_of(compiled[:, 0], compiled[:, 1])
+        spans["launch"] = spans_of_launches
+        coverage: dict[Cause, Coverage] = {}
+        union = (np.zeros(0, np.int64), np.zeros(0, np.int64))
+        for cause in ACTIVITIES[:-1]:
+            union = union_of(*map(np.concatenate, zip(union, spans.pop(cause), strict=True)))
+            coverage[cause] = Coverage(*union)
+        return cls(coverage, rows, launched, kernels, generated, events.num_rows > 0, waits)
+
+    def waiting_at(self, moments: Integers) -> npt.NDArray[np.bool_]:
+        """Return a mask of moments during, or up to `_RETURN` ns after, a host's wait."""
+        begins, ends = self._waits
+        if not begins.size:
+            return np.zeros(moments.size, bool)
+        latest_wait = np.searchsorted(begins, moments, side="right") - 1
+        latest_end = ends[np.maximum(latest_wait, 0)]
+        return np.asarray((latest_wait >= 0) & (latest_end >= moments - _RETURN))
+
+    def generated_in(self, begin: Integers, end: Integers) -> npt.NDArray[np.bool_]:
+        """Return a mask of gaps in which a compile or load of Inductor's code began."""
+        first = np.searchsorted(self.generated, begin)
+        return np.asarray(np.searchsorted(self.generated, end) > first)
+
+    def stack_at(self, cause: Cause, begin: int, end: int) -> int | None:
+        """Return the stack id of a cause's longest event during or just before a gap, or None."""
+        begins, ends, stacks = self.rows[cause]
+        last = int(np.searchsorted(begins, end, side="right"))
+        first = last
+        while first > 0 and (ends[first - 1] >= begin - _RETURN or last - first < 8):
+            first -= 1
+        overlapping = [i for i in range(first, last) if ends[i] >= begin - _RETURN]
+        longest = max(overlapping, key=lambda i: ends[i] - begins[i], default=None)
+        return None if longest is None else stacks[longest]
+
+    def begun_in(self, cause: Cause, begin: Integers, end: Integers) -> Integers:
+        """Return the number of a cause's events that began in each gap."""
+        begins = self.launched if cause == "launch" else self.rows[cause].begins
+        return np.asarray(np.searchsorted(begins, end) - np.searchsorted(begins, begin))
+
+    def compiled_in(self, begin: Integers, end: Integers) -> dict[int, list[int]]:
+        """Return ids of kernels whose compile or load began in a gap, in order, by the gap."""
+        moments = np.array([compiled.begin for compiled in self.kernels], np.int64)
+        first, last = np.searchsorted(moments, begin), np.searchsorted(moments, end)
+        return {
+            gap: [compiled.kernel_id for compiled in self.kernels[first[gap] : last[gap]]]
+            for gap in np.flatnonzero(first < last).tolist()
+        }
+
+
+def _compiled_kernels(trace: "Trace", run: "Run") -> tuple[list[_Compiled], Integers]:
+    """Return `HostEvents.kernels` and `HostEvents.generated`."""
+    times = ["compile_begin", "compile_ns", "load_begin", "load_ns"]
+    rows = trace.table("kernels", [run], ["kernel_id", "name", "origin", *times])
+    titles, ids = rows["name"].cast(pa.string()).to_pylist(), rows["kernel_id"].to_pylist()
+    origins = rows["origin"].cast(pa.string()).to_pylist()
+    kernels, generated = [], []
+    for begin_column, duration_column in (times[:2], times[2:]):
+        begins, durations = integers(rows[begin_column], -1), integers(rows[duration_column])
+        for begin, duration, title, kernel_id, origin in zip(
+            begins.tolist(), durations.tolist(), titles, ids, origins, strict=True
+        ):
+            if begin >= 0:
+                end = begin + max(duration, 0)
+                kernels.append(_Compiled(begin, end, title or "?", kernel_id))
+                generated += [begin] if origin == "inductor" else []
+    return sorted(kernels), np.sort(np.array(generated, np.int64))
+
+
+def _launches(trace: "Trace", run: "Run") -> tuple[Integers, tuple[Integers, Integers]]:
+    """Return when launches began, sorted, and the union of the times of those that only launch."""
+    enters, leaves, trial_enters = [], [], []
+    for piece in trace.pieces("launches", [run], ["enter", "exit", "phase"]):
+        enter = integers(piece["enter"])
+        is_trial = pc.is_in(piece["phase"].cast(pa.string()), pa.array([*TUNING])).to_numpy()
+        enters.append(enter)
+        leaves.append(integers(piece["exit"]))
+        trial_enters.append(enter[is_trial])
+    if not enters:
+        return (nothing := np.zeros(0, np.int64)), (nothing, nothing)
+    trials = np.sort(np.concatenate(trial_enters))
+    enter, leave = np.concatenate(enters), np.concatenate(leaves)
+    del enters, leaves
+    only_launched = (enter > 0) & (leave - enter < _LONGEST_LAUNCH)
+    if trials.size:
+        holds = np.searchsorted(trials, leave) > np.searchsorted(trials, enter, "right")
+        only_launched &= ~holds
+    return np.sort(enter), union_of(enter[only_launched], leave[only_launched])

@@ -1,0 +1,117 @@
+"""Parts and steps of sealed runs as they are stored, in the tables of `schema/idle_tables.py`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+from weakref import WeakKeyDictionary
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.sums_stored import sums_stored
+from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+PartName = Literal["whole", "steady"]
+#: Tables whose times bound a run.
+Timed = Literal["launches", "gpu_kernels"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunAtRest:
+    """What is stored of a run's steps and parts.
+
+    Attributes:
+        parts: The row of `run_parts` of each part, times in ns since 1970.
+        steps: The rows of `run_steps`.
+        steady: The window of the steady part; None without one.
+
+    """
+
+    parts: Mapping[str, Mapping[str, Any]]
+    steps: pa.Table
+    steady: RunWindow | None
+
+    @property
+    def bounds(self) -> Integers:
+        """The begin of each step on the host and the end of the last one; empty without steps."""
+        return _bounds(self.steps, "begin", "end")
+
+    @property
+    def device_bounds(self) -> Integers:
+        """The begin of each step on devices and the end of the last one; empty without steps."""
+        return _bounds(self.steps, "device_begin", "device_end")
+
+    @property
+    def are_known(self) -> bool:
+        """Whether it is known which executions steps asked for; see `device_begins`."""
+        return bool(self.steps["known"][0].as_py())
+
+    def time_bounds(self, name: Timed) -> tuple[int, int] | None:
+        """Return the first begin and last end of launches or executions; None without any."""
+        prefix = "device_" if name == "gpu_kernels" else ""
+        begin, end = (self.parts["whole"][f"{prefix}{edge}"] for edge in ("begin", "end"))
+        return None if begin is None else (begin, end)
+
+
+#: What is stored of runs, by run id.
+_READ: Final[WeakKeyDictionary["Trace", dict[str, RunAtRest]]] = WeakKeyDictionary()
+
+
+def run_at_rest(trace: "Trace", run: "Run") -> RunAtRest | None:
+    """Return the stored steps and parts of a run, or None; also None for a window of a trace.
+
+    Errors as `Trace.table`.
+    """
+    if isinstance(trace, TraceWindow) or not sums_stored(trace, run):
+        return None
+    read = _READ.setdefault(trace, {})
+    if run.run_id not in read:
+        rows = plain_rows(trace.table("run_parts", [run]))
+        steps = trace.table("run_steps", [run])
+        parts = {row["part"]: row for row in rows}
+        steady = _steady_window(parts["steady"], steps) if "steady" in parts else None
+        read[run.run_id] = RunAtRest(parts, steps, steady)
+    return read[run.run_id] if "whole" in read[run.run_id].parts else None
+
+
+def part_at_rest(trace: "Trace", run: "Run") -> tuple[RunAtRest, PartName] | None:
+    """Return what is stored of a run, and the part that a trace or window has of it.
+
+    A run without timed executions has the part `whole` in each window. None if nothing is stored,
+    or the window is no part that is stored. Errors as `Trace.table`.
+    """
+    stored = run_at_rest(whole_trace(trace), run)
+    if stored is None:
+        return None
+    if not isinstance(trace, TraceWindow) or stored.time_bounds("gpu_kernels") is None:
+        return stored, "whole"
+    return (stored, "steady") if trace.window_of(run.run_id) == stored.steady else None
+
+
+def rows_of_part(trace: "Trace", run: "Run", name: str, part: PartName) -> pa.Table:
+    """Return the stored rows of a part in the table `name`; errors as `Trace.table`."""
+    rows = trace.table(name, [run])
+    return rows.filter(pc.equal(rows["part"].cast(pa.string()), part))
+
+
+def _steady_window(part: Mapping[str, Any], steps: pa.Table) -> RunWindow:
+    steady = steps.filter(steps["steady"])
+    devices = _bounds(steady, "device_begin", "device_end") if steady["known"][0].as_py() else ()
+    return RunWindow(
+        part["begin"],
+        part["end"],
+        part["device_begin"],
+        part["device_end"],
+        tuple(np.asarray(devices).tolist()),
+        steady["step"][0].as_py(),
+    )
+
+
+def _bounds(steps: pa.Table, begin: str, end: str) -> Integers:
+    return np.append(integers(steps[begin]), integers(steps[end].slice(max(len(steps) - 1, 0))))
