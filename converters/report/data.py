@@ -113,7 +113,11 @@ def report_data(
     shown_runs = tuple(_page_run(place, runs) for place in range(len(runs)))
     limits = chosen_device(None, _device_names(runs), tables.targets())
     profile = read_profile(
-        windowed_trace, runs, times=(launch_times, execution_times), window=window
+        windowed_trace,
+        runs,
+        sections=False,
+        times=(launch_times, execution_times),
+        window=window,
     )
     device_time = profile.device_time
     sums = call_sums(
