@@ -200,6 +200,7 @@ def read_profile(
     *,
     calls: bool = False,
     lines: bool = False,
+    sections: bool = True,
     device: str | None = None,
     times: tuple[Times, Times] | None = None,
     window: Window | None = None,
@@ -212,6 +213,7 @@ def read_profile(
         runs: The runs to profile, all of `trace`.
         calls: Add profiles of unique calls.
         lines: Add profiles of source lines.
+        sections: Add the add-ons' sections.
         device: The device whose limits rooflines use; by default the recorded device, or a common
             one for the kernels' compile target.
         times: Host and device times that another engine summed; launches and executions are then
@@ -295,7 +297,10 @@ def read_profile(
         lines=tuple(
             _line_profile(row, source_lines) for row in line_sums if source_lines is not None
         ),
-        sections={name: section.read(trace, runs) for name, section in profile_sections().items()},
+        sections={
+            name: section.read(trace, runs)
+            for name, section in (profile_sections() if sections else {}).items()
+        },
     )
 
 

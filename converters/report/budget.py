@@ -127,6 +127,14 @@ def _with_limited_findings(budget: Budget) -> Report:
             f"{report.totals.calls:,} are on this page. All:",
             _sql_command(report, "FROM calls"),
         )
+    if len(report.variants) < report.totals.variants:
+        budget.drop(
+            "variants",
+            f"{len(report.variants):,} of {report.totals.variants:,} compiled variants are on this "
+            "page: the first of each kernel, those of the calls, and those compiled the longest. "
+            "All:",
+            _sql_command(report, "FROM kernels"),
+        )
     return report
 
 

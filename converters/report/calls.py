@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.converters.profile.device_limits import DeviceLimits
 from kvtrace.converters.profile.profile_tables import work_of_calls
@@ -15,7 +16,7 @@ from kvtrace.converters.report.slices import MISSING, NO_CALL, Integers, Lookup
 from kvtrace.figures.columns import coded, integers
 from kvtrace.figures.kernels import KERNEL_FIGURES
 from kvtrace.figures.times import Times, figures_of_calls
-from kvtrace.schema.contents import with_values
+from kvtrace.schema.contents import first_contents, with_values
 
 if TYPE_CHECKING:
     from kvtrace.converters.report.merged_kernels import KernelRows
@@ -25,7 +26,7 @@ __all__ = ["CallRows", "ReplayedSums"]
 
 _FIGURES: Final = ("runs", *KERNEL_FIGURES)
 #: Most calls on a page.
-_MOST_CALLS: Final = 20_000
+_MOST_CALLS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,11 @@ class CallRows:
     calls on the page.
     """
 
-    indices: list[Lookup] = field(default_factory=list)
+    variant: Integers
+    """Variant index of each call, or NO_CALL if unknown."""
+    kernel: Integers
+    """Kernel index of each call, or NO_CALL if unknown."""
+    indices: list[Lookup]
     """For each run: call_id → index of the call."""
     arguments: dict[Argument, int] = field(default_factory=dict)
     figures: pa.Table | None = None
@@ -93,46 +98,23 @@ class CallRows:
     on_device: bool = False
     done: dict[int, _CallWork] = field(default_factory=dict)
     """Index → work, of replayed calls."""
-    _rows: list[pa.Table] = field(default_factory=list)
-    """Rows of `calls`, a list entry per run."""
-    _contents: list[Mapping[tuple[str, int], Mapping[int, str]]] = field(default_factory=list)
-    """Results of `first_contents`, a list entry per run."""
-    _variants: list[Integers] = field(default_factory=list)
-    _kernels: list[Integers] = field(default_factory=list)
-    _count: int = 0
+
+    @classmethod
+    def read(cls, trace: "Trace", runs: "Sequence[Run]", kernels: "KernelRows") -> Self:
+        """Return the calls of some runs, whose variants are `kernels`; errors as `Trace.table`."""
+        ids = ["call_id", "kernel_id"]
+        tables = [trace.table("calls", [run], ids) for run in runs]
+        ends = np.cumsum([0, *(table.num_rows for table in tables)])
+        indices, variants = [], [np.zeros(0, np.int64)]
+        for table, start, variant_of_id in zip(tables, ends, kernels.indices, strict=False):
+            calls = start + np.arange(table.num_rows)
+            indices.append(Lookup(integers(table["call_id"], MISSING), calls))
+            variants.append(variant_of_id.of(integers(table["kernel_id"], MISSING)))
+        variant = np.concatenate(variants)
+        return cls(variant, kernels.kernels(variant), indices)
 
     def __len__(self) -> int:
-        return self._count
-
-    def begin_run(
-        self,
-        rows: pa.Table,
-        kernels: "KernelRows",
-        contents: Mapping[tuple[str, int], Mapping[int, str]],
-    ) -> None:
-        """Add the rows of `calls` of the next run, and its lookup to `indices`.
-
-        `kernels` has the run's variants; `contents` are the artifacts of recorded arguments.
-        """
-        indices = np.arange(self._count, self._count + rows.num_rows)
-        lookup = Lookup(integers(rows["call_id"], MISSING), indices)
-        variants = kernels.indices[len(self._rows)].of(integers(rows["kernel_id"], MISSING))
-        self.indices.append(lookup)
-        self._rows.append(rows)
-        self._contents.append(contents)
-        self._variants.append(variants)
-        self._kernels.append(kernels.kernels(variants))
-        self._count += rows.num_rows
-
-    @property
-    def variant(self) -> Integers:
-        """Variant index of each call, or NO_CALL if unknown."""
-        return np.concatenate(self._variants or [np.zeros(0, np.int64)])
-
-    @property
-    def kernel(self) -> Integers:
-        """Kernel index of each call, or NO_CALL if unknown."""
-        return np.concatenate(self._kernels or [np.zeros(0, np.int64)])
+        return len(self.variant)
 
     def kernels(self, calls: Integers) -> Integers:
         """Return the kernel index of each call index in `calls`; NO_CALL for NO_CALL."""
@@ -155,7 +137,7 @@ class CallRows:
             if name is not None:
                 rows_of_run = np.flatnonzero(codes == code)
                 calls[rows_of_run] = self.indices[run_indexes[name]].of(ids[rows_of_run])
-        rows = np.full(self._count + 1, NO_CALL)
+        rows = np.full(len(self) + 1, NO_CALL)
         rows[calls] = np.arange(table.num_rows)
         rows = rows[:-1]  # without the entry of NO_CALL
         self.figures = table.select(_FIGURES).take(pa.array(rows, mask=rows == NO_CALL))
@@ -180,10 +162,13 @@ class CallRows:
         """Return the number of replayed calls, or None if there are none."""
         return len(self.done) or None
 
-    def sums(self, keys: Integers) -> dict[int, dict[str, int | None]]:
+    def sums(
+        self, keys: Integers, wanted: Integers | None = None
+    ) -> dict[int, dict[str, int | None]]:
         """Return by key the figures summed over calls; None where no call has the figure.
 
-        `keys` has a key for each call, such as its kernel. The sums include the numbers of calls
+        `keys` has a key for each call, such as its kernel; `wanted` are the keys to sum by, by
+        default all. The sums include the numbers of calls
         (`calls`) and of executed calls (`ran`).
         """
         names = [name for name in _FIGURES if name == "runs" or KERNEL_FIGURES[name].adds_up]
@@ -193,6 +178,8 @@ class CallRows:
         names.append("ran")
         table = table.append_column("key", pa.array(keys))
         aggregates = [*((name, "sum") for name in names), ([], "count_all")]
+        if wanted is not None:
+            table = table.filter(pc.is_in(table["key"], pa.array(wanted)))
         grouped = table.group_by("key").aggregate(aggregates)
         columns = {name: grouped[f"{name}_sum"] for name in names} | {"calls": grouped["count_all"]}
         rows = pa.table(columns).to_pylist()
@@ -208,27 +195,34 @@ class CallRows:
 
         Calls in `needed` come first, then those with most host time.
         """
-        if self._count <= _MOST_CALLS:
-            return np.arange(self._count)
-        is_optional = np.ones(self._count, np.bool_)
+        if len(self) <= _MOST_CALLS:
+            return np.arange(len(self))
+        is_optional = np.ones(len(self), np.bool_)
         is_optional[list(needed)] = False
         order = np.lexsort((-self.figure("host_ns"), is_optional))
         return np.sort(order[:_MOST_CALLS])
 
     def finished(
-        self, shown: Integers, stacks: Mapping[int, int], limits: DeviceLimits | None
+        self,
+        trace: "Trace",
+        runs: "Sequence[Run]",
+        shown: Integers,
+        variants: Integers,
+        stacks: Mapping[int, int],
+        limits: DeviceLimits | None,
     ) -> tuple[Call, ...]:
         """Return `Call` objects for the calls with the indexes `shown`, in this order.
 
-        Arguments are added to `arguments`. `stacks` maps stack ids to indexes in the report;
-        `limits` are those of the rooflines' device.
+        `variants` are the sorted indexes of the variants on the page. Arguments are added to
+        `arguments`. `stacks` maps stack ids to indexes in the report; `limits` are those of the
+        rooflines' device. Errors as `Trace.table`.
         """
         assert self.figures is not None
         figures = self.figures.take(pa.array(shown)).to_pylist()
-        variants = self.variant[shown].tolist()
+        positions = Lookup(variants, np.arange(len(variants))).of(self.variant[shown]).tolist()
         calls = []
         for index, variant, figures_of_call, row in zip(
-            shown.tolist(), variants, figures, self._recorded_rows(shown), strict=True
+            shown.tolist(), positions, figures, self._recorded_rows(trace, runs, shown), strict=True
         ):
             args = (_argument(entry) for entry in row["args"] or ())
             call = Call(
@@ -260,20 +254,23 @@ class CallRows:
             calls.append(call if work is None else _with_work(call, work, limits))
         return tuple(calls)
 
-    def _recorded_rows(self, shown: Integers) -> Iterator[dict[str, Any]]:
+    def _recorded_rows(
+        self, trace: "Trace", runs: "Sequence[Run]", shown: Integers
+    ) -> Iterator[dict[str, Any]]:
         """Yield the rows of `calls` for sorted call indexes, with the run's index as `run`.
 
         Recorded contents are added to the arguments.
         """
         first_index = 0
-        for run, rows in enumerate(self._rows):
+        for index, run in enumerate(runs):
+            rows, contents = trace.table("calls", [run]), first_contents(trace, [run])
             positions = (
                 shown[(first_index <= shown) & (shown < first_index + rows.num_rows)] - first_index
             )
             first_index += rows.num_rows
             for row in rows.take(pa.array(positions)).to_pylist():
-                values = self._contents[run].get((row["run"], row["call_id"]), {})
-                yield row | {"run": run, "args": with_values(row["args"], values)}
+                values = contents.get((row["run"], row["call_id"]), {})
+                yield row | {"run": index, "args": with_values(row["args"], values)}
 
     def replayed(self, limits: DeviceLimits | None) -> dict[int, ReplayedSums]:
         """Return the sums over replayed calls, by kernel index."""

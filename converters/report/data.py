@@ -5,6 +5,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.converters.findings import read_findings
 from kvtrace.converters.info.overhead import overhead_percent, overhead_text
@@ -12,7 +14,7 @@ from kvtrace.converters.notes import notes_on
 from kvtrace.converters.profile.call_tree import CallSums, call_sums
 from kvtrace.converters.profile.device_limits import ChosenDevice, chosen_device
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.converters.profile.recompiles import Recompile, recompiles_sentence, variants_of
+from kvtrace.converters.profile.recompiles import recompiles_sentence
 from kvtrace.converters.report.answer import answer_of
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.costly_lines import costly_lines
@@ -24,7 +26,7 @@ from kvtrace.converters.report.findings import (
     place_findings,
 )
 from kvtrace.converters.report.launch_columns import Timeline
-from kvtrace.converters.report.merged_kernels import KernelRows, kernels_of, known_sum
+from kvtrace.converters.report.merged_kernels import KernelRows, kernels_of
 from kvtrace.converters.report.model import (
     MEASURED,
     FurtherFigure,
@@ -35,10 +37,10 @@ from kvtrace.converters.report.model import (
     Report,
     Run,
     Totals,
-    Variant,
 )
 from kvtrace.converters.report.partial import read_partial
-from kvtrace.converters.report.slices import NO_CALL, Executions, Integers, Slices
+from kvtrace.converters.report.slices import MISSING, NO_CALL, Executions, Integers, Slices
+from kvtrace.figures.columns import combined_codes, integers
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.makers import is_own
 from kvtrace.figures.names import shown_names
@@ -46,7 +48,6 @@ from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import windowed
-from kvtrace.schema.contents import first_contents
 from kvtrace.schema.layout import replayed_parts, run_folder
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.without_ir import kernels_without_ir
@@ -78,14 +79,16 @@ def report_data(
         shown_as: The trace's name in commands on the page (`kvtrace sql shown_as "…"`).
         asked: The part of the runs that figures cover; by default the steady part.
     """
-    tables = _ReportTables()
     findings = read_findings(trace, runs)  # before launches are read: both take much memory
     all_left_out = bool(runs) and len(findings.left_out) == len(runs)
+    kernel_rows = KernelRows.read(trace, runs)
+    tables = _ReportTables(kernel_rows, CallRows.read(trace, runs, kernel_rows))
+    _read_compiles(tables)
     for index, run in enumerate(runs):
         _read_run(trace, run, index, tables)
-        ids = kernels_without_ir(trace, run)
-        indexes = (tables.kernels.kernel(index, kernel_id) for kernel_id in ids)
-        tables.without_ir |= {kernel for kernel in indexes if kernel is not None}
+        ids = np.array(list(kernels_without_ir(trace, run)), np.int64)
+        without_ir = tables.kernels.kernels(tables.kernels.indices[index].of(ids))
+        tables.without_ir.update(without_ir[without_ir != NO_CALL].tolist())
     tables.timeline.measure(trace, runs)
     first, end = tables.extent()
     origin = first or 0
@@ -111,9 +114,13 @@ def report_data(
     if tables.findings is not None:
         tables.findings = replace(tables.findings, unjudged_calls=unjudged_calls)
     shown_runs = tuple(_page_run(place, runs) for place in range(len(runs)))
-    limits = chosen_device(None, _device_names(runs), tables.targets())
+    limits = chosen_device(None, _device_names(runs), tables.kernels.targets())
     profile = read_profile(
-        windowed_trace, runs, times=(launch_times, execution_times), window=window
+        windowed_trace,
+        runs,
+        sections=False,
+        times=(launch_times, execution_times),
+        window=window,
     )
     device_time = profile.device_time
     sums = call_sums(
@@ -126,9 +133,8 @@ def report_data(
     answer = answer_of(profile, list(tables.kernels.identities), origin)
     plan = detail_plan(answer.gaps, answer.begin_ns or 0, end - origin)
     tables.timeline.origin = origin
-    kernels = len(tables.kernels.identities)
-    tables.timeline.read(trace, runs, tables.calls, kernels, plan, end - origin)
-    report = tables.report(title, shown_as, shown_runs, limits)
+    tables.timeline.read(trace, runs, tables.calls, tables.kernels, plan, end - origin)
+    report = tables.report(trace, runs, title, shown_as, shown_runs, limits)
     totals = report.totals
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if device_time is None else device_time.device_ns)
@@ -155,31 +161,29 @@ def report_data(
 class _ReportTables:
     """Rows of all runs as they are read; references are indexes of the report."""
 
-    kernels: KernelRows = field(default_factory=KernelRows)
-    recompiles: list[Recompile] = field(default_factory=list)
-    calls: CallRows = field(default_factory=CallRows)
+    kernels: KernelRows
+    calls: CallRows
     timeline: Timeline = field(default_factory=Timeline)
     findings: PageFindings | None = None
     stacks: dict[tuple[tuple[str | None, int | None, str | None], ...], int] = field(
         default_factory=dict
     )
     stack_places: dict[int, int] = field(default_factory=dict)
-    compiles: list[tuple[int, int, int, int]] = field(default_factory=list)
+    compiles: Integers = field(default_factory=lambda: np.zeros((0, 4), np.int64))
+    """A row for each timed compilation, in the order of their begins: variant, begin, duration and
+    track."""
     marks: list[Mark] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
     without_ir: set[int] = field(default_factory=set)
 
-    def targets(self) -> list[str]:
-        """Return the variants' compile targets, the target with most variants first."""
-        counts: dict[str, int] = {}
-        for variant in self.kernels.variants:
-            target = variant["target"]
-            if target is not None:
-                counts[target] = counts.get(target, 0) + 1
-        return sorted(counts, key=lambda target: -counts[target])
-
     def report(
-        self, title: str, shown_as: str, runs: tuple[Run, ...], limits: ChosenDevice | None
+        self,
+        trace: "Trace",
+        runs: "Sequence[TraceRun]",
+        title: str,
+        shown_as: str,
+        page_runs: tuple[Run, ...],
+        limits: ChosenDevice | None,
     ) -> Report:
         from kvtrace import __version__
 
@@ -187,34 +191,38 @@ class _ReportTables:
         launches, device = Slices.join(timeline.launches), Executions.join(timeline.device)
         origin, end = self.extent()
         device_limits = None if limits is None else limits.limits
-        variants = self.kernels.finished(self.calls.sums(self.calls.variant), origin or 0)
-        kernels = kernels_of(
-            self.kernels, self.calls, variants, self.findings, device_limits, self.without_ir
-        )
         findings = () if self.findings is None else self.findings.placed
         calls_of_findings = {f.call for f in findings[:MOST_FINDINGS] if f.call is not None}
         shown_calls = self.calls.shown(calls_of_findings)
-        if len(shown_calls) < len(self.calls):
-            new_indexes = np.full(len(self.calls) + 1, NO_CALL, np.int32)
-            new_indexes[shown_calls] = np.arange(len(shown_calls))
-            findings = tuple(_reindexed(finding, new_indexes) for finding in findings)
-            launches = replace(launches, call=new_indexes[launches.call])
-            device = replace(device, call=new_indexes[device.call])
-        calls = self.calls.finished(shown_calls, self.stack_places, device_limits)
+        shown_variants = self.kernels.shown(self.calls.variant[shown_calls])
+        if len(shown_calls) < len(self.calls) or len(shown_variants) < len(self.kernels):
+            new_calls = _new_indexes(shown_calls, len(self.calls))
+            new_variants = _new_indexes(shown_variants, len(self.kernels))
+            findings = tuple(_reindexed(each, new_calls, new_variants) for each in findings)
+            launches = replace(launches, call=new_calls[launches.call])
+            device = replace(device, call=new_calls[device.call])
+        sums_of_variants = self.calls.sums(self.calls.variant, shown_variants)
+        variants = self.kernels.finished(trace, runs, shown_variants, sums_of_variants, origin or 0)
+        kernels = kernels_of(
+            self.kernels, self.calls, variants, self.findings, device_limits, self.without_ir
+        )
+        calls = self.calls.finished(
+            trace, runs, shown_calls, shown_variants, self.stack_places, device_limits
+        )
         return Report(
             title=title,
             trace=shown_as,
             kvtrace=__version__,
             origin=None if origin is None else _iso_time(origin),
             span_ns=0 if origin is None else end - origin,
-            runs=runs,
-            totals=self._totals(kernels, variants),
+            runs=page_runs,
+            totals=self._totals(kernels),
             limits=limits,
             measured=MEASURED,
             further=tuple(FurtherFigure(f.name, f.unit, f.label) for f in FURTHER),
             kernels=kernels,
             variants=variants,
-            recompiles=recompiles_sentence(self.recompiles),
+            recompiles=recompiles_sentence(tuple(self.kernels.recompiles.values())),
             arguments=tuple(self.calls.arguments),
             calls=calls,
             stacks=tuple(self.stacks),
@@ -231,10 +239,7 @@ class _ReportTables:
                 replace(m, begin=m.begin - (origin or 0))
                 for m in sorted(self.marks, key=lambda m: m.begin)
             ),
-            compiles=tuple(
-                (variant, begin - (origin or 0), duration, track)
-                for variant, begin, duration, track in sorted(self.compiles, key=lambda c: c[1])
-            ),
+            compiles=self._shown_compiles(shown_variants, origin or 0),
             tracks=timeline.shown_tracks(),
             phases=tuple(timeline.phases),
             device_names=tuple(shown_names(timeline.names).values()),
@@ -264,23 +269,31 @@ class _ReportTables:
         """
         slice_extent = self.timeline.extent
         begins, ends = ([], []) if slice_extent is None else ([slice_extent[0]], [slice_extent[1]])
-        begins += [begin for _, begin, _, _ in self.compiles] + [m.begin for m in self.marks]
-        ends += [begin + duration for _, begin, duration, _ in self.compiles]
+        if len(self.compiles):
+            _, compile_begins, durations, _ = self.compiles.T
+            begins.append(int(compile_begins.min()))
+            ends.append(int((compile_begins + durations).max()))
+        begins += [m.begin for m in self.marks]
         ends += [m.begin + (m.duration or 0) for m in self.marks]
         return (min(begins), max(ends)) if begins else (None, 0)
 
-    def _totals(self, kernels: Sequence[Kernel], variants: Sequence[Variant]) -> Totals:
+    def _shown_compiles(
+        self, variants: Integers, origin: int
+    ) -> tuple[tuple[int, int, int, int], ...]:
+        """Return the compilations of some variants (sorted indexes), which begin after `origin`."""
+        new_indexes = _new_indexes(variants, len(self.kernels))
+        rows = self.compiles[new_indexes[self.compiles[:, 0]] != NO_CALL]
+        columns = (new_indexes[rows[:, 0]], rows[:, 1] - origin, rows[:, 2], rows[:, 3])
+        return tuple(zip(*(column.tolist() for column in columns), strict=True))
+
+    def _totals(self, kernels: Sequence[Kernel]) -> Totals:
         timeline, evaluated = self.timeline, self.calls.evaluated()
-        stages: dict[str, int] = {}
-        for stage in (stage for variant in variants for stage in variant.stages):
-            if stage.duration_ns is not None:
-                stages[stage.stage] = stages.get(stage.stage, 0) + stage.duration_ns
         return Totals(
             launches=timeline.launch_count,
             host_ns=int(self.calls.figure("host_ns").sum()),
-            compile_ns=known_sum([variant.compile_ns for variant in variants]),
+            compile_ns=pc.sum(self.kernels.table["compile_ns"]).as_py(),
             kernels=len(kernels),
-            variants=len(variants),
+            variants=len(self.kernels),
             calls=len(self.calls),
             gpu_kernels=timeline.gpu_kernels,
             bytes=sum(kernel.bytes or 0 for kernel in kernels) if evaluated else None,
@@ -288,7 +301,7 @@ class _ReportTables:
             evaluated_calls=evaluated,
             violations=self._violations(kernels),
             phases=timeline.phase_counts,
-            stages=stages,
+            stages=self.kernels.stage_times(),
         )
 
     def _violations(self, kernels: Sequence[Kernel]) -> int | None:
@@ -298,15 +311,28 @@ class _ReportTables:
         return number or (None if is_unjudged else number)
 
 
-def _reindexed(finding: PlacedFinding, new_indexes: Integers) -> PlacedFinding:
-    """Return a finding with call indexes of a page that omits calls.
+def _new_indexes(shown: Integers, number: int) -> Integers:
+    """Return the new index of each of `number` rows on a page that has those in `shown` alone.
 
-    `places` has the new index of each call, NO_CALL if it is omitted.
+    It is NO_CALL for rows that are omitted, and in a last entry, for NO_CALL itself.
     """
-    call = NO_CALL if finding.call is None else int(new_indexes[finding.call])
-    calls = (int(new_indexes[index]) for index in finding.in_calls)
+    new_indexes = np.full(number + 1, NO_CALL, np.int32)
+    new_indexes[shown] = np.arange(len(shown))
+    return new_indexes
+
+
+def _reindexed(
+    finding: PlacedFinding, new_calls: Integers, new_variants: Integers
+) -> PlacedFinding:
+    """Return a finding with the indexes of a page that omits calls or variants."""
+    call, variant = (
+        NO_CALL if index is None else int(new_indexes[index])
+        for index, new_indexes in ((finding.call, new_calls), (finding.variant, new_variants))
+    )
+    calls = (int(new_calls[index]) for index in finding.in_calls)
     return replace(
         finding,
+        variant=None if variant == NO_CALL else variant,
         call=None if call == NO_CALL else call,
         in_calls=tuple(index for index in calls if index != NO_CALL),
     )
@@ -314,19 +340,7 @@ def _reindexed(finding: PlacedFinding, new_indexes: Integers) -> PlacedFinding:
 
 def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables) -> None:
     runs = [run]
-    kernel_rows = plain_rows(trace.table("kernels", runs))
-    artifacts = trace.table("artifacts", runs, ["sha256", "size_bytes"])
-    sizes = dict(
-        zip(artifacts["sha256"].to_pylist(), artifacts["size_bytes"].to_pylist(), strict=True)
-    )
-    first_variant = len(tables.kernels.variants)
-    recompiles = variants_of(kernel_rows, trace, runs)
-    tables.kernels.add(kernel_rows, index, sizes, recompiles)
-    tables.recompiles += recompiles
-    _read_compiles(kernel_rows, index, first_variant, tables)
     _read_stacks(plain_rows(trace.table("stacks", runs)), tables)
-    calls = trace.table("calls", runs)
-    tables.calls.begin_run(calls, tables.kernels, first_contents(trace, runs))
     _read_marks(plain_rows(trace.table("marks", runs)), index, tables)
     _read_messages(plain_rows(trace.table("messages", runs)), index, tables)
 
@@ -342,15 +356,22 @@ def _read_stacks(rows: Sequence[Mapping[str, Any]], tables: _ReportTables) -> No
         tables.stack_places[row["stack_id"]] = index
 
 
-def _read_compiles(
-    rows: Sequence[Mapping[str, Any]], run: int, first_variant: int, tables: _ReportTables
-) -> None:
-    for offset, row in enumerate(rows):
-        begin, duration = row["compile_begin"], row["compile_ns"]
-        if begin is None or duration is None:
-            continue
-        track = tables.timeline.track("host", run, row["thread"] or 0)
-        tables.compiles.append((first_variant + offset, begin, duration, track))
+def _read_compiles(tables: _ReportTables) -> None:
+    rows = tables.kernels
+    begin, duration = (
+        integers(rows.table[name], MISSING) for name in ("compile_begin", "compile_ns")
+    )
+    timed = np.flatnonzero((begin != MISSING) & (duration != MISSING))
+    run, thread = rows.run[timed], integers(rows.table["thread"], 0)[timed]
+    codes, _ = combined_codes([pa.chunked_array([run]), pa.chunked_array([thread])])
+    first_rows = np.unique(codes, return_index=True)[1]
+    tracks = np.zeros(len(first_rows), np.int64)
+    for code in np.argsort(first_rows).tolist():
+        row = first_rows[code]
+        tracks[code] = tables.timeline.track("host", int(run[row]), int(thread[row]))
+    order = np.argsort(begin[timed], kind="stable")
+    columns = (timed, begin[timed], duration[timed], tracks[codes])
+    tables.compiles = np.stack([column[order] for column in columns], axis=1)
 
 
 def _read_marks(rows: Sequence[Mapping[str, Any]], run: int, tables: _ReportTables) -> None:

@@ -86,7 +86,7 @@ def place_findings(
         counts[tally.rule, tally.counts_as, tally.severity] += tally.count
         if tally.kernel_id is None or tally.run not in judged_runs:
             continue
-        kernel = kernels.kernel(runs[tally.run], tally.kernel_id)
+        kernel = kernels.index_of(runs[tally.run], tally.kernel_id)
         if kernel is not None:
             judged[kernel] += tally.count
     finding_rows = _FindingRows.of(table, findings, runs, calls)

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.detail import MOST_ROWS, Range, RowSelector, nearby
+from kvtrace.converters.report.merged_kernels import KernelRows
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import (
     MISSING,
@@ -21,7 +22,7 @@ from kvtrace.converters.report.slices import (
     Slices,
 )
 from kvtrace.figures.columns import coded, combined_codes, integers, narrow
-from kvtrace.figures.makers import TRITON, kind_of, own_kind
+from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import full_name
 from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
 from kvtrace.schema.kept import weights
@@ -107,7 +108,7 @@ class Timeline:
         trace: "Trace",
         runs: Sequence["Run"],
         calls: CallRows,
-        kernels: int,
+        kernels: KernelRows,
         plan: Sequence[Range],
         span: int,
     ) -> None:
@@ -117,7 +118,7 @@ class Timeline:
             trace: The trace.
             runs: The runs, in the order of their indexes in the report.
             calls: The unique calls.
-            kernels: Number of the report's kernels.
+            kernels: The kernels and variants.
             plan: The ranges whose rows are wanted (`detail_plan`), if there are too many for all.
             span: Length of the timeline, in ns.
         """
@@ -128,11 +129,11 @@ class Timeline:
                 continue
             self.plans[table] = nearby(plan, 2 * MOST_ROWS / rows)
             selectors[table] = RowSelector(self.plans[table])
-            self.bins[table] = BinCounter(span, kernels)
+            self.bins[table] = BinCounter(span, len(kernels.identities))
         for index, run in enumerate(runs):
             lookup = calls.indices[index]
             launches = self._read_launches(trace, run, index, lookup, calls, selectors)
-            self._read_device(trace, run, index, lookup, launches, calls, selectors)
+            self._read_device(trace, run, index, lookup, launches, calls, kernels, selectors)
 
     def _read_launches(
         self,
@@ -203,12 +204,11 @@ class Timeline:
         return indexes
 
     def _function_indexes(
-        self, table: pa.Table, calls: Integers, makers: Mapping[int, str]
+        self, table: pa.Table, calls: Integers, rows: CallRows, kernels: KernelRows
     ) -> Integers:
         """Return for each execution the index of its device function in `names`.
 
-        Kinds of new functions are added to `kinds`; `calls` has the call of each execution, and
-        `makers` the kinds of known calls.
+        Kinds of new functions are added to `kinds`; `calls` has the call of each execution.
         """
         names, codes = coded(table["name"])
         index_by_code = np.zeros(len(names), np.int64)
@@ -219,7 +219,8 @@ class Timeline:
             name = names[code] or ""
             index_by_code[code] = self.names.setdefault(full_name(name), len(self.names))
             if index_by_code[code] == len(self.kinds):
-                own = makers.get(int(calls[row]))
+                call = int(calls[row])
+                own = None if call == NO_CALL else kernels.maker(int(rows.variant[call]))
                 self.kinds.append(kind_of(name, kinds[row].as_py()) if own is None else own)
         indexes: Integers = index_by_code[codes]
         return indexes
@@ -232,13 +233,13 @@ class Timeline:
         lookup: Lookup,
         launches: PlacedLaunches,
         calls: CallRows,
+        kernels: KernelRows,
         selectors: Mapping[str, RowSelector],
     ) -> None:
-        makers = _makers_of_calls(trace, run, lookup)
         for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
-            batch = self._device_batch(table, index, lookup, launches, makers)
+            batch = self._device_batch(table, index, lookup, launches, calls, kernels)
             self.gpu_kernels = (self.gpu_kernels or 0) + int(batch.pop("weight").sum())
             columns = _timed(batch)
             executions = Executions(kernel=calls.kernels(columns["call"]), **columns)
@@ -250,7 +251,8 @@ class Timeline:
         run: int,
         lookup: Lookup,
         launches: PlacedLaunches,
-        makers: Mapping[int, str],
+        rows: CallRows,
+        kernels: KernelRows,
     ) -> dict[str, Integers]:
         start, end = (integers(table[name], MISSING) for name in ("start", "end"))
         timed = (start != MISSING) & (end != MISSING)
@@ -264,7 +266,7 @@ class Timeline:
             "phase": phase,
             "seq": integers(table["record"], 0),
             "launch": integers(table["launch_seq"], UNKNOWN),
-            "name": self._function_indexes(table, call, makers),
+            "name": self._function_indexes(table, call, rows, kernels),
             "timed": timed,
             "weight": weights(table),
         }
@@ -302,17 +304,3 @@ def _concatenated(columns: list[Integers]) -> Integers:
 
 def _track_label(kind: str, number: int, stream: int) -> str:
     return f"device {number} stream {stream}" if kind == "device" else f"thread {number}"
-
-
-def _makers_of_calls(trace: "Trace", run: "Run", lookup: Lookup) -> dict[int, str]:
-    """Return the maker of each call's kernel by the call's index."""
-    kernels = trace.table("kernels", (run,), ["kernel_id", "origin"]).to_pylist()
-    makers = {row["kernel_id"]: own_kind(row["origin"]) for row in kernels}
-    calls = trace.table("calls", (run,), ["call_id", "kernel_id"])
-    indexes = lookup.of(integers(calls["call_id"], MISSING)).tolist()
-    kernel_ids = calls["kernel_id"].to_pylist()
-    return {
-        index: makers.get(kernel_id, TRITON)
-        for index, kernel_id in zip(indexes, kernel_ids, strict=True)
-        if index != NO_CALL
-    }

@@ -1,14 +1,17 @@
 """Kernels and their compiled variants, merged over runs."""
 
+from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.converters.disassembly import disassembler
 from kvtrace.converters.profile.occupancy import occupancy_of
-from kvtrace.converters.profile.recompiles import Recompile
+from kvtrace.converters.profile.recompiles import Recompile, variants_of
 from kvtrace.converters.report.calls import CallRows
 from kvtrace.converters.report.model import (
     Kernel,
@@ -17,75 +20,190 @@ from kvtrace.converters.report.model import (
     Stage,
     Variant,
 )
-from kvtrace.converters.report.slices import NO_CALL, Integers, Lookup
+from kvtrace.converters.report.slices import MISSING, NO_CALL, Integers, Lookup
+from kvtrace.figures.columns import coded, combined_codes, integers
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.kernels import FURTHER
+from kvtrace.figures.makers import TRITON, own_kind
+from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.device_limits import DeviceLimits
     from kvtrace.converters.report.findings import PageFindings
+    from kvtrace.schema.trace import Run, Trace
 
 __all__ = ["SASS", "KernelRows", "kernels_of"]
 
 
+#: Most variants on a page.
+_MOST_VARIANTS: Final = 5_000
+#: Columns of `kernels` that `key_of` reads.
+_KEY: Final = ("module", "name", "source_artifact", "file")
+#: Columns of a kernel's first variant that are shown as the kernel's.
+_FIRST: Final = (*_KEY, "line", "origin")
+#: Figures of a kernel that are summed, or of which the largest is shown, over its variants.
+_SUMMED: Final = (
+    ("compile_ns", "sum"), ("registers", "max"), ("spills", "max"), ("shared_bytes", "max"),
+)  # fmt: skip
+
+
 @dataclass(slots=True)
 class KernelRows:
-    """Variants and kernels of all runs as they are read, and the texts of stages and sources."""
+    """Kernels and variants of all runs as columns, and the texts of stages and sources.
 
-    variants: list[dict[str, Any]] = field(default_factory=list)
-    """Recorded fields of each `Variant`; its index in this list is the variant's index."""
-    identities: dict[KernelKey, int] = field(default_factory=dict)
-    first: list[Mapping[str, Any]] = field(default_factory=list)
-    """For each kernel: the row of its first variant."""
-    indices: list[Lookup] = field(default_factory=list)
+    A variant is identified by its row in `table`; `Variant` objects are built only for variants on
+    the page (`finished`), with their `texts`, `stage_artifacts` and `recompiles`.
+    """
+
+    table: pa.Table
+    """Rows of `kernels`, run by run."""
+    run: Integers
+    """Index of each variant's run."""
+    kernel: Integers
+    """Index of each variant's kernel."""
+    identities: dict[KernelKey, int]
+    first_rows: Integers
+    """For each kernel: its first variant."""
+    indices: list[Lookup]
     """For each run: kernel_id → index of the variant."""
     texts: dict[tuple[str, str], int] = field(default_factory=dict)
     stage_artifacts: list[dict[str, str]] = field(default_factory=list)
-    """For each variant: stage → sha256, of texts in the trace."""
+    """For each variant on the page: stage → sha256, of texts in the trace."""
+    recompiles: dict[int, Recompile] = field(default_factory=dict)
+    """Comparisons with earlier variants, of those on the page and of all that have earlier ones."""
     disassembles: bool = field(default_factory=lambda: disassembler() is not None)
 
-    def add(
-        self,
-        rows: Sequence[Mapping[str, Any]],
-        run: int,
-        sizes: Mapping[str, int],
-        recompiles: Sequence[Recompile],
-    ) -> None:
-        """Add the rows of `kernels` of the next run, whose index is `run`, with their recompiles.
+    @classmethod
+    def read(cls, trace: "Trace", runs: "Sequence[Run]") -> Self:
+        """Return the kernels of some runs; errors as `Trace.table`."""
+        table = trace.table("kernels", runs)
+        run_indexes = {run.run_id: index for index, run in enumerate(runs)}
+        names, codes = coded(table["run"])
+        run = np.array([run_indexes.get(name or "", NO_CALL) for name in names])[codes]
+        ids = integers(table["kernel_id"], MISSING)
+        rows_of_runs = [np.flatnonzero(run == index) for index in range(len(runs))]
+        indices = [Lookup(ids[rows], rows) for rows in rows_of_runs]
+        return cls(table, run, *_identified(table), indices)
 
-        `sizes` has the size in bytes of each artifact in the trace, by sha256.
+    def __len__(self) -> int:
+        return len(self.run)
+
+    def kernels(self, variants: Integers) -> Integers:
+        """Return the kernel index of each variant index; NO_CALL for NO_CALL."""
+        return np.append(self.kernel, NO_CALL)[variants]
+
+    def maker(self, variant: int) -> str:
+        """Return the maker of a variant's kernel; Triton for NO_CALL."""
+        return TRITON if variant == NO_CALL else own_kind(self.table["origin"][variant].as_py())
+
+    def index_of(self, run: int, kernel_id: int) -> int | None:
+        """Return the kernel index of the variant with an id in a run, or None if unknown."""
+        variant = int(self.indices[run].of(np.array([kernel_id]))[0])
+        return None if variant == NO_CALL else int(self.kernel[variant])
+
+    def targets(self) -> list[str]:
+        """Return the variants' compile targets, the target with most variants first."""
+        counts = Counter(self.table["target"].drop_null().to_pylist())
+        return [target for target, _ in counts.most_common()]
+
+    def stage_times(self) -> dict[str, int]:
+        """Return the compile time in ns by stage, over all variants."""
+        stages = pc.list_flatten(self.table["stages"])
+        names = pc.fill_null(pc.struct_field(stages, "stage").cast(pa.string()), "")
+        durations = pc.struct_field(stages, "duration_ns")
+        table = pa.table({"stage": names, "ns": durations}).filter(pc.is_valid(durations))
+        sums = table.group_by("stage", use_threads=False).aggregate([("ns", "sum")])
+        return dict(zip(sums["stage"].to_pylist(), sums["ns_sum"].to_pylist(), strict=True))
+
+    def sums(self) -> list[dict[str, Any]]:
+        """Return for each kernel the figures `_SUMMED`, and the number of its variants."""
+        columns = {name: self.table[name] for name, _ in _SUMMED}
+        table = pa.table({**columns, "kernel": pa.array(self.kernel)})
+        sums = table.group_by("kernel").aggregate([*_SUMMED, ([], "count_all")]).sort_by("kernel")
+        names = [*(name for name, _ in _SUMMED), "compilations"]
+        sums = sums.select([*(f"{name}_{how}" for name, how in _SUMMED), "count_all"])
+        rows: list[dict[str, Any]] = sums.rename_columns(names).to_pylist()
+        return rows
+
+    def shown(self, needed: Integers) -> Integers:
+        """Return the sorted indexes of the variants on the page, at most about `_MOST_VARIANTS`.
+
+        Those in `needed` and the first of each kernel come first, then those compiled the longest.
         """
-        ids = np.array([row["kernel_id"] for row in rows], np.int64)
-        first_index = len(self.variants)
-        self.indices.append(Lookup(ids, first_index + np.arange(len(rows))))
-        index_by_id = {kernel_id: first_index + place for place, kernel_id in enumerate(ids)}
-        for row, recompile in zip(rows, recompiles, strict=True):
-            kernel = self._kernel_index(row)
-            recompiled = (
-                None
-                if recompile.nearest is None
-                else Recompiled(
-                    index_by_id[recompile.nearest],
-                    recompile.changes,
-                    recompile.recompiled if recompile.is_recorded else None,
-                )
-            )
-            variant = self._variant(row, kernel, run, sizes)
-            reason = recompile.reason(_MOST_CHANGES)
-            self.variants.append({**variant, "recompiled": recompiled, "reason": reason})
-            self.stage_artifacts.append(
-                {
-                    stage["stage"]: stage["artifact"]
-                    for stage in row["stages"] or ()
-                    if stage["artifact"] in sizes
-                }
-            )
+        if len(self) <= _MOST_VARIANTS:
+            return np.arange(len(self))
+        is_optional = np.ones(len(self), np.bool_)
+        is_optional[needed[needed != NO_CALL]] = False
+        is_optional[self.first_rows] = False
+        fixed = len(self) - int(is_optional.sum())
+        order = np.lexsort((-integers(self.table["compile_ns"], -1), is_optional))
+        return np.sort(order[: max(fixed, _MOST_VARIANTS)])
 
-    def _kernel_index(self, row: Mapping[str, Any]) -> int:
-        kernel = self.identities.setdefault(key_of(row), len(self.identities))
-        if kernel == len(self.first):
-            self.first.append(row)
-        return kernel
+    def finished(
+        self,
+        trace: "Trace",
+        runs: "Sequence[Run]",
+        shown: Integers,
+        sums: Mapping[int, Mapping[str, int | None]],
+        origin: int,
+    ) -> tuple[Variant, ...]:
+        """Return the variants with the indexes `shown`, with sums over their calls.
+
+        `sums` has figures by variant index; compile times count from `origin`. A variant whose
+        nearest earlier one is not on the page has no comparison with it. Errors as `Trace.table`.
+        """
+        new_indexes = {variant: index for index, variant in enumerate(shown.tolist())}
+        compared = np.union1d(np.concatenate([shown, self.first_rows]), self._of_several())
+        variants = []
+        for run_index, run in enumerate(runs):
+            rows_of_run = compared[self.run[compared] == run_index]
+            rows = plain_rows(self.table.take(pa.array(rows_of_run)))
+            of_run = dict(zip(rows_of_run.tolist(), variants_of(rows, trace, [run]), strict=True))
+            self.recompiles |= of_run
+            sizes = _artifact_sizes(trace, run, rows)
+            for index, row in zip(of_run, rows, strict=True):
+                if index in new_indexes:
+                    recompiled = self._recompiled(run_index, of_run[index], new_indexes)
+                    self._add_stage_artifacts(row, sizes)
+                    sums_of_variant = sums.get(index, {})
+                    variants.append(
+                        Variant(
+                            **self._variant(row, int(self.kernel[index]), run_index, sizes, origin),
+                            recompiled=recompiled,
+                            reason=of_run[index].reason(_MOST_CHANGES),
+                            launches=sums_of_variant.get("launches") or 0,
+                            calls=sums_of_variant.get("calls") or 0,
+                            host_ns=sums_of_variant.get("host_ns") or 0,
+                        )
+                    )
+        return tuple(variants)
+
+    def _of_several(self) -> Integers:
+        """Return the variants of kernels of which their run has several, from one file."""
+        codes, _ = combined_codes(
+            [pa.chunked_array([self.run]), pa.chunked_array([self.kernel]), self.table["file"]]
+        )
+        return np.flatnonzero(np.bincount(codes)[codes] > 1)
+
+    def _recompiled(
+        self, run: int, recompile: Recompile, new_indexes: Mapping[int, int]
+    ) -> Recompiled | None:
+        if recompile.nearest is None:
+            return None
+        nearest = int(self.indices[run].of(np.array([recompile.nearest]))[0])
+        if nearest not in new_indexes:
+            return None
+        again = recompile.recompiled if recompile.is_recorded else None
+        return Recompiled(new_indexes[nearest], recompile.changes, again)
+
+    def _add_stage_artifacts(self, row: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
+        self.stage_artifacts.append(
+            {
+                stage["stage"]: stage["artifact"]
+                for stage in row["stages"] or ()
+                if stage["artifact"] in sizes
+            }
+        )
 
     def _variant(
         self,
@@ -93,7 +211,9 @@ class KernelRows:
         kernel: int,
         run: int,
         sizes: Mapping[str, int],
+        origin: int,
     ) -> dict[str, Any]:
+        begin = row["compile_begin"]
         return {
             "kernel": kernel,
             "run": run,
@@ -109,44 +229,13 @@ class KernelRows:
             "spills": row["spills"],
             "cache_hit": row["cache_hit"],
             "cache_key": row["cache_key"],
-            "compile_begin": row["compile_begin"],
+            "compile_begin": None if begin is None else begin - origin,
             "occupancy": occupancy_of(row),
             "compile_ns": row["compile_ns"],
             "signature": tuple(row["signature"] or ()),
             "stages": self._stages(row["stages"] or (), sizes),
             "files": self._files(row, sizes),
         }
-
-    def kernels(self, variants: Integers) -> Integers:
-        """Return the kernel index of each variant index; NO_CALL for NO_CALL."""
-        kernel = [variant["kernel"] for variant in self.variants]
-        return np.array([*kernel, NO_CALL], np.int64)[variants]
-
-    def kernel(self, run: int, kernel_id: int) -> int | None:
-        """Return the kernel index of the variant with an id in a run, or None if unknown."""
-        variant = int(self.indices[run].of(np.array([kernel_id]))[0])
-        return None if variant == NO_CALL else int(self.variants[variant]["kernel"])
-
-    def finished(
-        self, sums: Mapping[int, Mapping[str, int | None]], origin: int
-    ) -> tuple[Variant, ...]:
-        """Return the variants, with sums over their calls; compile times count from `origin`.
-
-        `sums` has figures by variant index.
-        """
-        variants = []
-        for index, variant_fields in enumerate(self.variants):
-            sums_of_variant, begin = sums.get(index, {}), variant_fields["compile_begin"]
-            variant_fields["compile_begin"] = None if begin is None else begin - origin
-            variants.append(
-                Variant(
-                    **variant_fields,
-                    launches=sums_of_variant.get("launches") or 0,
-                    calls=sums_of_variant.get("calls") or 0,
-                    host_ns=sums_of_variant.get("host_ns") or 0,
-                )
-            )
-        return tuple(variants)
 
     def _stages(
         self, rows: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]
@@ -193,6 +282,34 @@ _BINARY_STAGES: Final = frozenset({"cubin", "hsaco"})
 _MOST_CHANGES: Final = 4
 
 
+def _identified(table: pa.Table) -> tuple[Integers, dict[KernelKey, int], Integers]:
+    """Return each row's kernel index, the kernels' keys, and each kernel's first row."""
+    codes, _ = combined_codes([table[name] for name in _KEY])
+    first_rows = np.unique(codes, return_index=True)[1]
+    kernel_by_code = np.zeros(len(first_rows), np.int64)
+    identities: dict[KernelKey, int] = {}
+    first_of_kernels: list[int] = []
+    order = np.argsort(first_rows)
+    examples = table.select(_KEY).take(pa.array(first_rows[order])).to_pylist()
+    for code, example in zip(order.tolist(), examples, strict=True):
+        kernel = identities.setdefault(key_of(example), len(identities))
+        kernel_by_code[code] = kernel
+        if kernel == len(first_of_kernels):
+            first_of_kernels.append(int(first_rows[code]))
+    return kernel_by_code[codes], identities, np.array(first_of_kernels, np.int64)
+
+
+def _artifact_sizes(
+    trace: "Trace", run: "Run", rows: Sequence[Mapping[str, Any]]
+) -> dict[str, int]:
+    """Return the size in bytes of each artifact of a run, by sha256; {} if no kernel has one."""
+    if not any(row["stages"] or row["files"] or row["source_artifact"] for row in rows):
+        return {}
+    artifacts = trace.table("artifacts", [run], ["sha256", "size_bytes"])
+    columns = (artifacts[name].to_pylist() for name in ("sha256", "size_bytes"))
+    return dict(zip(*columns, strict=True))
+
+
 def kernels_of(
     rows: KernelRows,
     calls: CallRows,
@@ -203,15 +320,16 @@ def kernels_of(
 ) -> tuple[Kernel, ...]:
     """Return the kernels, by index, with sums over their variants and calls.
 
-    `limits` are those of the rooflines' device; `findings` are None if nothing was judged;
-    `without_ir` are the indexes of kernels that cannot be evaluated.
+    `variants` are those on the page; `limits` are those of the rooflines' device; `findings` are
+    None if nothing was judged; `without_ir` are the indexes of kernels that cannot be evaluated.
     """
     sums_by_kernel, work_by_kernel = calls.sums(calls.kernel), calls.replayed(limits)
     variants_by_kernel: dict[int, list[int]] = {}
     for index, variant in enumerate(variants):
         variants_by_kernel.setdefault(variant.kernel, []).append(index)
     kernels = []
-    for kernel, first in enumerate(rows.first):
+    firsts = rows.table.select(_FIRST).take(pa.array(rows.first_rows)).to_pylist()
+    for kernel, (first, of_variants) in enumerate(zip(firsts, rows.sums(), strict=True)):
         sums_of_kernel, replayed = sums_by_kernel.get(kernel, {}), work_by_kernel.get(kernel)
         on_device = calls.on_device and bool(sums_of_kernel)
         best_ns = None if replayed is None else replayed.best_of(sums_of_kernel["ran"])
@@ -242,19 +360,10 @@ def kernels_of(
                 unjudged_calls=0 if findings is None else findings.unjudged_calls[kernel],
                 without_ir=kernel in without_ir,
                 further={figure.name: figure.shown(sums_of_kernel) for figure in FURTHER},
-                **_variant_sums([variants[index] for index in variants_by_kernel[kernel]]),
+                **of_variants,
             )
         )
     return tuple(kernels)
-
-
-def _variant_sums(variants: Sequence[Variant]) -> dict[str, Any]:
-    return {
-        "compile_ns": known_sum([variant.compile_ns for variant in variants]),
-        "registers": _largest([variant.registers for variant in variants]),
-        "spills": _largest([variant.spills for variant in variants]),
-        "shared_bytes": _largest([variant.shared_bytes for variant in variants]),
-    }
 
 
 def _violations(
@@ -263,13 +372,3 @@ def _violations(
     """Return the number of violations; None instead of 0 if the kernel was not judged."""
     number = None if findings is None else findings.of_kernel(kernel, "violation")
     return number or (None if kernel in without_ir else number)
-
-
-def known_sum(values: list[int | None]) -> int | None:
-    """Return the sum of the values that are known, or None if none is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if known else None
-
-
-def _largest(values: list[int | None]) -> int | None:
-    return max((value for value in values if value is not None), default=None)

@@ -105,6 +105,9 @@ class Kernel:
     line: int | None
     origin: str | None
     variants: tuple[int, ...]
+    """Indexes of the variants on the page."""
+    compilations: int
+    """Number of variants, over all runs."""
     calls: int
     launches: int
     tuning_launches: int
@@ -485,7 +488,8 @@ MEASURED: Final[dict[str, dict[str, bool]]] = {
         ),
         (
             "kernels",
-            "calls launches tuning_launches runs host_ns device_ns device_executions compile_ns "
+            "compilations calls launches tuning_launches runs host_ns device_ns "
+            "device_executions compile_ns "
             "registers spills shared_bytes",
             "bytes flops best_ns achieved violations unknowns judged unjudged_calls",
         ),

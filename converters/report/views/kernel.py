@@ -76,13 +76,23 @@ def _block_of_kernel(content: dict[int, KernelBlock], kernel: int) -> KernelBloc
 
 
 def _tunings(context: Context, variant_indexes: VariantIndexes) -> Iterable[tuple[int, Tuning]]:
-    """Yield the kernel's index in the report and the tuning, for each tuning of the runs."""
+    """Yield the kernel's index in the report and the tuning, for each tuning of the runs.
+
+    Tunings with a variant that is not on the page are left out.
+    """
     if "autotune" not in context.report.phases:
         return
     runs = {run.run_id: index for index, run in enumerate(context.runs)}
     for tuning in autotune.read_tunings(context.trace, context.runs):
         run = runs[tuning.run]
-        trials = [_trial(trial, variant_indexes[run, trial.kernel_id]) for trial in tuning.trials]
+        variants = [variant_indexes.get((run, trial.kernel_id)) for trial in tuning.trials]
+        trials = [
+            _trial(trial, variant)
+            for trial, variant in zip(tuning.trials, variants, strict=True)
+            if variant is not None
+        ]
+        if len(trials) < len(variants):
+            continue
         kernel = context.report.variants[trials[0]["variant"]].kernel
         yield kernel, Tuning(run=run, arguments=tuning.arguments, trials=trials, why=tuning.why)
 
@@ -99,11 +109,15 @@ def _trial(trial: autotune.Trial, variant: int) -> Trial:
 
 
 def _loads(context: Context, variant_indexes: VariantIndexes) -> Iterable[tuple[int, int]]:
-    """Yield variant index and load time in ns, for each variant with a timed load."""
+    """Yield variant index and load time in ns, for each variant on the page with a timed load."""
     for index, run in enumerate(context.runs):
         table = context.trace.table("kernels", (run,), ["kernel_id", "load_ns"])
         rows = zip(table["kernel_id"].to_pylist(), table["load_ns"].to_pylist(), strict=True)
-        yield from ((variant_indexes[index, kernel], ns) for kernel, ns in rows if ns is not None)
+        yield from (
+            (variant_indexes[index, kernel], ns)
+            for kernel, ns in rows
+            if ns is not None and (index, kernel) in variant_indexes
+        )
 
 
 SOURCE: Final = BlockSource(

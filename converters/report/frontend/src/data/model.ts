@@ -206,7 +206,10 @@ export interface Kernel {
   readonly file: string | null;
   readonly line: number | null;
   readonly origin: string | null;
+  /** Indexes of the variants on the page. */
   readonly variants: readonly number[];
+  /** Number of variants, over all runs. */
+  readonly compilations: number;
   readonly calls: number;
   readonly launches: number;
   /** Launches of autotuners and warm-ups, which no other figure includes. */

@@ -216,7 +216,7 @@ function KernelHead({ index }: { index: number }) {
           kernel.achieved !== null && derived("of roofline", kernel.achieved, "share", OF, best),
           workFigures(kernel, report.totals.device_ns !== null, {
             host: `${formatShare(kernel.host_ns, report.totals.host_ns)} of all host time`,
-            compile: plural(kernel.variants.length, "variant"),
+            compile: plural(kernel.compilations, "variant"),
             device: executions === null ? null : plural(executions, "execution"),
             replayed: kernel.bytes === null ? replayAdvice(kernel.without_ir) : null,
             violations: kernel.unknowns ? `${formatCount(kernel.unknowns)} unknown` : null,

@@ -90,7 +90,7 @@ export function KernelTable(props: KernelTableProps) {
       cell: (index) => <KernelFindings kernel={of(index)} />,
     },
     field("compile", "measured", "compile_ns", "ns", "Sum over variants"),
-    figure("variants", null, (index) => of(index).variants.length),
+    figure("variants", null, (index) => of(index).compilations),
     ...(brief
       ? []
       : [
