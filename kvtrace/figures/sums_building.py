@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from kvtrace.figures.bins import bin_of
+from kvtrace.figures.idle_at_rest import tables_at_rest
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.tables import close_times, open_times
-from kvtrace.figures.window import windowed
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.layout import EXCERPT
+from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.window import TraceWindow, whole_trace
+from kvtrace.schema.window import whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -98,27 +99,23 @@ def sums_of_run(
     `launches` and `executions` are the numbers of rows. Errors as `Trace.table`.
     """
     calls = max(1, row_count(trace, run, "calls"))
-    window = windowed(trace, [run])[0]
-    bounds: tuple[int, ...] = ()
-    if isinstance(window, TraceWindow):
-        own = window.window_of(run.run_id)
-        bounds = own.begin, own.end, own.device_begin, own.device_end
-    tables: dict[str, pa.Table] = {}
+    tables = tables_at_rest(trace, run)
+    parts = {row["part"]: row for row in plain_rows(tables["run_parts"])}
+    steady = parts.get("steady")
     cuts: dict[str, list[int]] = {}
-    for table, view, keys, rows, count, part in (
-        ("launch_sums", "launch_times", _LAUNCH_KEYS, _LAUNCHES, launches, 0),
-        ("execution_sums", "execution_times", _EXECUTION_KEYS, _EXECUTIONS, executions, 2),
+    for table, view, keys, rows, count, prefix in (
+        ("launch_sums", "launch_times", _LAUNCH_KEYS, _LAUNCHES, launches, ""),
+        ("execution_sums", "execution_times", _EXECUTION_KEYS, _EXECUTIONS, executions, "device_"),
     ):
+        edges = (f"{prefix}begin", f"{prefix}end")
+        low, high = (parts["whole"][edge] for edge in edges)
+        bounds = [] if steady is None else [steady[edge] for edge in edges]
+        cut = _cuts(bounds, low, high, count // (_ROWS_OF_SUM * calls))
         with open_times(trace, [run], view) as database:
-            begin, end = _TIMES[view]
-            ((low, high),) = database.execute(
-                f'SELECT epoch_ns(min("{begin}")), epoch_ns(max("{end}")) FROM {view}'  # noqa: S608
-            ).fetchall()
-            cut = _cuts(bounds[part : part + 2], low, high, count // (_ROWS_OF_SUM * calls))
             is_of_executions = table == "execution_sums"
             query = _SUMS.format(
                 table=table,
-                rows=rows.format(stretch=_stretch(f'epoch_ns("{begin}")', cut)),
+                rows=rows.format(stretch=_stretch(_BEGINS[view], cut)),
                 keys=keys,
                 bin=bin_of("ns"),
                 partly=_OF_EXECUTIONS if is_of_executions else "",
@@ -129,7 +126,10 @@ def sums_of_run(
     return tables, cuts
 
 
-_TIMES: Final = {"launch_times": ("enter", "exit"), "execution_times": ("start", "end")}
+_BEGINS: Final = {
+    "launch_times": 'epoch_ns("enter")',
+    "execution_times": 'epoch_ns("start")',
+}
 
 
 def _cuts(steady: Sequence[int], low: int | None, high: int | None, pieces: int) -> list[int]:
