@@ -4,39 +4,45 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow as pa
+
+from kvtrace.figures.database import scratch
 from kvtrace.figures.kernels import EXECUTED, sums
 from kvtrace.figures.lines import place_of
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import shown_names
+from kvtrace.figures.sums_reading import at_rest, stored_sums
 from kvtrace.figures.tables import open_times
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from kvtrace.schema.trace import Run, Trace
 
 _UNKNOWN: Final = "(unknown)"
-_QUERY: Final = f"""
-    SELECT name, kind, stack_id, forward_stack_id, count(requested) > 0 AS asked, {sums(EXECUTED)}
-    FROM (
-        SELECT t.*, g.stack_id, g.forward_stack_id, g.requested
-        FROM execution_times t JOIN gpu_kernels g ON g.run = t.run AND g.record = t.record
-        WHERE t.call_id IS NULL
-    ) executed
-    GROUP BY name, kind, stack_id, forward_stack_id
-    HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
+_KEYS: Final = "run, call_id, name, kind, stack_id, forward_stack_id, tuning, replayed, timed"
+#: Sums of the executions with some condition, as rows of `execution_sums` have them.
+_LEAVES: Final = f"""
+    SELECT {_KEYS}, bool_or(asked) AS asked, sum(weight)::BIGINT AS weight,
+        sum(taken)::BIGINT AS taken_ns
+    FROM (SELECT * REPLACE (run::VARCHAR AS run) FROM execution_times WHERE {{condition}}) executed
+    GROUP BY {_KEYS}
 """  # noqa: S608
+_COLUMNS: Final = (
+    *(key for key in _KEYS.split(", ") if key != "run"),
+    "asked",
+    "weight",
+    "taken_ns",
+)
+_SUMMED: Final = f"""
+    SELECT {{keys}}, bool_or(asked) AS asked, {sums(EXECUTED)}
+    FROM (SELECT *, taken_ns AS taken, timed AND NOT tuning AS steady FROM summed) executed
+    WHERE {{condition}} GROUP BY {{keys}} HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
+"""  # noqa: S608
+_OF_LIBRARIES: Final = ("name, kind, stack_id, forward_stack_id", "call_id IS NULL")
 #: Executions of calls in a backward, by the stack at which autograd made their node.
-_OF_NODES: Final = f"""
-    SELECT run::VARCHAR AS run, call_id, forward_stack_id, {sums(EXECUTED)}
-    FROM (
-        SELECT t.*, g.forward_stack_id
-        FROM execution_times t JOIN gpu_kernels g ON g.run = t.run AND g.record = t.record
-        WHERE t.call_id IS NOT NULL AND g.forward_stack_id IS NOT NULL
-    ) executed
-    GROUP BY run, call_id, forward_stack_id
-    HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
-"""  # noqa: S608
+_OF_NODES: Final = (
+    "run, call_id, forward_stack_id",
+    "call_id IS NOT NULL AND forward_stack_id IS NOT NULL",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +82,7 @@ class LibraryTime:
 
 def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
     """Return executions without a Triton launch by name and stack; errors as `Trace.table`."""
-    with open_times(trace, runs, "execution_times") as database:
-        rows = database.sql(_QUERY).to_arrow_table().to_pylist()
+    rows = _sums(trace, runs, *_OF_LIBRARIES).to_pylist()
     stack_ids = {row[name] for row in rows for name in ("stack_id", "forward_stack_id")} - {None}
     stacks = {}
     if stack_ids:
@@ -107,13 +112,25 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
     return times
 
 
-def node_times(trace: "Trace", runs: Sequence["Run"]) -> "pa.Table":
+def node_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     """Return the executions of calls in a backward whose forward is known; errors as `Trace.table`.
 
     A row per run, call_id and forward_stack_id, with sums of executions as the view `device_sums`.
     """
-    with open_times(trace, runs, "execution_times") as database:
-        return database.sql(_OF_NODES).to_arrow_table()
+    return _sums(trace, runs, *_OF_NODES)
+
+
+def _sums(trace: "Trace", runs: Sequence["Run"], keys: str, condition: str) -> pa.Table:
+    """Return sums of the executions with a condition by keys, and whether some were `asked`."""
+    rest = at_rest(trace, runs, "execution_sums")
+    summed = [stored_sums(trace, rest.stored, "execution_sums", _COLUMNS)]
+    for leaves, leaf_runs in rest.leaves:
+        with open_times(leaves, leaf_runs, "execution_times") as database:
+            rows = database.sql(_LEAVES.format(condition=condition)).to_arrow_table()
+        summed.append(rows.select(summed[0].column_names).cast(summed[0].schema))
+    with scratch() as database:
+        database.register("summed", pa.concat_tables(summed).unify_dictionaries())
+        return database.sql(_SUMMED.format(keys=keys, condition=condition)).to_arrow_table()
 
 
 def lines_by_time(times: Sequence[LibraryTime]) -> dict[tuple[str, str], tuple[str, int | None]]:

@@ -113,7 +113,6 @@ def of_report(read):
             if hasattr(kernel, figure) and getattr(kernel, figure) is not None:
                 into[figure] += getattr(kernel, figure)
         own = [c for c in report.calls if report.variants[c.variant].kernel == number]
-        into["compilations"] += len(kernel.variants)
         into["calls_median"] += medians_of_calls(
             (report.runs[c.run].run_id, c.call_id, {n: getattr(c, n) for n in MEDIANS})
             for c in own
