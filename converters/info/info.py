@@ -4,7 +4,7 @@
 with pyarrow alone; `kernel_overviews.py` reads times of kernels and devices, which needs DuckDB.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +15,7 @@ from kvtrace.converters.info.overhead import overhead_percent
 from kvtrace.converters.notes import notes_on
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
+from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.errors import missing_package
 from kvtrace.schema.kept import number_of, weights_of
@@ -240,17 +241,29 @@ def _run_overview(trace: "Trace", run: "Run") -> RunOverview:
 def _phases(trace: "Trace", run: "Run") -> dict[str, tuple[int, int | None]]:
     """Return by phase the number of launches and the end of the last one, in ns since 1970."""
     phases: dict[str, tuple[int, int | None]] = {}
-    # Both times are read, since the reader repairs times that were set back only in pairs.
-    for piece in trace.pieces("launches", [run], ["phase", "weight", "enter", "exit"]):
+    for piece in _launches(trace, run):
         phase = pc.fill_null(without_dictionary(piece["phase"]), "run")
-        ends = piece["exit"].cast(pa.int64())
-        rows = pa.table({"phase": phase, "weight": weights_of(piece), "exit": ends})
-        sums = rows.group_by("phase").aggregate([("weight", "sum"), ("exit", "max")])
+        rows = piece.set_column(0, "phase", phase)
+        sums = rows.group_by("phase").aggregate([("weight", "sum"), ("end", "max")])
         for row in sums.to_pylist():
             count, last_end = phases.get(row["phase"], (0, None))
-            known_ends = [end for end in (last_end, row["exit_max"]) if end is not None]
+            known_ends = [end for end in (last_end, row["end_max"]) if end is not None]
             phases[row["phase"]] = count + row["weight_sum"], max(known_ends, default=None)
     return phases
+
+
+def _launches(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
+    """Yield phase, weight and end, in ns since 1970, of a run's launches, or of sums of them."""
+    names = ("phase", "weight", "end")
+    if sums_stored(trace, run):
+        rows = trace.table("launch_sums", [run], ["phase", "weight", "last_end"])
+        end = rows["last_end"].cast(pa.int64())
+        yield pa.table([rows["phase"], rows["weight"], end], names)
+        return
+    # Both times are read, since the reader repairs times that were set back only in pairs.
+    for rows in trace.pieces("launches", [run], ["phase", "weight", "enter", "exit"]):
+        end = rows["exit"].cast(pa.int64())
+        yield pa.table([rows["phase"], weights_of(rows), end], names)
 
 
 def _execution_count(trace: "Trace", run: "Run") -> int:

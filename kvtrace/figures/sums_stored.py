@@ -70,7 +70,7 @@ def forget(trace: "Trace", run_id: str) -> None:
 
 def _valid_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
     for path in pass_parts(run_folder(trace.path, _ALWAYS, run.run_id), PASS):
-        with open_part(path) as file:
+        with open_part(path, ()) as file:
             settings = dict(part_facts(file, path, _ALWAYS).settings)
         expected = settings_of(trace, run)
         if remote_folder(trace.path) is not None:

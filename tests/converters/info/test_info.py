@@ -1,6 +1,7 @@
 """`info`: what a trace holds, at a glance."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from kvtrace.cli import main
 from kvtrace.converters.info.info import overview_object, read_overview
 from kvtrace.converters.info.info_text import overview_text
 from kvtrace.converters.profile.specialization import Change
+from kvtrace.figures.sums_building import add_up
 from kvtrace.schema.trace import open_trace, resolve
 from tests.converters.written_trace import EPOCH, Kernel, Launches, Op, add_ops, write_trace
 from tests.support.synthetic_trace import build_synthetic_trace
@@ -32,6 +34,20 @@ def test_run_counts_are_shown(tmp_path):
     assert run.sealed
     assert run.git_commit == "a" * 40
     assert run.passes == ()
+
+
+def test_runs_are_counted_from_stored_sums_as_from_launches(tmp_path):
+    for name in ("train", "device"):
+        folder = shutil.copytree(FIXTURES / name, tmp_path / name)
+        before = overview_of(resolve(folder))
+        trace = open_trace(folder)
+        add_up(trace, trace.select(), least_rows=0)
+
+        after = overview_of(resolve(folder))
+        assert all("sums" in run.passes for run in after.runs)
+        assert [replace(run, passes=()) for run in after.runs] == [
+            replace(run, passes=()) for run in before.runs
+        ]
 
 
 def test_kernels_by_launches_with_host_time(tmp_path):
