@@ -1,18 +1,17 @@
 """Busy and idle time of devices; `gaps.py` has the causes of idle time."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.intervals import union_of
 from kvtrace.figures.parts_at_rest import part_at_rest
 from kvtrace.schema.repair import LATEST
-from kvtrace.schema.window import TraceWindow
+from kvtrace.schema.window import RunWindow, TraceWindow
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -45,38 +44,36 @@ def busy_times_of_runs(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
 
     Runs without gaps or without a timed execution are left out. Errors as `Trace.table`.
     """
-    times = (_busy_time_of_part(trace, run) for run in runs)
+    times = (_busy_time_of_run(trace, run) for run in runs if run.has_gaps)
     return [busy for busy in times if busy is not None]
 
 
-def _busy_time_of_part(trace: "Trace", run: "Run") -> Busy | None:
-    """Return the times that are stored of a run's part, else `busy_time`."""
+def _busy_time_of_run(trace: "Trace", run: "Run") -> Busy | None:
     stored = part_at_rest(trace, run)
-    if stored is None:
-        return busy_time(trace, run)
-    at_rest, part = stored
-    row = at_rest.parts[part]
-    return None if row["span_ns"] is None else Busy(*(row[f.name] for f in fields(Busy)))
+    if stored is not None:
+        at_rest, part = stored
+        row = at_rest.parts[part]
+        return None if row["span_ns"] is None else Busy(*(row[f.name] for f in fields(Busy)))
+    window = trace.window_of(run.run_id) if isinstance(trace, TraceWindow) else None
+    return busy_time(_executions(trace, run), window)
 
 
-def busy_time(trace: "Trace", run: "Run") -> Busy | None:
-    """Return a run's busy and idle time, made of its executions; None without any, or gaps.
+def busy_time(
+    executions: Iterable[tuple[Integers, Integers]], window: RunWindow | None
+) -> Busy | None:
+    """Return the busy and idle time of executions in a window; None: of all. None without any.
 
-    Errors as `Trace.table`.
+    `executions` has start and end of executions, in ns since 1970, in pieces.
     """
-    if not run.has_gaps:
-        return None
     spans, executions_ns = _Spans(), 0
-    low, high = device_time_range(trace, run)
-    for timed in _executions(trace, run):
-        start, end = integers(timed["start"]), integers(timed["end"])
+    low, high = (-LATEST, LATEST) if window is None else (window.device_begin, window.device_end)
+    for start, end in executions:
         inside = (low <= start) & (start < high)  # as figures of executions have it
-        start, end = start[inside], end[inside]
-        spans.add(start, end)
-        executions_ns += int((end - start).sum())
+        spans.add(start[inside], end[inside])
+        executions_ns += int((end - start)[inside].sum())
     if not spans.any:
         return None
-    if isinstance(trace, TraceWindow):  # which may begin and end with idle time
+    if window is not None:  # it may begin and end with idle time
         limits = np.array([low, high], np.int64)
         spans.add(limits, limits)
     starts, ends = spans.merged()
@@ -85,21 +82,11 @@ def busy_time(trace: "Trace", run: "Run") -> Busy | None:
     return Busy(span_ns, busy_ns, executions_ns - busy_ns, idle_ns=span_ns - busy_ns)
 
 
-def device_time_range(trace: "Trace", run: "Run") -> tuple[int, int]:
-    """Return the begin (included) and end (excluded) of a window in device time, in ns.
-
-    Without a window, the range includes all times.
-    """
-    if not isinstance(trace, TraceWindow):
-        return -LATEST, LATEST
-    window = trace.window_of(run.run_id)
-    return window.device_begin, window.device_end
-
-
-def _executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
-    """Yield tables of the executions with known start and end, which are their columns."""
+def _executions(trace: "Trace", run: "Run") -> Iterator[tuple[Integers, Integers]]:
+    """Yield known starts and ends of executions, in ns since 1970."""
     for piece in trace.pieces("gpu_kernels", [run], ["start", "end"]):
-        yield piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+        rows = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+        yield integers(rows["start"]), integers(rows["end"])
 
 
 class _Spans:

@@ -81,12 +81,11 @@ class HostEvents:
             of_cause = of_cause.take(pa.array(order))
             begins, ends = integers(of_cause["begin"]), integers(of_cause["end"])
             rows[cause] = _Rows(begins, ends, of_cause["stack_id"].to_pylist())
-        launched, spans_of_launches = _launches(trace, run)
-        spans = {cause: union_of(rows[cause].begins, rows[cause].ends) for cause in KINDS}
-        waits = spans["synchronize"]
+        waits = union_of(rows["synchronize"].begins, rows["synchronize"].ends)
         compiled = np.array([kernel[:2] for kernel in kernels], np.int64).reshape(-1, 2)
-        spans["compile"] = union_of(compiled[:, 0], compiled[:, 1])
-        spans["launch"] = spans_of_launches
+        spans = {cause: (rows[cause].begins, rows[cause].ends) for cause in KINDS}
+        spans["compile"] = compiled[:, 0], compiled[:, 1]
+        launched, spans["launch"] = _launches(trace, run)
         coverage: dict[Cause, Coverage] = {}
         union = (np.zeros(0, np.int64), np.zeros(0, np.int64))
         for cause in ACTIVITIES[:-1]:
@@ -154,21 +153,23 @@ def _compiled_kernels(trace: "Trace", run: "Run") -> tuple[list[_Compiled], Inte
 
 
 def _launches(trace: "Trace", run: "Run") -> tuple[Integers, tuple[Integers, Integers]]:
-    """Return when launches began, sorted, and the union of the times of those that only launch."""
-    enters, leaves, trial_enters = [], [], []
+    """Return when launches began, sorted, and begin and end of those that only launch."""
+    pieces, trial_enters = [], [np.zeros(0, np.int64)]
     for piece in trace.pieces("launches", [run], ["enter", "exit", "phase"]):
         enter = integers(piece["enter"])
         is_trial = pc.is_in(piece["phase"].cast(pa.string()), pa.array([*TUNING])).to_numpy()
-        enters.append(enter)
-        leaves.append(integers(piece["exit"]))
+        pieces.append((enter, integers(piece["exit"])))
         trial_enters.append(enter[is_trial])
-    if not enters:
-        return (nothing := np.zeros(0, np.int64)), (nothing, nothing)
     trials = np.sort(np.concatenate(trial_enters))
-    enter, leave = np.concatenate(enters), np.concatenate(leaves)
-    del enters, leaves
-    only_launched = (enter > 0) & (leave - enter < _LONGEST_LAUNCH)
-    if trials.size:
-        holds = np.searchsorted(trials, leave) > np.searchsorted(trials, enter, "right")
-        only_launched &= ~holds
-    return np.sort(enter), union_of(enter[only_launched], leave[only_launched])
+    enters, begins, ends = ([np.zeros(0, np.int64)] for _ in range(3))
+    for enter, leave in pieces:
+        only_launched = (enter > 0) & (leave - enter < _LONGEST_LAUNCH)
+        if trials.size:
+            holds = np.searchsorted(trials, leave) > np.searchsorted(trials, enter, "right")
+            only_launched &= ~holds
+        enters.append(enter)
+        begins.append(enter[only_launched])
+        ends.append(leave[only_launched])
+    launched = np.concatenate(enters)
+    launched.sort()
+    return launched, (np.concatenate(begins), np.concatenate(ends))

@@ -14,11 +14,11 @@ from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.lines import places_by_stack
 from kvtrace.figures.part_executions import PartExecutions
 from kvtrace.figures.parts_at_rest import PartName
-from kvtrace.figures.steps import Steps, device_begins, program_steps, time_bounds
-from kvtrace.figures.window import steady_window
+from kvtrace.figures.steps import Steps, begins_on_devices, program_steps, time_bounds
+from kvtrace.figures.window import steady_steps
 from kvtrace.schema.idle_tables import AROUND_SHORT, CAUSES
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.window import RunWindow, TraceWindow
+from kvtrace.schema.window import RunWindow
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -33,18 +33,32 @@ def tables_at_rest(trace: "Trace", run: "Run") -> dict[str, pa.Table]:
     `trace` is the whole trace, and nothing is stored of the run yet. Errors as `Trace.table`.
     """
     steps = program_steps(trace, run)
-    steady = None if steps is None else steady_window(trace, run, steps)
-    gaps = _gaps_of_parts(trace, run, steady) if run.has_gaps else {}
-    parts = [_part_row("whole", _whole_bounds(trace, run), gaps.get("whole"))]
-    parts[0] |= _busy_columns(trace, run)
-    if steady is not None:
-        bounds = steady._asdict()
-        parts.append(_part_row("steady", bounds, gaps.get("steady")))
-        window = TraceWindow(trace, steady.begin, steady.end, {run.run_id: steady})
-        parts[1] |= _busy_columns(window, run)
+    executions = PartExecutions.read(trace, run)
+    windows: dict[PartName, RunWindow | None] = {"whole": None}
+    step_columns: dict[str, Any] = {}
+    if steps is not None:
+        requested = executions.asked, executions.start, executions.end
+        devices, are_known = begins_on_devices(steps, *requested)
+        steady = steady_steps(trace, run, steps, devices, are_known)
+        if steady is not None:
+            windows["steady"] = steady
+        step_columns = _step_columns(steps, devices, are_known, steady)
+    rows = {part: _part_row(trace, run, part, window) for part, window in windows.items()}
+    gaps: dict[PartName, PartGaps] = {}
+    if run.has_gaps and executions.start.size:
+        events, places = HostEvents.read(trace, run), places_by_stack(trace, [run])
+        for part, window in windows.items():
+            inside = executions if window is None else executions.inside(window)
+            of_part = gaps_of_executions(inside, events, places, window)
+            busy = busy_time([(inside.start, inside.end)], window)
+            if of_part is not None and busy is not None:
+                gaps[part] = of_part
+                rows[part] |= asdict(busy) | _idle_columns(of_part)
+    if "steady" in gaps:
+        step_columns |= _idle_of_steps(gaps["steady"], len(step_columns["step"]))
     return {
-        "run_parts": pa.Table.from_pylist(parts, schema=_PARTS),
-        "run_steps": _steps_table(trace, run, steps, steady, gaps.get("steady")),
+        "run_parts": pa.Table.from_pylist(list(rows.values()), schema=_PARTS),
+        "run_steps": _table(_STEPS, step_columns),
         "idle_gaps": _of_parts("idle_gaps", {part: of.groups for part, of in gaps.items()}),
         "short_executions": _of_parts(
             "short_executions", {part: of.names for part, of in gaps.items()}
@@ -52,38 +66,22 @@ def tables_at_rest(trace: "Trace", run: "Run") -> dict[str, pa.Table]:
     }
 
 
-def _gaps_of_parts(
-    trace: "Trace", run: "Run", steady: RunWindow | None
-) -> dict[PartName, PartGaps]:
-    """Return the gaps of the parts that have executions."""
-    executions = PartExecutions.read(trace, run)
-    events, places = HostEvents.read(trace, run), places_by_stack(trace, [run])
-    gaps: dict[PartName, PartGaps | None] = {}
-    gaps["whole"] = gaps_of_executions(executions, events, places, None)
-    if steady is not None:
-        inside = executions.inside(steady)
-        gaps["steady"] = gaps_of_executions(inside, events, places, steady)
-    return {part: of_part for part, of_part in gaps.items() if of_part is not None}
+def _part_row(
+    trace: "Trace", run: "Run", part: PartName, window: RunWindow | None
+) -> dict[str, Any]:
+    """Return the columns of `run_parts` that bound a part."""
+    if window is not None:
+        bounds = window[:4]
+    else:
+        launched = time_bounds(trace, run, "launches") or (None, None)
+        bounds = *launched, *(time_bounds(trace, run, "gpu_kernels") or (None, None))
+    names = ("begin", "end", "device_begin", "device_end")
+    return {"part": part, **dict(zip(names, bounds, strict=True))}
 
 
-def _whole_bounds(trace: "Trace", run: "Run") -> dict[str, int | None]:
-    launched, executed = (time_bounds(trace, run, name) for name in ("launches", "gpu_kernels"))
-    begin, end = launched or (None, None)
-    device_begin, device_end = executed or (None, None)
-    return {"begin": begin, "end": end, "device_begin": device_begin, "device_end": device_end}
-
-
-def _busy_columns(trace: "Trace", run: "Run") -> dict[str, int]:
-    busy = busy_time(trace, run)
-    return {} if busy is None else asdict(busy)
-
-
-def _part_row(part: PartName, bounds: Mapping[str, Any], gaps: PartGaps | None) -> dict[str, Any]:
-    row: dict[str, Any] = {"part": part}
-    row |= {name: bounds[name] for name in _PARTS.names if name in bounds}
-    if gaps is None:
-        return row
-    return row | {
+def _idle_columns(gaps: PartGaps) -> dict[str, int]:
+    """Return the columns of `run_parts` with idle time by cause."""
+    return {
         **{f"{cause}_ns": gaps.idle_ns.get(cause, 0) for cause in CAUSES},
         **{f"small_{cause}_ns": gaps.small_ns.get(cause, 0) for cause in AROUND_SHORT},
         "paused_ns": gaps.paused_ns,
@@ -92,20 +90,12 @@ def _part_row(part: PartName, bounds: Mapping[str, Any], gaps: PartGaps | None) 
     }
 
 
-def _steps_table(
-    trace: "Trace",
-    run: "Run",
-    steps: Steps | None,
-    steady: RunWindow | None,
-    gaps: PartGaps | None,
-) -> pa.Table:
-    if steps is None:
-        return _STEPS.empty_table()
-    devices, are_known = device_begins(trace, run, steps)
+def _step_columns(
+    steps: Steps, devices: Integers, are_known: bool, steady: RunWindow | None
+) -> dict[str, Any]:
+    """Return the columns of `run_steps` without idle time."""
     number = np.arange(steps.number)
-    first = steps.number if steady is None else steady.first_step
-    idle = {} if gaps is None else gaps.idle_of_steps
-    columns = {
+    return {
         "step": number,
         "name": pa.repeat(pa.scalar(steps.name, pa.string()), steps.number),
         "begin": steps.bounds[:-1],
@@ -113,17 +103,25 @@ def _steps_table(
         "device_begin": devices[:-1],
         "device_end": devices[1:],
         "known": np.full(steps.number, are_known),
-        "steady": number >= first,
-        **{f"{cause}_ns": pa.nulls(steps.number, pa.int64()) for cause in CAUSES},
-        **{f"{cause}_ns": _after_start_up(ns, first) for cause, ns in idle.items()},
+        "steady": number >= (steps.number if steady is None else steady.first_step),
     }
-    arrays = [pa.array(columns[field.name]).cast(field.type) for field in _STEPS]
-    return pa.Table.from_arrays(arrays, schema=_STEPS)
 
 
-def _after_start_up(ns: Integers, first: int) -> pa.Array:
-    """Return the times of steady steps behind nulls for the steps of start-up."""
-    return pa.concat_arrays([pa.nulls(first, pa.int64()), pa.array(ns)])
+def _idle_of_steps(gaps: PartGaps, steps: int) -> dict[str, pa.Array]:
+    """Return the idle time of a run's steps by cause; null in start-up."""
+    return {
+        f"{cause}_ns": pa.concat_arrays([pa.nulls(steps - ns.size, pa.int64()), pa.array(ns)])
+        for cause, ns in gaps.idle_of_steps.items()
+    }
+
+
+def _table(schema: pa.Schema, columns: Mapping[str, Any]) -> pa.Table:
+    """Return columns as rows of a schema; columns that are missing are null."""
+    if not columns:
+        return schema.empty_table()
+    rows = len(next(iter(columns.values())))
+    arrays = [pa.array(columns.get(name, pa.nulls(rows))) for name in schema.names]
+    return pa.table([a.cast(f.type) for a, f in zip(arrays, schema, strict=True)], schema=schema)
 
 
 def _of_parts(name: str, tables: Mapping[PartName, pa.Table]) -> pa.Table:

@@ -209,7 +209,13 @@ def device_begins(trace: "Trace", run: "Run", steps: Steps) -> tuple[Integers, b
     stored = run_at_rest(trace, run)
     if stored is not None and np.array_equal(stored.bounds, steps.bounds):
         return stored.device_bounds, stored.are_known
-    asked, start, end = requests(trace, run)
+    return begins_on_devices(steps, *requests(trace, run))
+
+
+def begins_on_devices(
+    steps: Steps, asked: Integers, start: Integers, end: Integers
+) -> tuple[Integers, bool]:
+    """Return what `device_begins` does, of executions as `requests` returns them."""
     has_request = asked >= 0
     order = np.argsort(asked[has_request], kind="stable")
     request_times, request_starts = asked[has_request][order], start[has_request][order]

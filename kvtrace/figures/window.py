@@ -288,7 +288,13 @@ def steady_window(trace: "Trace", run: "Run", steps: Steps) -> RunWindow | None:
     stored = run_at_rest(trace, run)
     if stored is not None:
         return stored.steady
-    devices, are_known = device_begins(trace, run, steps)
+    return steady_steps(trace, run, steps, *device_begins(trace, run, steps))
+
+
+def steady_steps(
+    trace: "Trace", run: "Run", steps: Steps, devices: Integers, are_known: bool
+) -> RunWindow | None:
+    """Return what `steady_window` does, of steps whose `device_begins` are known already."""
     duration = np.diff(devices if are_known else steps.bounds)
     if steps.name is None and not np.median(duration):
         return None  # a period of launches that the devices did not follow

@@ -83,6 +83,15 @@ def test_figures_at_rest_of_recorded_runs_are_those_of_their_rows(name, tmp_path
     assert [figures(tmp_path / "rest", part) for part in STORED] == expected
 
 
+def test_steps_at_rest_are_shown_of_runs_with_more_rows_than_are_searched(tmp_path, monkeypatch):
+    shutil.copytree(FIXTURES / "h200" / "llama", tmp_path / "rest")
+    monkeypatch.setattr("kvtrace.figures.window._MOST_ROWS", 10)
+    trace = open_trace(tmp_path / "rest")
+    assert windowed(trace, trace.runs)[1].how == "whole"
+    store(trace)
+    assert windowed(trace, trace.runs)[1].steps == 10
+
+
 #: Times in units of `UNIT`, which is about that of short gaps and of launches.
 UNIT = 3_000
 MOMENT = st.integers(0, 1_000)
@@ -118,7 +127,7 @@ LAUNCH = st.tuples(
 RUN = st.fixed_dictionaries(
     {
         "launches": st.lists(LAUNCH, max_size=12),
-        "repeats": st.sampled_from([1, 2, 7, 30]),
+        "repeats": st.sampled_from([1, 2, 7, 30, 60]),
         "marked": st.sampled_from(["step", "work", None]),
         "events": st.lists(HOST_EVENT, max_size=8),
         "compiles": st.lists(st.one_of(st.none(), MOMENT), min_size=3, max_size=3),
