@@ -719,3 +719,39 @@ class ShortExecutionsRow(TypedDict):
     number: int | None
     total_ns: int | None
     run: str
+
+
+class LaunchTilesRow(TypedDict):
+    """A row of the table `launch_tiles`."""
+
+    begin: str | None
+    kernel_id: int | None
+    others: bool | None
+    thread: int | None
+    phase: str | None
+    rows: int | None
+    weight: int | None
+    busy_ns: int | None
+    tile_ns: int | None
+    first_begin: str | None
+    last_end: str | None
+    run: str
+
+
+class ExecutionTilesRow(TypedDict):
+    """A row of the table `execution_tiles`."""
+
+    begin: str | None
+    kernel_id: int | None
+    others: bool | None
+    device: int | None
+    stream: int | None
+    name: str | None
+    kind: str | None
+    rows: int | None
+    weight: int | None
+    busy_ns: int | None
+    tile_ns: int | None
+    first_begin: str | None
+    last_end: str | None
+    run: str

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.schema.columns import checked_names
+from kvtrace.schema.parts import RowGroupChoice
 from kvtrace.schema.reading import run_pieces
 from kvtrace.schema.repair import RANGES
 from kvtrace.schema.runs import Run
@@ -99,7 +100,7 @@ class TraceWindow(Trace):
                 run_id,
                 read_names,
                 self.whole.note,
-                _groups_in_window(span, *window_limits),
+                _groups_in_ranges(span, [window_limits]),
             )
             for piece in pieces:
                 begin, end = (piece[column].cast(pa.int64()) for column in span)
@@ -147,10 +148,38 @@ def _overlaps(begin: pa.ChunkedArray, end: pa.ChunkedArray, low: int, high: int)
     return pc.fill_null(overlap, False)
 
 
-def _groups_in_window(span: tuple[str, str], low: int, high: int) -> Any:
-    """Return a function from an open part to the row groups that may have rows in the window.
+def pieces_near(
+    trace: Trace,
+    name: str,
+    run: Run,
+    columns: Sequence[str],
+    span: tuple[str, str],
+    ranges: Sequence[tuple[int, int]],
+) -> Iterator[pa.Table]:
+    """Yield the rows of a table that may lie in some ranges, with others near them.
 
-    `span` names the columns of begin and end; `low` and `high` are ns since 1970.
+    Of parts only row groups are read whose statistics overlap a range.
+
+    Args:
+        trace: The whole trace.
+        name: The table.
+        run: The run.
+        columns: Names of columns.
+        span: Columns with the first and the last number, or time, of a row.
+        ranges: First and last number of each range, or times in ns since 1970.
+
+    Errors as `Trace.table`.
+    """
+    chosen = _groups_in_ranges(span, ranges)
+    names = checked_names(TABLES[name], columns)
+    for piece in run_pieces(trace.path, TABLES[name], run.run_id, names, trace.note, chosen):
+        yield with_run(piece.select(names), run.run_id)
+
+
+def _groups_in_ranges(span: tuple[str, str], ranges: Sequence[tuple[int, int]]) -> RowGroupChoice:
+    """Return a function from an open part to the row groups that may have rows in some ranges.
+
+    `span` names the columns of begin and end of a row; ranges are ns since 1970.
     """
 
     def choose_groups(file: Any) -> list[int]:
@@ -166,8 +195,9 @@ def _groups_in_window(span: tuple[str, str], low: int, high: int) -> Any:
             ]
             has_bounds = len(statistics) == 2 and all(b and b.has_min_max for b in statistics)
             # An end before its begin counts as the begin, so both columns bound the last time.
-            if not has_bounds or (
+            if not has_bounds or any(
                 statistics[0].min_raw <= high and max(b.max_raw for b in statistics) >= low
+                for low, high in ranges
             ):
                 groups.append(group_number)
         return groups

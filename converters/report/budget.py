@@ -289,12 +289,12 @@ def _add_detail(budget: Budget, table: str, slices: Slices, room: int) -> None:
     A note on the other rows is recorded.
     """
     report, keep = budget.report, min(len(slices), MOST_ROWS)
-    plan = report.plans[table]
-    ranges, selection = detailed(slices, plan, keep)
+    plan, all_read = report.plans[table], table not in report.bins
+    ranges, selection = detailed(slices, plan, keep, all_read=all_read)
     block = _slices_block(selection)
     while _block_size(block) > room and keep > _FEWEST_ROWS:
         keep = max(int(keep * min(room / len(block), 1.0) * 0.97), _FEWEST_ROWS)
-        ranges, selection = detailed(slices, plan, keep)
+        ranges, selection = detailed(slices, plan, keep, all_read=all_read)
         block = _slices_block(selection)
     if _block_size(block) > room:
         ranges, selection = (), type(slices).empty()
@@ -302,11 +302,12 @@ def _add_detail(budget: Budget, table: str, slices: Slices, room: int) -> None:
     budget.blocks[BLOCKS[table]] = block
     budget.detail[table] = ranges
     noun = _NOUNS[table]
+    others = ", and the first and the longest of each call if there is room" if all_read else ""
     budget.drop(
         noun,
         f"{len(selection):,} of {report.rows[table]:,} {noun} are listed on this page: all of "
-        f"{plural(len(ranges), 'part')} of the timeline, and the first and the longest of each "
-        "call if there is room. The figures count all of them. All:",
+        f"{plural(len(ranges), 'part')} of the timeline{others}. The figures count all of them. "
+        "All:",
         _sql_command(report, f"FROM {table}"),
     )
 

@@ -89,11 +89,11 @@ def report_data(
         ids = np.array(list(kernels_without_ir(trace, run)), np.int64)
         without_ir = tables.kernels.kernels(tables.kernels.indices[index].of(ids))
         tables.without_ir.update(without_ir[without_ir != NO_CALL].tolist())
+    add_up(trace, runs)
     tables.timeline.measure(trace, runs)
     first, end = tables.extent()
     origin = first or 0
     # Launches and findings cover the whole runs, figures only the part that was asked for.
-    add_up(trace, runs)
     windowed_trace, window = windowed(trace, runs, asked)
     execution_times = device_times(windowed_trace, runs)
     launch_times = host_times(windowed_trace, runs)
@@ -265,7 +265,7 @@ class _ReportTables:
     def extent(self) -> tuple[int | None, int]:
         """Return the first and last time of launches, executions, compilations and marks, in ns.
 
-        (None, 0) if there are none.
+        The first is at the begin of a bin, if there are tiles. (None, 0) if there are none.
         """
         slice_extent = self.timeline.extent
         begins, ends = ([], []) if slice_extent is None else ([slice_extent[0]], [slice_extent[1]])
@@ -275,7 +275,9 @@ class _ReportTables:
             ends.append(int((compile_begins + durations).max()))
         begins += [m.begin for m in self.marks]
         ends += [m.begin + (m.duration or 0) for m in self.marks]
-        return (min(begins), max(ends)) if begins else (None, 0)
+        if not begins:
+            return None, 0
+        return self.timeline.aligned(min(begins), max(ends)), max(ends)
 
     def _shown_compiles(
         self, variants: Integers, origin: int

@@ -2,11 +2,11 @@
 
 A page that is zoomed out draws bins, which count every row; single rows are needed where a reader
 zooms in. So the page has all rows of some ranges: the steps that it opens on, the slow steps that
-its strip of steps leads to, and what fits of their surroundings. Outside of these ranges it has the
-first and the longest row of each call. Ranges are listed by priority; the last is the whole
-timeline, of which the rows around the first range are taken that there is room for. Example: of ten
-rows at 0, 1, … 9 ns, the ranges (4, 6), (8, 9), (0, 10) have the rows 4, 5 and 8 if there is room
-for three, and also 3 and 6 if there is room for seven, since rows around 5 are counted again.
+its strip of steps leads to, and what fits of their surroundings. Where all rows were read, it has
+also the first and the longest row of each call. Ranges are listed by priority; the last is the
+whole timeline, of which the rows around the first range are taken that there is room for. Example:
+of ten rows at 0, 1, … 9 ns, the ranges (4, 6), (8, 9), (0, 10) have the rows 4, 5 and 8 if there is
+room for three, and also 3 and 6 if there is room for seven, since rows around 5 are counted again.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from kvtrace.converters.report.slices import NO_CALL, Integers, Slices
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.intervals import union_of
 
-__all__ = ["MOST_ROWS", "Range", "RowSelector", "detail_plan", "detailed", "nearby"]
+__all__ = ["MOST_ROWS", "Range", "detail_plan", "detailed", "in_ranges", "nearby"]
 
 #: Begin and end in nanoseconds since the page's origin.
 Range = tuple[int, int]
@@ -31,6 +31,8 @@ _FIRST_STEPS: Final = 3
 _MARGIN: Final = 0.25
 #: Bars of the strip of steps (`step_strip.tsx`); each shows the slowest step of its share.
 _MOST_BARS: Final = 400
+#: Ranges of slow steps that are read of one run; each costs a group of rows of each run.
+_MOST_READ: Final = 16
 
 
 def detail_plan(gaps: Gaps | None, begin: int, span: int) -> tuple[Range, ...]:
@@ -58,63 +60,43 @@ def detail_plan(gaps: Gaps | None, begin: int, span: int) -> tuple[Range, ...]:
     return (*opening[:1], *(step for _, step in sorted(slow)), (0, span + 1))
 
 
-def nearby(plan: Sequence[Range], share: float) -> tuple[Range, ...]:
-    """Return a plan in which the whole timeline is replaced by a share (0 to 1) of its length."""
+def nearby(plan: Sequence[Range], share: float, runs: int) -> tuple[Range, ...]:
+    """Return a plan in which the whole timeline is replaced by a share (0 to 1) of its length.
+
+    Of the other ranges it has the first and as many as may be read of so many runs.
+    """
     *ranges, (low, high) = plan
     half = int(share * (high - low) / 2) + 1
     focus = _focus(plan)
-    return (*ranges, (focus - half, focus + half))
+    return (*ranges[: 1 + _MOST_READ // runs], (focus - half, focus + half))
 
 
 def _focus(plan: Sequence[Range]) -> int:
     return sum(plan[0]) // 2
 
 
-class RowSelector:
-    """Streaming selection of rows: those in some ranges, and each call's first and longest so far.
-
-    Without ranges all rows are selected.
-    """
-
-    def __init__(self, ranges: Sequence[Range] | None) -> None:
-        self._ranges = None if ranges is None else _merged(ranges)
-        self._longest = np.zeros(0, np.int64)
-
-    def chosen(self, begin: Integers, duration: Integers, call: Integers) -> npt.NDArray[np.bool_]:
-        """Return for each row of the next batch whether it is selected.
-
-        Batches must come in order, since longest durations are carried over.
-        """
-        if self._ranges is None or not len(call):
-            return np.ones(len(call), np.bool_)
-        selected = _within(begin, duration, self._ranges)
-        new_calls = max(int(call.max()) + 1 - len(self._longest), 0)
-        self._longest = np.append(self._longest, np.full(new_calls, -1))
-        with_call = np.flatnonzero(call != NO_CALL)
-        first_rows = with_call[self._longest[call[with_call]] < 0]
-        selected[first_rows[np.unique(call[first_rows], return_index=True)[1]]] = True
-        longest = self._longest.copy()
-        np.maximum.at(longest, call[with_call], duration[with_call])
-        new_longest_rows = with_call[duration[with_call] > self._longest[call[with_call]]]
-        new_longest_rows = new_longest_rows[
-            duration[new_longest_rows] == longest[call[new_longest_rows]]
-        ]
-        selected[new_longest_rows[np.unique(call[new_longest_rows], return_index=True)[1]]] = True
-        self._longest = longest
-        return selected
+def in_ranges(
+    begin: Integers, duration: Integers, ranges: Sequence[Range]
+) -> npt.NDArray[np.bool_]:
+    """Return for each row whether it overlaps one of the ranges."""
+    return _within(begin, duration, _merged(ranges))
 
 
-def detailed(slices: Slices, plan: Sequence[Range], keep: int) -> tuple[tuple[Range, ...], Slices]:
+def detailed(
+    slices: Slices, plan: Sequence[Range], keep: int, *, all_read: bool
+) -> tuple[tuple[Range, ...], Slices]:
     """Return about `keep` rows, and the sorted ranges of which these are all rows.
 
-    Ranges are taken in the order of the plan while there is room for their rows. The first and the
-    longest row of each call are added if they are at most half of `keep`.
+    Ranges are taken in the order of the plan while there is room for their rows. If `slices` are
+    all rows of the run, and not those of the ranges alone (`all_read`), the first and the longest
+    row of each call are added if they are at most half of `keep`.
     """
     selected = np.zeros(len(slices), np.bool_)
-    first, longest = _first_and_longest(slices)
-    if 4 * len(first) <= keep:
-        selected[first] = True
-        selected[longest] = True
+    if all_read:
+        first, longest = _first_and_longest(slices)
+        if 4 * len(first) <= keep:
+            selected[first] = True
+            selected[longest] = True
     room = keep - int(selected.sum())
     ranges = []
     begin = slices.begin.astype(np.int64)

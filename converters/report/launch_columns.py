@@ -1,20 +1,27 @@
-"""Columns of launches and device executions, read in batches and stored as narrow integers."""
+"""Columns of launches and device executions, read in batches and stored as narrow integers.
+
+Of a table with many rows only tiles (`figures/tiles.py`) and the rows near some ranges are read.
+"""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.converters.report.calls import CallRows
-from kvtrace.converters.report.detail import MOST_ROWS, Range, RowSelector, nearby
+from kvtrace.converters.report.detail import MOST_ROWS, Range, in_ranges, nearby
 from kvtrace.converters.report.merged_kernels import KernelRows
 from kvtrace.converters.report.model import Track
 from kvtrace.converters.report.slices import (
+    BINS,
     MISSING,
     NO_CALL,
+    OTHERS,
     BinCounter,
     Executions,
     Integers,
@@ -25,7 +32,12 @@ from kvtrace.figures.columns import coded, combined_codes, integers, narrow
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import full_name
 from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
+from kvtrace.figures.scans import row_count
+from kvtrace.figures.tiles import LEAVES, read_tiles
 from kvtrace.schema.kept import weights
+from kvtrace.schema.table_types import NAME
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.window import pieces_near
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -35,6 +47,8 @@ __all__ = ["Timeline"]
 _SlicesType = TypeVar("_SlicesType", bound=Slices)
 
 _NOT_RECORDED: Final = "not recorded"
+#: Columns of launches by which executions are placed.
+_PLACED: Final = ("seq", "call", "phase")
 _TIMES: Final = {"launches": ("enter", "exit"), "gpu_kernels": ("start", "end")}
 _LAUNCH: Final = ("seq", "call_id", "enter", "exit", "thread", "phase", "weight")
 _EXECUTION: Final = (
@@ -53,9 +67,13 @@ class Timeline:
     phase_counts: dict[str, int] = field(default_factory=dict)
     launches: list[Slices] = field(default_factory=list)
     device: list[Executions] = field(default_factory=list)
-    """Launches and executions in the order of reading: all, or those of `RowSelector`."""
+    """Launches and executions in the order of reading: all, or those in the ranges of `plans`."""
     bins: dict[str, BinCounter] = field(default_factory=dict)
     """By table, bins of all rows; missing if all rows are stored."""
+    tiles: dict[str, list[pa.Table]] = field(default_factory=dict)
+    """By table with too many rows to store all: the tiles of its runs."""
+    bin_ns: int = 1
+    """Length of bins, a power of two."""
     plans: dict[str, tuple[Range, ...]] = field(default_factory=dict)
     """By table, the plan of the ranges that are stored."""
     names: dict[str, int] = field(default_factory=dict)
@@ -86,22 +104,54 @@ class Timeline:
         )
 
     def measure(self, trace: "Trace", runs: Sequence["Run"]) -> None:
-        """Read all launches and executions: `extent` and `rows`.
+        """Read all launches and executions, or their tiles if they are many: `extent` and `rows`.
 
         All columns of the page are read, so that a damaged part is found by the reader, which
         names it, and not later by DuckDB.
         """
-        for table, columns in (("launches", _LAUNCH), ("gpu_kernels", _EXECUTION)):
+        for tiles, table in LEAVES.items():
+            if sum(row_count(trace, run, table) for run in runs) > 2 * MOST_ROWS:
+                names = [column.name for column in TABLES[tiles].columns]
+                self.tiles[table] = list(read_tiles(trace, runs, tiles, names))
+                self._measure_tiles(table)
+                continue
+            columns = _LAUNCH if table == "launches" else _EXECUTION
             begin_name, end_name = _TIMES[table]
             for piece in trace.pieces(table, runs, columns):
                 begin, end = (integers(piece[name], MISSING) for name in (begin_name, end_name))
                 timed = (begin != MISSING) & (end != MISSING)
                 if not timed.any():
                     continue
-                first_begin, last_end = int(begin[timed].min()), int(end[timed].max())
-                low, high = self.extent or (first_begin, last_end)
-                self.extent = min(low, first_begin), max(high, last_end)
+                self._extend(int(begin[timed].min()), int(end[timed].max()))
                 self.rows[table] += int(timed.sum())
+
+    def _measure_tiles(self, table: str) -> None:
+        for piece in self.tiles[table]:
+            timed = piece.filter(pc.is_valid(piece["begin"]))
+            weight = int(pc.sum(piece["weight"]).as_py() or 0)
+            if table == "launches":
+                self.launch_count += weight
+                self._count_phases(*coded(piece["phase"]), integers(piece["weight"]))
+            elif len(piece):
+                self.gpu_kernels = (self.gpu_kernels or 0) + weight
+            if len(timed):
+                self._extend(
+                    int(integers(timed["first_begin"]).min()),
+                    int(integers(timed["last_end"]).max()),
+                )
+                self.rows[table] += int(pc.sum(timed["rows"]).as_py())
+                self.bin_ns = max(self.bin_ns, int(pc.max(timed["tile_ns"]).as_py()))
+
+    def _extend(self, begin: int, end: int) -> None:
+        low, high = self.extent or (begin, end)
+        self.extent = min(low, begin), max(high, end)
+
+    def aligned(self, begin: int, end: int) -> int:
+        """Return a begin of the page's time, at most `begin`, from which bins are whole tiles."""
+        if not self.tiles:
+            return begin
+        self.bin_ns = max(self.bin_ns, 1 << ((end - begin) // BINS).bit_length())
+        return begin // self.bin_ns * self.bin_ns
 
     def read(
         self,
@@ -122,54 +172,108 @@ class Timeline:
             plan: The ranges whose rows are wanted (`detail_plan`), if there are too many for all.
             span: Length of the timeline, in ns.
         """
-        selectors = {}
         for table, rows in self.rows.items():
-            if rows <= 2 * MOST_ROWS:
-                self.plans[table], selectors[table] = tuple(plan), RowSelector(None)
-                continue
-            self.plans[table] = nearby(plan, 2 * MOST_ROWS / rows)
-            selectors[table] = RowSelector(self.plans[table])
-            self.bins[table] = BinCounter(span, len(kernels.identities))
+            self.plans[table] = tuple(plan)
+            if table in self.tiles:
+                self.plans[table] = nearby(plan, min(1.0, 2 * MOST_ROWS / rows), len(runs))
+                self.bins[table] = BinCounter(self.bin_ns, span, len(kernels.identities))
         for index, run in enumerate(runs):
-            lookup = calls.indices[index]
-            launches = self._read_launches(trace, run, index, lookup, calls, selectors)
-            self._read_device(trace, run, index, lookup, launches, calls, kernels, selectors)
+            launches = self._read_launches(trace, run, index, calls)
+            self._read_device(trace, run, index, launches, calls, kernels)
+        self._count_tiles(runs, kernels)
 
     def _read_launches(
-        self,
-        trace: "Trace",
-        run: "Run",
-        index: int,
-        lookup: Lookup,
-        calls: CallRows,
-        selectors: Mapping[str, RowSelector],
-    ) -> PlacedLaunches:
-        placed_columns: dict[str, list[Integers]] = {}
-        has_executions = any(map(len, trace.pieces("gpu_kernels", (run,), ("record",))))
-        for table in trace.pieces("launches", (run,), _LAUNCH):
-            batch = self._launch_batch(table, index, lookup)
-            self.launch_count += int(batch.pop("weight").sum())
-            if has_executions:
-                _append_narrowed(
-                    {name: batch[name] for name in ("seq", "call", "phase")}, placed_columns
-                )
+        self, trace: "Trace", run: "Run", index: int, calls: CallRows
+    ) -> PlacedLaunches | None:
+        """Add the run's launches that are on the page; return all, or None if they have tiles."""
+        placed_columns: dict[str, list[Integers]] = {name: [] for name in _PLACED}
+        has_executions = row_count(trace, run, "gpu_kernels") > 0
+        for table in self._pieces(trace, run, "launches", _LAUNCH):
+            batch = self._launch_batch(table, index, calls.indices[index])
+            if "launches" not in self.tiles:
+                self.launch_count += int(weights(table).sum())
+                self._count_phases(*coded(table["phase"]), weights(table))
+                if has_executions:
+                    _append_narrowed({name: batch[name] for name in _PLACED}, placed_columns)
             columns = _timed(batch)
             slices = Slices(kernel=calls.kernels(columns["call"]), **columns)
-            self.launches += self._stored("launches", slices, selectors)
-        names = ("seq", "call", "phase")
-        columns_of_launches = (placed_columns.get(name, [np.zeros(0, np.int64)]) for name in names)
-        return PlacedLaunches.of(*map(_concatenated, columns_of_launches))
+            self.launches += self._stored("launches", slices)
+        if "launches" in self.tiles:
+            return None
+        return PlacedLaunches.of(*map(_concatenated, placed_columns.values()))
 
-    def _stored(
-        self, table: str, slices: _SlicesType, selectors: Mapping[str, RowSelector]
-    ) -> list[_SlicesType]:
-        """Return the selected rows of a batch as narrow columns, and count all in bins."""
-        if not len(slices):
-            return []
-        if table in self.bins:
-            self.bins[table].add(slices)
-        selected = selectors[table].chosen(slices.begin, slices.duration, slices.call)
-        return [(slices if selected.all() else slices.take(np.flatnonzero(selected))).narrowed()]
+    def _pieces(
+        self, trace: "Trace", run: "Run", table: str, columns: Sequence[str]
+    ) -> Iterator[pa.Table]:
+        """Yield the rows of a table of a run, or those near the ranges of its plan if it has tiles.
+
+        Nothing is yielded of a table whose rows have no times, but for their number.
+        """
+        if table not in self.tiles:
+            yield from trace.pieces(table, (run,), columns)
+            return
+        plan = self.plans.get(table, ())
+        ranges = [(low + self.origin, high + self.origin) for low, high in plan]
+        yield from pieces_near(trace, table, run, columns, _TIMES[table], ranges)
+
+    def _placed_near(
+        self, trace: "Trace", run: "Run", index: int, executions: pa.Table, calls: CallRows
+    ) -> PlacedLaunches:
+        """Return the launches of a run that may have caused some executions."""
+        placed_columns: dict[str, list[Integers]] = {name: [] for name in _PLACED}
+        causes = pc.min_max(executions["launch_seq"]).as_py()
+        if causes["min"] is not None:
+            ranges = [(causes["min"], causes["max"])]
+            for table in pieces_near(trace, "launches", run, _LAUNCH, ("seq", "seq"), ranges):
+                batch = self._launch_batch(table, index, calls.indices[index])
+                _append_narrowed({name: batch[name] for name in _PLACED}, placed_columns)
+        return PlacedLaunches.of(*map(_concatenated, placed_columns.values()))
+
+    def _stored(self, table: str, slices: _SlicesType) -> list[_SlicesType]:
+        """Return a batch as narrow columns, if the table has tiles only of rows in its ranges."""
+        if table in self.tiles:
+            selected = in_ranges(slices.begin, slices.duration, self.plans[table])
+            slices = slices.take(np.flatnonzero(selected))
+        return [slices.narrowed()] if len(slices) else []
+
+    def _count_tiles(self, runs: Sequence["Run"], kernels: KernelRows) -> None:
+        """Add the tiles to `bins`; they are emptied to free memory."""
+        indexes = {run.run_id: index for index, run in enumerate(runs)}
+        for table, pieces in self.tiles.items():
+            for piece in pieces:
+                names, codes = coded(piece["run"].cast(NAME))
+                timed = piece["begin"].is_valid().to_numpy()
+                for code, name in enumerate(names):
+                    rows = np.flatnonzero((codes == code) & timed)
+                    if len(rows):
+                        tiles = piece.take(pa.array(rows))
+                        self._count_tiles_of_run(table, tiles, indexes[name or ""], kernels)
+            pieces.clear()
+
+    def _count_tiles_of_run(
+        self, table: str, tiles: pa.Table, run: int, kernels: KernelRows
+    ) -> None:
+        variants = kernels.indices[run].of(integers(tiles["kernel_id"], MISSING))
+        key, is_others = kernels.kernels(variants), tiles["others"].to_numpy()
+        if table == "launches":
+            track = self._thread_tracks(tiles, run)
+        else:
+            track = self._stream_tracks(tiles, run)
+            is_known = tiles["kernel_id"].is_valid().to_numpy()
+            told_apart = np.flatnonzero(~is_others)
+            names = np.zeros(len(tiles), np.int64)
+            names[told_apart] = self._function_indexes(
+                tiles.take(pa.array(told_apart)),
+                variants[told_apart],
+                is_known[told_apart],
+                kernels,
+            )
+            key = np.where(key == NO_CALL, names + len(kernels.identities), key)
+        key = np.where(is_others, OTHERS, key)
+        bins = (integers(tiles["begin"]) - self.origin) // self.bin_ns
+        self.bins[table].add_sums(
+            track, bins, key, integers(tiles["rows"]), integers(tiles["busy_ns"])
+        )
 
     def _launch_batch(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
         enter, leave = (integers(table[name], MISSING) for name in ("enter", "exit"))
@@ -182,7 +286,6 @@ class Timeline:
             "timed": timed,
             "phase": self._phase_indexes(table),
             "seq": integers(table["seq"], 0),
-            "weight": weights(table),
         }
 
     def _thread_tracks(self, table: pa.Table, run: int) -> Integers:
@@ -192,23 +295,34 @@ class Timeline:
         return tracks[codes]
 
     def _phase_indexes(self, table: pa.Table) -> Integers:
-        """Return the phase index of each launch; its weight is added to `phase_counts`."""
+        """Return the phase index of each launch."""
         names, codes = coded(table["phase"])
-        counts = np.bincount(codes, weights(table), len(names)).astype(np.int64)
         phase_by_code = np.zeros(len(names), np.int64)
-        for code in np.flatnonzero(counts).tolist():
+        for code in np.unique(codes).tolist():
             name = names[code] or _NOT_RECORDED
             phase_by_code[code] = self.phases.setdefault(name, len(self.phases))
-            self.phase_counts[name] = self.phase_counts.get(name, 0) + int(counts[code])
         indexes: Integers = phase_by_code[codes]
         return indexes
 
-    def _function_indexes(
-        self, table: pa.Table, calls: Integers, rows: CallRows, kernels: KernelRows
-    ) -> Integers:
-        """Return for each execution the index of its device function in `names`.
+    def _count_phases(self, names: Sequence[str | None], codes: Integers, weight: Integers) -> None:
+        """Add the weights of launches, whose phases are `codes` of `names`, to `phase_counts`."""
+        counts = np.bincount(codes, weight, len(names)).astype(np.int64)
+        for code in np.flatnonzero(counts).tolist():
+            name = names[code] or _NOT_RECORDED
+            self.phases.setdefault(name, len(self.phases))
+            self.phase_counts[name] = self.phase_counts.get(name, 0) + int(counts[code])
 
-        Kinds of new functions are added to `kinds`; `calls` has the call of each execution.
+    def _function_indexes(
+        self,
+        table: pa.Table,
+        variants: Integers,
+        is_called: npt.NDArray[np.bool_],
+        kernels: KernelRows,
+    ) -> Integers:
+        """Return for each row of executions the index of its device function in `names`.
+
+        Kinds of new functions are added to `kinds`; `variants` has the variant of each row's call,
+        and `is_called` whether the call is known.
         """
         names, codes = coded(table["name"])
         index_by_code = np.zeros(len(names), np.int64)
@@ -219,8 +333,7 @@ class Timeline:
             name = names[code] or ""
             index_by_code[code] = self.names.setdefault(full_name(name), len(self.names))
             if index_by_code[code] == len(self.kinds):
-                call = int(calls[row])
-                own = None if call == NO_CALL else kernels.maker(int(rows.variant[call]))
+                own = kernels.maker(int(variants[row])) if is_called[row] else None
                 self.kinds.append(kind_of(name, kinds[row].as_py()) if own is None else own)
         indexes: Integers = index_by_code[codes]
         return indexes
@@ -230,33 +343,34 @@ class Timeline:
         trace: "Trace",
         run: "Run",
         index: int,
-        lookup: Lookup,
-        launches: PlacedLaunches,
+        launches: PlacedLaunches | None,
         calls: CallRows,
         kernels: KernelRows,
-        selectors: Mapping[str, RowSelector],
     ) -> None:
-        for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
+        """Add the run's executions that are on the page; `launches` are all of the run, if read."""
+        for table in self._pieces(trace, run, "gpu_kernels", _EXECUTION):
             if not len(table):
                 continue
-            batch = self._device_batch(table, index, lookup, launches, calls, kernels)
-            self.gpu_kernels = (self.gpu_kernels or 0) + int(batch.pop("weight").sum())
-            columns = _timed(batch)
+            if "gpu_kernels" not in self.tiles:
+                self.gpu_kernels = (self.gpu_kernels or 0) + int(weights(table).sum())
+            placed = (
+                self._placed_near(trace, run, index, table, calls) if launches is None else launches
+            )
+            columns = _timed(self._device_batch(table, index, placed, calls, kernels))
             executions = Executions(kernel=calls.kernels(columns["call"]), **columns)
-            self.device += self._stored("gpu_kernels", executions, selectors)
+            self.device += self._stored("gpu_kernels", executions)
 
     def _device_batch(
         self,
         table: pa.Table,
         run: int,
-        lookup: Lookup,
         launches: PlacedLaunches,
         rows: CallRows,
         kernels: KernelRows,
     ) -> dict[str, Integers]:
         start, end = (integers(table[name], MISSING) for name in ("start", "end"))
         timed = (start != MISSING) & (end != MISSING)
-        calls = lookup.of(integers(table["call_id"], MISSING))
+        calls = rows.indices[run].of(integers(table["call_id"], MISSING))
         call, phase = launches.placed(integers(table["launch_seq"], MISSING), calls)
         return {
             "begin": np.where(timed, start - self.origin, 0),
@@ -266,9 +380,10 @@ class Timeline:
             "phase": phase,
             "seq": integers(table["record"], 0),
             "launch": integers(table["launch_seq"], UNKNOWN),
-            "name": self._function_indexes(table, call, rows, kernels),
+            "name": self._function_indexes(
+                table, np.append(rows.variant, NO_CALL)[call], call != NO_CALL, kernels
+            ),
             "timed": timed,
-            "weight": weights(table),
         }
 
     def _stream_tracks(self, table: pa.Table, run: int) -> Integers:
@@ -297,7 +412,7 @@ def _append_narrowed(batch: Mapping[str, Integers], columns: dict[str, list[Inte
 
 def _concatenated(columns: list[Integers]) -> Integers:
     """Return the columns concatenated; the list is emptied to free memory."""
-    joined = np.concatenate(columns)
+    joined = np.concatenate(columns or [np.zeros(0, np.int64)])
     columns.clear()
     return joined
 

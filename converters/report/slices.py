@@ -1,6 +1,6 @@
 """Launches and device executions as columns on a time axis: merged, and counted in bins.
 
-There can be tens of millions of rows, so columns are as narrow as their values allow, and no
+There can be hundreds of thousands of rows, so columns are as narrow as their values allow, and no
 function creates more than a few arrays of that length; other work is done in batches.
 """
 
@@ -16,6 +16,7 @@ from kvtrace.figures.columns import Positions, narrow
 __all__ = [
     "MISSING",
     "NO_CALL",
+    "OTHERS",
     "BinCounter",
     "Bins",
     "Executions",
@@ -30,6 +31,8 @@ Integers = npt.NDArray[Any]
 
 #: Value in `Slices.call`, `Slices.kernel` and `Slices.phase`: unknown, or not on the page.
 NO_CALL: Final = -1
+#: Key in `Bins` of kernels that are not told apart, as they are not among those with most time.
+OTHERS: Final = -2
 #: Represents null in columns of whole numbers.
 MISSING: Final = int(np.iinfo(np.int64).min)
 #: Number of bins over the whole timeline: no screen is wider.
@@ -146,7 +149,8 @@ def _keys(slices: Slices, kernels: int) -> Integers:
 class Bins:
     """Counts and durations of slices by track, bin and key; bins are `width_ns` wide.
 
-    Columns have one entry per occurring (track, bin, key), where keys are those of `_keys`.
+    Columns have one entry per occurring (track, bin, key), where keys are those of `_keys`, or
+    `OTHERS`.
     `count` counts slices that begin in the bin, `busy_ns` is the time of slices within the bin.
     """
 
@@ -177,36 +181,45 @@ class _Codes:
     key_limit: int
 
     def of(self, track: Integers, bin_: Integers, key: Integers) -> Integers:
-        codes: Integers = (track.astype(np.int64) * self.bin_limit + bin_) * (self.key_limit + 1)
-        return codes + key + 1
+        codes: Integers = (track.astype(np.int64) * self.bin_limit + bin_) * (self.key_limit + 2)
+        return codes + key + 2
 
     def bins(self, width: int, codes: Integers, count: Integers, busy: Integers) -> Bins:
         """Return the bins with the sums of equal codes."""
         codes, count, busy = _sums_by_key(codes, count, busy)
-        track_and_bin, key = np.divmod(codes, self.key_limit + 1)
-        return Bins(width, *np.divmod(track_and_bin, self.bin_limit), key - 1, count, busy)
+        track_and_bin, key = np.divmod(codes, self.key_limit + 2)
+        return Bins(width, *np.divmod(track_and_bin, self.bin_limit), key - 2, count, busy)
 
 
 class BinCounter:
-    """Counter of slices, which come in batches, in equal bins over a timeline.
+    """Counter of slices, or of sums of slices, which come in batches, in bins over a timeline.
 
     The time of a slice is split exactly over the bins that it overlaps. Memory is that of the
     occurring (track, bin, key).
     """
 
-    def __init__(self, span_ns: int, kernels: int, bins: int = BINS) -> None:
-        """Count in `bins` bins over `span_ns`; `kernels` is the number of kernels of the report."""
-        self._width = max(-(-span_ns // bins), 1)
+    def __init__(self, width_ns: int, span_ns: int, kernels: int) -> None:
+        """Count in bins of `width_ns`; `kernels` is the number of kernels of the report."""
+        self._width = width_ns
         self._kernels = kernels
-        self._codes = _Codes(span_ns // self._width + 2, kernels + _MOST_NAMES)
+        self._codes = _Codes(span_ns // width_ns + 2, kernels + _MOST_NAMES)
         self._sums: list[tuple[Integers, ...]] = []
 
     def add(self, slices: Slices) -> None:
         """Count the slices of a batch."""
         for batch in slices.batches():
-            self._sums.append(_sums_by_key(*self._entries(batch)))
-            if sum(len(codes) for codes, _, _ in self._sums) > _MOST_PENDING:
-                self._sums = [_sums_by_key(*self._entries_so_far())]
+            self._append(*self._entries(batch))
+
+    def add_sums(
+        self, track: Integers, bin_: Integers, key: Integers, count: Integers, busy: Integers
+    ) -> None:
+        """Count sums of slices: how many begin in a bin, and their time within it, by key."""
+        self._append(self._codes.of(track, bin_, key), count, busy)
+
+    def _append(self, codes: Integers, count: Integers, busy: Integers) -> None:
+        self._sums.append(_sums_by_key(codes, count, busy))
+        if sum(len(codes) for codes, _, _ in self._sums) > _MOST_PENDING:
+            self._sums = [_sums_by_key(*self._entries_so_far())]
 
     def bins(self) -> Bins:
         """Return the bins of all slices so far."""
@@ -237,8 +250,11 @@ class BinCounter:
 
 
 def bin_slices(slices: Slices, span_ns: int, kernels: int, bins: int = BINS) -> Bins:
-    """Return slices counted in `bins` equal bins over `span_ns`, as `BinCounter`."""
-    counter = BinCounter(span_ns, kernels, bins)
+    """Return slices counted in `bins` equal bins over `span_ns`.
+
+    `kernels` is the number of kernels of the report.
+    """
+    counter = BinCounter(max(-(-span_ns // bins), 1), span_ns, kernels)
     counter.add(slices)
     return counter.bins()
 

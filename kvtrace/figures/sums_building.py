@@ -15,6 +15,7 @@ from kvtrace.figures.idle_at_rest import tables_at_rest
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
 from kvtrace.figures.tables import close_times, open_times
+from kvtrace.figures.tiles import LEAVES, tiles_of
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.layout import EXCERPT
 from kvtrace.schema.runs import plain_rows
@@ -82,6 +83,8 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
         if sum(rows) < least_rows:
             continue
         tables, cuts = sums_of_run(whole, run, rows[0], rows[1])
+        for tiles in LEAVES:
+            tables[tiles] = tiles_of(whole, [run], tiles).drop_columns(["run"])
         close_times(whole, [run])
         try:
             whole.add_derived(run.run_id, PASS, tables, settings_of(whole, run) | {"cuts": cuts})

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.report.detail import RowSelector, detail_plan, detailed, nearby
+from kvtrace.converters.report.detail import detail_plan, detailed, in_ranges, nearby
 from kvtrace.converters.report.slices import Slices
 from kvtrace.figures.gaps import Gaps, StepTimes
 
@@ -37,7 +37,7 @@ def overlap(row: tuple[int, int], low: int, high: int) -> bool:
 @given(ROWS, RANGES, st.integers(20, 70))
 def test_ranges_on_the_page_have_all_their_rows(rows, ranges, keep):
     every = slices(rows)
-    complete, kept = detailed(every, [*ranges, (0, LENGTH)], keep)
+    complete, kept = detailed(every, [*ranges, (0, LENGTH)], keep, all_read=True)
     assert all(high < low for (_, high), (low, _) in pairwise(complete))
     on_page = set(kept.seq.tolist())
     for seq, row in enumerate(zip(every.begin.tolist(), every.duration.tolist(), strict=True)):
@@ -48,7 +48,7 @@ def test_ranges_on_the_page_have_all_their_rows(rows, ranges, keep):
 @given(ROWS, RANGES, st.integers(20, 70))
 def test_first_and_longest_row_of_each_call_are_on_the_page(rows, ranges, keep):
     every = slices(rows)
-    _, kept = detailed(every, [*ranges, (0, LENGTH)], keep)
+    _, kept = detailed(every, [*ranges, (0, LENGTH)], keep, all_read=True)
     for call in set(every.call.tolist()) - {-1}:
         mine, chosen = every.call == call, kept.call == call
         assert every.duration[mine].max() == kept.duration[chosen].max()
@@ -58,37 +58,26 @@ def test_first_and_longest_row_of_each_call_are_on_the_page(rows, ranges, keep):
 def test_ranges_are_taken_in_their_order_while_there_is_room():
     ten = slices([(begin, 1, -1) for begin in range(10)])
     plan = ((4, 6), (8, 9), (0, 10))
-    assert detailed(ten, plan, 3)[1].seq.tolist() == [4, 5, 8]
-    assert detailed(ten, plan, 3)[0] == ((4, 6), (8, 9))
-    assert detailed(ten, plan, 7)[1].seq.tolist() == [3, 4, 5, 6, 8]
-    assert detailed(ten, plan, 13)[0] == ((0, 10),)
+    assert detailed(ten, plan, 3, all_read=True)[1].seq.tolist() == [4, 5, 8]
+    assert detailed(ten, plan, 3, all_read=True)[0] == ((4, 6), (8, 9))
+    assert detailed(ten, plan, 7, all_read=True)[1].seq.tolist() == [3, 4, 5, 6, 8]
+    assert detailed(ten, plan, 13, all_read=True)[0] == ((0, 10),)
 
 
-@settings(max_examples=200)
-@given(ROWS, RANGES, st.integers(1, 20))
-def test_rows_are_selected_while_they_are_read(rows, ranges, size):
+@given(ROWS, RANGES)
+def test_rows_are_selected_by_ranges(rows, ranges):
     every = slices(rows)
-    selector = RowSelector([*ranges, (0, 0)])
-    selected = np.concatenate(
-        [
-            selector.chosen(*(column[at : at + size] for column in
-                              (every.begin, every.duration, every.call)))
-            for at in range(0, len(rows), size)
-        ]
-    )  # fmt: skip
-    inside = np.array(
-        [
-            any(overlap(row, *part) for part in ranges)
-            for row in zip(every.begin.tolist(), every.duration.tolist(), strict=True)
-        ]
-    )
-    assert selected[inside].all()
-    assert not selected[~inside & (every.call == -1)].any()
-    for call in set(every.call.tolist()) - {-1}:
-        own = np.flatnonzero(every.call == call)
-        assert selected[own[0]]
-        assert selected[own[np.argmax(every.duration[own])]]
-    assert RowSelector(None).chosen(every.begin, every.duration, every.call).all()
+    selected = in_ranges(every.begin, every.duration, [*ranges, (0, 0)])
+    assert selected.tolist() == [
+        any(overlap(row, *part) for part in ranges)
+        for row in zip(every.begin.tolist(), every.duration.tolist(), strict=True)
+    ]
+
+
+def test_of_rows_of_ranges_none_is_kept_as_the_longest_of_its_call():
+    few = slices([(begin, 1 + 50 * (begin == 9), 1) for begin in range(10)])
+    assert detailed(few, ((4, 6), (4, 6)), 20, all_read=False)[1].seq.tolist() == [4, 5]
+    assert detailed(few, ((4, 6), (4, 6)), 20, all_read=True)[1].seq.tolist() == [0, 4, 5, 9]
 
 
 def test_plan_begins_with_the_steps_that_are_shown_first_and_the_slowest():
@@ -98,5 +87,6 @@ def test_plan_begins_with_the_steps_that_are_shown_first_and_the_slowest():
     assert plan[1] == (1_300, 1_450)
     assert plan[-1] == (0, 9_001)
     assert len(plan) == 7
-    assert nearby(plan, 0.1)[-1] == (1_275 - 451, 1_275 + 451)
+    assert nearby(plan, 0.1, runs=1) == (*plan[:-1], (1_275 - 451, 1_275 + 451))
+    assert nearby(plan, 0.1, runs=8) == (*plan[:3], (1_275 - 451, 1_275 + 451))
     assert detail_plan(None, 0, 50) == ((0, 51),)

@@ -83,7 +83,7 @@ def test_bins_of_batches_equal_those_of_all_rows_and_wider_bins_are_their_sums(r
     span = int((whole.begin + whole.duration).max())
     pieces = [whole.take(np.arange(at, min(at + 9, len(rows)))) for at in range(0, len(rows), 9)]
     expected = bin_slices(whole, span, 4, count)
-    counter = BinCounter(span, 4, count)
+    counter = BinCounter(expected.width_ns, span, 4)
     for piece in pieces:
         counter.add(piece)
     found = counter.bins()
@@ -121,10 +121,10 @@ def test_batches_are_counted_together(monkeypatch):
     rows = np.stack([random.integers(0, high, 500) for high in (9000, 300, 4, 5, 3)], axis=1)
     whole = slices([tuple(row) for row in rows.tolist()])
     plan = ((4_000, 5_000), (0, 10_000))
-    expected = bin_slices(whole, 10_000, 4, 30), detailed(whole, plan, 60)[1]
+    expected = bin_slices(whole, 10_000, 4, 30), detailed(whole, plan, 60, all_read=True)[1]
     monkeypatch.setattr("kvtrace.converters.report.slices._BATCH_ROWS", 64)
     monkeypatch.setattr("kvtrace.converters.report.slices._MOST_PENDING", 100)
-    found = bin_slices(whole, 10_000, 4, 30), detailed(whole, plan, 60)[1]
+    found = bin_slices(whole, 10_000, 4, 30), detailed(whole, plan, 60, all_read=True)[1]
     for name in ("track", "bin", "key", "count", "busy_ns"):
         assert getattr(found[0], name).tolist() == getattr(expected[0], name).tolist()
     assert found[1].seq.tolist() == expected[1].seq.tolist()

@@ -748,7 +748,8 @@ export interface Finding {
  * has the kernels with executions shorter than `SMALL`, the most frequent first. `paused_ns` is the
  * part of the cause `host` in `pauses`, gaps of at least `PAUSE`, which the pace of launching does
  * not explain; `paused_between_steps_ns` is the part of it in pauses that last until the first
- * execution of a step. `steps` has the times of each run with at most `MOST_STEPS` steps.
+ * execution of a step. `steps` has the times of each run with steps, if not too many
+ * (`has_step_times`).
  */
 export interface Gaps {
   readonly idle_ns: number;

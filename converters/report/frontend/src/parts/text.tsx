@@ -245,8 +245,12 @@ export function Name(props: { of: string }) {
   );
 }
 
+/** In place of a kernel: kernels that bins do not tell apart, as they are not those with most time. */
+export const OTHERS = -2;
+
 export function kernelName(kernel: number): string {
-  return shortText(page.report.kernels[kernel]?.name ?? "unknown kernel");
+  const unnamed = kernel === OTHERS ? "other kernels" : "unknown kernel";
+  return shortText(page.report.kernels[kernel]?.name ?? unnamed);
 }
 
 /** `name`: what it is called where that is more than its own. */
@@ -255,7 +259,7 @@ export function KernelLink({ kernel, name }: { kernel: number; name?: string }) 
     <span class="kernel-name">
       <Swatch kernel={kernel} />
       {kernel < 0 ? (
-        <span>unknown kernel</span>
+        <span>{kernelName(kernel)}</span>
       ) : (
         <a href={href(`kernel/${kernel}`)} title={kernelName(kernel)}>
           <Name of={name ?? kernelName(kernel)} />

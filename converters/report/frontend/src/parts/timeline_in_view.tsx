@@ -19,6 +19,7 @@ import {
   kernelName,
   KindSwatch,
   Name,
+  OTHERS,
   VariantLink,
 } from "./text";
 import { RowsInView } from "./timeline_in_rows";
@@ -93,17 +94,25 @@ function ByKernel({ scene, range, only }: InViewProps) {
     device && figure("GPU time", "measured", (sum) => sum.device, "ns"),
   ];
   return (
-    <Table
-      caption="Kernels in the part of the timeline that is in view"
-      columns={columns}
-      rows={sums}
-      leaving={device ? ["host time", "launches"] : []}
-      chosen={sums.find((sum) => sum.kernel === only) ?? null}
-      onChoose={({ kernel }) => {
-        if (kernel >= 0) setQuery({ kernel: kernel === only ? null : kernel });
-      }}
-      empty="No launch in view."
-    />
+    <>
+      <Table
+        caption="Kernels in the part of the timeline that is in view"
+        columns={columns}
+        rows={sums}
+        leaving={device ? ["host time", "launches"] : []}
+        chosen={sums.find((sum) => sum.kernel === only) ?? null}
+        onChoose={({ kernel }) => {
+          if (kernel >= 0) setQuery({ kernel: kernel === only ? null : kernel });
+        }}
+        empty="No launch in view."
+      />
+      {sums.some((sum) => sum.kernel === OTHERS) ? (
+        <p class="muted small">
+          Bins tell only the kernels with most time apart: the figures of a kernel are of the bins
+          in which it is one of them, and all else is of other kernels. Zoom in for single ones.
+        </p>
+      ) : null}
+    </>
   );
 }
 
@@ -171,7 +180,7 @@ function sumsInView(scene: TimelineScene, range: Range): Sum[] {
   }
   return [...sums.values()]
     .sort((a, b) => b.device - a.device || b.host - a.host)
-    .slice(0, MOST_KERNELS);
+    .filter(({ kernel }, place) => place < MOST_KERNELS || kernel === OTHERS);
 }
 
 /** Slices in view, at most so many, and how many are left out. */

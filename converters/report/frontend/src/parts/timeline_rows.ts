@@ -58,7 +58,7 @@ export function rowNouns(row: Row): readonly [one: string, many: string] {
 
 /**
  * What slices are summed and colored by: their kernel, from 0; of executions without a known one
- * their function, from `kernels.length` on; or -1.
+ * their function, from `kernels.length` on; or -1. Sums of bins may also be of `OTHERS`.
  */
 export function sliceKey({ row, index }: Slice): number {
   const { indices, columns, names } = row;
@@ -75,7 +75,7 @@ export function keyCount(): number {
   return page.report.kernels.length + page.report.device_names.length;
 }
 
-/** The kernel of a key, or -1. */
+/** The kernel of a key; -1 or `OTHERS` without one. */
 export function keyKernel(key: number): number {
   return key < page.report.kernels.length ? key : -1;
 }
