@@ -15,6 +15,7 @@ from kvtrace.converters.info.overhead import overhead_percent
 from kvtrace.converters.notes import notes_on
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
+from kvtrace.figures.sums_stored import PASS as SUMS
 from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.errors import missing_package
@@ -48,8 +49,8 @@ class RunOverview:
 
     `overhead` is the column of `runs`, and `overhead_percent` what `overhead.py` computes from it.
     `known_contents` counts launches whose tensor contents were recorded. `passes` are those that
-    have run. `source` is the tool of an imported run, `producer` what wrote the run, with version.
-    `without_ir` is the reason why passes have nothing to evaluate; None if they do.
+    have run, without sums. `source` is the tool of an imported run, `producer` what wrote the run,
+    with version. `without_ir` is the reason why passes have nothing to evaluate; None if they do.
     """
 
     run_id: str
@@ -230,7 +231,7 @@ def _run_overview(trace: "Trace", run: "Run") -> RunOverview:
         overhead=None if run.overhead is None else dict(run.overhead),
         overhead_percent=overhead_percent(run),
         dropped_rows=run.dropped_rows,
-        passes=tuple(trace.passes(run.run_id)),
+        passes=tuple(name for name in trace.passes(run.run_id) if name != SUMS),
         redacted=run.settings.get("redacted"),
         source=run.source,
         producer=" ".join(filter(None, (run.producer, run.producer_version))) or None,
