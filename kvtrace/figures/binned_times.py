@@ -10,8 +10,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.bins import BINS, bin_of, medians_of_bins, medians_of_counts
-from kvtrace.figures.columns import Integers, Positions, integers
+from kvtrace.figures.bins import BINS, bin_of, bins_of, medians_of_bins, medians_of_counts
+from kvtrace.figures.columns import Integers, Positions, combined_codes, integers
 from kvtrace.figures.sums_reading import AtRest, Sums, stored_sums
 from kvtrace.figures.tables import open_times
 
@@ -111,8 +111,8 @@ class BinnedTimes:
                 rows = rows.filter(pc.is_valid(rows["bins"]))
                 lengths = integers(pc.list_value_length(rows["bins"]))
                 calls.append(np.repeat(integers(rows["call_id"], -1), lengths))
-                bins.append(integers(pc.list_flatten(rows["bins"])))
-                counts.append(integers(pc.list_flatten(rows["counts"])))
+                bins.append(_flat(rows["bins"]))
+                counts.append(_flat(rows["counts"]))
             for rows in self._leaves.get(run_id, ()):
                 calls.append(integers(rows["call_id"]))
                 bins.append(integers(rows["bin"]))
@@ -132,6 +132,30 @@ class BinnedTimes:
         known = known[known > 0]
         self._database.register(f"{name}_medians", pa.table({name: known, "ns": medians[known]}))
         return f"SELECT {name}, ns FROM {name}_medians"  # noqa: S608
+
+
+def binned_medians_by_name(database: duckdb.DuckDBPyConnection, query: str) -> str:
+    """Return a query of medians by name and kind, with columns name, kind and ns.
+
+    `query` has rows with name and kind, and bins and counts, or ns and weight without bins.
+    """
+    rows = database.sql(query).to_arrow_table()
+    codes, examples = combined_codes([rows["name"], rows["kind"]])
+    lengths = integers(pc.list_value_length(rows["bins"]))
+    has_none = lengths == 0
+    medians = medians_of_bins(
+        np.append(np.repeat(codes, lengths), codes[has_none]),
+        np.append(_flat(rows["bins"]), bins_of(integers(rows["ns"])[has_none])),
+        np.append(_flat(rows["counts"]), integers(rows["weight"])[has_none]),
+        examples.size,
+    )
+    named = rows.select(["name", "kind"]).take(pa.array(examples))
+    database.register("name_medians", named.append_column("ns", pa.array(medians)))
+    return "SELECT name, kind, ns FROM name_medians"
+
+
+def _flat(lists: pa.ChunkedArray) -> Integers:
+    return integers(pc.list_flatten(lists))
 
 
 def _add(sums: npt.NDArray[np.float64], codes: Integers, bins: Integers, counts: Integers) -> None:

@@ -14,8 +14,7 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pyarrow as pa
 
-from kvtrace.figures.binned_times import BinnedTimes
-from kvtrace.figures.bins import middle_of
+from kvtrace.figures.binned_times import BinnedTimes, binned_medians_by_name
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import (
@@ -125,15 +124,11 @@ _EXECUTIONS_AT_REST: Final = (
         s.taken_ns AS taken, s.bytes, s.bins, s.counts
     FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",
 )
-_NAMED_BINS: Final = f"""
-    CREATE TEMP TABLE named_bins AS
-    SELECT name, kind, {middle_of("bin")} AS ns, weight, true AS steady FROM (
-        SELECT name, kind, unnest(bins)::BIGINT AS bin, unnest(counts) AS weight FROM named
-        WHERE bins IS NOT NULL
-    ) binned
-    UNION ALL SELECT name, kind, ns, weight, true FROM named WHERE bins IS NULL AND steady
-        AND ns IS NOT NULL
-"""  # noqa: S608
+#: The steady times of executions without a call of a known kernel: stored in bins, or of one row.
+_NAMED_TIMES: Final = """
+    SELECT name, kind, bins, counts, ns, weight FROM named
+    WHERE bins IS NOT NULL OR steady AND ns IS NOT NULL
+"""
 _NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
 _BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes END) AS BIGINT) AS bytes"
 
@@ -279,8 +274,6 @@ def device_times(
             _group_executions(database)
         database.register("shown", _shown_names(database))
         database.execute(_NAMED)
-        if stored:
-            database.execute(_NAMED_BINS)
         of_executions = _Medians(database, "executions", groups, binned)
         calls = database.sql(
             _by_call(
@@ -293,8 +286,10 @@ def device_times(
             f"{sums(EXECUTED)}, {_BYTES}, "
             f"CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name} FROM named GROUP BY run, name, kind"
         )
-        named_times = "named_bins" if stored else "named"
-        medians_by_name = _median_query(database, named_times)(named_times, "name, kind")
+        if stored:
+            medians_by_name = binned_medians_by_name(database, _NAMED_TIMES)
+        else:
+            medians_by_name = _median_query(database, "named")("named", "name, kind")
         by_name = database.sql(
             f"SELECT '' AS module, name, '' AS source, kind, ns AS {DEVICE_MEDIAN.name} "  # noqa: S608
             f"FROM ({medians_by_name}) m"

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvtrace.figures.bins import PRECISION
 from kvtrace.figures.requested_part import STEADY
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.sums_reading import at_rest
@@ -101,7 +102,7 @@ def assert_equal_but_for_bins(ours, theirs):
         assert medians[0].keys() == medians[1].keys()
         for key, theirs_ns in medians[1].items():
             assert medians[0][key] == (
-                theirs_ns if theirs_ns is None else pytest.approx(theirs_ns, rel=1 / 127)
+                theirs_ns if theirs_ns is None else pytest.approx(theirs_ns, rel=PRECISION)
             )
 
 
