@@ -518,7 +518,7 @@ def _is_trace(folder: str) -> bool:
 
 def with_run(rows: pa.Table, run_id: str) -> pa.Table:
     """Return rows with `run_id` in every row of an added last column "run"."""
-    indices = pa.array([0], pa.int32()).take(pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
+    indices = pa.repeat(pa.scalar(0, pa.int32()), rows.num_rows)
     column = pa.DictionaryArray.from_arrays(indices, pa.array([run_id], pa.string()))
     return rows.append_column(pa.field("run", NAME), column)
 

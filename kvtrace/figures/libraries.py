@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kvtrace.figures.database import scratch
 from kvtrace.figures.kernels import EXECUTED, sums
@@ -87,10 +88,11 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
     stacks = {}
     if stack_ids:
         columns = ["stack_id", "frames", "origins"]
-        for row in trace.table("stacks", runs, columns).to_pylist():
-            if row["stack_id"] in stack_ids:
-                frames, origins = row["frames"], row["origins"]
-                stacks[row["stack_id"]] = _without_nulls(frames), _without_nulls(origins)
+        stored_stacks = trace.table("stacks", runs, columns)
+        ids = pa.array(stack_ids, stored_stacks["stack_id"].type)
+        for row in stored_stacks.filter(pc.is_in(stored_stacks["stack_id"], ids)).to_pylist():
+            frames, origins = row["frames"], row["origins"]
+            stacks[row["stack_id"]] = _without_nulls(frames), _without_nulls(origins)
     times = []
     names = shown_names(row["name"] or _UNKNOWN for row in rows)
     for row in rows:
