@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.figures.scans import row_count
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.schema.window import TraceWindow
 
@@ -60,15 +61,25 @@ class TimeRows(NamedTuple):
     rows: pa.Table
 
 
-def is_sampled(kind: TimesKind, figures: pa.Table) -> bool:
-    """Return whether the rows of these calls are too many to be all read.
+def is_sampled(trace: "Trace", runs: Sequence["Run"], kind: TimesKind, figures: pa.Table) -> bool:
+    """Return whether the steady rows of runs are too many to be all read.
 
     Args:
+        trace: The opened trace.
+        runs: The runs of a side.
         kind: Launches or executions.
-        figures: The calls' figures, as in `Times.calls` of `figures/times.py`.
+        figures: The figures of the runs' calls, as in `Times.calls` of `figures/times.py`.
 
     """
-    return bool((pc.sum(figures[kind.rows]).as_py() or 0) > _MOST_READ)
+    return _most_rows(trace, runs, kind, figures) > _MOST_READ
+
+
+def _most_rows(trace: "Trace", runs: Sequence["Run"], kind: TimesKind, figures: pa.Table) -> int:
+    """Return a number of rows that the steady rows do not exceed; a row may stand for many."""
+    weights = int(pc.sum(figures[kind.rows]).as_py() or 0)
+    if weights <= _MOST_READ:
+        return weights
+    return min(weights, sum(row_count(trace, run, kind.table) for run in runs))
 
 
 def read_times(
@@ -76,7 +87,7 @@ def read_times(
 ) -> Iterator[TimeRows]:
     """Yield the steady rows of runs, or a sample of them, in pieces; rows without a call are not.
 
-    Arguments as for `is_sampled`; errors as `Trace.table`.
+    Arguments as of `is_sampled`; errors as `Trace.table`.
     """
     numbers = {run.run_id: number for number, run in enumerate(runs)}
     with open_times(trace, runs, kind.view) as database:
@@ -84,8 +95,10 @@ def read_times(
             f"SELECT run, call_id, ns FROM {kind.view} "  # noqa: S608
             f"WHERE steady AND call_id IS NOT NULL ORDER BY run, {kind.key}"
         )
-        if is_sampled(kind, figures):
-            query = _sample_query(database, kind, figures, of_window=isinstance(trace, TraceWindow))
+        rows = _most_rows(trace, runs, kind, figures)
+        if rows > _MOST_READ:
+            of_window = isinstance(trace, TraceWindow)
+            query = _sample_query(database, kind, figures, rows, of_window=of_window)
         for batch in database.sql(query).to_arrow_reader(1 << 17):
             yield from by_run(pa.Table.from_batches([batch]), numbers)
 
@@ -107,9 +120,11 @@ def by_run(rows: pa.Table, numbers: dict[str, int]) -> Iterator[TimeRows]:
 #: Rows of each kernel, and of how many in the stretches one is chosen.
 _KERNELS: Final = f"""
     CREATE TEMP TABLE sampled_kernels AS
-    SELECT p.kernel, sum(f.rows)::BIGINT AS rows,
-        ceil(sum(f.rows) * ? / {MOST_TIMES})::BIGINT AS every
-    FROM sampled_calls f JOIN place p ON p.run = f.run AND p.call_id = f.call_id GROUP BY p.kernel
+    SELECT kernel, rows, ceil(rows * $share / {MOST_TIMES})::BIGINT AS every FROM (
+        SELECT p.kernel, ceil(sum(f.weight) * $rows_per_weight)::BIGINT AS rows
+        FROM sampled_calls f JOIN place p ON p.run = f.run AND p.call_id = f.call_id
+        GROUP BY p.kernel
+    )
 """  # noqa: S608
 _CHOSEN: Final = f"""
     SELECT t.run, t.call_id, p.kernel, t.{{key}}, t.ns
@@ -128,17 +143,24 @@ _RARE: Final = f"""
 
 
 def _sample_query(
-    database: duckdb.DuckDBPyConnection, kind: TimesKind, figures: pa.Table, *, of_window: bool
+    database: duckdb.DuckDBPyConnection,
+    kind: TimesKind,
+    figures: pa.Table,
+    rows: int,
+    *,
+    of_window: bool,
 ) -> str:
-    """Return the query of a sample's rows, for which temporary tables are made."""
-    calls = figures.select(["run", "call_id", kind.rows]).rename_columns(["run", "call_id", "rows"])
+    """Return the query of a sample of `rows`, for which temporary tables are made."""
+    calls = figures.select(["run", "call_id", kind.rows])
+    calls = calls.rename_columns(["run", "call_id", "weight"])
     add_rows(database, "sampled_calls", calls.filter(pc.is_valid(calls["call_id"])), "TEMP TABLE")
-    share = min(1.0, _SAMPLE_ROWS / pc.sum(calls["rows"]).as_py())
-    database.execute(_KERNELS, [share])
+    share = min(1.0, _SAMPLE_ROWS / rows)
+    rows_per_weight = rows / pc.sum(calls["weight"]).as_py()
+    database.execute(_KERNELS, {"share": share, "rows_per_weight": rows_per_weight})
     steady = f"SELECT run, call_id, {kind.key}, ns FROM {kind.view} WHERE steady"  # noqa: S608
     # The footers of parts have the first and the last key of a table, but not those of a window.
-    rows = kind.view if of_window else kind.table
-    bounds = f"SELECT min({kind.key}), max({kind.key}) FROM {rows}"  # noqa: S608
+    source = kind.view if of_window else kind.table
+    bounds = f"SELECT min({kind.key}), max({kind.key}) FROM {source}"  # noqa: S608
     ((first, last),) = database.execute(bounds).fetchall()
     in_stretches = " OR ".join(
         f"{kind.key} BETWEEN {low} AND {high}" for low, high in _stretches(first, last, share)

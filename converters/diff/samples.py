@@ -188,7 +188,7 @@ def _read_samples(
 ) -> TimeStore:
     for run, rows in read_times(trace, runs, kind, figures):
         times.add(run, integers(rows["call_id"], -1), integers(rows["ns"]))
-    if not is_sampled(kind, figures):
+    if not is_sampled(trace, runs, kind, figures):
         return times.gather()
     numbers = {run.run_id: number for number, run in enumerate(runs)}
     for run, rows in by_run(figures.sort_by("run"), numbers):

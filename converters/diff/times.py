@@ -268,9 +268,13 @@ def _block_medians(side: Samples) -> Real:
 
 
 def _drawn_block_ranks(n: int, random: np.random.Generator) -> tuple[Whole, ...]:
-    """Return the indexes of `_DRAWS` samples of n medians; of many, the ranks of their medians."""
+    """Return how often each of n medians is in each of `_DRAWS` samples, a row per median.
+
+    For more than `_DRAWN_SINGLY` medians, return the ranks of the samples' two middle ones.
+    """
     if n <= _DRAWN_SINGLY:
-        return (narrow(random.integers(0, n, (_DRAWS, n))),)
+        drawn = random.integers(0, n, (_DRAWS, n)) * _DRAWS + np.arange(_DRAWS)[:, np.newaxis]
+        return (narrow(np.bincount(drawn.ravel(), minlength=n * _DRAWS).reshape(n, _DRAWS)),)
     middle = (n + 1) // 2
     low = random.beta(middle, n + 1 - middle, _DRAWS)
     # An even number has two in the middle; the upper is the least of those above the lower one.
@@ -280,12 +284,15 @@ def _drawn_block_ranks(n: int, random: np.random.Generator) -> tuple[Whole, ...]
     )
 
 
-def _resampled_medians(medians: Real, ranks: tuple[Whole, ...]) -> Real:
-    """Return the medians of resampled medians, of the draws of `_drawn_block_ranks`."""
-    if len(ranks) == 1:
-        return np.asarray(np.median(medians[ranks[0]], axis=1))
-    ordered = np.sort(medians)
-    return np.asarray((ordered[ranks[0]] + ordered[ranks[1]]) / 2)
+def _resampled_medians(medians: Real, drawn: tuple[Whole, ...]) -> Real:
+    """Return the medians of resampled medians; `drawn` is of `_drawn_block_ranks`."""
+    n, order = len(medians), np.argsort(medians)
+    ranks: Sequence[Whole] = drawn
+    if len(drawn) == 1:  # the k-th smallest is the first up to which more than k were drawn
+        upto = np.cumsum(drawn[0][order], axis=0, dtype=np.int16)
+        ranks = [(upto <= middle).sum(axis=0) for middle in ((n - 1) // 2, n // 2)]
+    low, high = (medians[order[rank]] for rank in ranks)
+    return np.asarray((low + high) / 2)
 
 
 def why_not_comparable(kind: Kind, before: Sequence["Run"], after: Sequence["Run"]) -> str | None:

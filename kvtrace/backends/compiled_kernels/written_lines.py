@@ -14,8 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-import triton
-
 from kvtrace.backends.compiled_kernels.versions import definition
 from kvtrace.capture.stacks import hide_frames_of
 from kvtrace.ir.columns import column_shift
@@ -93,6 +91,8 @@ def _locations(file: str, source: str, first: int) -> Mapping[int, Location]:
 
 
 def _location_of(name: str, number: int, text: str) -> Location | None:
+    import triton  # not where a trace is only completed or compared
+
     for file in _files_named(name):
         line = linecache.getline(file, number)
         if line.strip() == text.strip() and '"' not in file and "\\" not in file:

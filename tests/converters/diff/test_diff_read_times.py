@@ -23,7 +23,7 @@ RUNS = 3
 LAUNCHES = 24_000
 
 
-def written(folder, seed, scales):
+def written(folder, seed, scales, weight=1):
     """Write runs of kernels with two calls each, of which the second takes three times as long.
 
     The order of launches is the same in all runs of a number. Devices are slower in some phases of
@@ -51,6 +51,7 @@ def written(folder, seed, scales):
         ns = (ns * random.normal(1, 0.02, seq.size)).astype(np.int64)
         enter = EPOCH + 100_000 * seq
         launches = {"seq": seq, "call_id": 2 * kernel + large, "enter": enter, "thread": seq * 0}
+        launches["weight"] = seq * 0 + weight
         writer.append("launches", launches | {"exit": enter + 5_000 + seq % 7})
         executions = {"record": seq, "launch_seq": seq, "call_id": 2 * kernel + large}
         names = pa.array([f"kernel_{index}" for index in kernel.tolist()])
@@ -148,3 +149,16 @@ def test_sample_is_of_the_window_alone(tmp_path):
     assert 0.2 * launches < len(chosen) < 0.3 * launches
     rest = iter(every)
     assert all(row in rest for row in chosen)  # in the same order
+
+
+def test_launches_that_others_stand_for_are_not_rows_to_read(tmp_path):
+    side = written(tmp_path, (9,), [1.0] * len(PLANTED), weight=50)
+    figures = host_times(side.trace, side.runs).calls
+    assert sum(figures["timed_launches"].to_pylist()) == 50 * RUNS * LAUNCHES
+    asked = side.trace, side.runs, read_times.HOST, figures
+    with sampling(RUNS * LAUNCHES, 20_000):
+        assert not read_times.is_sampled(*asked)
+    with sampling(RUNS * LAUNCHES - 1, 20_000):
+        assert read_times.is_sampled(*asked)
+        chosen = sum(len(piece.rows) for piece in read_times.read_times(*asked))
+    assert 18_000 < chosen < 22_000
