@@ -186,7 +186,7 @@ def write(folder, run_id, run):
         writer.close()
 
 
-@settings(max_examples=usually(6, thorough=200), deadline=None)
+@settings(max_examples=usually(6, thorough=120), deadline=None)
 @given(
     runs=st.lists(RUN, min_size=1, max_size=3),
     cuts=st.tuples(st.integers(0, 60), st.integers(61, 100)),
