@@ -9,6 +9,7 @@ from kvtrace.converters.report import report_data
 from kvtrace.converters.report.slices import BinCounter
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.window import RunWindow, TraceWindow
 from kvtrace.schema.writer import RunWriter
 from tests.converters.finding_rows import INLINED, LOAD, PROVEN, VIOLATION
 from tests.converters.written_trace import Kernel, add_findings, write_trace
@@ -368,6 +369,16 @@ def test_of_many_executions_launches_are_found(tmp_path, monkeypatch):
     assert set(executions(report)) <= set(executions(every))
     assert report.bins["gpu_kernels"].count.sum() == report.rows["gpu_kernels"] == len(every.device)
     assert report.bins["gpu_kernels"].busy_ns.sum() == every.device.duration.sum()
+
+
+def test_a_window_has_its_own_launches_alone(tmp_path, monkeypatch):
+    trace = open_trace(build_report_trace(tmp_path, launches=5000, derived=False).path)
+    begin, end = sorted(trace.table("launches")["enter"].cast("int64").to_pylist())[1000:3001:2000]
+    (run,) = trace.runs
+    window = TraceWindow(trace, begin, end, {run.run_id: RunWindow(begin, end, begin, end)})
+    monkeypatch.setattr("kvtrace.converters.report.launch_columns.MOST_ROWS", 250)
+    report = report_data(window, trace.runs, "title", "out/")
+    assert 2000 <= report.totals.launches == report.rows["launches"] < 2100
 
 
 def executions(report):
