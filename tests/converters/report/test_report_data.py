@@ -1,12 +1,13 @@
 """The report as data: every figure equals SQL over the Parquet files."""
 
+from collections import Counter
 from dataclasses import replace
 
 import duckdb
 import pytest
 
 from kvtrace.converters.report import report_data
-from kvtrace.converters.report.slices import BinCounter
+from kvtrace.converters.report.slices import OTHERS, BinCounter
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow, TraceWindow
@@ -356,6 +357,25 @@ def test_of_many_launches_parts_are_stored_and_bins_count_all(tmp_path, monkeypa
     expected = counter.bins()
     for name in ("track", "bin", "key", "count", "busy_ns"):
         assert getattr(bins, name).tolist() == getattr(expected, name).tolist()
+
+
+def test_kernels_that_bins_do_not_tell_apart_are_counted_as_others(tmp_path, monkeypatch):
+    path = build_report_trace(tmp_path, launches=1000, derived=False).path
+    monkeypatch.setattr("kvtrace.converters.report.launch_columns.MOST_ROWS", 100)
+    told_apart = report_of(path).bins["launches"]
+    monkeypatch.setattr("kvtrace.figures.tiles._KEPT", 1)
+    bins = report_of(path).bins["launches"]
+    assert OTHERS in bins.key
+    assert OTHERS not in told_apart.key
+    places = list(zip(bins.track.tolist(), bins.bin.tolist(), strict=True))
+    assert max(Counter(places).values()) == 2  # a kernel, and the others
+    for name in ("count", "busy_ns"):
+        sums, expected = Counter(), Counter()
+        for counter, each in ((sums, bins), (expected, told_apart)):
+            columns = (each.track.tolist(), each.bin.tolist(), getattr(each, name).tolist())
+            for track, bin_, value in zip(*columns, strict=True):
+                counter[track, bin_] += value
+        assert sums == expected
 
 
 def test_of_many_executions_launches_are_found(tmp_path, monkeypatch):
