@@ -37,7 +37,7 @@ from kvtrace.figures.tiles import LEAVES, read_tiles
 from kvtrace.schema.kept import weights
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES
-from kvtrace.schema.window import pieces_near
+from kvtrace.schema.window import TraceWindow, pieces_near
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -110,7 +110,8 @@ class Timeline:
         names it, and not later by DuckDB.
         """
         for tiles, table in LEAVES.items():
-            if sum(row_count(trace, run, table) for run in runs) > 2 * MOST_ROWS:
+            is_whole = not isinstance(trace, TraceWindow)  # tiles are of whole runs
+            if is_whole and sum(row_count(trace, run, table) for run in runs) > 2 * MOST_ROWS:
                 names = [column.name for column in TABLES[tiles].columns]
                 self.tiles[table] = list(read_tiles(trace, runs, tiles, names))
                 self._measure_tiles(table)

@@ -56,7 +56,7 @@ class KernelRows:
     """
 
     table: pa.Table
-    """Rows of `kernels`, run by run."""
+    """Rows of `kernels`, run by run in the order of the runs."""
     run: Integers
     """Index of each variant's run."""
     kernel: Integers
@@ -155,9 +155,12 @@ class KernelRows:
         new_indexes = {variant: index for index, variant in enumerate(shown.tolist())}
         compared = np.union1d(np.concatenate([shown, self.first_rows]), self._of_several())
         variants = []
-        for run_index, run in enumerate(runs):
-            rows_of_run = compared[self.run[compared] == run_index]
-            rows = plain_rows(self.table.take(pa.array(rows_of_run)))
+        table = self.table.take(
+            pa.array(compared)
+        ).combine_chunks()  # a take of each run costs more
+        bounds = np.searchsorted(self.run[compared], np.arange(len(runs) + 1))
+        for run_index, (run, start, end) in enumerate(zip(runs, bounds, bounds[1:], strict=False)):
+            rows_of_run, rows = compared[start:end], plain_rows(table.slice(start, end - start))
             of_run = dict(zip(rows_of_run.tolist(), variants_of(rows, trace, [run]), strict=True))
             self.recompiles |= of_run
             sizes = _artifact_sizes(trace, run, rows)

@@ -47,8 +47,8 @@ def write_report(
 
     Parts that do not fit are omitted, the least needed first: ops and accesses of the least
     launched calls, recorded tensors, compiled code of the kernels with least time, then launches
-    (the first and the longest of each call stay, and every n-th). The page lists omitted parts,
-    with commands that show them.
+    outside of the most interesting parts of the timeline (`detail.py`). The page lists omitted
+    parts, with commands that show them.
 
     Args:
         report: The report's data.

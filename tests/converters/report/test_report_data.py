@@ -1,14 +1,16 @@
 """The report as data: every figure equals SQL over the Parquet files."""
 
+from collections import Counter
 from dataclasses import replace
 
 import duckdb
 import pytest
 
 from kvtrace.converters.report import report_data
-from kvtrace.converters.report.slices import BinCounter
+from kvtrace.converters.report.slices import OTHERS, BinCounter
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import open_trace
+from kvtrace.schema.window import RunWindow, TraceWindow
 from kvtrace.schema.writer import RunWriter
 from tests.converters.finding_rows import INLINED, LOAD, PROVEN, VIOLATION
 from tests.converters.written_trace import Kernel, add_findings, write_trace
@@ -357,6 +359,25 @@ def test_of_many_launches_parts_are_stored_and_bins_count_all(tmp_path, monkeypa
         assert getattr(bins, name).tolist() == getattr(expected, name).tolist()
 
 
+def test_kernels_that_bins_do_not_tell_apart_are_counted_as_others(tmp_path, monkeypatch):
+    path = build_report_trace(tmp_path, launches=1000, derived=False).path
+    monkeypatch.setattr("kvtrace.converters.report.launch_columns.MOST_ROWS", 100)
+    told_apart = report_of(path).bins["launches"]
+    monkeypatch.setattr("kvtrace.figures.tiles._KEPT", 1)
+    bins = report_of(path).bins["launches"]
+    assert OTHERS in bins.key
+    assert OTHERS not in told_apart.key
+    places = list(zip(bins.track.tolist(), bins.bin.tolist(), strict=True))
+    assert max(Counter(places).values()) == 2  # a kernel, and the others
+    for name in ("count", "busy_ns"):
+        sums, expected = Counter(), Counter()
+        for counter, each in ((sums, bins), (expected, told_apart)):
+            columns = (each.track.tolist(), each.bin.tolist(), getattr(each, name).tolist())
+            for track, bin_, value in zip(*columns, strict=True):
+                counter[track, bin_] += value
+        assert sums == expected
+
+
 def test_of_many_executions_launches_are_found(tmp_path, monkeypatch):
     path = build_synthetic_trace(tmp_path / "out", launches=900, kernels=3, hostile=False).path
     every = report_of(path)
@@ -368,6 +389,16 @@ def test_of_many_executions_launches_are_found(tmp_path, monkeypatch):
     assert set(executions(report)) <= set(executions(every))
     assert report.bins["gpu_kernels"].count.sum() == report.rows["gpu_kernels"] == len(every.device)
     assert report.bins["gpu_kernels"].busy_ns.sum() == every.device.duration.sum()
+
+
+def test_a_window_has_its_own_launches_alone(tmp_path, monkeypatch):
+    trace = open_trace(build_report_trace(tmp_path, launches=5000, derived=False).path)
+    begin, end = sorted(trace.table("launches")["enter"].cast("int64").to_pylist())[1000:3001:2000]
+    (run,) = trace.runs
+    window = TraceWindow(trace, begin, end, {run.run_id: RunWindow(begin, end, begin, end)})
+    monkeypatch.setattr("kvtrace.converters.report.launch_columns.MOST_ROWS", 250)
+    report = report_data(window, trace.runs, "title", "out/")
+    assert 2000 <= report.totals.launches == report.rows["launches"] < 2100
 
 
 def executions(report):
