@@ -33,6 +33,7 @@ from kvtrace.converters.profile.specialization import specialization
 from kvtrace.figures.columns import Integers, integers, summed_by
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, key_of
+from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.unevaluated import Unevaluated, read_unevaluated
 from kvtrace.schema.columns import without_dictionary
@@ -124,6 +125,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
         DamagedFile, NewerFormat: as the reader of the trace.
     """
     trace, runs = selection.trace, tuple(selection.runs)
+    add_up(trace, runs)
     texts = {name: stage.texts(selection) for name, stage in earlier_stages().items()}
     variants, members = _variants(trace, runs, texts)
     ops = trace.table("ops", runs, list(_OP_COLUMNS))

@@ -146,7 +146,7 @@ def _within(
 
 def _first_and_longest(slices: Slices) -> tuple[Integers, Integers]:
     """Return the positions of each call's first and longest rows; of equal ones, the first."""
-    calls = int(slices.call.max(initial=NO_CALL)) + 1
+    calls = int(slices.call.max()) + 1 if len(slices) else 0  # the column may be unsigned
     first = np.full(calls, len(slices), np.int64)
     longest = np.full(calls, -1, np.int64)
     longest_ns = np.full(calls, -1, np.int64)

@@ -192,7 +192,7 @@ def _stored_gaps(trace: "Trace", run: "Run", at_rest: RunAtRest, part: PartName)
 
 def _step_times(trace: TraceWindow, of_runs: Sequence["_OfRun"]) -> Iterator[StepTimes]:
     """Yield the times of the steps of each run that has some, but not too many."""
-    first = min(window.device_begin for window in trace.windows.values())
+    first = min((window.device_begin for window in trace.windows.values()), default=trace.begin)
     for run, gaps in of_runs:
         window = trace.window_of(run.run_id)
         if not has_step_times(window):
