@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 
 from kvtrace.converters.report.detail import detail_plan, detailed, in_ranges, nearby
 from kvtrace.converters.report.slices import Slices
+from kvtrace.figures.columns import narrow
 from kvtrace.figures.gaps import Gaps, StepTimes
 
 LENGTH = 14_000
 ROWS = st.lists(
-    st.tuples(st.integers(0, 10_000), st.integers(0, 3_000), st.integers(-1, 4)),
+    st.tuples(
+        st.integers(0, 10_000), st.integers(0, 3_000), st.sampled_from((-1, 0, 1, 2, 200))
+    ),
     min_size=1, max_size=60,
 )  # fmt: skip
 RANGES = st.lists(
@@ -22,8 +25,9 @@ RANGES = st.lists(
 
 
 def slices(rows: list[tuple[int, int, int]]) -> Slices:
-    """Slices from (begin, duration, call)."""
-    begin, duration, call = np.array(sorted(rows), np.int64).reshape(-1, 3).T
+    """Slices from (begin, duration, call), in columns as narrow as the page's."""
+    columns = np.array(sorted(rows), np.int64).reshape(-1, 3).T
+    begin, duration, call = map(narrow, columns)
     zeros = np.zeros(len(rows), np.int64)
     return Slices(begin, duration, zeros, call, zeros, zeros, np.arange(len(rows)))
 
