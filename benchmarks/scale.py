@@ -9,7 +9,8 @@ seconds by the wall clock, the time of processors (which says more where others 
 the most memory that was resident. DuckDB by hand is `duckdb` in a separate process on the same
 Parquet files, asked for what the command of the same line has to find out; the ratio is of the time
 of processors. A command gets --limit GB of address space more than it starts with, and --timeout
-seconds; what does not fit is shown as such.
+seconds; what does not fit is shown as such. The first line of each trace is the command that stores
+its sums (figures/sums_building.py), all later ones read them.
 """
 
 import argparse
@@ -25,6 +26,7 @@ from typing import Final
 
 from scale_trace import write_trace
 
+from kvtrace.figures.sums_stored import PASS
 from kvtrace.figures.views import TOP_KERNELS
 
 PACKAGES: Final = ("numpy", "pyarrow", "duckdb")
@@ -55,8 +57,12 @@ MEDIANS: Final = (
 HOST_TOP: Final = TOP.format(ns="host_ns", sums="phase_sums")
 DEVICE_TOP: Final = TOP.format(ns="device_ns", sums="device_sums")
 RANK: Final = ("--run", "a20260102-030405-0001", "--from", "0", "--to", "1", "-o", "{out}")
+#: The first command on a trace, which stores the sums that later ones read.
+FIRST: Final = "info, first use"
 #: What is run on which kind of trace, and what DuckDB is asked by hand for the same.
 COMMANDS: Final[tuple[tuple[str, str, list[str], str | None], ...]] = (
+    (FIRST, "host", ["info", "{trace}"], HOST),
+    (FIRST, "device", ["info", "{trace}"], DEVICE),
     ("sql, top by host time", "host", ["sql", "{trace}", HOST_TOP], HOST),
     ("sql, top by device time", "device", ["sql", "{trace}", DEVICE_TOP], DEVICE),
     ("sql, all of both", "device", ["sql", "{trace}", TOP_KERNELS + " LIMIT 10"], None),
@@ -65,9 +71,11 @@ COMMANDS: Final[tuple[tuple[str, str, list[str], str | None], ...]] = (
     ("validate", "host", ["trace", "validate", "{trace}"], None),
     ("profile", "host", ["profile", "{trace}"], HOST),
     ("profile", "device", ["profile", "{trace}"], DEVICE),
+    ("diff of two halves", "device", ["diff", "{trace}/a", "{trace}/b", "--no-replay"], None),
     ("diff of two halves", "host", ["diff", "{trace}/a", "{trace}/b", "--no-replay"], None),
     ("perfetto, 1 s of one rank", "device", ["convert", "perfetto", "{trace}", *RANK], None),
     ("report", "host", ["report", "{trace}", "--no-replay", "-o", "{out}"], None),
+    ("report", "device", ["report", "{trace}", "--no-replay", "-o", "{out}"], None),
     ("info", "runs", ["info", "{trace}"], None),
     ("profile", "runs", ["profile", "{trace}"], None),
     ("sql, top by host time", "runs", ["sql", "{trace}", HOST_TOP], None),
@@ -101,6 +109,8 @@ def main() -> None:
             continue
         for launches in [100_000_000] if kind == "runs" else options.launches:
             trace = written(options.folder, kind, launches)
+            if name == FIRST:
+                remove_sums(trace)
             places = {"trace": str(trace), "out": str(options.folder / "written")}
             command = [
                 sys.executable,
@@ -113,6 +123,12 @@ def main() -> None:
                 command, options.timeout, options.limit, by_hand and by_hand.format(**places)
             )
             print(row_text, flush=True)
+
+
+def remove_sums(trace: Path) -> None:
+    """Remove what a command has stored of the launches of a trace."""
+    for part in trace.glob(f"*/*/part-{PASS}-*.parquet"):
+        part.unlink()
 
 
 def written(folder: Path, kind: str, launches: int) -> Path:

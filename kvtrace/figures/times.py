@@ -141,7 +141,8 @@ _SUM_COLUMNS: Final = {
     ),
 }  # fmt: skip
 
-_HOST: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], Times]]] = WeakKeyDictionary()
+#: Times of sealed runs of opened traces, by the view that they are of, run ids, and "medians".
+_KNOWN: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], Times]]] = WeakKeyDictionary()
 
 
 def host_times(
@@ -157,13 +158,30 @@ def host_times(
     `grouped`, the kernel's group; if it is passed, `Times.groups` has the groups' medians. The
     figures of sealed runs are cached for an opened trace. Errors as `Trace.table`.
     """
-    cache = _HOST.setdefault(trace, {})
-    key = tuple(run.run_id for run in runs)
-    if groups is not None:
-        cache = {}
-    for cached in (cache.get((*key, "medians")), None if with_medians else cache.get(key)):
-        if cached is not None:
+    return _known_or_read(trace, runs, _read_host_times, with_medians, groups)
+
+
+_Read = Callable[["Trace", Sequence["Run"], bool, pa.Table | None], Times]
+
+
+def _known_or_read(
+    trace: "Trace", runs: Sequence["Run"], read: _Read, with_medians: bool, groups: pa.Table | None
+) -> Times:
+    """Return times that were read before, with medians at least where they are asked for."""
+    known = _KNOWN.setdefault(trace, {})
+    key = (read.__name__, *(run.run_id for run in runs))
+    for cached in (known.get((*key, "medians")), None if with_medians else known.get(key)):
+        if cached is not None and groups is None:
             return cached
+    times = read(trace, runs, with_medians, groups)
+    if groups is None and all(run.sealed for run in runs):
+        known[(*key, "medians") if with_medians else key] = times
+    return times
+
+
+def _read_host_times(
+    trace: "Trace", runs: Sequence["Run"], with_medians: bool, groups: pa.Table | None
+) -> Times:
     rest = at_rest(trace, runs, "launch_sums")
     stored = rest.stored
     binned = None
@@ -182,15 +200,12 @@ def host_times(
             if with_medians:
                 database.execute(f"CREATE TEMP TABLE steady AS {_LAUNCHES}")
         of_steady = _Medians(database, "steady", groups, binned) if with_medians else None
-        times = Times(
+        return Times(
             database.sql(_by_call(LAUNCHED, of_steady, HOST_MEDIAN)).to_arrow_table(),
             database.sql(_by_kernel(of_steady, HOST_MEDIAN)).to_arrow_table(),
             database.sql(_BY_PHASE).to_arrow_table(),
             None if of_steady is None else of_steady.of_groups(HOST_MEDIAN),
         )
-    if all(run.sealed for run in runs):
-        cache[(*key, "medians") if with_medians else key] = times
-    return times
 
 
 def _add_launches(
@@ -255,8 +270,15 @@ def device_times(
     """Return the figures of executions of calls, and of other kernels, copies and fills by name.
 
     Without `with_medians`, the medians of calls are null; kernels have medians in any case. The
-    column `bytes` has the bytes that were copied or filled. `groups` and errors as in `host_times`.
+    column `bytes` has the bytes that were copied or filled. `groups`, what is cached and errors as
+    in `host_times`.
     """
+    return _known_or_read(trace, runs, _read_device_times, with_medians, groups)
+
+
+def _read_device_times(
+    trace: "Trace", runs: Sequence["Run"], with_medians: bool, groups: pa.Table | None
+) -> Times:
     rest = at_rest(trace, runs, "execution_sums")
     stored = rest.stored
     with open_times(trace, runs, None if stored else "execution_times") as database:
