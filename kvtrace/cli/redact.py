@@ -71,10 +71,12 @@ def command(
 
 
 def _lines(redaction: Redaction, output: Path) -> Iterator[str]:
+    from kvtrace.figures.sums_stored import PASS
     from kvtrace.text import plural
 
     yield f"{output}: {plural(len(redaction.runs), 'run')} without {', '.join(redaction.left_out)}"
-    if redaction.passes:
-        yield f"derived tables are left out: run the passes again ({', '.join(redaction.passes)})"
+    passes = [name for name in redaction.passes if name != PASS]  # sums come back by themselves
+    if passes:
+        yield f"derived tables are left out: run the passes again ({', '.join(passes)})"
     if redaction.unreadable_ir:
         yield f"{plural(redaction.unreadable_ir, 'text')} of IR could not be read, and was left out"

@@ -18,6 +18,7 @@ from kvtrace.figures.tables import close_times, open_times
 from kvtrace.figures.tiles import LEAVES, tiles_of
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.layout import EXCERPT
+from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.window import whole_trace
@@ -69,13 +70,16 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
     """Write the sums of those runs that are sealed, long, and without sums, into the trace.
 
     `least_rows` is the number of launches and executions from which on a run is long. A trace that
-    cannot be written to stays as it is, and figures are added up each time; a note says so.
+    cannot be written to stays as it is, and figures are added up each time; a note says so. So does
+    one in an object store, without a note.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
     whole = whole_trace(trace)
+    if remote_folder(whole.path) is not None:
+        return  # reading does not write to an object store
     for run in runs:
         if not run.sealed or EXCERPT in run.settings or sums_stored(whole, run):
             continue

@@ -14,6 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kvtrace.figures.sums_building import add_up
+from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.ir.redacted import redacted_ir
 from kvtrace.schema.client_tables import client_table
 from kvtrace.schema.content import artifact_row, stack_row
@@ -279,6 +281,21 @@ def test_commands_work_on_a_copy_with_everything_redacted(captured, kvtrace, tmp
     assert "the trace does not have the value of the argument" in out
     content = everything(tmp_path / "copy") + (tmp_path / "report.html").read_bytes()
     assert [word for word in WORDS.values() if word.encode() in content] == []
+
+
+def test_stored_sums_are_left_out_and_come_back_by_themselves(kvtrace, tmp_path):
+    fixture = Path(__file__).parents[1] / "fixtures" / "h200" / "train"
+    shutil.copytree(fixture, tmp_path / "out")
+    trace = open_trace(tmp_path / "out")
+    add_up(trace, trace.runs, least_rows=0)
+    _, text, _ = kvtrace("trace", "redact", "out", "-o", "copy", "--names")
+
+    assert "derived tables" not in text
+    copy = open_trace(tmp_path / "copy")
+    assert not any(sums_stored(copy, run) for run in copy.runs)
+    add_up(copy, copy.runs, least_rows=0)
+    assert all(sums_stored(copy, run) for run in copy.runs)
+    assert validate(tmp_path / "copy") == []
 
 
 def test_info_lists_what_was_redacted_over_several_redactions(captured, kvtrace):
