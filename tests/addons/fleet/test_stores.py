@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from kvtrace.cli import main
+from kvtrace.figures.sums_building import add_up
+from kvtrace.figures.sums_stored import sums_stored
+from kvtrace.figures.times import host_times
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.layout import pass_parts, run_folder
 from kvtrace.schema.remote import is_remote
@@ -124,6 +127,19 @@ def test_only_files_of_the_queried_table_are_fetched(store, tmp_path, capsys):
     assert not run_folder(trace.path, "kernels", "run-0").exists()
     assert trace.table("launches", ["run-1"]).num_rows == 1
     assert not run_folder(trace.path, "launches", "run-0").exists()
+
+
+def test_stored_sums_are_read_without_launches_and_none_are_stored(store, tmp_path):
+    two_runs(tmp_path / "out")
+    bare = open_trace(uploaded(store, tmp_path / "out", "bare"))
+    add_up(bare, bare.runs, least_rows=0)
+    assert not any(sums_stored(bare, run) for run in bare.runs)
+    local = open_trace(tmp_path / "out")
+    add_up(local, local.runs, least_rows=0)
+    trace = open_trace(uploaded(store, tmp_path / "out"))
+    assert host_times(trace, trace.runs).calls.equals(host_times(local, local.runs).calls)
+    assert "launch_sums" in fetched(trace)
+    assert "launches" not in fetched(trace)
 
 
 def test_cached_file_is_not_fetched_again_until_it_changes(store, tmp_path):
