@@ -194,7 +194,7 @@ def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> _Times:
     names = ", ".join(quoted(name) for name in sorted({run.run_id for run in runs}) or [""])
     database.execute(f"CREATE TYPE {_RUN} AS ENUM ({names})")
     scans = Scans(trace, runs, itself=True)
-    scans.close(database, _COLUMNS)
+    scans.close(database, _COLUMNS, listed=False)
     kernels = ("kernel_id", "name", "module", "source", "origin", "compile_begin", "load_begin")
     add_rows(database, "kernels", known_rows(trace, runs, "kernels", kernels))
     add_rows(database, "calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))

@@ -52,7 +52,7 @@ _EXTENTS: Final = """
 #: Sums by call in tiles of {ns}; a row that reaches into further tiles counts in the first alone.
 _OF_CALLS: Final = """
     CREATE TEMP TABLE tiles_of_calls AS
-    WITH leaves AS (
+    WITH leaves AS NOT MATERIALIZED (
         SELECT run, call_id, {keys}, greatest(coalesce(weight, 1), 1) AS weight,
             CASE WHEN "{end}" IS NOT NULL THEN epoch_ns("{begin}") END AS low,
             CASE WHEN "{begin}" IS NOT NULL THEN greatest(epoch_ns("{end}"), epoch_ns("{begin}"))
