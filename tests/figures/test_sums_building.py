@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.figures.bins import PRECISION
-from kvtrace.figures.requested_part import STEADY
+from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.sums_reading import at_rest
 from kvtrace.figures.sums_stored import settings_of, stored_settings, sums_stored
@@ -69,14 +69,21 @@ def test_sums_of_any_window_are_those_of_its_rows(tmp_path_factory, runs, window
         assert of_both(in_window(trace, trace.runs, spans), trace.runs) == expected_inside
 
 
+def at_twentieths(steady, low, high, _pieces):
+    """Cut a run at the bounds of its steady part, and at each twentieth of its time."""
+    between = () if low is None else (low + (high - low) * part // 20 for part in range(1, 20))
+    return sorted({*steady, *between})
+
+
 @pytest.mark.parametrize("runs", some(FIXTURES, 10), ids=lambda path: path.parent.name)
-def test_sums_of_recorded_traces_are_those_of_their_rows(runs, tmp_path):
+def test_sums_of_recorded_traces_are_those_of_their_rows(runs, tmp_path, monkeypatch):
+    monkeypatch.setattr("kvtrace.figures.sums_building._cuts", at_twentieths)
     shutil.copytree(runs.parent, tmp_path / "out")
     leaves, trace = open_trace(tmp_path / "out"), open_trace(tmp_path / "out")
-    expected = of_both(leaves, leaves.runs), of_both(windowed(leaves, leaves.runs)[0], leaves.runs)
+    asked = (WHOLE, STEADY, RequestedPart(since="20%", until="70%"))
+    expected = [of_both(windowed(leaves, leaves.runs, part)[0], leaves.runs) for part in asked]
     add_up(trace, trace.runs, least_rows=0)
-    steady = windowed(trace, trace.runs, STEADY)[0]
-    found = of_both(trace, trace.runs), of_both(steady, trace.runs)
+    found = [of_both(windowed(trace, trace.runs, part)[0], trace.runs) for part in asked]
     for ours, theirs in zip(found, expected, strict=True):
         for our_tables, their_tables in zip(ours, theirs, strict=True):
             for our_rows, their_rows in zip(our_tables, their_tables, strict=True):
