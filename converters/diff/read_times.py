@@ -18,6 +18,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.figures.columns import split_by_run
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.schema.window import TraceWindow
@@ -100,21 +101,8 @@ def read_times(
             of_window = isinstance(trace, TraceWindow)
             query = _sample_query(database, kind, figures, rows, of_window=of_window)
         for batch in database.sql(query).to_arrow_reader(1 << 17):
-            yield from by_run(pa.Table.from_batches([batch]), numbers)
-
-
-def by_run(rows: pa.Table, numbers: dict[str, int]) -> Iterator[TimeRows]:
-    """Yield the parts of a table that is sorted by `run`; `numbers` has the runs' numbers by id."""
-    encoded = rows["run"].combine_chunks()
-    if isinstance(encoded, pa.ChunkedArray):  # no rows
-        return
-    if not pa.types.is_dictionary(encoded.type):
-        encoded = encoded.dictionary_encode()
-    first = 0
-    for run in pc.run_end_encode(encoded.indices).run_ends.to_pylist():
-        run_id = encoded.dictionary[encoded.indices[first].as_py()].as_py()
-        yield TimeRows(numbers[run_id], rows.slice(first, run - first))
-        first = run
+            for run_id, of_run in split_by_run(pa.Table.from_batches([batch])):
+                yield TimeRows(numbers[run_id], of_run)
 
 
 #: Rows of each kernel, and of how many in the stretches one is chosen.

@@ -17,12 +17,11 @@ from kvtrace.converters.diff.read_times import (
     MOST_TIMES,
     STRETCHES,
     TimesKind,
-    by_run,
     is_sampled,
     read_times,
 )
 from kvtrace.converters.diff.times import RunCalls, Samples
-from kvtrace.figures.columns import Integers, Positions, integers, narrow, summed_by
+from kvtrace.figures.columns import Integers, Positions, integers, narrow, split_by_run, summed_by
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -191,6 +190,6 @@ def _read_samples(
     if not is_sampled(trace, runs, kind, figures):
         return times.gather()
     numbers = {run.run_id: number for number, run in enumerate(runs)}
-    for run, rows in by_run(figures.sort_by("run"), numbers):
-        times.count(run, integers(rows["call_id"], -1), integers(rows[kind.rows]))
+    for run_id, rows in split_by_run(figures.sort_by("run")):
+        times.count(numbers[run_id], integers(rows["call_id"], -1), integers(rows[kind.rows]))
     return times.gather()

@@ -1,7 +1,6 @@
 """Medians of calls and kernels from times in bins: of stored sums, and of the rows these lack."""
 
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import duckdb
@@ -10,8 +9,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.bins import BINS, bin_of, bins_of, medians_of_bins, medians_of_counts
-from kvtrace.figures.columns import Integers, Positions, combined_codes, integers
+from kvtrace.figures.bins import BINS, bin_of, medians_of_bins, medians_of_counts
+from kvtrace.figures.columns import Integers, Positions, combined_codes, integers, split_by_run
 from kvtrace.figures.sums_reading import AtRest, Sums, stored_sums
 from kvtrace.figures.tables import open_times
 
@@ -54,13 +53,13 @@ class BinnedTimes:
         self._kernels = np.append(0, integers(places["kernel"]))
         self._positions = {
             run_id: (Positions(integers(rows["call_id"])), integers(rows["place"]))
-            for run_id, rows in _by_run(places)
+            for run_id, rows in split_by_run(places)
         }
         self._leaves: dict[str, list[pa.Table]] = {}
         for leaves, runs in rest.leaves:
             with open_times(leaves, runs, view) as rows_of:
                 rows = rows_of.sql(_LEAVES.format(view=view)).to_arrow_table()
-            for run_id, of_run in _by_run(rows):
+            for run_id, of_run in split_by_run(rows):
                 self._leaves.setdefault(run_id, []).append(of_run)
 
         kernels = int(self._kernels.max()) + 1
@@ -137,7 +136,7 @@ class BinnedTimes:
 def binned_medians_by_name(database: duckdb.DuckDBPyConnection, query: str) -> str:
     """Return a query of medians by name and kind, with columns name, kind and ns.
 
-    `query` has rows with name and kind, and bins and counts, or ns and weight without bins.
+    `query` has rows with name and kind, and bins and counts, or a bin and weight without bins.
     """
     rows = database.sql(query).to_arrow_table()
     codes, examples = combined_codes([rows["name"], rows["kind"]])
@@ -145,7 +144,7 @@ def binned_medians_by_name(database: duckdb.DuckDBPyConnection, query: str) -> s
     has_none = lengths == 0
     medians = medians_of_bins(
         np.append(np.repeat(codes, lengths), codes[has_none]),
-        np.append(_flat(rows["bins"]), bins_of(integers(rows["ns"])[has_none])),
+        np.append(_flat(rows["bins"]), integers(rows["bin"])[has_none]),
         np.append(_flat(rows["counts"]), integers(rows["weight"])[has_none]),
         examples.size,
     )
@@ -165,11 +164,3 @@ def _add(sums: npt.NDArray[np.float64], codes: Integers, bins: Integers, counts:
         np.add.at(sums, keys, counts)
     else:
         sums += np.bincount(keys, counts, sums.size)
-
-
-def _by_run(rows: pa.Table) -> Iterator[tuple[str, pa.Table]]:
-    """Yield run id and rows of each run of a table in which the rows of a run are together."""
-    runs = rows["run"].combine_chunks().dictionary_encode()
-    bounds = np.flatnonzero(np.diff(np.asarray(runs.indices), prepend=-1)).tolist()
-    for first, end in pairwise([*bounds, rows.num_rows]):
-        yield rows["run"][first].as_py(), rows.slice(first, end - first)

@@ -27,13 +27,6 @@ def bin_of(ns: str) -> str:
     return f"CASE WHEN {ns} < 128 THEN {ns} ELSE 64 * {exponent} + ({ns} >> {exponent}) END"
 
 
-def bins_of(times: Integers) -> Integers:
-    """Return the bins of times, in ns below 2 ** 53."""
-    exponents = np.maximum(np.frexp(times.astype(np.float64))[1] - 7, 0).astype(np.int64)
-    bins: Integers = 64 * exponents + (times >> exponents)
-    return bins
-
-
 def times_at(bins: Integers, place: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return times in bins, in ns, where `place` is 0 for a bin's least time and 1 for its most."""
     exponent = np.maximum(bins // 64 - 1, 0)

@@ -15,6 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from kvtrace.figures.binned_times import BinnedTimes, binned_medians_by_name
+from kvtrace.figures.bins import bin_of
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import (
@@ -31,13 +32,12 @@ from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.sums_reading import at_rest, stored_sums
 from kvtrace.figures.tables import add_rows, open_times
-from kvtrace.figures.trials import TUNING
+from kvtrace.figures.views import phase_flags
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 UNKNOWN: Final = "(unknown)"
-_TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,7 @@ _LAUNCHES: Final = """
 """
 #: Sums of launches as the view `launch_groups` has them, from rows of `launch_sums`.
 _LAUNCHES_AT_REST: Final = f"""
-    SELECT run, call_id, phase, coalesce(phase IN ({_TRIALS}), false) AS tuning,
-        coalesce(phase = 'graph_capture', false) AS captured, compiling, steady, weight,
+    SELECT run, call_id, phase, {phase_flags("phase")}, compiling, steady, weight,
         taken_ns AS taken
     FROM stored
 """  # noqa: S608
@@ -125,10 +124,10 @@ _EXECUTIONS_AT_REST: Final = (
     FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",
 )
 #: The steady times of executions without a call of a known kernel: stored in bins, or of one row.
-_NAMED_TIMES: Final = """
-    SELECT name, kind, bins, counts, ns, weight FROM named
+_NAMED_TIMES: Final = f"""
+    SELECT name, kind, bins, counts, {bin_of("ns")} AS bin, weight FROM named
     WHERE bins IS NOT NULL OR steady AND ns IS NOT NULL
-"""
+"""  # noqa: S608
 _NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
 _BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes END) AS BIGINT) AS bytes"
 
@@ -192,7 +191,8 @@ def _read_host_times(
             add_rows(database, "stored", rows, "TEMP TABLE")
             database.execute(f"CREATE TEMP TABLE grouped AS {_LAUNCHES_AT_REST}")
             for leaves, leaf_runs in rest.leaves:
-                _add_launches(database, leaves, leaf_runs)
+                with open_times(leaves, leaf_runs, "launch_groups") as rows_of:
+                    _add_from(rows_of, "launch_groups", database, "grouped")
             if with_medians:
                 binned = BinnedTimes(database, trace, rest, "launch_sums", "launch_times")
         else:
@@ -208,17 +208,12 @@ def _read_host_times(
         )
 
 
-def _add_launches(
-    database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"]
+def _add_from(
+    source: duckdb.DuckDBPyConnection, rows: str, database: duckdb.DuckDBPyConnection, table: str
 ) -> None:
-    """Add launches that no stored sums have to the table `grouped`."""
-    with open_times(trace, runs, "launch_groups") as leaves:
-        grouped = leaves.sql("SELECT run::VARCHAR AS run, * EXCLUDE (run) FROM launch_groups")
-        _insert(database, "grouped", grouped.to_arrow_table())
-
-
-def _insert(database: duckdb.DuckDBPyConnection, table: str, rows: pa.Table) -> None:
-    add_rows(database, "added", rows, "TEMP TABLE")
+    """Add the rows of a table or view of one database to a table of another."""
+    added = source.sql(f"SELECT run::VARCHAR AS run, * EXCLUDE (run) FROM {rows}")  # noqa: S608
+    add_rows(database, "added", added.to_arrow_table(), "TEMP TABLE")
     database.execute(f"INSERT INTO {table} BY NAME SELECT * FROM added")  # noqa: S608
     database.execute("DROP TABLE added")
 
@@ -289,7 +284,10 @@ def _read_device_times(
             for statement in _EXECUTIONS_AT_REST:
                 database.execute(statement)
             for leaves, leaf_runs in rest.leaves:
-                _add_executions(database, leaves, leaf_runs)
+                with open_times(leaves, leaf_runs, "execution_times") as rows_of:
+                    _group_executions(rows_of)
+                    for table in ("grouped", "others"):
+                        _add_from(rows_of, table, database, table)
             binned = BinnedTimes(database, trace, rest, "execution_sums", "execution_times")
         else:
             binned = None
@@ -329,17 +327,6 @@ def _group_executions(database: duckdb.DuckDBPyConnection) -> None:
     database.execute(_GROUPED_EXECUTIONS)
     ((has_unknown,),) = database.execute(_UNKNOWN_CALLS).fetchall()
     database.execute(_OTHERS.format(others=_WITHOUT_KERNEL if has_unknown else _WITHOUT_CALL))
-
-
-def _add_executions(
-    database: duckdb.DuckDBPyConnection, trace: "Trace", runs: Sequence["Run"]
-) -> None:
-    """Add executions that no stored sums have to the tables `grouped` and `others`."""
-    with open_times(trace, runs, "execution_times") as leaves:
-        _group_executions(leaves)
-        for table in ("grouped", "others"):
-            rows = leaves.sql(f"SELECT run::VARCHAR AS run, * EXCLUDE (run) FROM {table}")  # noqa: S608
-            _insert(database, table, rows.to_arrow_table())
 
 
 _NO_MEDIANS: Final = "SELECT 0 AS place, 0 AS kernel, CAST(NULL AS DOUBLE) AS ns WHERE false"

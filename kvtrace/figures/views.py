@@ -37,6 +37,15 @@ from kvtrace.figures.trials import TUNING
 _SOURCE: Final = re.compile(r"(?<!DISTINCT )\b(FROM|JOIN) (\w+)")
 _TRIALS: Final = ", ".join(f"'{phase}'" for phase in TUNING)
 
+
+def phase_flags(phase: str) -> str:
+    """Return SQL of the columns `tuning` and `captured`, given SQL of a launch's phase."""
+    return (
+        f"coalesce({phase} IN ({_TRIALS}), false) AS tuning, "
+        f"coalesce({phase} = 'graph_capture', false) AS captured"
+    )
+
+
 _ADDED: Final = "".join(
     f", l.{c} * greatest(coalesce(l.weight, 1), 1) AS {c}" for c in LAUNCH_COLUMNS
 )
@@ -44,8 +53,7 @@ _LAUNCH_TIMES: Final = f"""
         SELECT l.run, l.seq, l.call_id, l."enter", l."exit",
             CASE WHEN l."exit" < l."enter" THEN 0
                 ELSE epoch_ns(l."exit") - epoch_ns(l."enter") END AS ns,
-            coalesce(l.phase IN ({_TRIALS}), false) AS tuning,
-            coalesce(l.phase = 'graph_capture', false) AS captured,
+            {phase_flags("l.phase")},
             {{compiling}} AS compiling,
             NOT ({{compiling}}) AND l."enter" IS NOT NULL AND l."exit" IS NOT NULL
                 AND NOT coalesce(l.phase IN ({_TRIALS}), false) AS steady,
