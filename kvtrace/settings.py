@@ -35,7 +35,7 @@ OTHER_VARIABLES: Final = {
 _OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
 _SAMPLE: Final = re.compile(r"1/(1000000|[1-9][0-9]{0,5})")
 _AMOUNT: Final = re.compile(
-    r"(?P<ring>ring:)?\s*(?P<number>\d{1,15}(\.\d{1,9})?)\s*(?P<unit>[a-z ]+)"
+    r"(?P<newest>ring:|sums:)?\s*(?P<number>\d{1,15}(\.\d{1,9})?)\s*(?P<unit>[a-z ]+)"
 )
 _WINDOW: Final = re.compile(
     r"steps:(?:(?P<counted>.+):)?(?P<first>\d{1,15})-(?P<last>\d{1,15})?"
@@ -67,10 +67,14 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The parsed setting `limit`: at which amounts recording ends, and which newest are kept."""
+    """The parsed setting `limit`: at which amounts recording ends, and which newest are kept.
+
+    `sums`: what older rows add up to is kept, too.
+    """
 
     end: Amounts = Amounts()
     newest: Amounts = Amounts()
+    sums: bool = False
 
     @property
     def any(self) -> bool:
@@ -132,7 +136,8 @@ class Settings:
         strict: whether (`1` or `0`) warnings and unknown verdicts count as errors.
         limit: amounts of bytes (`2GB`), launches (`10M launches`) or time (`1h`), separated by
             commas: recording ends at the first of them, and the program continues; after `ring:`
-            the newest of that amount is kept instead ([long runs](longruns.md)). Empty: no limit.
+            the newest of that amount is kept instead, and after `sums:` also what all others add up
+            to ([long runs](longruns.md)). Empty: no limit.
         sample: `1/N` records one launch in N in detail, always including each call's first, and
             counts all ([long runs](longruns.md#sampling)). Empty: all in detail.
         window: the part of the program in which launches are recorded: `steps:10-20`, steps that
@@ -354,7 +359,7 @@ def amount_of(text: str, what: str) -> float:
         BadSetting: the text is not an amount of `what`, "bytes" or "seconds".
     """
     match = _AMOUNT.fullmatch(text.lower().strip())
-    amount, quantity = _amount(match) if match and not match["ring"] else (0.0, "")
+    amount, quantity = _amount(match) if match and not match["newest"] else (0.0, "")
     if quantity != what or amount < 1:
         example = "50GB or 500 MiB" if what == "bytes" else "12h or 30d"
         raise BadSetting(f"{text!r} is not an amount of {what}; give one such as {example}")
@@ -373,15 +378,16 @@ def _limit(text: str) -> Limit:
     for amount_text in filter(None, map(str.strip, text.lower().split(","))):
         match = _AMOUNT.fullmatch(amount_text)
         amount, quantity = _amount(match) if match else (0.0, "")
-        amount_by_quantity = amounts["newest" if match and match["ring"] else "end"]
+        amount_by_quantity = amounts["newest" if match and match["newest"] else "end"]
         if amount < 1 or quantity in amount_by_quantity:
             raise BadSetting(
                 "the setting limit is a list of amounts such as 2GB, 10M launches or 1h, one of "
-                "each kind, separated by commas; ring: before an amount keeps the newest; "
-                f"{amount_text!r} is not valid"
+                "each kind, separated by commas; ring: before an amount keeps the newest, sums: "
+                f"also what the others add up to; {amount_text!r} is not valid"
             )
         amount_by_quantity[quantity] = amount if quantity == "seconds" else round(amount)
-    return Limit(Amounts(**amounts["end"]), Amounts(**amounts["newest"]))
+    end, newest = (Amounts(**amounts[of]) for of in ("end", "newest"))
+    return Limit(end, newest, "sums:" in text.lower())
 
 
 def _one_in(text: str) -> int:
@@ -419,7 +425,7 @@ def _recorded_part(text: str) -> RecordedPart | None:
 def _seconds(text: str) -> float:
     """Return the seconds that a text such as 90s or 1.5h means; NaN if it is no time."""
     match = _AMOUNT.fullmatch(text.lower().strip())
-    amount, quantity = _amount(match) if match and not match["ring"] else (0.0, "")
+    amount, quantity = _amount(match) if match and not match["newest"] else (0.0, "")
     return amount if quantity == "seconds" else math.nan
 
 

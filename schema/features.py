@@ -17,8 +17,10 @@ from kvtrace.schema.layout import SUMS, TIMES
 
 #: `ending` of a run whose recording ended at its limit.
 LIMIT: Final = "limit"
-#: The prefix of an amount in the setting `limit` of which the newest is kept.
+#: Prefixes of an amount in the setting `limit` of which the newest rows are kept; with `SUMS_OF`,
+#: what the others add up to is kept, too.
 RING: Final = "ring:"
+SUMS_OF: Final = "sums:"
 
 #: Every feature, with what its rows mean and what a reader has to do.
 FEATURES: Final = {
@@ -39,8 +41,14 @@ FEATURE_COLUMNS: Final = {
     "launches": ("weight", "graph_id", "phase"),
     "gpu_kernels": ("weight", "graph_id"),
 }
-_TRIALS: Final = frozenset({"autotune", "warmup"})
+TRIALS: Final = frozenset({"autotune", "warmup"})
 _GRAPH: Final = "graph_capture"
+
+
+def keeps_newest_rows(settings: Mapping[str, str | None]) -> bool:
+    """Return whether a recording with these settings drops its oldest rows."""
+    limit = (settings.get("limit") or "").lower()
+    return RING in limit or SUMS_OF in limit
 
 
 def features_of_run(row: Mapping[str, Any]) -> set[str]:
@@ -53,7 +61,7 @@ def features_of_run(row: Mapping[str, Any]) -> set[str]:
         features.add("total-times")
     is_partial = (
         settings.get("window")
-        or RING in (settings.get("limit") or "").lower()
+        or keeps_newest_rows(settings)
         or row.get("ending") == LIMIT
         or row.get("dropped_rows")
     )
@@ -73,7 +81,7 @@ def features_of_rows(table: str, rows: pa.RecordBatch) -> set[str]:
         features.add("graph-replays")
     if "phase" in names and "phase" in rows.schema.names:
         phases = _words(rows.column("phase"))
-        if phases & _TRIALS:
+        if phases & TRIALS:
             features.add("trials")
         if _GRAPH in phases:
             features.add("graph-replays")

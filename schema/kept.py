@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.schema.features import LIMIT, RING
+from kvtrace.schema.features import LIMIT, SUMS_OF, keeps_newest_rows
 from kvtrace.schema.runs import Run
 
 if TYPE_CHECKING:
@@ -36,8 +36,13 @@ def weights_of(rows: pa.Table) -> pa.ChunkedArray:
 
 
 def keeps_newest(run: Run) -> bool:
-    """Return whether KVTRACE_LIMIT made the run drop its oldest launches (`ring:`)."""
-    return RING in (run.settings.get("limit") or "").lower()
+    """Return whether KVTRACE_LIMIT made the run drop its oldest launches (`ring:`, `sums:`)."""
+    return keeps_newest_rows(run.settings)
+
+
+def keeps_sums(run: Run) -> bool:
+    """Return whether the run keeps what the launches that it dropped add up to (`sums:`)."""
+    return SUMS_OF in (run.settings.get("limit") or "").lower()
 
 
 def missing_launch_notes(run: Run) -> Iterator[str]:
@@ -56,7 +61,13 @@ def missing_launch_notes(run: Run) -> Iterator[str]:
             f"numbers of launches and executions are exact{exception}; times are estimated from "
             "the recorded launches"
         )
-    if keeps_newest(run):
+    if keeps_sums(run):
+        yield (
+            f"run {run.run_id} holds its newest launches in detail, and what older ones add up to "
+            f"(KVTRACE_LIMIT={limit}): numbers, times and medians are of all launches; steps, "
+            "gaps, timelines and parts of the run are of the newest"
+        )
+    elif keeps_newest(run):
         yield f"run {run.run_id} holds only its newest launches (KVTRACE_LIMIT={limit})"
     named = window or limit or run.dropped_rows
     if "partial" in run.required_features and not named:

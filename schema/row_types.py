@@ -629,6 +629,54 @@ class ExecutionSumsRow(TypedDict):
     run: str
 
 
+class OlderLaunchSumsRow(TypedDict):
+    """A row of the table `older_launch_sums`."""
+
+    first_row: int
+    last_row: int
+    begin: str | None
+    end: str | None
+    call_id: int
+    phase: str | None
+    compiling: bool | None
+    steady: bool | None
+    weight: int | None
+    taken_ns: int | None
+    shortest_ns: int | None
+    longest_ns: int | None
+    last_end: str | None
+    bins: list[int] | None
+    counts: list[int] | None
+    run: str
+
+
+class OlderExecutionSumsRow(TypedDict):
+    """A row of the table `older_execution_sums`."""
+
+    first_row: int
+    last_row: int
+    begin: str | None
+    end: str | None
+    call_id: int | None
+    name: str | None
+    kind: str | None
+    stack_id: int | None
+    forward_stack_id: int | None
+    asked: bool | None
+    tuning: bool | None
+    replayed: bool | None
+    timed: bool | None
+    weight: int | None
+    taken_ns: int | None
+    shortest_ns: int | None
+    longest_ns: int | None
+    last_end: str | None
+    bins: list[int] | None
+    counts: list[int] | None
+    bytes: int | None
+    run: str
+
+
 class RunPartsRow(TypedDict):
     """A row of the table `run_parts`."""
 

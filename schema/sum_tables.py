@@ -3,6 +3,9 @@
 The rows of a run are divided into stretches of time, at the bounds of its steady part and at times
 between, so that the sums of a part of the run are those of whole stretches and of the rows at its
 edges. Times that are sorted by length are kept as bins (`figures/bins.py`).
+
+A recording that drops its oldest rows (`KVTRACE_LIMIT=sums:2GB`) writes what those add up to as the
+same sums, of rows that follow each other instead of a stretch (`older_sums.py`).
 """
 
 from typing import Final
@@ -34,19 +37,56 @@ _TIMES: Final = (
     _C("counts", pa.list_(I64), "how many of `weight` are in each of the bins"),
 )
 
+_OF_LAUNCHES: Final = (
+    _C("call_id", I64, "the call", key=True),
+    _C("phase", NAME, "phase of the launches; null: run", private=OPEN),
+    _C("compiling", BOOL, "whether their kernel was compiled, loaded or tuned in them"),
+    _C("steady", BOOL, "whether they count in times: timed, not compiling, no trials"),
+    *_TIMES,
+)
+_OF_EXECUTIONS: Final = (
+    _C("call_id", I64, "the call, of the execution or of its launch; null: none is known"),
+    _C("name", NAME, "the device function, where no call is known", private=NAMED),
+    _C("kind", NAME, "copy or fill, where no call is known", private=OPEN),
+    _C("stack_id", I64, "stack that asked for them, where no call is known", private=STACK),
+    _C("forward_stack_id", I64, "stack of the forward, of a backward", private=STACK),
+    _C("asked", BOOL, "whether it was recorded when the host asked for one of them"),
+    _C("tuning", BOOL, "whether they are of trials, or ran between two trials"),
+    _C("replayed", BOOL, "whether a graph replayed them"),
+    _C("timed", BOOL, "whether start and end are known"),
+    *_TIMES,
+    _C("bytes", I64, "bytes copied or filled by all of them", "bytes"),
+)
+
+
+def _older(key: str) -> tuple[Column, ...]:
+    """Return the columns of which rows sums are, where `key` numbers the rows."""
+    return (
+        _C(
+            "first_row",
+            I64,
+            f"`{key}` of the first row that they are of; where sums are of rows that others are "
+            "of, too, those of most rows count",
+            key=True,
+        ),
+        _C(
+            "last_row",
+            I64,
+            f"`{key}` of the last row that they are of; they count if it is less than the `{key}` "
+            "of the run's rows",
+            key=True,
+        ),
+        _C("begin", TIME, "when the first of the rows began"),
+        _C("end", TIME, "when the last of the rows began"),
+    )
+
+
 SUMS: Final = (
     Table(
         "launch_sums",
         "what the launches of a call add up to in a stretch, of equal phase and flags",
         "derived",
-        (
-            *_STRETCH,
-            _C("call_id", I64, "the call", key=True),
-            _C("phase", NAME, "phase of the launches; null: run", private=OPEN),
-            _C("compiling", BOOL, "whether their kernel was compiled, loaded or tuned in them"),
-            _C("steady", BOOL, "whether they count in times: timed, not compiling, no trials"),
-            *_TIMES,
-        ),
+        (*_STRETCH, *_OF_LAUNCHES),
         sort=("stretch", "call_id"),
         since="1.12",
     ),
@@ -54,26 +94,26 @@ SUMS: Final = (
         "execution_sums",
         "what the executions of a call, or by a name, add up to in a stretch",
         "derived",
-        (
-            *_STRETCH,
-            _C("call_id", I64, "the call, of the execution or of its launch; null: none is known"),
-            _C("name", NAME, "the device function, where no call is known", private=NAMED),
-            _C("kind", NAME, "copy or fill, where no call is known", private=OPEN),
-            _C(
-                "stack_id",
-                I64,
-                "stack that asked for them, where no call is known",
-                private=STACK,
-            ),
-            _C("forward_stack_id", I64, "stack of the forward, of a backward", private=STACK),
-            _C("asked", BOOL, "whether it was recorded when the host asked for one of them"),
-            _C("tuning", BOOL, "whether they are of trials, or ran between two trials"),
-            _C("replayed", BOOL, "whether a graph replayed them"),
-            _C("timed", BOOL, "whether start and end are known"),
-            *_TIMES,
-            _C("bytes", I64, "bytes copied or filled by all of them", "bytes"),
-        ),
+        (*_STRETCH, *_OF_EXECUTIONS),
         sort=("stretch", "call_id"),
+        since="1.12",
+    ),
+    Table(
+        "older_launch_sums",
+        "what older launches of a call add up to, which are no longer in `launches`, of equal "
+        "phase and flags",
+        "captured",
+        (*_older("seq"), *_OF_LAUNCHES),
+        sort=("first_row", "call_id"),
+        since="1.12",
+    ),
+    Table(
+        "older_execution_sums",
+        "what older executions of a call, or by a name, add up to, which are no longer in "
+        "`gpu_kernels`",
+        "captured",
+        (*_older("record"), *_OF_EXECUTIONS),
+        sort=("first_row", "call_id"),
         since="1.12",
     ),
 )

@@ -165,10 +165,14 @@ class RunWriter:
         except OSError as error:
             raise self._refuse_further_rows(error) from error
 
-    def drop(self, part: SealedPart) -> None:
-        """Delete the file of a sealed part; TraceWriteError as `flush`."""
+    def drop(self, part: SealedPart, before: Callable[[SealedPart], None]) -> None:
+        """Delete the file of a sealed part after `before` was called; TraceWriteError as `flush`.
+
+        An OSError of `before` ends the run as one of deleting.
+        """
         self._check_usable()
         try:
+            before(part)
             part.path.unlink(missing_ok=True)
         except OSError as error:
             raise self._refuse_further_rows(error) from error

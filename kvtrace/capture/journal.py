@@ -207,6 +207,7 @@ class Journal:
     def add(self, table: str, row: Mapping[str, Any]) -> None:
         """Queue a row of a table for the next write, and pass it to the listeners."""
         self._notify(lambda listener: listener.row(table, row))
+        self._keeping.refer(table, row)
         if table == "kernels":
             self.overhead.add_kernel()
             if self._writer is None:  # the writer's imports take a while

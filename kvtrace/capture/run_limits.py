@@ -3,12 +3,14 @@
 If a run keeps only the newest launches, tables that grow with every launch are sealed in parts of
 an eighth of the amount, and the oldest part is deleted when a new one is sealed. Example: if the
 newest 8,000 launches are kept, a part has 1,000. Kernels, calls, stacks, contents of tensors, marks
-and messages are not deleted, since later launches refer to them.
+and messages are not deleted, since later launches refer to them. After `sums:`, what launches and
+executions of a part add up to is written before it is deleted (`schema/older_sums.py`).
 """
 
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.settings import Amounts, Settings
@@ -22,12 +24,15 @@ if TYPE_CHECKING:
         SampledExecutions,
         SampledLaunches,
     )
+    from kvtrace.schema.older_sums import OlderSums
     from kvtrace.schema.writer import RunWriter, SealedPart
 
 #: Tables that grow with every launch, whose old parts are deleted.
 _DROPPED: Final = (
     "launches", "gpu_kernels", "digests", "non_finite", "operations", "allocations",
 )  # fmt: skip
+#: Of these, tables whose rows are added up.
+_SUMMED: Final = ("launches", "gpu_kernels")
 #: Parts, about, that the newest launches are kept in.
 _PARTS: Final = 8
 
@@ -35,11 +40,12 @@ _PARTS: Final = 8
 class RunLimits:
     """The limits of one run: which launches are written, and which parts are deleted."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, out: str, run_id: str) -> None:
         """Read the settings `limit` and `sample`, and begin to count the run's seconds."""
+        self._out, self._run_id = out, run_id
         self._text = settings.limit
         limit = settings.limits
-        self._end, self._newest = limit.end, limit.newest
+        self._end, self._newest, self._keeps_sums = limit.end, limit.newest, limit.sums
         self._keeps_newest = self._newest != Amounts()
         self._began = time.monotonic()
         #: Sealed parts, each with the number of launches and the time at which it was sealed.
@@ -47,6 +53,7 @@ class RunLimits:
         self._rotated = dict.fromkeys(_DROPPED, self._began)
         self._launches: SampledLaunches | NativeSampledLaunches | None = None
         self._executions: SampledExecutions | None = None
+        self._sums: OlderSums | None = None
         self._one_in = settings.one_in
         self.full = False
 
@@ -80,6 +87,16 @@ class RunLimits:
 
         self._executions = self._executions or SampledExecutions(self._one_in)
         return _columns(self._executions.chosen(pa.table(dict(columns))))
+
+    def refer(self, table: str, row: Mapping[str, Any]) -> None:
+        """Note a row of `kernels` or `calls`, to which sums of older launches may refer."""
+        if not self._keeps_sums or table not in ("kernels", "calls"):
+            return
+        if self._sums is None:  # before the first launch, since imports fail at a program's end
+            from kvtrace.schema.older_sums import OlderSums
+
+            self._sums = OlderSums(Path(self._out), self._run_id)
+        self._sums.refer(table, row)
 
     def rest(self, append: Callable[[str, Mapping[str, Any]], None]) -> None:
         """At the end, append rows for launches and executions since the last sampled rows."""
@@ -120,7 +137,8 @@ class RunLimits:
 
         With `ring:`, it is reached if the rows that are never deleted take all of the bytes.
         """
-        limits, ring_bytes, size = self._end, self._newest.bytes, writer.size_bytes
+        limits, ring_bytes = self._end, self._newest.bytes
+        size = writer.size_bytes + (0 if self._sums is None else self._sums.size_bytes)
         if limits.seconds is not None and time.monotonic() - self._began >= limits.seconds:
             return f"{limits.seconds:,g} seconds have passed"
         if limits.launches is not None and launches >= limits.launches:
@@ -145,11 +163,27 @@ class RunLimits:
             if self._is_due(table, *writer.open_segment(table), now):
                 writer.rotate(table)
                 self._rotated[table] = now
+        self._take_sealed(writer, launches, now)
+        while len(self._parts) > 1 and self._is_too_old(writer, launches, now):
+            writer.drop(self._parts.popleft()[0], self._add_up)
+
+    def _add_up(self, part: "SealedPart") -> None:
+        """Write what a part adds up to, if that is kept."""
+        if self._sums is not None and part.table in _SUMMED:
+            self._sums.add(part.table, part.path)
+
+    def _take_sealed(self, writer: "RunWriter", launches: int, now: float) -> None:
+        """Note the parts that were sealed since the last call."""
         for part in writer.take_sealed():
             if part.table in _DROPPED:
                 self._parts.append((part, launches, now))
-        while len(self._parts) > 1 and self._is_too_old(writer, launches, now):
-            writer.drop(self._parts.popleft()[0])
+            if self._sums is None:
+                continue
+            if part.table == "launches":
+                self._sums.note(part.path)
+            elif part.table == "gpu_kernels" and writer.open_segment("launches")[0]:
+                writer.rotate("launches")  # which of the executions are of trials
+                self._take_sealed(writer, launches, now)
 
     def _is_due(self, table: str, rows: int, size_bytes: int, now: float) -> bool:
         newest = self._newest

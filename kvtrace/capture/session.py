@@ -408,14 +408,15 @@ class Session:
                 "parent_run_id": self._parent,
             }
             recorder = self.recorder
+            run_id = new_run_id()
             journal = Journal(
                 self.out,
-                new_run_id(),
+                run_id,
                 recorder,
                 facts,
                 self._writing_failed,
                 self.problem,
-                RunLimits(self.settings),
+                RunLimits(self.settings, self.out, run_id),
                 lambda text: self.message("warning", "limit-reached", text),
                 lambda: self.stop("limit"),
             )

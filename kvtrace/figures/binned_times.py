@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.bins import BINS, bin_of, medians_of_bins, medians_of_counts
 from kvtrace.figures.columns import Integers, Positions, combined_codes, integers, split_by_run
-from kvtrace.figures.sums_reading import AtRest, Sums, stored_sums
+from kvtrace.figures.older_sums import Sums
+from kvtrace.figures.sums_reading import AtRest, stored_sums
 from kvtrace.figures.tables import open_times
 
 if TYPE_CHECKING:

@@ -1,23 +1,24 @@
 """Stored sums of launches and executions: of whole runs, or of the stretches that a window has.
 
 `sums_building.py` has stored them. Launches and executions themselves are read at the edges of a
-window, where it does not begin or end with a stretch, and of runs without sums.
+window, where it does not begin or end with a stretch, and of runs without sums. Sums of rows that a
+run has dropped (`older_sums.py`) are read with the stored ones.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.sums_stored import stored_settings
+from kvtrace.figures.older_sums import Sums, has_older_sums, older_sums
+from kvtrace.figures.sums_stored import stored_settings, sums_stored
 from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-Sums = Literal["launch_sums", "execution_sums"]
 Span = tuple[int, int]
 
 
@@ -25,8 +26,8 @@ Span = tuple[int, int]
 class AtRest:
     """What of a trace, or of a window, is read from stored sums, and what from their rows.
 
-    `stored` has the runs with stored sums. `leaves` has traces, and runs of each, whose rows are to
-    be added: runs without sums, and edges of windows.
+    `stored` has the runs with stored or older sums. `leaves` has traces, and runs of each, whose
+    rows are to be added: runs without stored sums, and edges of windows.
     """
 
     stored: "tuple[Run, ...]"
@@ -45,6 +46,8 @@ def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
         settings = stored_settings(trace, run)
         if settings is None:
             others.append(run)
+            if has_older_sums(trace, run):
+                stored.append(run)
             continue
         if isinstance(trace, TraceWindow):
             low, high = span_of(trace, run, table)
@@ -78,11 +81,16 @@ def stored_sums(
 ) -> pa.Table:
     """Return columns, and `run`, of stored sums of the trace, or of the window's whole stretches.
 
-    `runs` have stored sums. Errors as `Trace.table`.
+    `runs` have stored or older sums. Errors as `Trace.table`.
     """
     whole = whole_trace(trace)
     if not isinstance(trace, TraceWindow):
-        return whole.table(table, runs, columns)
+        rows = whole.table(table, [run for run in runs if sums_stored(whole, run)], columns)
+        if not any(has_older_sums(trace, run) for run in runs):
+            return rows
+        return pa.concat_tables(
+            [rows, older_sums(whole, runs, table, columns)]
+        ).unify_dictionaries()
     pieces = [whole.table(table, (), columns)]
     for run in runs:
         low, high = span_of(trace, run, table)

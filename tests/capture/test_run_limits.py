@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kvtrace.capture.session import Session
+from kvtrace.figures.times import host_times
 from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -17,6 +18,7 @@ from kvtrace.settings import settings_from_arguments
 from tests.capture.killed_program import arguments, kernel
 
 ROOT = Path(__file__).parents[2]
+EPOCH = 1_767_323_045_000_000_000
 
 
 def recorded_seqs(out):
@@ -137,6 +139,36 @@ def test_ring_limit_keeps_the_newest_launches(tmp_path, limit, least, most):
         assert largest < 100_000  # the room for the last row of `runs`, and one round, are beside
 
 
+def test_sums_limit_keeps_what_all_launches_add_up_to(tmp_path, capfd):
+    out = tmp_path / "out"
+    program = Program(out, limit="sums:1k launches")
+    another = program.session.add_call(
+        program.session.add_kernel(kernel(1)), (1, 1, 1), arguments(1), ()
+    )
+    for number in range(20_000):
+        call = another if number % 4 == 0 else program.call
+        program.session.add_launch(call, EPOCH + number, EPOCH + number + number % 100)
+        if number % 200 == 199:
+            program.session.flush()
+    program.session.stop("exit")
+
+    assert validate(out) == []
+    kept = recorded_seqs(out)
+    assert 1000 <= len(kept) <= 1500
+    trace = open_trace(out)
+    (run,) = trace.runs
+    assert "what older ones add up to (KVTRACE_LIMIT=sums:1k launches)" in trace.notes[0]
+    assert "partial" in run.required_features
+    rows = host_times(trace, [run]).calls.sort_by("call_id").to_pylist()
+    assert [(row["launches"], row["host_ns"]) for row in rows] == [
+        (15_000, sum(number % 100 for number in range(20_000) if number % 4)),
+        (5_000, sum(number % 100 for number in range(0, 20_000, 4))),
+    ]
+    assert [row["host_median_ns"] for row in rows] == [50, 48]
+    assert len(list((out / "older_launch_sums").rglob("*.parquet"))) <= 8
+    assert capfd.readouterr().err == ""
+
+
 def test_ring_limit_keeps_the_last_seconds(tmp_path):
     program = Program(tmp_path / "out", limit="ring:1s")
     begun = time.monotonic()
@@ -200,12 +232,13 @@ def test_flush_writes_weights_of_all_launches_and_sampling_continues(tmp_path):
 
 @pytest.mark.process
 @pytest.mark.parametrize("seed", range(4))
-def test_program_killed_while_parts_are_deleted_leaves_a_valid_trace(tmp_path, seed):
+@pytest.mark.parametrize("limit", ["ring:200 launches", "sums:200 launches"])
+def test_program_killed_while_parts_are_deleted_leaves_a_valid_trace(tmp_path, seed, limit):
     """Parts of a few rows are dropped all the time, so that it is killed while it does."""
     out, progress = tmp_path / "out", tmp_path / "progress"
     progress.write_bytes(bytes(8))
     command = [sys.executable, "-m", "tests.capture.killed_program", "launches", out, progress]
-    process = subprocess.Popen([*command, "50", "ring:200 launches"], cwd=ROOT)
+    process = subprocess.Popen([*command, "50", limit], cwd=ROOT)
     try:
         made, late = 0, time.monotonic() + 30
         while made < 2000 and time.monotonic() < late:
@@ -225,3 +258,7 @@ def test_program_killed_while_parts_are_deleted_leaves_a_valid_trace(tmp_path, s
     assert kept[0] > 0
     assert len(kept) >= 200
     assert kept[-1] < made
+    if limit.startswith("sums"):
+        trace = open_trace(out)
+        rows = host_times(trace, trace.runs).calls
+        assert sum(rows["launches"].to_pylist()) == kept[-1] + 1

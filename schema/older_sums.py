@@ -1,0 +1,380 @@
+"""What launches and executions add up to whose rows a recording drops: `KVTRACE_LIMIT=sums:2GB`.
+
+Before a part of `launches` or `gpu_kernels` is deleted, what its rows add up to is written as rows
+of `older_launch_sums` or `older_execution_sums`; the rows are what `figures/sums_building.py` would
+make of the part. A process that is killed between the two leaves both, so a reader counts sums only
+if the run has none of their rows. Of every eight files one is made, and of those again, so that
+there are few however long the run is.
+
+Two flags are found without the rows that are not there any more, or not yet: a launch that holds
+trials is known by the trials before it, and an execution of no known call, such as a kernel that
+empties caches between two trials, at a part's end by the execution before it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.schema.arrays import array_of
+from kvtrace.schema.columns import batch_of_columns
+from kvtrace.schema.features import TRIALS
+from kvtrace.schema.layout import part_path
+from kvtrace.schema.parts import read_part, write_part
+from kvtrace.schema.tables import TABLES
+from kvtrace.schema.versions import captured_facts
+
+_NEVER: Final = -1 << 63
+#: Files of one table that become one file.
+_FILES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """A table whose rows are added up: its key, the table of its sums, and the sums' keys."""
+
+    key: str
+    begin: str
+    sums: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+
+
+_KINDS: Final = {
+    "launches": _Kind(
+        "seq",
+        "enter",
+        "older_launch_sums",
+        ("call_id", "phase", "compiling", "steady"),
+        ("seq", "call_id", "enter", "exit", "thread", "phase", "weight"),
+    ),
+    "gpu_kernels": _Kind(
+        "record",
+        "start",
+        "older_execution_sums",
+        (
+            *("call_id", "name", "kind", "stack_id", "forward_stack_id"),
+            *("tuning", "replayed", "timed"),
+        ),
+        (
+            *("record", "launch_seq", "call_id", "start", "end", "graph_id", "name", "kind"),
+            *("bytes", "weight", "requested", "stack_id", "forward_stack_id"),
+        ),
+    ),
+}
+
+#: Constants as Arrow's scalars, made without `pa.scalar` (see `arrays.py`).
+_ZERO, _ONE, _SIX, _64 = array_of([0, 1, 6, 64], pa.int64())
+_NO: Final = array_of([False], pa.bool_())[0]
+_TRIAL_PHASES: Final = array_of(sorted(TRIALS), pa.string())
+
+
+class OlderSums:
+    """The sums of a run's rows that are dropped: called from one thread, in the run's order.
+
+    `refer` gets the rows of `kernels` and `calls`, `note` the parts of `launches` when they are
+    sealed, and `add` each part before it is dropped.
+    """
+
+    def __init__(self, out: Path, run_id: str) -> None:
+        """Begin a run of the trace in the folder `out`."""
+        self._out = out
+        self._run_id = run_id
+        #: When kernels were compiled and loaded in the run, and their calls, by kernel_id.
+        self._begins: dict[int, tuple[int | None, int | None]] = {}
+        self._calls: dict[int, list[int]] = {}
+        #: Trials of all sealed parts, as arrays of `seq`.
+        self._trials: list[pa.ChunkedArray] = []
+        #: When the last trial of a thread began, and whether the last execution of a known call
+        #: was one, of the rows that were added.
+        self._last_trial: dict[int | None, int] = {}
+        self._last_was_trial = _NO
+        self._files: dict[str, list[Path]] = {table: [] for table in _KINDS}
+        self._numbers = dict.fromkeys(_KINDS, 0)
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of the sums on disk."""
+        return sum(path.stat().st_size for paths in self._files.values() for path in paths)
+
+    def refer(self, table: str, row: Mapping[str, Any]) -> None:
+        """Note a row of `kernels` or `calls`, before launches of it; ignore other tables."""
+        if table == "kernels":
+            begins = row.get("compile_begin"), row.get("load_begin")
+            if begins != (None, None):
+                self._begins.setdefault(row["kernel_id"], begins)
+        elif table == "calls" and row["kernel_id"] in self._begins:
+            self._calls.setdefault(row["kernel_id"], []).append(row["call_id"])
+
+    def note(self, part: Path) -> None:
+        """Note the trials of a sealed part of `launches`; errors as `read_part`."""
+        rows = read_part(part, TABLES["launches"], ["seq", "phase"])
+        trials = rows["seq"].filter(_are_trials(rows))
+        if len(trials):
+            self._trials.append(trials)
+
+    def add(self, table: str, part: Path) -> None:
+        """Write what a part adds up to, which is to be deleted.
+
+        Raises:
+            OSError: as on a full disk; nothing was written.
+            DamagedFile: the part cannot be read.
+
+        """
+        if len(self._files[table]) == _FILES:
+            self._unite(table)  # before, so that what is united is of parts that are deleted
+        kind = _KINDS[table]
+        rows = read_part(part, TABLES[table], kind.columns)
+        if not rows.num_rows:
+            return
+        pieces = self._of_launches(rows) if table == "launches" else self._of_executions(rows)
+        of_rows = {
+            "first_row": _extreme(rows[kind.key], "min"),
+            "last_row": _extreme(rows[kind.key], "max"),
+            "begin": _extreme(rows[kind.begin].cast(pa.int64()), "min"),
+            "end": _extreme(rows[kind.begin].cast(pa.int64()), "max"),
+        }
+        self._write(table, _summed(pieces, kind.keys), of_rows)
+
+    def _of_launches(self, rows: pa.Table) -> pa.Table:
+        """Return launches as pieces of sums, as the view `launch_times` has them."""
+        enter, leave = (rows[name].cast(pa.int64()) for name in ("enter", "exit"))
+        trial = _are_trials(rows)
+        compiling = pc.or_(
+            self._compiling(rows["call_id"], enter, leave),
+            self._holding(rows["thread"], enter, leave, trial),
+        )
+        is_timed = pc.and_(pc.is_valid(enter), pc.is_valid(leave))
+        steady = pc.and_not(pc.and_not(is_timed, compiling), trial)
+        return pa.table(
+            {
+                "call_id": rows["call_id"],
+                "phase": rows["phase"].cast(pa.string()),
+                "compiling": compiling,
+                "steady": steady,
+                **_times(enter, leave, rows["weight"], steady),
+            }
+        )
+
+    def _compiling(self, call: pa.ChunkedArray, enter: Any, leave: Any) -> Any:
+        """Return in which launches the compilation or loading of their kernel began."""
+        low, high = _extreme(enter, "min", _NEVER), _extreme(leave, "max", _NEVER)
+        ids: list[int] = []
+        of_ids: tuple[list[int | None], ...] = [], []
+        for kernel_id, begins in self._begins.items():
+            if any(begin is not None and low <= begin < high for begin in begins):
+                calls = self._calls.get(kernel_id, ())
+                ids += calls
+                for times, begin in zip(of_ids, begins, strict=True):
+                    times += [begin] * len(calls)
+        found = pc.index_in(call, array_of(ids, pa.int64()))
+        compiled, loaded = (
+            pc.and_(pc.less_equal(enter, begin), pc.less(begin, leave))
+            for begin in (pc.take(array_of(times, pa.int64()), found) for times in of_ids)
+        )
+        return pc.or_(pc.coalesce(compiled, _NO), pc.coalesce(loaded, _NO))
+
+    def _holding(self, thread: pa.ChunkedArray, enter: Any, leave: Any, trial: Any) -> Any:
+        """Return which launches hold trials, as `HoldingTrials` of figures/trials.py."""
+        number = pa.chunked_array([pa.arange(0, len(thread))])
+        newest = max(self._last_trial.values(), default=_NEVER)
+        holding: list[pa.ChunkedArray] = []
+        if _extreme(enter, "min", _NEVER) <= newest or pc.any(trial).as_py():
+            for native_id in pc.unique(thread).to_pylist():
+                own = pc.is_in(thread, array_of([native_id], pa.int64()))
+                begin, end, is_trial, numbers = (
+                    values.filter(own) for values in (enter, leave, trial, number)
+                )
+                before = self._last_trial.get(native_id, _NEVER)
+                never, start = array_of([_NEVER, before], pa.int64())
+                last = pc.cumulative_max(pc.if_else(is_trial, begin, never), start=start)
+                during = pc.and_(pc.less_equal(begin, last), pc.less(last, end))
+                holding.append(numbers.filter(pc.and_not(during, is_trial)))
+                self._last_trial[native_id] = last[-1].as_py()
+        return pc.is_in(number, pa.chunked_array(holding, pa.int64()))
+
+    def _of_executions(self, rows: pa.Table) -> pa.Table:
+        """Return executions as pieces of sums, as the view `execution_times` has them."""
+        start, end = (rows[name].cast(pa.int64()) for name in ("start", "end"))
+        is_called = pc.is_valid(rows["call_id"])
+        tuning = self._tuning(rows, start, is_called)
+        nothing = {kind: array_of([None], kind)[0] for kind in (pa.int64(), pa.string())}
+        unnamed = {
+            name: pc.if_else(is_called, nothing[kind], rows[name].cast(kind))
+            for name, kind in (
+                ("name", pa.string()),
+                ("kind", pa.string()),
+                ("stack_id", pa.int64()),
+            )
+        }
+        timed = pc.and_(pc.is_valid(start), pc.is_valid(end))
+        times = _times(start, end, rows["weight"], pc.and_not(timed, tuning))
+        return pa.table(
+            {
+                "call_id": rows["call_id"],
+                **unnamed,
+                "forward_stack_id": rows["forward_stack_id"],
+                "tuning": tuning,
+                "replayed": pc.is_valid(rows["graph_id"]),
+                "timed": timed,
+                "asked": pc.is_valid(rows["requested"]),
+                "bytes": pc.multiply(rows["bytes"], times["weight"]),
+                **times,
+            }
+        )
+
+    def _tuning(self, rows: pa.Table, start: Any, is_called: Any) -> Any:
+        """Return which executions are of trials, or ran between two of them."""
+        trials = pa.chunked_array(
+            [chunk for seqs in self._trials for chunk in seqs.chunks], pa.int64()
+        )
+        of_trial = pc.and_(pc.is_in(rows["launch_seq"], trials), pc.is_valid(rows["launch_seq"]))
+        if not len(trials):
+            return of_trial
+        order = pc.sort_indices(start)
+        unknown = array_of([None], pa.bool_())[0]
+        marks = pc.if_else(is_called, of_trial, unknown).combine_chunks().take(order)
+        marked = pa.concat_arrays([array_of([self._last_was_trial.as_py()], pa.bool_()), marks])
+        before = pc.fill_null_forward(marked).slice(1)
+        behind = pc.coalesce(pc.fill_null_backward(marks), before)
+        self._last_was_trial = before[-1]
+        between = pc.and_(pc.and_(before, behind), pc.is_null(marks))
+        found = pa.chunked_array([order.filter(between)])
+        number = pa.arange(0, rows.num_rows).cast(found.type)
+        return pc.or_(of_trial, pc.is_in(number, found))
+
+    def _write(self, table: str, sums: pa.Table, of_rows: Mapping[str, int]) -> None:
+        kind = TABLES[_KINDS[table].sums]
+        count = sums.num_rows
+        columns = {name: sums[name].combine_chunks() for name in sums.column_names}
+        columns |= {name: array_of([value] * count, pa.int64()) for name, value in of_rows.items()}
+        batch = batch_of_columns(kind, columns)
+        path = part_path(self._out, kind.name, self._run_id, self._numbers[table])
+        write_part(path, kind, captured_facts(kind.name, self._run_id), [batch])
+        self._numbers[table] += 1
+        self._files[table].append(path)
+
+    def _unite(self, table: str) -> None:
+        """Write the sums of all files of a table as one file, and then delete them."""
+        kind, paths = _KINDS[table], self._files[table]
+        definition = TABLES[kind.sums]
+        rows = pa.concat_tables(
+            [read_part(path, definition, definition.names) for path in paths]
+        ).unify_dictionaries()
+        of_rows = {
+            name: _extreme(rows[name].cast(pa.int64()), which)
+            for name, which in (
+                *(("first_row", "min"), ("last_row", "max")),
+                *(("begin", "min"), ("end", "max")),
+            )
+        }
+        sums = _summed(_pieces_of_sums(rows, kind.keys), kind.keys)
+        self._files[table] = []
+        self._write(table, sums, of_rows)
+        for path in paths:
+            path.unlink(missing_ok=True)
+
+
+def _are_trials(rows: pa.Table) -> Any:
+    return pc.is_in(rows["phase"].cast(pa.string()), _TRIAL_PHASES)
+
+
+def _extreme(values: Any, which: str, none: int | None = None) -> Any:
+    """Return the least ("min") or greatest ("max") of values; `none` if all are null."""
+    found = pc.min_max(values)[which].as_py()
+    return none if found is None else found
+
+
+def _times(begin: Any, end: Any, weights: Any, steady: Any) -> dict[str, Any]:
+    """Return the columns of pieces of sums that follow from begin and end of rows, in ns.
+
+    A row of which the clock was set back took 0 ns.
+    """
+    ns = pc.max_element_wise(pc.subtract(end, begin), _ZERO, skip_nulls=False)
+    weight = pc.max_element_wise(pc.coalesce(weights.cast(pa.int64()), _ONE), _ONE)
+    # As `bin_of` of figures/bins.py, where this has a branch for times below 128 ns.
+    power = pc.floor(pc.log2(pc.max_element_wise(ns, _ONE).cast(pa.float64()))).cast(pa.int64())
+    exponent = pc.max_element_wise(pc.subtract(power, _SIX), _ZERO)
+    bins = pc.add(pc.multiply(exponent, _64), pc.shift_right(ns, exponent))
+    return {
+        "weight": weight,
+        "taken_ns": pc.multiply(ns, weight),
+        "shortest_ns": ns,
+        "longest_ns": ns,
+        "last_end": end,
+        "bin": pc.if_else(steady, bins, array_of([None], pa.int64())[0]),
+        "number": weight,
+    }
+
+
+#: How columns of pieces are put together.
+_TOGETHER: Final = {
+    "weight": "sum",
+    "taken_ns": "sum",
+    "shortest_ns": "min",
+    "longest_ns": "max",
+    "last_end": "max",
+    "bytes": "sum",
+    "asked": "max",
+}
+
+
+def _summed(pieces: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """Return sums of pieces by `keys`, sorted by call.
+
+    A piece has columns of `_TOGETHER` (null: nothing), and `bin` and `number`: how many of the
+    times are in that bin; null where there are none.
+    """
+    together = {name: how for name, how in _TOGETHER.items() if name in pieces.column_names}
+    by_bin = _grouped(pieces, [*keys, "bin"], {**together, "number": "sum"}).sort_by("bin")
+    by_bin = by_bin.append_column("binned", by_bin["bin"])
+    sums = _grouped(
+        by_bin, keys, {**together, "bin": "list", "number": "list", "binned": "count"}
+    ).sort_by("call_id")
+    # Lists end with the number of times that are in no bin.
+    is_binned = pc.is_valid(pc.list_flatten(sums["bin"]))
+    lengths = sums["binned"].combine_chunks()
+    offsets = pa.concat_arrays([array_of([0], pa.int64()), pc.cumulative_sum(lengths)])
+    lists = {
+        new: pa.ListArray.from_arrays(
+            offsets.cast(pa.int32()),
+            pc.list_flatten(sums[old]).filter(is_binned).combine_chunks().cast(kind),
+            mask=pc.equal(lengths, _ZERO),
+        )
+        for new, old, kind in (("bins", "bin", pa.int32()), ("counts", "number", pa.int64()))
+    }
+    columns = {name: sums[name] for name in (*keys, *together)}
+    return pa.table(columns | lists)
+
+
+def _grouped(rows: pa.Table, keys: Sequence[str], aggregates: Mapping[str, str]) -> pa.Table:
+    """Return rows grouped in one thread, and columns under their names."""
+    grouped = rows.group_by(list(keys), use_threads=False).aggregate(list(aggregates.items()))
+    names = {f"{name}_{how}": name for name, how in aggregates.items()}
+    return grouped.rename_columns([names.get(name, name) for name in grouped.column_names])
+
+
+def _pieces_of_sums(rows: pa.Table, keys: Iterable[str]) -> pa.Table:
+    """Return rows of sums as pieces: one of each row, and one of each of its bins."""
+    rows = rows.combine_chunks()
+    texts = [
+        (rows[key].cast(pa.string()) if pa.types.is_dictionary(rows[key].type) else rows[key])
+        for key in keys
+    ]
+    names = list(keys)
+    together = [name for name in _TOGETHER if name in rows.column_names]
+    values = [
+        rows[name].cast(pa.int64()) if name == "last_end" else rows[name] for name in together
+    ]
+    whole = pa.table([*texts, *values], [*names, *together])
+    parents = pc.list_parent_indices(rows["bins"])
+    binned = (
+        pa.table(texts, names)
+        .take(parents)
+        .append_column("bin", pc.list_flatten(rows["bins"]).cast(pa.int64()))
+        .append_column("number", pc.list_flatten(rows["counts"]))
+    )
+    return pa.concat_tables([whole, binned], promote_options="default")
