@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 Sums = Literal["launch_sums", "execution_sums"]
+_ALL: Final = np.iinfo(np.int64).max
 #: The table of older sums, and that of the run's rows with their key.
 _OLDER: Final = {
     "launch_sums": ("older_launch_sums", "launches", "seq"),
@@ -45,8 +46,7 @@ def older_sums(
             continue
         rows = trace.table(name, [run], [*columns, "first_row", "last_row"])
         first, last = (integers(rows[bound]) for bound in ("first_row", "last_row"))
-        newest = next((integers(piece[key]) for piece in trace.pieces(leaves, [run], [key])), None)
-        end = np.iinfo(np.int64).max if newest is None or not newest.size else int(newest.min())
+        end = _ALL if run.ending == "exit" else _first(trace, run, leaves, key)
         counts = np.zeros(first.size, np.bool_)
         before = -1
         for low, high in sorted(set(zip(first.tolist(), last.tolist(), strict=True)), key=_wide):
@@ -55,6 +55,14 @@ def older_sums(
                 before = high
         pieces.append(rows.filter(pa.array(counts)).drop_columns(["first_row", "last_row"]))
     return pa.concat_tables(pieces).unify_dictionaries()
+
+
+def _first(trace: "Trace", run: "Run", table: str, key: str) -> int:
+    """Return the least key of a run's rows of a table."""
+    pieces = trace.pieces(table, [run], [key])
+    return min(
+        (int(integers(piece[key]).min()) for piece in pieces if piece.num_rows), default=_ALL
+    )
 
 
 def _wide(bounds: tuple[int, int]) -> tuple[int, int]:

@@ -1,8 +1,10 @@
 """What rows add up to before a recording drops them is what figures make of the rows."""
 
+import shutil
 from collections import Counter
 from itertools import pairwise
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -18,7 +20,10 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import captured_facts
 from kvtrace.schema.writer import RunWriter
 from tests.figures.written_runs import EPOCH, KERNELS, LAUNCHES, written
+from tests.support.tiers import some
+from tests.support.tree import ROOT
 
+FIXTURES = sorted((ROOT / "tests" / "fixtures" / "h200").glob("*/runs"))
 LAUNCH_KEYS = ("call_id", "phase", "compiling", "steady")
 EXECUTION_KEYS = (
     *("call_id", "name", "kind", "stack_id", "forward_stack_id", "tuning", "replayed", "timed"),
@@ -46,15 +51,15 @@ def sums_of(rows, keys, further=()):
 def parts_of(trace, run, table, cuts):
     """Write the rows of a table as parts of another folder, divided at positions."""
     rows = trace.table(table, [run], TABLES[table].names).drop_columns(["run"])
-    rows = rows.unify_dictionaries().cast(TABLES[table].schema)
+    key = "seq" if table == "launches" else "record"
+    rows = rows.unify_dictionaries().cast(TABLES[table].schema).sort_by(key)
     bounds = [0, *sorted(min(cut, rows.num_rows) for cut in cuts), rows.num_rows]
     for number, (begin, end) in enumerate(pairwise(bounds)):
         yield number, rows.slice(begin, end - begin)
 
 
-def dropped(trace, folder, cuts):
+def dropped(trace, run, folder, cuts):
     """Write a run without its launches and executions, and what they add up to."""
-    (run,) = trace.runs
     writer = RunWriter(folder, run.run_id)
     sums = OlderSums(folder, run.run_id)
     for table in ("kernels", "calls"):
@@ -76,8 +81,8 @@ def dropped(trace, folder, cuts):
 
 
 def both(leaves, older):
-    """Sums of a run's rows, and those of a run without them."""
-    (run,) = leaves.runs
+    """Sums of the rows of the first run, and those of a run without them."""
+    run = leaves.runs[0]
     add_up(leaves, [run], least_rows=0)
     for table, keys, further in (
         ("launch_sums", LAUNCH_KEYS, ()),
@@ -95,7 +100,7 @@ def test_sums_of_dropped_launches_are_those_of_launches(tmp_path_factory, kernel
     folder = tmp_path_factory.mktemp("runs")
     known = [(*launch[:6], True) for launch in launches]
     leaves = written(folder / "leaves", [(kernels, known)])
-    older = dropped(leaves, folder / "older", cuts)
+    older = dropped(leaves, leaves.runs[0], folder / "older", cuts)
     for expected, found in both(leaves, older):
         assert found == expected
     assert validate(folder / "older") == []
@@ -105,6 +110,18 @@ def test_sums_of_dropped_launches_are_those_of_launches(tmp_path_factory, kernel
 LAST = dict.fromkeys(
     ("graph_id", "name", "kind", "bytes", "weight", "requested", "stack_id", "forward_stack_id")
 ) | {"start": 1000, "took": 1, "call": 1}
+
+
+@pytest.mark.parametrize("runs", some(FIXTURES, 8), ids=lambda path: path.parent.name)
+def test_sums_of_dropped_rows_of_recordings_are_those_of_the_rows(runs, tmp_path):
+    shutil.copytree(runs.parent, tmp_path / "leaves")
+    leaves = open_trace(tmp_path / "leaves")
+    run = leaves.runs[0]
+    older = dropped(leaves, run, tmp_path / "older", ())
+    for expected, found in both(leaves, older):
+        assert found == expected
+
+
 EXECUTIONS = st.lists(
     st.fixed_dictionaries(
         {
@@ -158,7 +175,7 @@ def executed(folder, executions):
 def test_sums_of_dropped_executions_are_those_of_executions(tmp_path_factory, executions):
     folder = tmp_path_factory.mktemp("runs")
     leaves = executed(folder / "leaves", executions)
-    older = dropped(leaves, folder / "older", ())
+    older = dropped(leaves, leaves.runs[0], folder / "older", ())
     for expected, found in both(leaves, older):
         assert found == expected
 
@@ -170,7 +187,7 @@ def test_only_what_ran_between_trials_may_differ_at_the_ends_of_parts(
 ):
     folder = tmp_path_factory.mktemp("runs")
     leaves = executed(folder / "leaves", sorted(executions, key=lambda row: row["start"]))
-    older = dropped(leaves, folder / "older", cuts)
+    older = dropped(leaves, leaves.runs[0], folder / "older", cuts)
     for expected, found in both(leaves, older):
         assert {key[:5] for key in expected} == {key[:5] for key in found}
         for name in ("weight", "taken_ns"):
