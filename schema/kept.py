@@ -64,8 +64,8 @@ def missing_launch_notes(run: Run) -> Iterator[str]:
     if keeps_sums(run):
         yield (
             f"run {run.run_id} holds its newest launches in detail, and what older ones add up to "
-            f"(KVTRACE_LIMIT={limit}): numbers, times and medians are of all launches; steps, "
-            "gaps, timelines and parts of the run are of the newest"
+            f"(KVTRACE_LIMIT={limit}): figures of the whole run are of all launches; its steps, "
+            "steady part, gaps and timelines are of the newest"
         )
     elif keeps_newest(run):
         yield f"run {run.run_id} holds only its newest launches (KVTRACE_LIMIT={limit})"
