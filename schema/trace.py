@@ -32,7 +32,7 @@ from kvtrace.schema.layout import (
     spooled_runs,
 )
 from kvtrace.schema.observed import KEYS, without_replaced_findings
-from kvtrace.schema.parts import open_part, part_definition, part_facts
+from kvtrace.schema.parts import part_definition, part_facts, part_footer
 from kvtrace.schema.reading import (
     RUN_COLUMNS,
     quietly,
@@ -323,8 +323,7 @@ class Trace:
         for name in (*TABLES, *client_folders(self.path)):
             folder = run_folder(self.path, name, run_id)
             for path in pass_parts(folder) if name in present else ():
-                with open_part(path, ()) as file:
-                    facts = part_facts(file, path, name)
+                facts = part_facts(part_footer(path), path, name)
                 settings[facts.pass_name or ""] = dict(facts.settings)
         return dict(sorted(settings.items()))
 

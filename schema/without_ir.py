@@ -175,14 +175,13 @@ def runs_without_ir(trace: "Trace", runs: "Sequence[Run]") -> dict[str, str]:
 def _evaluations(trace: "Trace", run: "Run") -> tuple[tuple[set[int], bool], ...]:
     """Return the ids of the calls that each pass has evaluated, and whether it judges by rules."""
     # A program's first launch imports this module, and no launch reads Parquet.
-    from kvtrace.schema.parts import open_part, part_facts, read_part
+    from kvtrace.schema.parts import part_facts, part_footer, read_part
     from kvtrace.schema.tables import TABLES
 
     evaluations = []
     for name in _EVALUATED:
         for path in pass_parts(run_folder(trace.path, name, run.run_id)):
-            with open_part(path, ()) as file:
-                has_rules = bool(part_facts(file, path, name).settings.get("rules"))
+            has_rules = bool(part_facts(part_footer(path), path, name).settings.get("rules"))
             rows = read_part(path, TABLES[name], ["call_id"])
             evaluations.append((set(rows["call_id"].unique().to_pylist()), has_rules))
     return tuple(evaluations)

@@ -64,9 +64,9 @@ class BinnedTimes:
 
         kernels = int(self._kernels.max()) + 1
         self._of_calls = np.full(self._kernels.size, np.nan)
-        sums = np.zeros(kernels * BINS)
+        sums = np.zeros(kernels * BINS, np.int64)
         for place, bins, counts in self._times():
-            _add(sums, self._kernels[place], bins, counts)
+            np.add.at(sums, self._kernels[place] * BINS + bins, counts)
             if not place.size:
                 continue
             first, size = int(place.min()), int(place.max() - place.min()) + 1
@@ -90,9 +90,9 @@ class BinnedTimes:
         group_of_place = np.zeros(self._kernels.size, np.int64)
         group_of_place[integers(rows["place"])] = np.asarray(codes.indices) + 1
         size = len(codes.dictionary) + 1
-        sums = np.zeros(size * BINS)
+        sums = np.zeros(size * BINS, np.int64)
         for place, bins, counts in self._times():
-            _add(sums, group_of_place[place], bins, counts)
+            np.add.at(sums, group_of_place[place] * BINS + bins, counts)
         query = self._registered("code", medians_of_counts(sums, size))
         self._database.register(
             "group_codes", pa.table({"code": np.arange(1, size), "grouped": codes.dictionary})
@@ -155,12 +155,3 @@ def binned_medians_by_name(database: duckdb.DuckDBPyConnection, query: str) -> s
 
 def _flat(lists: pa.ChunkedArray) -> Integers:
     return integers(pc.list_flatten(lists))
-
-
-def _add(sums: npt.NDArray[np.float64], codes: Integers, bins: Integers, counts: Integers) -> None:
-    """Add numbers of times to the sums of all bins of all codes."""
-    keys = codes * BINS + bins
-    if 8 * keys.size < sums.size:
-        np.add.at(sums, keys, counts)
-    else:
-        sums += np.bincount(keys, counts, sums.size)

@@ -30,8 +30,9 @@ from kvtrace.figures.kernels import (
 )
 from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.names import shown_names
-from kvtrace.figures.sums_reading import at_rest, stored_sums
+from kvtrace.figures.sums_reading import Sums, at_rest, stored_sums
 from kvtrace.figures.tables import add_rows, open_times
+from kvtrace.figures.times_at_rest import keep_times, kept_file, kept_times
 from kvtrace.figures.views import phase_flags
 
 if TYPE_CHECKING:
@@ -157,23 +158,35 @@ def host_times(
     `grouped`, the kernel's group; if it is passed, `Times.groups` has the groups' medians. The
     figures of sealed runs are cached for an opened trace. Errors as `Trace.table`.
     """
-    return _known_or_read(trace, runs, _read_host_times, with_medians, groups)
+    return _known_or_read(trace, runs, "launch_sums", _read_host_times, with_medians, groups)
 
 
 _Read = Callable[["Trace", Sequence["Run"], bool, pa.Table | None], Times]
 
 
 def _known_or_read(
-    trace: "Trace", runs: Sequence["Run"], read: _Read, with_medians: bool, groups: pa.Table | None
+    trace: "Trace",
+    runs: Sequence["Run"],
+    sums: Sums,
+    read: _Read,
+    with_medians: bool,
+    groups: pa.Table | None,
 ) -> Times:
     """Return times that were read before, with medians at least where they are asked for."""
+    if groups is not None:
+        return read(trace, runs, with_medians, groups)
     known = _KNOWN.setdefault(trace, {})
-    key = (read.__name__, *(run.run_id for run in runs))
+    key = (sums, *(run.run_id for run in runs))
     for cached in (known.get((*key, "medians")), None if with_medians else known.get(key)):
-        if cached is not None and groups is None:
+        if cached is not None:
             return cached
-    times = read(trace, runs, with_medians, groups)
-    if groups is None and all(run.sealed for run in runs):
+    file = kept_file(trace, runs, sums)
+    kept = None if file is None else kept_times(file, sums)
+    with_medians = with_medians or file is not None
+    times = read(trace, runs, with_medians, None) if kept is None else Times(*kept)
+    if file is not None and kept is None:
+        keep_times(trace, file, times.calls, times.kernels, times.by_phase)
+    if all(run.sealed for run in runs):
         known[(*key, "medians") if with_medians else key] = times
     return times
 
@@ -268,7 +281,9 @@ def device_times(
     column `bytes` has the bytes that were copied or filled. `groups`, what is cached and errors as
     in `host_times`.
     """
-    return _known_or_read(trace, runs, _read_device_times, with_medians, groups)
+    return _known_or_read(
+        trace, runs, "execution_sums", _read_device_times, with_medians, groups
+    )
 
 
 def _read_device_times(

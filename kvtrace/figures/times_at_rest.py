@@ -1,0 +1,138 @@
+"""Figures of all calls of many sealed runs, kept in one file of their trace.
+
+What the stored sums of many runs add up to takes a second, as there are several files of each run,
+and medians of calls have to be found in their bins. So figures of a selection of runs are kept in
+the folder `FOLDER` of the trace, and read as long as the files that they follow from have the same
+names and sizes. Figures of one part of the runs are one file: `Times.calls`, `Times.kernels` and
+`Times.by_phase`, one after the other. Nothing else is derived from it, and it may be removed.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace import __version__
+from kvtrace.figures.kernels import DEVICE_MEDIAN, EXECUTED, HOST_MEDIAN, LAUNCHED
+from kvtrace.figures.sums_reading import Sums, at_rest, span_of
+from kvtrace.figures.sums_stored import DEFINITION, PASS, sizes_of_parts
+from kvtrace.schema.beside import folders_beside
+from kvtrace.schema.columns import conformed, without_dictionary
+from kvtrace.schema.errors import TraceWriteError
+from kvtrace.schema.layout import discard, refuse_links
+from kvtrace.schema.parts import part_facts, part_footer, read_part, write_part
+from kvtrace.schema.remote import remote_folder
+from kvtrace.schema.table_types import F64, I64, NAME, Column, Table
+from kvtrace.schema.versions import derived_facts
+from kvtrace.schema.window import TraceWindow, whole_trace
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+FOLDER: Final = ".times"
+#: Fewer runs are added up each time, which takes milliseconds.
+LEAST_RUNS: Final = 8
+#: Most files that are kept, of other selections and parts.
+_MOST_FILES: Final = 16
+#: Tables besides the sums that figures follow from.
+_NAMED_BY: Final = ("kernels", "calls")
+
+_FIGURES: Final[dict[Sums, tuple[str, ...]]] = {
+    "launch_sums": (*(f.name for f in LAUNCHED), HOST_MEDIAN.name),
+    "execution_sums": (*(f.name for f in EXECUTED), "bytes", DEVICE_MEDIAN.name),
+}
+_CALL: Final = ("run", "call_id", "name", "kind")
+_KERNEL: Final = ("module", "name", "source", "kind")
+_PHASE: Final = ("run", "call_id", "phase", "launches")
+_MEDIANS: Final = (HOST_MEDIAN.name, DEVICE_MEDIAN.name)
+_TEXTS: Final = ("table", "run", "name", "kind", "module", "source", "phase")
+_ROWS: Final = Table(
+    "kept_times",
+    "figures of a call, a kernel, or of a call in a phase",
+    "derived",
+    (
+        *(Column(name, NAME, name, key=name == "table") for name in _TEXTS),
+        Column("call_id", I64, "the call"),
+        *(Column(f.name, I64, f.label) for f in (*LAUNCHED, *EXECUTED)),
+        Column("bytes", I64, "bytes copied or filled"),
+        *(Column(name, F64, name) for name in _MEDIANS),
+    ),
+)
+
+
+def kept_file(trace: "Trace", runs: Sequence["Run"], sums: Sums) -> Path | None:
+    """Return the path of the file of the runs' figures; None if they are not kept in one.
+
+    They are kept if there are many runs, and all of what they follow from is stored in the trace.
+    Errors as `stored_settings`.
+    """
+    out = whole_trace(trace).path
+    if len(runs) < LEAST_RUNS or remote_folder(out) is not None or folders_beside(out):
+        return None
+    rest = at_rest(trace, runs, sums)
+    if rest.leaves:
+        return None
+    facts: list[Any] = [DEFINITION, sums, _FIGURES[sums]]
+    for run in runs:
+        span = span_of(trace, run, sums) if isinstance(trace, TraceWindow) else None
+        sizes = [sizes_of_parts(trace, run, name) for name in (sums, *_NAMED_BY)]
+        facts.append((run.run_id, span, sizes))
+    digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
+    return out / FOLDER / f"{sums}-{digest}.parquet"
+
+
+def kept_times(path: Path, sums: Sums) -> tuple[pa.Table, pa.Table, pa.Table | None] | None:
+    """Return `Times.calls`, `kernels` and `by_phase` from a file; None if there is none.
+
+    Raises:
+        DamagedFile, NewerFormat: the file cannot be read.
+
+    """
+    figures = _FIGURES[sums]
+    columns = {"calls": (*_CALL, *figures), "kernels": (*_KERNEL, figures[-1]), "by_phase": _PHASE}
+    names = tuple(dict.fromkeys(("table", *(n for of in columns.values() for n in of))))
+    try:
+        part_facts(part_footer(path), path, _ROWS.name)
+        rows = read_part(path, _ROWS, names)
+    except FileNotFoundError:  # also if another process has just removed it
+        return None
+    pieces = {}
+    for name, of in columns.items():
+        piece = rows.filter(pc.equal(rows["table"], name)).select(of)
+        pieces[name] = pa.table({column: without_dictionary(piece[column]) for column in of})
+    is_of_launches = sums == "launch_sums"
+    return pieces["calls"], pieces["kernels"], pieces["by_phase"] if is_of_launches else None
+
+
+def keep_times(
+    trace: "Trace", path: Path, calls: pa.Table, kernels: pa.Table, by_phase: pa.Table | None
+) -> None:
+    """Write figures to a file of `kept_file`, and remove the oldest files beyond `_MOST_FILES`.
+
+    A trace that cannot be written to stays as it is.
+    """
+    folder = path.parent
+    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
+        return
+    tables = {"calls": calls, "kernels": kernels, "by_phase": by_phase}
+    pieces = [
+        rows.append_column("table", pa.repeat(name, rows.num_rows))
+        for name, rows in tables.items()
+        if rows is not None
+    ]
+    rows = conformed(_ROWS, pa.concat_tables(pieces, promote_options="default"))
+    facts = derived_facts(_ROWS.name, "", PASS, {}, __version__)
+    try:
+        refuse_links(folder.parent, runs=False)
+        write_part(path, _ROWS, facts, rows.to_batches())
+    except (OSError, TraceWriteError) as error:
+        whole_trace(trace).note(f"figures of its calls cannot be kept ({error})")
+        return
+    files = sorted(folder.glob("*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+    for old in files[:-_MOST_FILES]:
+        discard(old)
