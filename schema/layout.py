@@ -109,9 +109,12 @@ def pass_parts(folder: Path, pass_name: str | None = None) -> tuple[Path, ...]:
     Parts beside the trace as in `run_parts`.
     """
     paths = run_parts(folder).of_passes
-    if pass_name is None:
-        return paths
-    return tuple(path for path in paths if path.name.rpartition("-")[0] == f"part-{pass_name}")
+    return tuple(path for path in paths if pass_name in (None, pass_of_part(path)))
+
+
+def pass_of_part(path: Path) -> str:
+    """Return the name of the pass whose part has this path."""
+    return path.name.removeprefix("part-").rpartition("-")[0]
 
 
 def replayed_parts(folder: Path) -> frozenset[Path]:

@@ -26,6 +26,7 @@ from kvtrace.schema.layout import (
     fetch,
     folders_with_parts,
     part_numbers,
+    pass_of_part,
     pass_parts,
     run_folder,
     run_ids,
@@ -311,21 +312,32 @@ class Trace:
         keep_parts(self.path, *arguments, whole=whole, note=self.note)
         self._artifacts.forget(run_id)
 
-    def passes(self, run_id: str) -> dict[str, dict[str, Any]]:
+    def passes(self, run_id: str, name: str | None = None) -> dict[str, dict[str, Any]]:
         """Return the settings of the passes that have analyzed a run, by the pass's name.
+
+        With a `name`, only files of that pass are read.
 
         Raises:
             DamagedFile, NewerFormat, OlderFormat: a part of a pass cannot be read.
 
         """
         settings: dict[str, dict[str, Any]] = {}
-        present = folders_with_parts(self.path)
-        for name in (*TABLES, *client_folders(self.path)):
-            folder = run_folder(self.path, name, run_id)
-            for path in pass_parts(folder) if name in present else ():
-                facts = part_facts(part_footer(path), path, name)
+        for table, path in self._parts_of_passes(run_id):
+            if name in (None, pass_of_part(path)):
+                facts = part_facts(part_footer(path), path, table)
                 settings[facts.pass_name or ""] = dict(facts.settings)
         return dict(sorted(settings.items()))
+
+    def pass_names(self, run_id: str) -> tuple[str, ...]:
+        """Return the sorted names of the passes that have analyzed a run, without reading files."""
+        return tuple(sorted({pass_of_part(path) for _, path in self._parts_of_passes(run_id)}))
+
+    def _parts_of_passes(self, run_id: str) -> Iterator[tuple[str, Path]]:
+        present = folders_with_parts(self.path)
+        for table in (*TABLES, *client_folders(self.path)):
+            if table in present:
+                for path in pass_parts(run_folder(self.path, table, run_id)):
+                    yield table, path
 
     @cached_property
     def _groups_and_commits(self) -> dict[str, _GroupAndCommit]:

@@ -6,7 +6,8 @@ window, where it does not begin or end with a stretch, and of runs without sums.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -47,7 +48,7 @@ def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
             others.append(run)
             continue
         if isinstance(trace, TraceWindow):
-            low, high = span_of(trace, run, table)
+            low, high = span_of(trace, run.run_id, table)
             cuts = [cut for cut in settings["cuts"][table] if low <= cut <= high]
             if not cuts or cuts[0] == cuts[-1]:
                 others.append(run)
@@ -65,29 +66,66 @@ def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
     return AtRest(tuple(stored), tuple(leaves))
 
 
-def span_of(window: TraceWindow, run: "Run", table: Sums) -> Span:
+def span_of(window: TraceWindow, run_id: str, table: Sums) -> Span:
     """Return begin and end of a run's window for launches, or for executions, in ns since 1970."""
-    own = window.window_of(run.run_id)
+    own = window.window_of(run_id)
     if table == "launch_sums":
         return own.begin, own.end
     return own.device_begin, own.device_end
 
 
-def stored_sums(
-    trace: "Trace", runs: Sequence["Run"], table: Sums, columns: Sequence[str]
-) -> pa.Table:
-    """Return columns, and `run`, of stored sums of the trace, or of the window's whole stretches.
+#: Columns of stored sums that figures need, besides times in bins; all are read at once.
+_COLUMNS: Final[dict[Sums, tuple[str, ...]]] = {
+    "launch_sums": (
+        "begin", "end", "call_id", "phase", "compiling", "steady", "weight", "taken_ns",
+        "last_end",
+    ),
+    "execution_sums": (
+        "begin", "end", "call_id", "name", "kind", "stack_id", "forward_stack_id", "asked",
+        "tuning", "replayed", "timed", "weight", "taken_ns", "bytes",
+    ),
+}  # fmt: skip
+_READ: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], pa.Table]]] = WeakKeyDictionary()
 
-    `runs` have stored sums. Errors as `Trace.table`.
+
+def stored_sums(trace: "Trace", runs: Sequence["Run"], table: Sums) -> pa.Table:
+    """Return stored sums of the trace, or of the window's whole stretches, without bins.
+
+    `runs` have stored sums, whose rows are cached for an opened trace. Errors as `Trace.table`.
     """
     whole = whole_trace(trace)
-    if not isinstance(trace, TraceWindow):
-        return whole.table(table, runs, columns)
-    pieces = [whole.table(table, (), columns)]
-    for run in runs:
-        low, high = span_of(trace, run, table)
-        rows = whole.table(table, [run], [*columns, "begin", "end"])
-        begin, end = rows["begin"].cast(pa.int64()), rows["end"].cast(pa.int64())
-        inside = pc.and_(pc.greater_equal(begin, low), pc.less_equal(end, high))
-        pieces.append(rows.filter(pc.fill_null(inside, False)).drop_columns(["begin", "end"]))
-    return pa.concat_tables(pieces).unify_dictionaries()
+    read = _READ.setdefault(whole, {})
+    key = (table, *(run.run_id for run in runs))
+    if key not in read:
+        read[key] = whole.table(table, runs, _COLUMNS[table])
+    return _inside(trace, read[key], table)
+
+
+#: Columns that identify the times of stored sums, besides the run.
+_KEYS_OF_TIMES: Final[dict[Sums, tuple[str, ...]]] = {
+    "launch_sums": ("call_id",),
+    "execution_sums": ("call_id", "name", "kind"),
+}
+
+
+def stored_bins(trace: "Trace", run: "Run", table: Sums) -> pa.Table:
+    """Return times in bins of the stored sums of a run: `bins`, `counts` and what they are of.
+
+    Errors as `Trace.table`.
+    """
+    columns = ("begin", "end", "bins", "counts", *_KEYS_OF_TIMES[table])
+    rows = _inside(trace, whole_trace(trace).table(table, [run], columns), table)
+    return rows.filter(pc.is_valid(rows["bins"]))
+
+
+def _inside(trace: "Trace", rows: pa.Table, table: Sums) -> pa.Table:
+    """Return the rows of whole stretches of a window; all rows if the trace is not a window."""
+    if not isinstance(trace, TraceWindow) or not rows.num_rows:
+        return rows
+    runs = rows["run"].unify_dictionaries().combine_chunks()
+    spans = [span_of(trace, run_id, table) for run_id in runs.dictionary.to_pylist()]
+    edges = zip(*spans, strict=True)
+    low, high = (pa.array(edge, pa.int64()).take(runs.indices) for edge in edges)
+    begin, end = rows["begin"].cast(pa.int64()), rows["end"].cast(pa.int64())
+    inside = pc.and_(pc.greater_equal(begin, low), pc.less_equal(end, high))
+    return rows.filter(pc.fill_null(inside, False))

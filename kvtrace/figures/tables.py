@@ -58,7 +58,7 @@ _ONCE: Final = {
     "kernels": (
         "kernel_id", "name", "module", "file", "line", "origin", "target", "num_warps",
         "registers", "spills", "shared_bytes", "compile_begin", "compile_ns", "load_begin",
-        "source",
+        "load_ns", "source",
     ),
     "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z"),
 }  # fmt: skip
@@ -212,11 +212,15 @@ def known_rows(
     """
     if not set(columns) <= set(_ONCE[name]) or not all(run.sealed for run in runs):
         return _rows(trace, runs, name, columns)
-    cache = _CACHED.setdefault(trace, {})
+    whole = whole_trace(trace)
+    cache = _CACHED.setdefault(whole, {})
     key = name, tuple(run.run_id for run in runs)
     if key not in cache:
-        cache[key] = _rows(trace, runs, name, _ONCE[name])
-    return cache[key].select([*columns, "run"])
+        cache[key] = _rows(whole, runs, name, _ONCE[name])
+    rows = cache[key]
+    if name == "kernels" and isinstance(trace, TraceWindow):
+        rows = trace.with_times_inside(rows)
+    return rows.select([*columns, "run"])
 
 
 def _rows(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]) -> pa.Table:

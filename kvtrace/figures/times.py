@@ -99,8 +99,7 @@ _UNKNOWN_CALLS: Final = """
 _OTHERS: Final = """
     CREATE TEMP TABLE others AS
     SELECT t.run, t.name, t.kind, t.call_id IS NOT NULL AS called, t.ns, t.tuning, t.replayed,
-        t.timed, t.steady, t.weight, t.taken, t.bytes * t.weight AS bytes,
-        CAST(NULL AS INTEGER[]) AS bins, CAST(NULL AS BIGINT[]) AS counts
+        t.timed, t.steady, t.weight, t.taken, t.bytes * t.weight AS bytes
     FROM execution_times t {others}
 """
 _WITHOUT_CALL: Final = "WHERE t.call_id IS NULL"
@@ -121,25 +120,21 @@ _EXECUTIONS_AT_REST: Final = (
     """CREATE TEMP TABLE others AS
     SELECT s.run, s.name, s.kind, s.call_id IS NOT NULL AS called, CAST(NULL AS BIGINT) AS ns,
         s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady, s.weight,
-        s.taken_ns AS taken, s.bytes, s.bins, s.counts
+        s.taken_ns AS taken, s.bytes
     FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",
 )
 #: The steady times of executions without a call of a known kernel: stored in bins, or of one row.
 _NAMED_TIMES: Final = f"""
-    SELECT name, kind, bins, counts, {bin_of("ns")} AS bin, weight FROM named
-    WHERE bins IS NOT NULL OR steady AND ns IS NOT NULL
+    SELECT s.shown AS name, s.shown_kind AS kind, u.bins, u.counts, NULL::BIGINT AS bin,
+        NULL::BIGINT AS weight
+    FROM unplaced u JOIN shown s ON s.called = (u.call_id IS NOT NULL)
+        AND s.name IS NOT DISTINCT FROM u.name AND s.kind IS NOT DISTINCT FROM u.kind
+    UNION ALL
+    SELECT name, kind, NULL, NULL, {bin_of("ns")}, weight FROM named
+    WHERE steady AND ns IS NOT NULL
 """  # noqa: S608
 _NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
 _BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes END) AS BIGINT) AS bytes"
-
-#: Columns of stored sums that figures need, besides the launches' bins.
-_SUM_COLUMNS: Final = {
-    "launch_sums": ("call_id", "phase", "compiling", "steady", "weight", "taken_ns"),
-    "execution_sums": (
-        "call_id", "name", "kind", "tuning", "replayed", "timed", "weight", "taken_ns", "bytes",
-        "bins", "counts",
-    ),
-}  # fmt: skip
 
 #: Times of sealed runs of opened traces, by the view that they are of, run ids, and "medians".
 _KNOWN: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], Times]]] = WeakKeyDictionary()
@@ -198,27 +193,36 @@ def _read_host_times(
     stored = rest.stored
     binned = None
     with open_times(trace, runs, None if stored else "launch_groups") as database:
+        _add_groups(database, groups)
         if stored:
-            columns = _SUM_COLUMNS["launch_sums"]
-            rows = stored_sums(trace, stored, "launch_sums", columns)
+            rows = stored_sums(trace, stored, "launch_sums")
             add_rows(database, "stored", rows, "TEMP TABLE")
             database.execute(f"CREATE TEMP TABLE grouped AS {_LAUNCHES_AT_REST}")
             for leaves, leaf_runs in rest.leaves:
                 with open_times(leaves, leaf_runs, "launch_groups") as rows_of:
                     _add_from(rows_of, "launch_groups", database, "grouped")
             if with_medians:
-                binned = BinnedTimes(database, trace, rest, "launch_sums", "launch_times")
+                binned = BinnedTimes(
+                    database, trace, rest, "launch_sums", "launch_times",
+                    has_groups=groups is not None,
+                )  # fmt: skip
         else:
             database.execute("CREATE TEMP TABLE grouped AS FROM launch_groups")
             if with_medians:
                 database.execute(f"CREATE TEMP TABLE steady AS {_LAUNCHES}")
-        of_steady = _Medians(database, "steady", groups, binned) if with_medians else None
+        of_steady = _Medians(database, "steady", binned) if with_medians else None
         return Times(
             database.sql(_by_call(LAUNCHED, of_steady, HOST_MEDIAN)).to_arrow_table(),
             database.sql(_by_kernel(of_steady, HOST_MEDIAN)).to_arrow_table(),
             database.sql(_BY_PHASE).to_arrow_table(),
-            None if of_steady is None else of_steady.of_groups(HOST_MEDIAN),
+            None if of_steady is None or groups is None else of_steady.of_groups(HOST_MEDIAN),
         )
+
+
+def _add_groups(database: duckdb.DuckDBPyConnection, groups: pa.Table | None) -> None:
+    """Create the table `groups`, if some were passed."""
+    if groups is not None:
+        add_rows(database, "groups", groups, "TEMP TABLE")
 
 
 def _add_from(
@@ -238,12 +242,10 @@ class _Medians:
         self,
         database: duckdb.DuckDBPyConnection,
         rows: str,
-        groups: pa.Table | None,
         binned: BinnedTimes | None,
     ) -> None:
         self._database = database
         self._rows = rows
-        self._groups = groups
         self._binned = binned
 
     def of_calls(self) -> str:
@@ -254,11 +256,8 @@ class _Medians:
         """Return a query of the medians of kernels, with columns kernel and ns."""
         return self._of_rows(self._rows, "kernel") if not self._binned else self._binned.by_kernel()
 
-    def of_groups(self, median: KernelFigure) -> pa.Table | None:
-        """Return columns `grouped` and the median's name; None without groups."""
-        if self._groups is None:
-            return None
-        add_rows(self._database, "groups", self._groups, "TEMP TABLE")
+    def of_groups(self, median: KernelFigure) -> pa.Table:
+        """Return columns `grouped` and the median's name, of the table `groups`."""
         rows = _OF_GROUPS.format(rows=self._rows)
         query = self._binned.by_group() if self._binned else self._of_rows(rows, "grouped")
         text = f"SELECT grouped, ns AS {median.name} FROM ({query}) m"  # noqa: S608
@@ -281,9 +280,7 @@ def device_times(
     column `bytes` has the bytes that were copied or filled. `groups`, what is cached and errors as
     in `host_times`.
     """
-    return _known_or_read(
-        trace, runs, "execution_sums", _read_device_times, with_medians, groups
-    )
+    return _known_or_read(trace, runs, "execution_sums", _read_device_times, with_medians, groups)
 
 
 def _read_device_times(
@@ -292,9 +289,9 @@ def _read_device_times(
     rest = at_rest(trace, runs, "execution_sums")
     stored = rest.stored
     with open_times(trace, runs, None if stored else "execution_times") as database:
+        _add_groups(database, groups)
         if stored:
-            columns = _SUM_COLUMNS["execution_sums"]
-            rows = stored_sums(trace, stored, "execution_sums", columns)
+            rows = stored_sums(trace, stored, "execution_sums")
             add_rows(database, "stored", rows, "TEMP TABLE")
             for statement in _EXECUTIONS_AT_REST:
                 database.execute(statement)
@@ -303,13 +300,17 @@ def _read_device_times(
                     _group_executions(rows_of)
                     for table in ("grouped", "others"):
                         _add_from(rows_of, table, database, table)
-            binned = BinnedTimes(database, trace, rest, "execution_sums", "execution_times")
+            binned = BinnedTimes(
+                database, trace, rest, "execution_sums", "execution_times",
+                has_groups=groups is not None,
+            )  # fmt: skip
+            database.register("unplaced", binned.unplaced)
         else:
             binned = None
             _group_executions(database)
         database.register("shown", _shown_names(database))
         database.execute(_NAMED)
-        of_executions = _Medians(database, "executions", groups, binned)
+        of_executions = _Medians(database, "executions", binned)
         calls = database.sql(
             _by_call(
                 EXECUTED, of_executions if with_medians else None, DEVICE_MEDIAN, f", {_NO_BYTES}"
@@ -332,7 +333,7 @@ def _read_device_times(
         return Times(
             pa.concat_tables([calls.to_arrow_table(), unlaunched.to_arrow_table()]),
             pa.concat_tables([kernels.to_arrow_table(), by_name.to_arrow_table()]),
-            groups=of_executions.of_groups(DEVICE_MEDIAN),
+            groups=None if groups is None else of_executions.of_groups(DEVICE_MEDIAN),
         )
 
 

@@ -79,7 +79,7 @@ def kept_file(trace: "Trace", runs: Sequence["Run"], sums: Sums) -> Path | None:
         return None
     facts: list[Any] = [DEFINITION, sums, _FIGURES[sums]]
     for run in runs:
-        span = span_of(trace, run, sums) if isinstance(trace, TraceWindow) else None
+        span = span_of(trace, run.run_id, sums) if isinstance(trace, TraceWindow) else None
         sizes = [sizes_of_parts(trace, run, name) for name in (sums, *_NAMED_BY)]
         facts.append((run.run_id, span, sizes))
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
