@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 from kvtrace.converters.profile.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.profile.specialization import specialization
 from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
-from kvtrace.figures.scans import row_count
-from kvtrace.figures.times import host_times, trial_times
+from kvtrace.figures.times import host_times
+from kvtrace.figures.trial_times import trial_times
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 
@@ -111,11 +111,9 @@ def _read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
         launches_by_run[run_id][call, phase] = launches
     times: dict[tuple[str, int], list[int]] = defaultdict(list)
     tuning_runs = [run for run in runs if run.run_id in tuning_run_ids]
-    timed_runs = [run for run in tuning_runs if row_count(trace, run, "gpu_kernels")]
-    if timed_runs:
-        columns = (column.to_pylist() for column in trial_times(trace, timed_runs).columns)
-        for run_id, call, ns in zip(*columns, strict=True):
-            times[run_id, call].append(ns)
+    columns = (column.to_pylist() for column in trial_times(trace, tuning_runs).columns)
+    for run_id, call, ns in zip(*columns, strict=True):
+        times[run_id, call].append(ns)
     return tuple(
         tuning_run_ids
         for run in tuning_runs

@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_stored import stored_settings
 from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
 
@@ -99,6 +100,12 @@ def stored_sums(trace: "Trace", runs: Sequence["Run"], table: Sums) -> pa.Table:
     if key not in read:
         read[key] = whole.table(table, runs, _COLUMNS[table])
     return _inside(trace, read[key], table)
+
+
+def has_executions(trace: "Trace", run: "Run") -> bool:
+    """Return whether a run has rows of executions; errors as `Trace.table`."""
+    table = "gpu_kernels" if stored_settings(trace, run) is None else "execution_sums"
+    return row_count(whole_trace(trace), run, table) > 0
 
 
 #: Columns that identify the times of stored sums, besides the run.

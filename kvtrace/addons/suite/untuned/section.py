@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.suite.untuned.reasons import Reasons, State
 from kvtrace.converters.profile.profile_sections import ProfileSection
-from kvtrace.figures.scans import row_count
+from kvtrace.figures.sums_reading import has_executions
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.window import whole_trace
 from kvtrace.text import columns, count, duration, percent, plural, printable, wrapped
@@ -124,7 +124,7 @@ def _launches(trace: Trace, runs: Sequence[Run]) -> _ByCall:
 def _device_ns(trace: Trace, runs: Sequence[Run]) -> tuple[_ByCall, int]:
     """Return the time of each call on the device, and that of all executions, ns; 0: none."""
     times: _ByCall = {run.run_id: defaultdict(int) for run in runs}
-    timed = [run for run in runs if row_count(trace, run, "gpu_kernels")]
+    timed = [run for run in runs if has_executions(trace, run)]
     if not timed:
         return times, 0
     rows = device_times(trace, timed, with_medians=False).calls
