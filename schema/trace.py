@@ -90,12 +90,14 @@ class _GroupAndCommit(NamedTuple):
 class Trace:
     """A trace directory, made by `open_trace`. Files are read when they are needed.
 
-    `notes` collects texts about repairs and damage that reading has found.
+    `notes` collects texts about repairs and damage that reading has found. `tell` receives a
+    sentence before work that takes long, and ignores it unless the opener sets it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
+        self.tell: Callable[[str], object] = quietly
         self._artifacts = ArtifactIndex(path)
         self._completed_kernels = CompletedKernels()
         self._runs: dict[str, Run] = {}

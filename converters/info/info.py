@@ -273,7 +273,8 @@ def _launches(trace: "Trace", runs: Sequence["Run"], stored: Sequence["Run"]) ->
     """Yield run, phase, weight and end, in ns since 1970, of launches, or of sums of them."""
     rows = stored_sums(trace, stored, "launch_sums")
     yield _phase_rows(rows, rows["weight"], "last_end")
-    others = [run for run in runs if run not in stored]
+    stored_ids = {run.run_id for run in stored}
+    others = [run for run in runs if run.run_id not in stored_ids]
     # Both times are read, since the reader repairs times that were set back only in pairs.
     for rows in trace.pieces("launches", others, ["phase", "weight", "enter", "exit"]):
         yield _phase_rows(rows, weights_of(rows), "exit")

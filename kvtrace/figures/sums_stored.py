@@ -19,7 +19,7 @@ PASS: Final = "sums"  # noqa: S105 - a pass over the trace
 #: Number of the definition of what is stored; another one makes stored sums invalid.
 DEFINITION: Final = 1
 #: Tables that sums are made of.
-_LEAVES: Final = ("launches", "gpu_kernels")
+LEAVES: Final = ("launches", "gpu_kernels")
 #: A table that the pass writes for each run.
 _ALWAYS: Final = "launch_sums"
 
@@ -32,7 +32,7 @@ def settings_of(trace: "Trace", run: "Run") -> dict[str, Any]:
 
     By table the sizes of its files by name; null where an object store has them.
     """
-    return {"definition": DEFINITION, **{n: sizes_of_parts(trace, run, n) for n in _LEAVES}}
+    return {"definition": DEFINITION, **{n: sizes_of_parts(trace, run, n) for n in LEAVES}}
 
 
 def sizes_of_parts(trace: "Trace", run: "Run", name: str) -> dict[str, int | None]:
@@ -76,7 +76,7 @@ def _valid_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
         expected = settings_of(trace, run)
         if remote_folder(trace.path) is not None:
             settings |= {
-                name: dict.fromkeys(sizes) for name in _LEAVES if (sizes := settings.get(name))
+                name: dict.fromkeys(sizes) for name in LEAVES if (sizes := settings.get(name))
             }
         return settings if all(settings.get(n) == expected[n] for n in expected) else None
     return None

@@ -20,12 +20,12 @@ import pyarrow.compute as pc
 from kvtrace import __version__
 from kvtrace.figures.kernels import DEVICE_MEDIAN, EXECUTED, HOST_MEDIAN, LAUNCHED
 from kvtrace.figures.sums_reading import Sums, at_rest, span_of
-from kvtrace.figures.sums_stored import DEFINITION, PASS, sizes_of_parts
+from kvtrace.figures.sums_stored import DEFINITION, LEAVES, PASS, sizes_of_parts
 from kvtrace.schema.beside import folders_beside
 from kvtrace.schema.columns import conformed, without_dictionary
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.layout import discard, refuse_links
-from kvtrace.schema.parts import part_facts, part_footer, read_part, write_part
+from kvtrace.schema.parts import read_part, write_part
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.table_types import F64, I64, NAME, Column, Table
 from kvtrace.schema.versions import derived_facts
@@ -39,7 +39,7 @@ FOLDER: Final = ".times"
 LEAST_RUNS: Final = 8
 #: Most files that are kept, of other selections and parts.
 _MOST_FILES: Final = 16
-#: Tables besides the sums that figures follow from.
+#: Tables besides sums or their leaves that figures follow from.
 _NAMED_BY: Final = ("kernels", "calls")
 
 _FIGURES: Final[dict[Sums, tuple[str, ...]]] = {
@@ -68,20 +68,22 @@ _ROWS: Final = Table(
 def kept_file(trace: "Trace", runs: Sequence["Run"], sums: Sums) -> Path | None:
     """Return the path of the file of the runs' figures; None if they are not kept in one.
 
-    They are kept if there are many runs, and all of what they follow from is stored in the trace.
-    Errors as `stored_settings`.
+    They are kept if all runs are sealed, and many have stored sums of the part; others, as workers
+    that compile, have few rows. Errors as `stored_settings`.
     """
     out = whole_trace(trace).path
     if len(runs) < LEAST_RUNS or remote_folder(out) is not None or folders_beside(out):
         return None
     rest = at_rest(trace, runs, sums)
-    if rest.leaves:
+    has_edges = any(rows is not trace for rows, _ in rest.leaves)
+    if has_edges or len(rest.stored) < LEAST_RUNS or not all(run.sealed for run in runs):
         return None
+    stored = {run.run_id for run in rest.stored}
     facts: list[Any] = [DEFINITION, sums, _FIGURES[sums]]
     for run in runs:
         span = span_of(trace, run.run_id, sums) if isinstance(trace, TraceWindow) else None
-        sizes = [sizes_of_parts(trace, run, name) for name in (sums, *_NAMED_BY)]
-        facts.append((run.run_id, span, sizes))
+        tables = (*((sums,) if run.run_id in stored else LEAVES), *_NAMED_BY)
+        facts.append((run.run_id, span, [sizes_of_parts(trace, run, name) for name in tables]))
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
     return out / FOLDER / f"{sums}-{digest}.parquet"
 
@@ -97,9 +99,8 @@ def kept_times(path: Path, sums: Sums) -> tuple[pa.Table, pa.Table, pa.Table | N
     columns = {"calls": (*_CALL, *figures), "kernels": (*_KERNEL, figures[-1]), "by_phase": _PHASE}
     names = tuple(dict.fromkeys(("table", *(n for of in columns.values() for n in of))))
     try:
-        part_facts(part_footer(path), path, _ROWS.name)
         rows = read_part(path, _ROWS, names)
-    except FileNotFoundError:  # also if another process has just removed it
+    except (FileNotFoundError, NotADirectoryError):  # or another process has just removed it
         return None
     pieces = {}
     for name, of in columns.items():

@@ -42,17 +42,14 @@ def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     )
     totals = sums.group_by("run").aggregate([("weight", "sum"), ("last_end", "max")]).to_pylist()
     trials_of = {row["run"]: row for row in totals}
-    pieces, others = [_SCHEMA.empty_table()], []
-    for run in runs:
-        if run not in stored:
-            others.append(run)
-        elif run.run_id in trials_of:
-            piece = _early_trials(whole, run, trials_of[run.run_id])
-            if piece is None:
-                others.append(run)
-            else:
-                pieces.append(piece)
-    others = [run for run in others if has_executions(trace, run)]
+    early = {
+        run.run_id: _early_trials(whole, run, trials_of[run.run_id])
+        if run.run_id in trials_of
+        else _SCHEMA.empty_table()
+        for run in stored
+    }
+    others = [r for r in runs if early.get(r.run_id) is None and has_executions(trace, r)]
+    pieces = [_SCHEMA.empty_table(), *(rows for rows in early.values() if rows is not None)]
     if others:
         with open_times(trace, others, "execution_times") as database:
             pieces.append(database.sql(_TRIALS).to_arrow_table().cast(_SCHEMA))
