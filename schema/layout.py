@@ -18,6 +18,8 @@ from kvtrace.schema.remote import RemoteFolder, remote_folder
 from kvtrace.schema.spool import spool_folder
 
 JOURNAL: Final = ".journal"
+#: The folder of figures that are kept of many runs (`figures/times_at_rest.py`).
+KEPT_TIMES: Final = ".times"
 #: The pass, and the method, of findings that the run itself observed; judging keeps them.
 OBSERVED: Final = "observed"
 #: The pass of findings about what a device computed; it judges no accesses.
@@ -372,6 +374,12 @@ def remove_journal(out: Path, run_id: str) -> None:
     """Remove a sealed run's journal. `out/.journal` stays: another run may be about to start."""
     shutil.rmtree(journal_folder(out, run_id))
     shutil.rmtree(spool_folder(out, run_id), ignore_errors=True)
+
+
+def remove_kept_times(out: Path) -> None:
+    """Remove figures that are kept of runs, which can be added up again."""
+    if (out / KEPT_TIMES).exists():
+        shutil.rmtree(out / KEPT_TIMES)
 
 
 def _entries(folder: Path) -> list[Path]:

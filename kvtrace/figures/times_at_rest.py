@@ -2,7 +2,7 @@
 
 What the stored sums of many runs add up to takes a second, as there are several files of each run,
 and medians of calls have to be found in their bins. So figures of a selection of runs are kept in
-the folder `FOLDER` of the trace, and read as long as the files that they follow from have the same
+the folder `KEPT_TIMES` of the trace, and read while the files that they follow from have the same
 names and sizes. Figures of one part of the runs are one file: `Times.calls`, `Times.kernels` and
 `Times.by_phase`, one after the other. Nothing else is derived from it, and it may be removed.
 """
@@ -24,7 +24,7 @@ from kvtrace.figures.sums_stored import DEFINITION, LEAVES, PASS, sizes_of_parts
 from kvtrace.schema.beside import folders_beside
 from kvtrace.schema.columns import conformed, without_dictionary
 from kvtrace.schema.errors import TraceWriteError
-from kvtrace.schema.layout import discard, refuse_links
+from kvtrace.schema.layout import KEPT_TIMES, discard, refuse_links
 from kvtrace.schema.parts import read_part, write_part
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.table_types import F64, I64, NAME, Column, Table
@@ -34,7 +34,6 @@ from kvtrace.schema.window import TraceWindow, whole_trace
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-FOLDER: Final = ".times"
 #: Fewer runs are added up each time, which takes milliseconds.
 LEAST_RUNS: Final = 8
 #: Most files that are kept, of other selections and parts.
@@ -85,7 +84,7 @@ def kept_file(trace: "Trace", runs: Sequence["Run"], sums: Sums) -> Path | None:
         tables = (*((sums,) if run.run_id in stored else LEAVES), *_NAMED_BY)
         facts.append((run.run_id, span, [sizes_of_parts(trace, run, name) for name in tables]))
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-    return out / FOLDER / f"{sums}-{digest}.parquet"
+    return out / KEPT_TIMES / f"{sums}-{digest}.parquet"
 
 
 def kept_times(path: Path, sums: Sums) -> tuple[pa.Table, pa.Table, pa.Table | None] | None:

@@ -9,8 +9,9 @@ from kvtrace.figures import times_at_rest
 from kvtrace.figures.requested_part import STEADY, WHOLE
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import device_times, host_times
-from kvtrace.figures.times_at_rest import FOLDER, kept_file
+from kvtrace.figures.times_at_rest import kept_file
 from kvtrace.figures.window import windowed
+from kvtrace.schema.layout import KEPT_TIMES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow, TraceWindow
 
@@ -45,7 +46,7 @@ def figures_of(folder, **options):
 
 
 def files_in(folder):
-    return sorted((folder / FOLDER).glob("*"))
+    return sorted((folder / KEPT_TIMES).glob("*"))
 
 
 def test_kept_figures_are_those_of_the_sums(folder, monkeypatch):
@@ -100,7 +101,7 @@ def test_oldest_files_are_removed(folder, monkeypatch):
 
 
 def test_a_trace_without_a_place_for_figures_says_so(folder):
-    (folder / FOLDER).write_text("not a folder")
+    (folder / KEPT_TIMES).write_text("not a folder")
     trace = open_trace(folder)
     assert host_times(trace, trace.runs).calls.num_rows
     assert any("cannot be kept" in note for note in trace.notes)
