@@ -64,11 +64,13 @@ _ROWS: Final = Table(
 )
 
 
-def kept_file(trace: "Trace", runs: Sequence["Run"], sums: Sums) -> Path | None:
+def kept_file(
+    trace: "Trace", runs: Sequence["Run"], sums: Sums, what: str = "times"
+) -> Path | None:
     """Return the path of the file of the runs' figures; None if they are not kept in one.
 
     They are kept if all runs are sealed, and many have stored sums of the part; others, as workers
-    that compile, have few rows. Errors as `stored_settings`.
+    that compile, have few rows. `what` names the figures. Errors as `stored_settings`.
     """
     out = whole_trace(trace).path
     if len(runs) < LEAST_RUNS or remote_folder(out) is not None or folders_beside(out):
@@ -78,13 +80,13 @@ def kept_file(trace: "Trace", runs: Sequence["Run"], sums: Sums) -> Path | None:
     if has_edges or len(rest.stored) < LEAST_RUNS or not all(run.sealed for run in runs):
         return None
     stored = {run.run_id for run in rest.stored}
-    facts: list[Any] = [DEFINITION, sums, _FIGURES[sums]]
+    facts: list[Any] = [DEFINITION, sums, what, _FIGURES[sums]]
     for run in runs:
         span = span_of(trace, run.run_id, sums) if isinstance(trace, TraceWindow) else None
         tables = (*((sums,) if run.run_id in stored else LEAVES), *_NAMED_BY)
         facts.append((run.run_id, span, [sizes_of_parts(trace, run, name) for name in tables]))
     digest = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
-    return out / KEPT_TIMES / f"{sums}-{digest}.parquet"
+    return out / KEPT_TIMES / f"{what}-{digest}.parquet"
 
 
 def kept_times(path: Path, sums: Sums) -> tuple[pa.Table, pa.Table, pa.Table | None] | None:
@@ -97,39 +99,53 @@ def kept_times(path: Path, sums: Sums) -> tuple[pa.Table, pa.Table, pa.Table | N
     figures = _FIGURES[sums]
     columns = {"calls": (*_CALL, *figures), "kernels": (*_KERNEL, figures[-1]), "by_phase": _PHASE}
     names = tuple(dict.fromkeys(("table", *(n for of in columns.values() for n in of))))
-    try:
-        rows = read_part(path, _ROWS, names)
-    except (FileNotFoundError, NotADirectoryError):  # or another process has just removed it
+    rows = kept_rows(path, _ROWS, names)
+    if rows is None:
         return None
-    pieces = {}
-    for name, of in columns.items():
-        piece = rows.filter(pc.equal(rows["table"], name)).select(of)
-        pieces[name] = pa.table({column: without_dictionary(piece[column]) for column in of})
-    is_of_launches = sums == "launch_sums"
-    return pieces["calls"], pieces["kernels"], pieces["by_phase"] if is_of_launches else None
+    is_of = {name: pc.equal(rows["table"], name) for name in columns}
+    calls, kernels, by_phase = (rows.filter(is_of[n]).select(of) for n, of in columns.items())
+    return calls, kernels, by_phase if sums == "launch_sums" else None
 
 
 def keep_times(
     trace: "Trace", path: Path, calls: pa.Table, kernels: pa.Table, by_phase: pa.Table | None
 ) -> None:
-    """Write figures to a file of `kept_file`, and remove the oldest files beyond `_MOST_FILES`.
-
-    A trace that cannot be written to stays as it is.
-    """
-    folder = path.parent
-    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
-        return
+    """Write the tables of `Times` to a file of `kept_file`, as `keep_rows`."""
     tables = {"calls": calls, "kernels": kernels, "by_phase": by_phase}
     pieces = [
         rows.append_column("table", pa.repeat(name, rows.num_rows))
         for name, rows in tables.items()
         if rows is not None
     ]
-    rows = conformed(_ROWS, pa.concat_tables(pieces, promote_options="default"))
-    facts = derived_facts(_ROWS.name, "", PASS, {}, __version__)
+    keep_rows(trace, path, _ROWS, pa.concat_tables(pieces, promote_options="default"))
+
+
+def kept_rows(path: Path, table: Table, names: Sequence[str]) -> pa.Table | None:
+    """Return columns `names` of a file of `kept_file`, without dictionaries; None without a file.
+
+    Raises:
+        DamagedFile, NewerFormat: the file cannot be read.
+
+    """
+    try:
+        rows = read_part(path, table, names)
+    except (FileNotFoundError, NotADirectoryError):  # or another process has just removed it
+        return None
+    return pa.table({name: without_dictionary(rows[name]) for name in names})
+
+
+def keep_rows(trace: "Trace", path: Path, table: Table, rows: pa.Table) -> None:
+    """Write rows of a table to a file of `kept_file`, and remove the oldest beyond `_MOST_FILES`.
+
+    A trace that cannot be written to stays as it is.
+    """
+    folder = path.parent
+    if not os.access(folder if folder.exists() else folder.parent, os.W_OK):
+        return
+    facts = derived_facts(table.name, "", PASS, {}, __version__)
     try:
         refuse_links(folder.parent, runs=False)
-        write_part(path, _ROWS, facts, rows.to_batches())
+        write_part(path, table, facts, conformed(table, rows).to_batches())
     except (OSError, TraceWriteError) as error:
         whole_trace(trace).note(f"figures of its calls cannot be kept ({error})")
         return

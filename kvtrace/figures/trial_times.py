@@ -11,8 +11,10 @@ from kvtrace.figures.columns import integers
 from kvtrace.figures.sums_reading import has_executions, stored_sums
 from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.figures.tables import open_times
+from kvtrace.figures.times_at_rest import keep_rows, kept_file, kept_rows
 from kvtrace.schema.kept import number_of
 from kvtrace.schema.repair import LATEST
+from kvtrace.schema.table_types import I64, NAME, Column, Table
 from kvtrace.schema.window import pieces_near, whole_trace
 
 if TYPE_CHECKING:
@@ -25,16 +27,33 @@ _TRIALS: Final = f"""
     WHERE t.phase = '{_PHASE}' AND p.device_ns IS NOT NULL ORDER BY t.run, t.seq, p.record
 """  # noqa: S608
 _SCHEMA: Final = pa.schema([("run", pa.string()), ("call_id", pa.int64()), ("ns", pa.int64())])
+_ROWS: Final = Table(
+    "kept_trials",
+    "an execution of an autotuner's trial",
+    "derived",
+    (Column("run", NAME, "run"), Column("call_id", I64, "call"), Column("ns", I64, "time", "ns")),
+)
 
 
 def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     """Return run, call_id and duration `ns` of executions of autotuners' trials, as launched.
 
     Stored sums say until when a run has trials, so that of a long run only rows up to these are
-    read. Errors as `Trace.table`.
+    read. Trials of many runs are kept (`times_at_rest.py`). Errors as `Trace.table`.
     """
     whole = whole_trace(trace)
-    stored = [run for run in runs if sums_stored(trace, run)]
+    file = kept_file(whole, runs, "launch_sums", "trials")
+    rows = None if file is None else kept_rows(file, _ROWS, _SCHEMA.names)
+    if rows is None:
+        rows = _trials(whole, runs)
+        if file is not None:
+            keep_rows(whole, file, _ROWS, rows)
+    return rows
+
+
+def _trials(whole: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Return the rows of `trial_times` of the whole trace."""
+    stored = [run for run in runs if sums_stored(whole, run)]
     sums = stored_sums(whole, stored, "launch_sums")
     sums = sums.filter(pc.equal(sums["phase"].cast(pa.string()), _PHASE))
     sums = sums.set_column(
@@ -48,10 +67,10 @@ def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
         else _SCHEMA.empty_table()
         for run in stored
     }
-    others = [r for r in runs if early.get(r.run_id) is None and has_executions(trace, r)]
+    others = [r for r in runs if early.get(r.run_id) is None and has_executions(whole, r)]
     pieces = [_SCHEMA.empty_table(), *(rows for rows in early.values() if rows is not None)]
     if others:
-        with open_times(trace, others, "execution_times") as database:
+        with open_times(whole, others, "execution_times") as database:
             pieces.append(database.sql(_TRIALS).to_arrow_table().cast(_SCHEMA))
     return pa.concat_tables(pieces)
 
