@@ -89,9 +89,7 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
                 module=key.module or None,
                 state=reason.state,
                 why=reason.why,
-                configuration=" ".join(
-                    f"{name}={value}" for name, value in reason.configuration.items()
-                ),
+                configuration=reason.configuration,
                 slowdown=reason.slowdown,
                 call=largest,
                 calls=len(row),
