@@ -12,6 +12,7 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.figures.kept import rows_of_runs
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_stored import stored_settings
 from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
@@ -98,7 +99,7 @@ def stored_sums(trace: "Trace", runs: Sequence["Run"], table: Sums) -> pa.Table:
     read = _READ.setdefault(whole, {})
     key = (table, *(run.run_id for run in runs))
     if key not in read:
-        read[key] = whole.table(table, runs, _COLUMNS[table])
+        read[key] = rows_of_runs(whole, runs, table, _COLUMNS[table])
     return _inside(trace, read[key], table)
 
 

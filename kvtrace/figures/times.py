@@ -32,7 +32,7 @@ from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.sums_reading import Sums, at_rest, stored_sums
 from kvtrace.figures.tables import add_rows, open_times
-from kvtrace.figures.times_at_rest import keep_times, kept_file, kept_times
+from kvtrace.figures.times_at_rest import file_of_times, keep_times, kept_times
 from kvtrace.figures.views import phase_flags
 
 if TYPE_CHECKING:
@@ -175,7 +175,7 @@ def _known_or_read(
     for cached in (known.get((*key, "medians")), None if with_medians else known.get(key)):
         if cached is not None:
             return cached
-    file = kept_file(trace, runs, sums)
+    file = file_of_times(trace, runs, sums)
     kept = None if file is None else kept_times(file, sums)
     with_medians = with_medians or file is not None
     times = read(trace, runs, with_medians, None) if kept is None else Times(*kept)

@@ -8,10 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import integers
+from kvtrace.figures.kept import keep_rows, kept_rows
 from kvtrace.figures.sums_reading import has_executions, stored_sums
 from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.figures.tables import open_times
-from kvtrace.figures.times_at_rest import keep_rows, kept_file, kept_rows
+from kvtrace.figures.times_at_rest import file_of_times
 from kvtrace.schema.kept import number_of
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.table_types import I64, NAME, Column, Table
@@ -39,10 +40,10 @@ def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     """Return run, call_id and duration `ns` of executions of autotuners' trials, as launched.
 
     Stored sums say until when a run has trials, so that of a long run only rows up to these are
-    read. Trials of many runs are kept (`times_at_rest.py`). Errors as `Trace.table`.
+    read. Trials of many runs are kept (`kept.py`). Errors as `Trace.table`.
     """
     whole = whole_trace(trace)
-    file = kept_file(whole, runs, "launch_sums", "trials")
+    file = file_of_times(whole, runs, "launch_sums", "trials")
     rows = None if file is None else kept_rows(file, _ROWS, _SCHEMA.names)
     if rows is None:
         rows = _trials(whole, runs)

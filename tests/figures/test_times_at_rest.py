@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.figures import times_at_rest
+from kvtrace.figures import kept, times_at_rest
 from kvtrace.figures.requested_part import STEADY, WHOLE
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.times import device_times, host_times
-from kvtrace.figures.times_at_rest import kept_file
+from kvtrace.figures.times_at_rest import file_of_times
 from kvtrace.figures.window import windowed
 from kvtrace.schema.layout import KEPT_TIMES
 from kvtrace.schema.trace import open_trace
@@ -21,7 +21,8 @@ FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A trace of four ranks with stored sums, whose figures are kept."""
-    monkeypatch.setattr(times_at_rest, "LEAST_RUNS", 2)
+    for module in (kept, times_at_rest):
+        monkeypatch.setattr(module, "LEAST_RUNS", 2)
     folder = shutil.copytree(FIXTURES / "llama_ranks", tmp_path / "out")
     trace = open_trace(folder)
     add_up(trace, trace.runs, least_rows=0)
@@ -51,7 +52,7 @@ def files_in(folder):
 
 def test_kept_figures_are_those_of_the_sums(folder, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(times_at_rest, "LEAST_RUNS", 99)
+        patch.setattr(kept, "LEAST_RUNS", 99)
         expected = figures_of(folder)
         assert not files_in(folder)
     assert figures_of(folder) == expected
@@ -65,33 +66,33 @@ def test_kept_figures_are_those_of_the_sums(folder, monkeypatch):
 def test_figures_do_not_count_for_other_files(folder, table):
     trace = open_trace(folder)
     sums = table if table.endswith("_sums") else "launch_sums"
-    before = kept_file(trace, trace.runs, sums)
+    before = file_of_times(trace, trace.runs, sums)
     part = next((folder / table / f"run={trace.runs[0].run_id}").iterdir())
     part.write_bytes(part.read_bytes() + b" ")
-    assert kept_file(trace, trace.runs, sums) != before
+    assert file_of_times(trace, trace.runs, sums) != before
 
 
 def test_figures_differ_by_part_and_by_runs(folder):
     trace = open_trace(folder)
     runs = trace.runs
     windows = [windowed(trace, runs, part)[0] for part in (WHOLE, STEADY)]
-    files = [kept_file(window, runs, "launch_sums") for window in windows]
-    files.append(kept_file(trace, runs[:3], "launch_sums"))
+    files = [file_of_times(window, runs, "launch_sums") for window in windows]
+    files.append(file_of_times(trace, runs[:3], "launch_sums"))
     assert len({*files}) == 3
     assert None not in files
 
 
 def test_figures_of_few_runs_and_of_rows_are_not_kept(folder):
     trace = open_trace(folder)
-    assert kept_file(trace, trace.runs[:1], "launch_sums") is None
+    assert file_of_times(trace, trace.runs[:1], "launch_sums") is None
     begin = windowed(trace, trace.runs)[1].begin
     edges = {run.run_id: RunWindow(begin, begin + 1, begin, begin + 1) for run in trace.runs}
     window = TraceWindow(trace, begin, begin + 1, edges)
-    assert kept_file(window, trace.runs, "launch_sums") is None
+    assert file_of_times(window, trace.runs, "launch_sums") is None
 
 
 def test_oldest_files_are_removed(folder, monkeypatch):
-    monkeypatch.setattr(times_at_rest, "_MOST_FILES", 1)
+    monkeypatch.setattr(kept, "_MOST_FILES", 1)
     trace = open_trace(folder)
     host_times(trace, trace.runs)
     (first,) = files_in(folder)
