@@ -85,10 +85,16 @@ def kept_times(path: Path, sums: Sums) -> tuple[pa.Table, pa.Table, pa.Table | N
     rows = kept_rows(path, _ROWS, names)
     if rows is None:
         return None
-    rows = pa.table({name: without_dictionary(rows[name]) for name in names})
-    is_of = {name: pc.equal(rows["table"], name) for name in columns}
-    calls, kernels, by_phase = (rows.filter(is_of[n]).select(of) for n, of in columns.items())
+    table = without_dictionary(rows["table"])
+    calls, kernels, by_phase = (
+        _plain(rows.select(of).filter(pc.equal(table, name))) for name, of in columns.items()
+    )
     return calls, kernels, by_phase if sums == "launch_sums" else None
+
+
+def _plain(rows: pa.Table) -> pa.Table:
+    """Return rows without dictionaries."""
+    return pa.table([without_dictionary(column) for column in rows.columns], rows.column_names)
 
 
 def keep_times(
