@@ -104,7 +104,8 @@ out/
   passes may add the same row there, so take distinct `stack_id` or `sha256` when you join to them.
 - Clients of other packages may add tables, named `client_<name>`. They are derived, and each of
   their files describes its rows and columns in its metadata.
-- Nothing captured is ever overwritten. Names that begin with a dot are temporary or the journal.
+- Nothing captured is ever overwritten. Names that begin with a dot are temporary, the journal, or
+  `.times/`: figures that kvtrace keeps of many runs, which may be removed.
 
 ## Journal and sealing
 

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from kvtrace.schema.beside import folders_beside, run_folders_beside
 from kvtrace.schema.errors import DamagedFile, TraceWriteError
@@ -18,6 +18,8 @@ from kvtrace.schema.remote import RemoteFolder, remote_folder
 from kvtrace.schema.spool import spool_folder
 
 JOURNAL: Final = ".journal"
+#: The folder of figures that are kept of many runs (`figures/times_at_rest.py`).
+KEPT_TIMES: Final = ".times"
 #: The pass, and the method, of findings that the run itself observed; judging keeps them.
 OBSERVED: Final = "observed"
 #: The pass of findings about what a device computed; it judges no accesses.
@@ -70,28 +72,51 @@ def part_path(
     return run_folder(out, table, run_id) / f"part-{pass_prefix}{number:05d}.parquet"
 
 
+class RunParts(NamedTuple):
+    """Paths of parts in a run's folder: captured ones by number, then those of passes by name."""
+
+    captured: dict[int, Path]
+    of_passes: tuple[Path, ...]
+
+
+def run_parts(folder: Path) -> RunParts:
+    """Return the paths of the parts in a run's folder, both in ascending order.
+
+    A pass's part that is kept beside the trace replaces the trace's part of the same name.
+    """
+    captured: dict[int, Path] = {}
+    of_passes: dict[str, Path] = {}
+    for listed in (folder, *run_folders_beside(folder)):
+        for name in _names(listed):
+            match = _PART.fullmatch(name)
+            if match is None:
+                continue
+            if match["pass"] is not None:
+                of_passes[name] = listed / name
+            elif listed is folder:
+                captured[int(match["number"])] = listed / name
+    return RunParts(
+        dict(sorted(captured.items())), tuple(of_passes[name] for name in sorted(of_passes))
+    )
+
+
 def part_numbers(folder: Path) -> dict[int, Path]:
     """Return the paths of captured parts in a run's folder by number, in ascending order."""
-    parts = {}
-    for path in _entries(folder):
-        match = _PART.fullmatch(path.name)
-        if match and match["pass"] is None:
-            parts[int(match["number"])] = path
-    return dict(sorted(parts.items()))
+    return run_parts(folder).captured
 
 
 def pass_parts(folder: Path, pass_name: str | None = None) -> tuple[Path, ...]:
     """Return the paths of a pass's parts in a run's folder, of all passes for None; sorted by name.
 
-    A part that is kept beside the trace replaces the trace's part of the same name.
+    Parts beside the trace as in `run_parts`.
     """
-    parts = {}
-    for run_folder_of_parts in (folder, *run_folders_beside(folder)):
-        for path in _entries(run_folder_of_parts):
-            match = _PART.fullmatch(path.name)
-            if match and match["pass"] and pass_name in (None, match["pass"]):
-                parts[path.name] = path
-    return tuple(parts[name] for name in sorted(parts))
+    paths = run_parts(folder).of_passes
+    return tuple(path for path in paths if pass_name in (None, pass_of_part(path)))
+
+
+def pass_of_part(path: Path) -> str:
+    """Return the name of the pass whose part has this path."""
+    return path.name.removeprefix("part-").rpartition("-")[0]
 
 
 def replayed_parts(folder: Path) -> frozenset[Path]:
@@ -121,10 +146,11 @@ def segment_path(out: Path, run_id: str, table: str, number: int) -> Path:
 def segments(out: Path, run_id: str) -> dict[str, dict[int, Path]]:
     """Return the paths of a run's journal segments by table and number, both in ascending order."""
     by_table: dict[str, dict[int, Path]] = {}
-    for path in sorted(_entries(journal_folder(out, run_id))):
-        match = _SEGMENT.fullmatch(path.name)
+    folder = journal_folder(out, run_id)
+    for name in sorted(_names(folder)):
+        match = _SEGMENT.fullmatch(name)
         if match:
-            by_table.setdefault(match["table"], {})[int(match["number"])] = path
+            by_table.setdefault(match["table"], {})[int(match["number"])] = folder / name
     return by_table
 
 
@@ -200,24 +226,23 @@ def refuse_links(out: Path, *, runs: bool = True) -> None:
 
 def client_folders(out: Path) -> tuple[str, ...]:
     """Return the names of all folders `client_<name>` in a trace, sorted."""
-    names = (path.name for path in _entries(out) if _CLIENT_FOLDER.fullmatch(path.name))
-    return tuple(sorted(names))
+    return tuple(sorted(name for name in _names(out) if _CLIENT_FOLDER.fullmatch(name)))
 
 
 def folders_with_parts(out: Path) -> set[str]:
     """Return the names of all folders in a trace, and of those with results beside it."""
-    return {path.name for folder in (out, *folders_beside(out)) for path in _entries(folder)}
+    return {name for folder in (out, *folders_beside(out)) for name in _names(folder)}
 
 
 def run_ids(folder: Path) -> tuple[str, ...]:
     """Return the ids of the folders `run=<id>` in a table's or journal's folder, oldest first."""
-    matches = (_RUN_FOLDER.fullmatch(path.name) for path in _entries(folder))
+    matches = map(_RUN_FOLDER.fullmatch, _names(folder))
     return tuple(sorted(match["run"] for match in matches if match))
 
 
 def spooled_runs(out: Path) -> tuple[str, ...]:
     """Return the ids of runs with a spool, oldest first."""
-    names = (path.name for path in _entries(out / JOURNAL))
+    names = _names(out / JOURNAL)
     return tuple(sorted(name.removeprefix(_SPOOL) for name in names if name.startswith(_SPOOL)))
 
 
@@ -351,11 +376,22 @@ def remove_journal(out: Path, run_id: str) -> None:
     shutil.rmtree(spool_folder(out, run_id), ignore_errors=True)
 
 
+def remove_kept_times(out: Path) -> None:
+    """Remove figures that are kept of runs, which can be added up again."""
+    if (out / KEPT_TIMES).exists():
+        shutil.rmtree(out / KEPT_TIMES)
+
+
 def _entries(folder: Path) -> list[Path]:
+    return [folder / name for name in _names(folder)]
+
+
+def _names(folder: Path) -> list[str]:
+    """Return the names of a folder's entries; none of a folder that does not exist."""
     remote = remote_folder(folder)
     if remote is not None:
-        return remote.entries(folder)
+        return [path.name for path in remote.entries(folder)]
     try:
-        return list(folder.iterdir())
+        return os.listdir(folder)  # noqa: PTH208 - paths of all entries would take longer
     except (FileNotFoundError, NotADirectoryError):
         return []

@@ -123,10 +123,10 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
         FileNotFoundError: the file was replaced in the meantime.
 
     """
-    with open_part(path, names) as file:
-        check_part(file, path, table)
-        stored_names = file.schema_arrow.names
-        read_names = [name for name in names if name in stored_names]
+    file, footer = _opened(path, names)
+    with file:
+        check_part(footer, path, table)
+        read_names = [name for name in names if name in footer.names]
         try:
             # Starting threads costs more than reading a small file; a trace has one for each run.
             use_threads = file.metadata.num_rows >= ROW_GROUP_ROWS
@@ -145,10 +145,10 @@ def part_pieces(
 
     `choose_groups` returns the numbers of the row groups to read (default: all).
     """
-    with open_part(path, names) as file:
-        check_part(file, path, table)
-        stored_names = file.schema_arrow.names
-        read_names = [name for name in names if name in stored_names]
+    file, footer = _opened(path, names)
+    with file:
+        check_part(footer, path, table)
+        read_names = [name for name in names if name in footer.names]
         if read_names:
             groups = (
                 list(range(file.metadata.num_row_groups))
@@ -172,6 +172,39 @@ def _read_batches(
         raise damaged(path, error) from error
 
 
+class Footer:
+    """The footer of a part: what is known without reading its rows.
+
+    Attributes:
+        metadata: The `pq.FileMetaData`.
+        names: Names of the columns.
+        stored_bytes: Bytes of all columns before compression.
+
+    """
+
+    __slots__ = ("_facts", "metadata", "names", "stored_bytes")
+
+    def __init__(self, file: Any) -> None:
+        """Take the footer of an open `pq.ParquetFile`."""
+        self.metadata = file.metadata
+        self.names: tuple[str, ...] = tuple(file.schema_arrow.names)
+        groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
+        self.stored_bytes: int = sum(group.total_byte_size for group in groups)
+        self._facts: FileFacts | None = None
+
+    def facts(self, path: Path) -> FileFacts:
+        """Return the facts in the metadata, parsed once; errors as `read_facts`."""
+        if self._facts is None:
+            self._facts = read_facts(self.metadata.metadata, str(path))
+        return self._facts
+
+
+def part_footer(path: Path) -> Footer:
+    """Return the footer of a part, which is kept for this process; errors as `open_part`."""
+    footer = _FOOTERS.get(_identity(path))
+    return _opened(path, ())[1] if footer is None else footer
+
+
 def open_part(path: Path, names: Collection[str] | None = None) -> Any:
     """Return an open `pq.ParquetFile`; DamagedFile if not readable, FileNotFoundError if missing.
 
@@ -181,57 +214,70 @@ def open_part(path: Path, names: Collection[str] | None = None) -> Any:
     Args:
         path: the part.
         names: the columns that the caller reads, of which texts and lists are decoded once to learn
-            their size; None: all, empty: the footer alone.
+            their size; None: all.
     """
-    status = refuse_irregular(path)
-    identity = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
-    footer = _FOOTERS.get(identity)
-    try:
-        source = pa.py_buffer(path.read_bytes()) if status.st_size <= _READ_WHOLE else path
-        file = pq.ParquetFile(source, metadata=footer, page_checksum_verification=True)
-        if footer is None:
-            _refuse_duplicate_columns(file)
-            _refuse_swollen(file, status.st_size)
-            _keep_footer(identity, file.metadata)
-        if names is None or names:
-            _refuse_swollen_texts(file, identity, names)
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise damaged(path, error) from error
-    return file
+    return _opened(path, names)[0]
 
 
 _Identity = tuple[int, int, int, int]
 #: Footers of parts that may be read, by device, inode, size and time of the last change: a command
 #: opens many parts several times.
-_FOOTERS: Final[dict[_Identity, Any]] = {}
+_FOOTERS: Final[dict[_Identity, Footer]] = {}
 #: Most footers that are kept, and most bytes of one; in memory it takes about eight times as much.
-_MOST_FOOTERS: Final = 1024
+_MOST_FOOTERS: Final = 2048
 _SMALL_FOOTER: Final = 16 << 10
 #: Parts that changed less than so many ns ago may change again without a new time.
 _SETTLED_NS: Final = 1_000_000_000
 
 
-def _keep_footer(identity: _Identity, footer: Any) -> None:
+def _opened(path: Path, names: Collection[str] | None) -> tuple[Any, Footer]:
+    """Return an open part and its footer; arguments and errors as `open_part`."""
+    identity = _identity(path)
+    file_bytes = identity[2]
+    footer = _FOOTERS.get(identity)
+    try:
+        source = pa.py_buffer(path.read_bytes()) if file_bytes <= _READ_WHOLE else path
+        known = None if footer is None else footer.metadata
+        file = pq.ParquetFile(source, metadata=known, page_checksum_verification=True)
+        if footer is None:
+            footer = Footer(file)
+            _refuse_duplicate_columns(footer.names)
+            _refuse_swollen(footer, file_bytes)
+            _keep_footer(identity, footer)
+        if names is None or names:
+            _refuse_swollen_texts(file, footer, identity, names)
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise damaged(path, error) from error
+    return file, footer
+
+
+def _identity(path: Path) -> _Identity:
+    status = refuse_irregular(path)
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def _keep_footer(identity: _Identity, footer: Footer) -> None:
     has_settled = time.time_ns() - identity[-1] > _SETTLED_NS
-    if has_settled and footer.serialized_size <= _SMALL_FOOTER and len(_FOOTERS) < _MOST_FOOTERS:
+    is_small = footer.metadata.serialized_size <= _SMALL_FOOTER
+    if has_settled and is_small and len(_FOOTERS) < _MOST_FOOTERS:
         _FOOTERS[identity] = footer
 
 
-def _refuse_duplicate_columns(file: Any) -> None:
+def _refuse_duplicate_columns(names: Sequence[str]) -> None:
     """Raise ValueError if two columns have the same name, since columns are read by name."""
-    names = file.schema_arrow.names
-    duplicate = next((name for name in names if names.count(name) > 1), None)
-    if duplicate is not None:
-        raise ValueError(f"it has the column {duplicate} twice")
+    if len(set(names)) == len(names):
+        return
+    duplicate = next(name for name in names if names.count(name) > 1)
+    raise ValueError(f"it has the column {duplicate} twice")
 
 
 #: Columns that were decoded to learn their size, by part.
 _DECODED: Final[dict[_Identity, set[str]]] = {}
 
 
-def _refuse_swollen(file: Any, file_bytes: int) -> None:
+def _refuse_swollen(footer: Footer, file_bytes: int) -> None:
     """Raise ValueError if a small file would expand enormously, as columns of one value.
 
     Column metadata of a damaged footer are not read: pyarrow would abort the process. The size of
@@ -240,7 +286,7 @@ def _refuse_swollen(file: Any, file_bytes: int) -> None:
     if file_bytes > _SMALL_FILE:
         return
     max_bytes = max(_MAX_SMALL_BYTES, _MAX_GROWTH * file_bytes)
-    metadata = file.metadata
+    metadata = footer.metadata
     expanded_bytes = sum(
         max(group.total_byte_size, group.num_rows * metadata.num_columns * _VALUE_BYTES)
         for group in map(metadata.row_group, range(metadata.num_row_groups))
@@ -252,19 +298,17 @@ def _refuse_swollen(file: Any, file_bytes: int) -> None:
         raise ValueError(f"its {file_bytes:,} bytes claim to hold {metadata.num_rows:,} rows")
 
 
-def _refuse_swollen_texts(file: Any, identity: _Identity, names: Collection[str] | None) -> None:
+def _refuse_swollen_texts(
+    file: Any, footer: Footer, identity: _Identity, names: Collection[str] | None
+) -> None:
     """Raise ValueError if the texts or lists in columns of a small file would expand enormously.
 
     They are stored once for all rows that have them, so if there could be too many, they are
     decoded, a few rows at a time.
     """
-    file_bytes, metadata = identity[2], file.metadata
-    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    file_bytes, metadata = identity[2], footer.metadata
     max_bytes = max(_MAX_SMALL_BYTES, _MAX_TEXT_GROWTH * file_bytes)
-    if (
-        file_bytes > _SMALL_FILE
-        or metadata.num_rows * sum(group.total_byte_size for group in groups) <= max_bytes
-    ):
+    if file_bytes > _SMALL_FILE or metadata.num_rows * footer.stored_bytes <= max_bytes:
         return
     decoded = _DECODED.setdefault(identity, set())
     variable_columns = [
@@ -308,9 +352,13 @@ def _without_dictionary(column: pa.Array) -> pa.Array:
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
-def part_facts(file: Any, path: Path, table: str) -> FileFacts:
-    """Return the facts in an open part's metadata; DamagedFile if it is a part of another table."""
-    facts = read_facts(file.metadata.metadata, str(path))
+def part_facts(part: Any, path: Path, table: str) -> FileFacts:
+    """Return the facts in an open part's metadata; DamagedFile if it is a part of another table.
+
+    `part` is the open part, or its footer.
+    """
+    footer = part if isinstance(part, Footer) else Footer(part)
+    facts = footer.facts(path)
     if facts.table != table:
         raise DamagedFile(
             f"{path} has rows of {facts.table or 'no known table'}, not of {table}; "
@@ -319,8 +367,8 @@ def part_facts(file: Any, path: Path, table: str) -> FileFacts:
     return facts
 
 
-def check_part(file: Any, path: Path, table: Table) -> None:
-    """Raise if an open part must not be read as rows of the table.
+def check_part(footer: Footer, path: Path, table: Table) -> None:
+    """Raise if a part must not be read as rows of the table.
 
     Raises:
         DamagedFile: it is a part of another table, or lacks a required column, so that rows would
@@ -328,9 +376,8 @@ def check_part(file: Any, path: Path, table: Table) -> None:
         NewerFormat, OlderFormat: as `read_facts`.
 
     """
-    part_facts(file, path, table.name)
-    stored_names = file.schema_arrow.names
-    missing = [name for name in table.required if name not in stored_names]
+    part_facts(footer, path, table.name)
+    missing = [name for name in table.required if name not in footer.names]
     if missing:
         raise DamagedFile(
             f"{path} has no column {' and '.join(missing)}, which each file of {table.name} needs; "
@@ -340,8 +387,8 @@ def check_part(file: Any, path: Path, table: Table) -> None:
 
 def part_definition(path: Path, name: str) -> Table:
     """Return the definition in a part of the client's table `name`; DamagedFile if it has none."""
-    with open_part(path, ()) as file:
-        return table_of_file(name, file.schema_arrow, str(path))
+    schema = part_footer(path).metadata.schema.to_arrow_schema()
+    return table_of_file(name, schema, str(path))
 
 
 def damaged(path: Path, error: Exception) -> DamagedFile:

@@ -23,8 +23,10 @@ from kvtrace.schema.layout import (
     client_folders,
     part_numbers,
     part_path,
+    pass_of_part,
     pass_parts,
     refuse_links,
+    remove_kept_times,
     run_folder,
     run_ids,
 )
@@ -132,6 +134,8 @@ def prune(
             _remove_passes(trace, dropped)
         elif not dry_run and dropped:
             _remove_runs(trace, [run.run_id for run in dropped])
+        if not dry_run and dropped:
+            remove_kept_times(trace.path)
     except OSError as error:
         raise TraceWriteError(
             f"{trace.path} cannot be pruned ({error.strerror or error}); the remaining runs are "
@@ -272,10 +276,6 @@ def _stored_bytes(trace: Trace, run_id: str, *, derived: bool = False) -> int:
         files: Iterable[Path] = folder.iterdir() if folder.is_dir() else ()
         if derived:
             files = pass_parts(folder)
-            files = [path for path in files if _pass_name(path) in passes]
+            files = [path for path in files if pass_of_part(path) in passes]
         total += sum(path.stat().st_size for path in files if path.is_file())
     return total
-
-
-def _pass_name(path: Path) -> str:
-    return path.name.removeprefix("part-").rpartition("-")[0]

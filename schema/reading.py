@@ -10,7 +10,7 @@ import pyarrow as pa
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.journal import SegmentReader, damage_text
-from kvtrace.schema.layout import part_numbers, part_path, pass_parts, run_folder, segments
+from kvtrace.schema.layout import part_numbers, part_path, run_folder, run_parts, segments
 from kvtrace.schema.parts import RowGroupChoice, part_pieces, read_part, sorted_rows
 from kvtrace.schema.repair import repaired
 from kvtrace.schema.runs import plain_rows
@@ -41,7 +41,7 @@ def run_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: N
         DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
 
     """
-    rows = _retried(out, table, run_id, lambda: _all_rows(out, table, run_id, names, note))
+    rows = _retried(out, table, run_id, lambda: _rows(out, table, run_id, names, note))
     return _repaired_with_notes(table, rows, run_id, note)
 
 
@@ -83,8 +83,7 @@ def _pieces(
     choose_groups: RowGroupChoice | None,
 ) -> Iterator[pa.Table]:
     unsealed = segments(out, run_id).get(table.name, {})  # listed first, as in `_captured_rows`
-    folder = run_folder(out, table.name, run_id)
-    parts = part_numbers(folder)
+    parts, of_passes = run_parts(run_folder(out, table.name, run_id))
     for path in parts.values():
         yield from part_pieces(path, table, names, choose_groups)
     for segment_number, path in unsealed.items():
@@ -96,7 +95,7 @@ def _pieces(
             yield from part_pieces(part_path(out, table.name, run_id, segment_number), table, names)
         else:
             yield rows
-    for path in pass_parts(folder):
+    for path in of_passes:
         yield from part_pieces(path, table, names, choose_groups)
 
 
@@ -104,7 +103,11 @@ def captured_rows(
     out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
 ) -> pa.Table:
     """Return columns `names` of a run's captured rows, not of passes; errors as `run_rows`."""
-    return _retried(out, table, run_id, lambda: _captured_rows(out, table, run_id, names, note))
+
+    def read() -> pa.Table:
+        return _rows(out, table, run_id, names, note, with_passes=False)
+
+    return _retried(out, table, run_id, read)
 
 
 def _retried(out: Path, table: Table, run_id: str, read: Callable[[], pa.Table]) -> pa.Table:
@@ -121,14 +124,6 @@ def _changing_too_fast(out: Path, table: Table, run_id: str) -> DamagedFile:
     return DamagedFile(
         f"the files of {table.name} of run {run_id} in {out} change faster than they can be read; "
         "try again when the run has ended"
-    )
-
-
-def _all_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: Note) -> pa.Table:
-    captured = _captured_rows(out, table, run_id, names, note)
-    folder = run_folder(out, table.name, run_id)
-    return pa.concat_tables(
-        [captured, *(read_part(path, table, names) for path in pass_parts(folder))]
     )
 
 
@@ -213,24 +208,30 @@ def journal_runs_row(
     return newest_row
 
 
-def _captured_rows(
-    out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
+def _rows(
+    out: Path,
+    table: Table,
+    run_id: str,
+    names: Sequence[str],
+    note: Note,
+    *,
+    with_passes: bool = True,
 ) -> pa.Table:
     # Segments are listed before parts: a segment sealed in between is then listed twice, not never.
     unsealed = segments(out, run_id).get(table.name, {})
-    parts = part_numbers(run_folder(out, table.name, run_id))
-    pieces = [_no_rows(table, names)]
-    pieces += [read_part(path, table, names) for path in parts.values()]
+    parts, of_passes = run_parts(run_folder(out, table.name, run_id))
+    pieces = [read_part(path, table, names) for path in parts.values()]
     if table.name == "runs":
-        return pa.concat_tables(
-            pieces if parts else [_provisional_runs_row(out, run_id, names, note)]
-        )
-    pieces += [
-        segment_rows(path, table, names, note)
-        for segment_number, path in unsealed.items()
-        if segment_number not in parts
-    ]
-    return pa.concat_tables(pieces)
+        pieces = pieces or [_provisional_runs_row(out, run_id, names, note)]
+    else:
+        pieces += [
+            segment_rows(path, table, names, note)
+            for segment_number, path in unsealed.items()
+            if segment_number not in parts
+        ]
+    if with_passes:
+        pieces += [read_part(path, table, names) for path in of_passes]
+    return pa.concat_tables(pieces or [_no_rows(table, names)])
 
 
 def _provisional_runs_row(out: Path, run_id: str, names: Sequence[str], note: Note) -> pa.Table:

@@ -26,13 +26,14 @@ from kvtrace.schema.layout import (
     fetch,
     folders_with_parts,
     part_numbers,
+    pass_of_part,
     pass_parts,
     run_folder,
     run_ids,
     spooled_runs,
 )
 from kvtrace.schema.observed import KEYS, without_replaced_findings
-from kvtrace.schema.parts import open_part, part_definition, part_facts
+from kvtrace.schema.parts import part_definition, part_facts, part_footer
 from kvtrace.schema.reading import (
     RUN_COLUMNS,
     quietly,
@@ -89,12 +90,14 @@ class _GroupAndCommit(NamedTuple):
 class Trace:
     """A trace directory, made by `open_trace`. Files are read when they are needed.
 
-    `notes` collects texts about repairs and damage that reading has found.
+    `notes` collects texts about repairs and damage that reading has found. `tell` receives a
+    sentence before work that takes long, and ignores it unless the opener sets it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.notes: list[str] = []
+        self.tell: Callable[[str], object] = quietly
         self._artifacts = ArtifactIndex(path)
         self._completed_kernels = CompletedKernels()
         self._runs: dict[str, Run] = {}
@@ -311,22 +314,32 @@ class Trace:
         keep_parts(self.path, *arguments, whole=whole, note=self.note)
         self._artifacts.forget(run_id)
 
-    def passes(self, run_id: str) -> dict[str, dict[str, Any]]:
+    def passes(self, run_id: str, name: str | None = None) -> dict[str, dict[str, Any]]:
         """Return the settings of the passes that have analyzed a run, by the pass's name.
+
+        With a `name`, only files of that pass are read.
 
         Raises:
             DamagedFile, NewerFormat, OlderFormat: a part of a pass cannot be read.
 
         """
         settings: dict[str, dict[str, Any]] = {}
-        present = folders_with_parts(self.path)
-        for name in (*TABLES, *client_folders(self.path)):
-            folder = run_folder(self.path, name, run_id)
-            for path in pass_parts(folder) if name in present else ():
-                with open_part(path, ()) as file:
-                    facts = part_facts(file, path, name)
+        for table, path in self._parts_of_passes(run_id):
+            if name in (None, pass_of_part(path)):
+                facts = part_facts(part_footer(path), path, table)
                 settings[facts.pass_name or ""] = dict(facts.settings)
         return dict(sorted(settings.items()))
+
+    def pass_names(self, run_id: str) -> tuple[str, ...]:
+        """Return the sorted names of the passes that have analyzed a run, without reading files."""
+        return tuple(sorted({pass_of_part(path) for _, path in self._parts_of_passes(run_id)}))
+
+    def _parts_of_passes(self, run_id: str) -> Iterator[tuple[str, Path]]:
+        present = folders_with_parts(self.path)
+        for table in (*TABLES, *client_folders(self.path)):
+            if table in present:
+                for path in pass_parts(run_folder(self.path, table, run_id)):
+                    yield table, path
 
     @cached_property
     def _groups_and_commits(self) -> dict[str, _GroupAndCommit]:

@@ -119,12 +119,18 @@ class TraceWindow(Trace):
         names = checked_names(TABLES["kernels"], columns)
         time_columns = [name for span in _KERNEL_TIMES for name in span]
         read_names = tuple(dict.fromkeys((*names, *time_columns)))
-        pieces = [self.whole.table("kernels", (), read_names)]
-        for run in self.run_ids if runs is None else runs:
-            rows = self.whole.table("kernels", [run], read_names)
-            run_id = run.run_id if isinstance(run, Run) else run
-            pieces.append(_with_times_inside(rows, *self._limits("kernels", run_id)))
-        return pa.concat_tables(pieces).unify_dictionaries().select([*names, "run"])
+        rows = self.whole.table("kernels", runs, read_names)
+        return self.with_times_inside(rows).select([*names, "run"])
+
+    def with_times_inside(self, kernels: pa.Table) -> pa.Table:
+        """Return rows of `kernels`, with `run` and all times, without times outside the window."""
+        if not kernels.num_rows:
+            return kernels
+        runs = kernels["run"].unify_dictionaries().combine_chunks()
+        limits = [self._limits("kernels", run_id) for run_id in runs.dictionary.to_pylist()]
+        edges = zip(*limits, strict=True)
+        low, high = (pa.array(edge, pa.int64()).take(runs.indices) for edge in edges)
+        return _with_times_inside(kernels, low, high)
 
 
 def whole_trace(trace: Trace) -> Trace:
@@ -132,7 +138,7 @@ def whole_trace(trace: Trace) -> Trace:
     return trace.whole if isinstance(trace, TraceWindow) else trace
 
 
-def _with_times_inside(rows: pa.Table, low: int, high: int) -> pa.Table:
+def _with_times_inside(rows: pa.Table, low: pa.Array, high: pa.Array) -> pa.Table:
     """Return kernels in which `compile_begin` and `load_begin` are null outside of the window."""
     for begin, duration in _KERNEL_TIMES:
         begin_ns = rows[begin].cast(pa.int64())
@@ -143,7 +149,9 @@ def _with_times_inside(rows: pa.Table, low: int, high: int) -> pa.Table:
     return rows
 
 
-def _overlaps(begin: pa.ChunkedArray, end: pa.ChunkedArray, low: int, high: int) -> pa.ChunkedArray:
+def _overlaps(
+    begin: pa.ChunkedArray, end: pa.ChunkedArray, low: int | pa.Array, high: int | pa.Array
+) -> pa.ChunkedArray:
     overlap = pc.and_(pc.less_equal(begin, high), pc.greater_equal(end, low))
     return pc.fill_null(overlap, False)
 

@@ -11,6 +11,7 @@ has any.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
 
 from kvtrace.schema.layout import GLUON, IMPORTED, pass_parts, run_folder
 
@@ -23,6 +24,8 @@ TTIR: Final = "ttir_generic"
 TRITON_ORIGINS: Final = ("jit", "inductor", "autotune", GLUON, "interpreter")
 #: Tables with rows of the calls that a backend evaluated while the program ran.
 _EVALUATED: Final = ("ops", "accesses")
+#: Whether all kernels of a sealed run of an opened trace have an origin that is evaluated.
+_EVALUATED_ALL: Final[WeakKeyDictionary["Trace", dict[str, bool]]] = WeakKeyDictionary()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +120,7 @@ def evaluated_without_rules(trace: "Trace", run: "Run") -> tuple[KernelWithoutIr
 
 def _kernels_without_ttir(trace: "Trace", run: "Run") -> dict[int, KernelWithoutIr]:
     """Return the kernels without TTIR that are not of Triton's compiler, and those in Gluon."""
-    origins = trace.table("kernels", (run,), ["origin"])["origin"].unique().to_pylist()
-    if all(origin in TRITON_ORIGINS and origin != GLUON for origin in origins):
+    if _are_all_evaluated(trace, run):
         return {}
     columns = ["kernel_id", "name", "origin", "stages"]
     rows = {
@@ -142,6 +144,18 @@ def _kernels_without_ttir(trace: "Trace", run: "Run") -> dict[int, KernelWithout
         )
         for kernel_id, row in rows.items()
     }  # fmt: skip
+
+
+def _are_all_evaluated(trace: "Trace", run: "Run") -> bool:
+    """Return whether all kernels are of Triton's compiler, by origins; cached for sealed runs."""
+    known = _EVALUATED_ALL.setdefault(trace, {})
+    if run.run_id in known:
+        return known[run.run_id]
+    origins = trace.table("kernels", (run,), ["origin"])["origin"].unique().to_pylist()
+    are_all = all(origin in TRITON_ORIGINS and origin != GLUON for origin in origins)
+    if run.sealed:
+        known[run.run_id] = are_all
+    return are_all
 
 
 def runs_without_ir(trace: "Trace", runs: "Sequence[Run]") -> dict[str, str]:
@@ -175,14 +189,13 @@ def runs_without_ir(trace: "Trace", runs: "Sequence[Run]") -> dict[str, str]:
 def _evaluations(trace: "Trace", run: "Run") -> tuple[tuple[set[int], bool], ...]:
     """Return the ids of the calls that each pass has evaluated, and whether it judges by rules."""
     # A program's first launch imports this module, and no launch reads Parquet.
-    from kvtrace.schema.parts import open_part, part_facts, read_part
+    from kvtrace.schema.parts import part_facts, part_footer, read_part
     from kvtrace.schema.tables import TABLES
 
     evaluations = []
     for name in _EVALUATED:
         for path in pass_parts(run_folder(trace.path, name, run.run_id)):
-            with open_part(path, ()) as file:
-                has_rules = bool(part_facts(file, path, name).settings.get("rules"))
+            has_rules = bool(part_facts(part_footer(path), path, name).settings.get("rules"))
             rows = read_part(path, TABLES[name], ["call_id"])
             evaluations.append((set(rows["call_id"].unique().to_pylist()), has_rules))
     return tuple(evaluations)

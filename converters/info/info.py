@@ -15,8 +15,8 @@ from kvtrace.converters.info.overhead import overhead_percent
 from kvtrace.converters.notes import notes_on
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
+from kvtrace.figures.sums_reading import at_rest, stored_sums
 from kvtrace.figures.sums_stored import PASS as SUMS
-from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.errors import missing_package
 from kvtrace.schema.kept import number_of, weights_of
@@ -167,7 +167,7 @@ def read_overview(
     """
     overview = Overview(
         path=str(trace.path),
-        runs=tuple(_run_overview(trace, run) for run in runs),
+        runs=tuple(_run_overviews(trace, runs)),
         other_runs=len(trace.run_ids) - len(runs),
         kernels=(),
         messages=_messages(trace, runs),
@@ -200,8 +200,17 @@ def overview_object(overview: Overview) -> dict[str, Any]:
     return fields
 
 
-def _run_overview(trace: "Trace", run: "Run") -> RunOverview:
-    phases = _phases(trace, run)
+def _run_overviews(trace: "Trace", runs: Sequence["Run"]) -> Iterator[RunOverview]:
+    phases, executions = _phases(trace, runs), _execution_counts(trace, runs)
+    without_ir = runs_without_ir(trace, runs)
+    for run in runs:
+        of_run = phases[run.run_id], executions[run.run_id], without_ir.get(run.run_id)
+        yield _run_overview(trace, run, *of_run)
+
+
+def _run_overview(
+    trace: "Trace", run: "Run", phases: "_Phases", executions: int, without_ir: str | None
+) -> RunOverview:
     return RunOverview(
         run_id=run.run_id,
         sealed=run.sealed,
@@ -225,52 +234,69 @@ def _run_overview(trace: "Trace", run: "Run") -> RunOverview:
         launches=sum(launches for launches, _ in phases.values()),
         known_contents=len(pc.unique(trace.table("contents", [run], ["seq"])["seq"])),
         phases={phase: launches for phase, (launches, _) in sorted(phases.items())},
-        gpu_kernels=_execution_count(trace, run),
+        gpu_kernels=executions,
         marks=_row_count(trace, run, "marks", "mark_id"),
         self_overhead_ns=run.self_overhead_ns,
         overhead=None if run.overhead is None else dict(run.overhead),
         overhead_percent=overhead_percent(run),
         dropped_rows=run.dropped_rows,
-        passes=tuple(name for name in trace.passes(run.run_id) if name != SUMS),
+        passes=tuple(name for name in trace.pass_names(run.run_id) if name != SUMS),
         redacted=run.settings.get("redacted"),
         source=run.source,
         producer=" ".join(filter(None, (run.producer, run.producer_version))) or None,
-        without_ir=runs_without_ir(trace, (run,)).get(run.run_id),
+        without_ir=without_ir,
     )
 
 
-def _phases(trace: "Trace", run: "Run") -> dict[str, tuple[int, int | None]]:
-    """Return by phase the number of launches and the end of the last one, in ns since 1970."""
-    phases: dict[str, tuple[int, int | None]] = {}
-    for piece in _launches(trace, run):
-        phase = pc.fill_null(without_dictionary(piece["phase"]), "run")
-        rows = piece.set_column(0, "phase", phase)
-        sums = rows.group_by("phase").aggregate([("weight", "sum"), ("end", "max")])
+#: The number of launches and the end of the last one, in ns since 1970, by phase.
+_Phases = dict[str, tuple[int, int | None]]
+
+
+def _phases(trace: "Trace", runs: Sequence["Run"]) -> Mapping[str, _Phases]:
+    """Return the launches of runs by run id."""
+    phases: dict[str, _Phases] = {run.run_id: {} for run in runs}
+    for piece in _launches(trace, runs):
+        sums = piece.group_by(["run", "phase"]).aggregate([("weight", "sum"), ("end", "max")])
         for row in sums.to_pylist():
-            count, last_end = phases.get(row["phase"], (0, None))
+            of_run, phase = phases[row["run"]], row["phase"] or "run"
+            count, last_end = of_run.get(phase, (0, None))
             known_ends = [end for end in (last_end, row["end_max"]) if end is not None]
-            phases[row["phase"]] = count + row["weight_sum"], max(known_ends, default=None)
+            of_run[phase] = count + row["weight_sum"], max(known_ends, default=None)
     return phases
 
 
-def _launches(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
-    """Yield phase, weight and end, in ns since 1970, of a run's launches, or of sums of them."""
-    names = ("phase", "weight", "end")
-    if sums_stored(trace, run):
-        rows = trace.table("launch_sums", [run], ["phase", "weight", "last_end"])
-        end = rows["last_end"].cast(pa.int64())
-        yield pa.table([rows["phase"], rows["weight"], end], names)
-        return
+def _launches(trace: "Trace", runs: Sequence["Run"]) -> Iterator[pa.Table]:
+    """Yield run, phase, weight and end, in ns since 1970, of launches, or of sums of them."""
+    rest = at_rest(trace, runs, "launch_sums")
+    rows = stored_sums(trace, rest.stored, "launch_sums")
+    yield _phase_rows(rows, rows["weight"], "last_end")
     # Both times are read, since the reader repairs times that were set back only in pairs.
-    for rows in trace.pieces("launches", [run], ["phase", "weight", "enter", "exit"]):
-        end = rows["exit"].cast(pa.int64())
-        yield pa.table([rows["phase"], weights_of(rows), end], names)
+    for leaves, others in rest.leaves:
+        for rows in leaves.pieces("launches", others, ["phase", "weight", "enter", "exit"]):
+            yield _phase_rows(rows, weights_of(rows), "exit")
 
 
-def _execution_count(trace: "Trace", run: "Run") -> int:
-    if run.has_weights:
-        return number_of(trace.pieces("gpu_kernels", [run], ["weight"]))
-    return _row_count(trace, run, "gpu_kernels", "record")
+def _phase_rows(rows: pa.Table, weight: pa.ChunkedArray, end: str) -> pa.Table:
+    run, phase = without_dictionary(rows["run"]), without_dictionary(rows["phase"])
+    columns = (run, phase, weight, rows[end].cast(pa.int64()))
+    return pa.table(columns, ("run", "phase", "weight", "end"))
+
+
+def _execution_counts(trace: "Trace", runs: Sequence["Run"]) -> Mapping[str, int]:
+    """Return the number of executions by run id."""
+    counts = dict.fromkeys((run.run_id for run in runs), 0)
+    rest = at_rest(trace, runs, "execution_sums")
+    sums = stored_sums(trace, rest.stored, "execution_sums")
+    for row in sums.group_by("run").aggregate([("weight", "sum")]).to_pylist():
+        counts[row["run"]] = row["weight_sum"]
+    for leaves, others in rest.leaves:
+        for run in others:
+            if run.has_weights:
+                rows = number_of(leaves.pieces("gpu_kernels", [run], ["weight"]))
+            else:
+                rows = _row_count(leaves, run, "gpu_kernels", "record")
+            counts[run.run_id] += rows
+    return counts
 
 
 def _row_count(trace: "Trace", run: "Run", table: str, column: str) -> int:

@@ -19,9 +19,10 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.profile.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.profile.specialization import specialization
+from kvtrace.figures.columns import split_by_run
 from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
-from kvtrace.figures.scans import row_count
-from kvtrace.figures.times import host_times, trial_times
+from kvtrace.figures.times import host_times
+from kvtrace.figures.trial_times import trial_times
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 
@@ -100,44 +101,43 @@ def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
 
 
 def _read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
-    launches_by_run: dict[str, dict[tuple[int, str], int]] = {run.run_id: {} for run in runs}
-    launch_counts = host_times(trace, runs, with_medians=False).by_phase
-    assert launch_counts is not None  # of launches they are always there
-    trial_counts = launch_counts.filter(pc.equal(launch_counts["phase"], "autotune"))
-    tuning_run_ids = pc.unique(trial_counts["run"]).to_pylist()
-    launch_counts = _rows_with(launch_counts, "run", tuning_run_ids)
-    columns = (launch_counts[name].to_pylist() for name in ("run", "call_id", "phase", "launches"))
-    for run_id, call, phase, launches in zip(*columns, strict=True):
-        launches_by_run[run_id][call, phase] = launches
+    by_phase = host_times(trace, runs, with_medians=False).by_phase
+    assert by_phase is not None  # of launches they are always there
+    tuning_run_ids = pc.unique(_rows_with(by_phase, "phase", ["autotune"])["run"]).to_pylist()
+    launches = dict(split_by_run(_rows_with(by_phase, "run", tuning_run_ids).sort_by("run")))
+    tuning_runs = [run for run in runs if run.run_id in launches]
     times: dict[tuple[str, int], list[int]] = defaultdict(list)
-    tuning_runs = [run for run in runs if run.run_id in tuning_run_ids]
-    timed_runs = [run for run in tuning_runs if row_count(trace, run, "gpu_kernels")]
-    if timed_runs:
-        columns = (column.to_pylist() for column in trial_times(trace, timed_runs).columns)
-        for run_id, call, ns in zip(*columns, strict=True):
-            times[run_id, call].append(ns)
+    columns = (column.to_pylist() for column in trial_times(trace, tuning_runs).columns)
+    for run_id, call, ns in zip(*columns, strict=True):
+        times[run_id, call].append(ns)
     return tuple(
-        tuning_run_ids
+        tuning
         for run in tuning_runs
-        for tuning_run_ids in _tunings_of_run(trace, run, launches_by_run[run.run_id], times)
+        for tuning in _tunings_of_run(trace, run, launches[run.run_id], times)
     )
 
 
 def _tunings_of_run(
     trace: "Trace",
     run: "Run",
-    launches: Mapping[tuple[int, str], int],
+    launches_by_phase: pa.Table,
     times: Mapping[tuple[str, int], Sequence[int]],
 ) -> Iterable[Tuning]:
     calls = trace.table("calls", [run], ["call_id", "kernel_id", "args"])
-    tried_calls = [
-        call for (call, phase), number in launches.items() if phase == "autotune" and number
-    ]
+    trials = _rows_with(launches_by_phase, "phase", ["autotune"])
+    tried_calls = trials.filter(pc.greater(trials["launches"], 0))["call_id"].to_pylist()
     kernels = {
         row["kernel_id"]: row for row in _kernels_of_same_names(trace, run, calls, tried_calls)
     }
+    calls = _rows_with(calls, "kernel_id", list(kernels))
+    launches = {
+        (row["call_id"], row["phase"]): row["launches"]
+        for row in _rows_with(
+            launches_by_phase, "call_id", calls["call_id"].to_pylist()
+        ).to_pylist()
+    }
     calls_by_tuning: dict[tuple[KernelKey, str], _TuningCalls] = {}
-    for call in _rows_with(calls, "kernel_id", list(kernels)).to_pylist():
+    for call in calls.to_pylist():
         kernel = kernels[call["kernel_id"]]
         tuning_key = key_of(kernel), arguments_text(call["args"])
         tuning_calls = calls_by_tuning.setdefault(tuning_key, _TuningCalls())

@@ -347,7 +347,7 @@ def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...
     notes: list[str] = []
     ops_by_model: dict[str, int] = {}
     for run in runs:
-        settings = trace.passes(run.run_id).get("profiler", {})
+        settings = trace.passes(run.run_id, "profiler").get("profiler", {})
         notes += settings.get("left_out", [])
         for sector_model, op_count in settings.get("sectors", {}).items():
             ops_by_model[sector_model] = ops_by_model.get(sector_model, 0) + op_count

@@ -149,7 +149,8 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
 def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Selection":
     """Open the trace and return the runs that a TRACE argument and a --run option name.
 
-    With `every`, the remaining runs of the directory are used too.
+    With `every`, the remaining runs of the directory are used too. What `Trace.tell` receives is
+    printed to standard error.
 
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun, NewerFormat, DamagedFile: See `kvtrace.schema.trace`.
@@ -157,7 +158,9 @@ def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Sele
     """
     from kvtrace.schema.trace import select_runs
 
-    return select_runs(trace, run, every=every)
+    selection = select_runs(trace, run, every=every)
+    selection.trace.tell = complain
+    return selection
 
 
 def chosen_part(

@@ -67,8 +67,6 @@ def command(
 
     """
     from kvtrace.cli.options import chosen_engine, chosen_part, complain_of, print_lines, select
-    from kvtrace.converters.profile.call_tree import call_tree_object, read_call_sums
-    from kvtrace.converters.profile.call_tree_text import call_tree_text
     from kvtrace.converters.profile.profile import profile_object, read_profile
     from kvtrace.converters.profile.profile_text import profile_text
     from kvtrace.schema.errors import BadSetting
@@ -80,6 +78,9 @@ def command(
     part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
     if by is not None and not json:
+        from kvtrace.converters.profile.call_tree import read_call_sums
+        from kvtrace.converters.profile.call_tree_text import call_tree_text
+
         sums = read_call_sums(selection.trace, selection.runs, part)
         complain_of(selection.trace)
         print_lines(call_tree_text(sums, by, full=full, width=terminal_width()))
@@ -97,6 +98,8 @@ def command(
     if json:
         output = profile_object(profile)
         if by is not None:
+            from kvtrace.converters.profile.call_tree import call_tree_object, read_call_sums
+
             sums = read_call_sums(selection.trace, selection.runs, part)
             output["by"] = call_tree_object(sums, by)
         print(json_format.dumps(output, indent=2))

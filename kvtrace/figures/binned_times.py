@@ -1,7 +1,6 @@
 """Medians of calls and kernels from times in bins: of stored sums, and of the rows these lack."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import duckdb
 import numpy as np
@@ -11,17 +10,18 @@ import pyarrow.compute as pc
 
 from kvtrace.figures.bins import BINS, bin_of, medians_of_bins, medians_of_counts
 from kvtrace.figures.columns import Integers, Positions, combined_codes, integers, split_by_run
-from kvtrace.figures.older_sums import Sums
-from kvtrace.figures.sums_reading import AtRest, stored_sums
+from kvtrace.figures.sums_reading import AtRest, Sums, stored_bins
 from kvtrace.figures.tables import open_times
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Trace
 
 _LEAVES: Final = f"""
-    SELECT run::VARCHAR AS run, call_id, ({bin_of("ns")})::BIGINT AS bin,
-        sum(weight)::BIGINT AS number
-    FROM {{view}} WHERE steady AND call_id IS NOT NULL GROUP BY ALL ORDER BY run
+    SELECT run, call_id, list(bin) AS bins, list(number) AS counts FROM (
+        SELECT run::VARCHAR AS run, call_id, ({bin_of("ns")})::BIGINT AS bin,
+            sum(weight)::BIGINT AS number
+        FROM {{view}} WHERE steady AND call_id IS NOT NULL GROUP BY ALL
+    ) GROUP BY run, call_id ORDER BY run
 """  # noqa: S608
 _PLACES: Final = "SELECT run::VARCHAR AS run, call_id, kernel, place FROM place ORDER BY place"
 _GROUPS: Final = """
@@ -43,38 +43,51 @@ class BinnedTimes:
         rest: AtRest,
         table: Sums,
         view: str,
+        *,
+        has_groups: bool = False,
     ) -> None:
-        """Take the stored times of a table, and of the view those of rows that are not stored."""
+        """Read the stored times of a table, and of the view those of rows that are not stored.
+
+        With `has_groups`, the database has the table `groups`, of which `by_group` has medians.
+        """
         self._database = database
-        self._trace = trace
-        self._rest = rest
-        self._table: Sums = table
         places = database.sql(_PLACES).to_arrow_table()
         #: The kernel of each place; places are counted from 1.
-        self._kernels = np.append(0, integers(places["kernel"]))
-        self._positions = {
+        kernel_of = np.append(0, integers(places["kernel"]))
+        group_of = self._groups(kernel_of.size) if has_groups else np.zeros(0, np.int64)
+        positions = {
             run_id: (Positions(integers(rows["call_id"])), integers(rows["place"]))
             for run_id, rows in split_by_run(places)
         }
-        self._leaves: dict[str, list[pa.Table]] = {}
-        for leaves, runs in rest.leaves:
-            with open_times(leaves, runs, view) as rows_of:
-                rows = rows_of.sql(_LEAVES.format(view=view)).to_arrow_table()
-            for run_id, of_run in split_by_run(rows):
-                self._leaves.setdefault(run_id, []).append(of_run)
-
-        kernels = int(self._kernels.max()) + 1
-        self._of_calls = np.full(self._kernels.size, np.nan)
-        sums = np.zeros(kernels * BINS)
-        for place, bins, counts in self._times():
-            _add(sums, self._kernels[place], bins, counts)
+        of_kernels, of_groups = (
+            np.zeros((int(codes.max(initial=-1)) + 1) * BINS, np.int64)
+            for codes in (kernel_of, group_of)
+        )
+        self._of_calls = np.full(kernel_of.size, np.nan)
+        leaves = _leaves(rest, view)
+        stored = {run.run_id: run for run in rest.stored}
+        unplaced = []
+        for run_id in dict.fromkeys((*stored, *leaves)):
+            pieces = list(leaves.get(run_id, ()))
+            if run_id in stored:
+                pieces.append(stored_bins(trace, stored[run_id], table))
+            times = [_placed(piece, positions.get(run_id)) for piece in pieces]
+            if run_id in stored:
+                unplaced.append(pieces[-1].filter(pa.array(times[-1].rows_place == 0)))
+            place, bins, counts = map(np.concatenate, zip(*(t[1:] for t in times), strict=True))
             if not place.size:
                 continue
+            np.add.at(of_kernels, kernel_of[place] * BINS + bins, counts)
+            if has_groups:
+                np.add.at(of_groups, group_of[place] * BINS + bins, counts)
             first, size = int(place.min()), int(place.max() - place.min()) + 1
             self._of_calls[first : first + size] = medians_of_bins(
                 place - first, bins, counts, size
             )
-        self._of_kernels = medians_of_counts(sums, kernels)
+        self._of_kernels = medians_of_counts(of_kernels, of_kernels.size // BINS)
+        self._of_groups = medians_of_counts(of_groups, of_groups.size // BINS)
+        #: Stored rows with times of no call, or of calls whose kernel is not known.
+        self.unplaced = pa.concat_tables(unplaced).unify_dictionaries()
 
     def by_call(self) -> str:
         """Return a query of the medians of calls, with columns place and ns."""
@@ -86,45 +99,19 @@ class BinnedTimes:
 
     def by_group(self) -> str:
         """Return a query of the medians of the groups of kernels in the table `groups`."""
-        rows = self._database.sql(_GROUPS).to_arrow_table()
-        codes = rows["grouped"].combine_chunks().dictionary_encode()
-        group_of_place = np.zeros(self._kernels.size, np.int64)
-        group_of_place[integers(rows["place"])] = np.asarray(codes.indices) + 1
-        size = len(codes.dictionary) + 1
-        sums = np.zeros(size * BINS)
-        for place, bins, counts in self._times():
-            _add(sums, group_of_place[place], bins, counts)
-        query = self._registered("code", medians_of_counts(sums, size))
-        self._database.register(
-            "group_codes", pa.table({"code": np.arange(1, size), "grouped": codes.dictionary})
-        )
+        query = self._registered("code", self._of_groups)
         return f"SELECT grouped, ns FROM ({query}) m JOIN group_codes USING (code)"  # noqa: S608
 
-    def _times(self) -> Iterator[tuple[Integers, Integers, Integers]]:
-        """Yield place, bin and number of the times of each run with calls of known kernels."""
-        stored = {run.run_id: run for run in self._rest.stored}
-        for run_id, (positions, places) in self._positions.items():
-            calls, bins, counts = [], [], []
-            if run_id in stored:
-                columns = ("call_id", "bins", "counts")
-                rows = stored_sums(self._trace, [stored[run_id]], self._table, columns)
-                rows = rows.filter(pc.is_valid(rows["bins"]))
-                lengths = integers(pc.list_value_length(rows["bins"]))
-                calls.append(np.repeat(integers(rows["call_id"], -1), lengths))
-                bins.append(_flat(rows["bins"]))
-                counts.append(_flat(rows["counts"]))
-            for rows in self._leaves.get(run_id, ()):
-                calls.append(integers(rows["call_id"]))
-                bins.append(integers(rows["bin"]))
-                counts.append(integers(rows["number"]))
-            if calls:
-                position = positions.of(np.concatenate(calls))
-                is_known = position >= 0
-                yield (
-                    places[position[is_known]],
-                    np.concatenate(bins)[is_known],
-                    np.concatenate(counts)[is_known],
-                )
+    def _groups(self, places: int) -> Integers:
+        """Return the code of the group of each place, and create the table `group_codes`."""
+        rows = self._database.sql(_GROUPS).to_arrow_table()
+        codes = rows["grouped"].combine_chunks().dictionary_encode()
+        group_of_place = np.zeros(places, np.int64)
+        group_of_place[integers(rows["place"])] = np.asarray(codes.indices) + 1
+        names = codes.dictionary
+        numbered = pa.table({"code": np.arange(1, len(names) + 1), "grouped": names})
+        self._database.register("group_codes", numbered)
+        return group_of_place
 
     def _registered(self, name: str, medians: npt.NDArray[np.float64]) -> str:
         """Return a query of medians by code, as columns `name` and ns; code 0 stands for none."""
@@ -132,6 +119,39 @@ class BinnedTimes:
         known = known[known > 0]
         self._database.register(f"{name}_medians", pa.table({name: known, "ns": medians[known]}))
         return f"SELECT {name}, ns FROM {name}_medians"  # noqa: S608
+
+
+class _Placed(NamedTuple):
+    """The place of each row, or 0; and place, bin and number of the times of rows with one."""
+
+    rows_place: Integers
+    place: Integers
+    bins: Integers
+    counts: Integers
+
+
+def _placed(rows: pa.Table, positions: tuple[Positions, Integers] | None) -> _Placed:
+    """Return the times of rows with `call_id`, `bins` and `counts`; None: no place is known."""
+    rows_place = np.zeros(rows.num_rows, np.int64)
+    if positions is not None:
+        index, places = positions
+        position = index.of(integers(rows["call_id"], -1))
+        rows_place = np.where(position < 0, 0, places[position])
+    place = np.repeat(rows_place, integers(pc.list_value_length(rows["bins"])))
+    is_placed = place > 0
+    bins, counts = _flat(rows["bins"]), _flat(rows["counts"])
+    return _Placed(rows_place, place[is_placed], bins[is_placed], counts[is_placed])
+
+
+def _leaves(rest: AtRest, view: str) -> dict[str, list[pa.Table]]:
+    """Return the times of rows of the view that are not stored, by run id, as `stored_bins`."""
+    by_run: dict[str, list[pa.Table]] = {}
+    for trace, runs in rest.leaves:
+        with open_times(trace, runs, view) as database:
+            rows = database.sql(_LEAVES.format(view=view)).to_arrow_table()
+        for run_id, of_run in split_by_run(rows):
+            by_run.setdefault(run_id, []).append(of_run)
+    return by_run
 
 
 def binned_medians_by_name(database: duckdb.DuckDBPyConnection, query: str) -> str:
@@ -156,12 +176,3 @@ def binned_medians_by_name(database: duckdb.DuckDBPyConnection, query: str) -> s
 
 def _flat(lists: pa.ChunkedArray) -> Integers:
     return integers(pc.list_flatten(lists))
-
-
-def _add(sums: npt.NDArray[np.float64], codes: Integers, bins: Integers, counts: Integers) -> None:
-    """Add numbers of times to the sums of all bins of all codes."""
-    keys = codes * BINS + bins
-    if 8 * keys.size < sums.size:
-        np.add.at(sums, keys, counts)
-    else:
-        sums += np.bincount(keys, counts, sums.size)

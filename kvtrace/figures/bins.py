@@ -51,10 +51,10 @@ def medians_of_bins(
     return _medians(keys[first], np.add.reduceat(counts, first) if first.size else counts, size)
 
 
-def medians_of_counts(counts: npt.NDArray[np.float64], size: int) -> npt.NDArray[np.float64]:
+def medians_of_counts(counts: Integers, size: int) -> npt.NDArray[np.float64]:
     """Return medians as `medians_of_bins`; `counts` has the numbers of all `BINS` of each code."""
     keys = np.flatnonzero(counts)
-    return _medians(keys, counts[keys].astype(np.int64), size)  # counts are whole below 2 ** 53
+    return _medians(keys, counts[keys], size)
 
 
 def _medians(keys: Integers, counts: Integers, size: int) -> npt.NDArray[np.float64]:

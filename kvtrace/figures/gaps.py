@@ -19,7 +19,13 @@ from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.part_executions import SHORT_EXECUTIONS, PartExecutions
-from kvtrace.figures.parts_at_rest import PartName, RunAtRest, part_at_rest, rows_of_part
+from kvtrace.figures.parts_at_rest import (
+    PartName,
+    RunAtRest,
+    part_at_rest,
+    read_ahead,
+    rows_of_part,
+)
 from kvtrace.schema.idle_tables import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause
 from kvtrace.schema.window import TraceWindow, whole_trace
 
@@ -127,6 +133,7 @@ class Gaps:
 
 def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     """Return the devices' idle time by cause, at most 50 groups; None without timed executions."""
+    read_ahead(trace, runs, ("idle_gaps", "short_executions"))
     of_runs = [(run, gaps) for run in runs if (gaps := _gaps_of_part(trace, run)) is not None]
     if not of_runs:
         return None

@@ -27,12 +27,6 @@ _LEAVES: Final = f"""
     FROM (SELECT * REPLACE (run::VARCHAR AS run) FROM execution_times WHERE {{condition}}) executed
     GROUP BY {_KEYS}
 """  # noqa: S608
-_COLUMNS: Final = (
-    *(key for key in _KEYS.split(", ") if key != "run"),
-    "asked",
-    "weight",
-    "taken_ns",
-)
 _SUMMED: Final = f"""
     SELECT {{keys}}, bool_or(asked) AS asked, {sums(EXECUTED)}
     FROM (SELECT *, taken_ns AS taken, timed AND NOT tuning AS steady FROM summed) executed
@@ -125,7 +119,8 @@ def node_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
 def _sums(trace: "Trace", runs: Sequence["Run"], keys: str, condition: str) -> pa.Table:
     """Return sums of the executions with a condition by keys, and whether some were `asked`."""
     rest = at_rest(trace, runs, "execution_sums")
-    summed = [stored_sums(trace, rest.stored, "execution_sums", _COLUMNS)]
+    stored = stored_sums(trace, rest.stored, "execution_sums")
+    summed = [stored.select([*_KEYS.split(", "), "asked", "weight", "taken_ns"])]
     for leaves, leaf_runs in rest.leaves:
         with open_times(leaves, leaf_runs, "execution_times") as database:
             rows = database.sql(_LEAVES.format(condition=condition)).to_arrow_table()

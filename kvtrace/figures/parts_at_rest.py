@@ -1,6 +1,6 @@
 """Parts and steps of sealed runs as they are stored, in the tables of `schema/idle_tables.py`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 from weakref import WeakKeyDictionary
@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.columns import Integers, integers, split_by_run
+from kvtrace.figures.kept import rows_of_runs
 from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.schema.runs import plain_rows
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -59,8 +61,32 @@ class RunAtRest:
         return None if begin is None else (begin, end)
 
 
+#: Rows of tables, by name and run id, that were read of many runs at once.
+_ROWS: Final[WeakKeyDictionary["Trace", dict[str, dict[str, pa.Table]]]] = WeakKeyDictionary()
 #: What is stored of runs, by run id.
 _READ: Final[WeakKeyDictionary["Trace", dict[str, RunAtRest]]] = WeakKeyDictionary()
+
+
+def read_ahead(trace: "Trace", runs: Sequence["Run"], names: Sequence[str]) -> None:
+    """Read what tables of the pass store of runs at once, which is faster than run by run.
+
+    Errors as `Trace.table`.
+    """
+    whole = whole_trace(trace)
+    stored = [run for run in runs if sums_stored(whole, run)]
+    for name in names:
+        by_run = _ROWS.setdefault(whole, {}).setdefault(name, {})
+        if any(run.run_id not in by_run for run in stored):
+            rows = rows_of_runs(whole, stored, name, TABLES[name].names)
+            by_run |= dict.fromkeys((run.run_id for run in stored), rows.slice(0, 0))
+            by_run |= dict(split_by_run(rows))
+
+
+def _rows(trace: "Trace", run: "Run", name: str) -> pa.Table:
+    """Return the rows of a table of a run, which may have been read ahead."""
+    whole = whole_trace(trace)
+    rows = _ROWS.get(whole, {}).get(name, {}).get(run.run_id)
+    return whole.table(name, [run]) if rows is None else rows
 
 
 def run_at_rest(trace: "Trace", run: "Run") -> RunAtRest | None:
@@ -72,8 +98,8 @@ def run_at_rest(trace: "Trace", run: "Run") -> RunAtRest | None:
         return None
     read = _READ.setdefault(trace, {})
     if run.run_id not in read:
-        rows = plain_rows(trace.table("run_parts", [run]))
-        steps = trace.table("run_steps", [run])
+        rows = plain_rows(_rows(trace, run, "run_parts"))
+        steps = _rows(trace, run, "run_steps")
         parts = {row["part"]: row for row in rows}
         steady = _steady_window(parts["steady"], steps) if "steady" in parts else None
         read[run.run_id] = RunAtRest(parts, steps, steady)
@@ -96,7 +122,7 @@ def part_at_rest(trace: "Trace", run: "Run") -> tuple[RunAtRest, PartName] | Non
 
 def rows_of_part(trace: "Trace", run: "Run", name: str, part: PartName) -> pa.Table:
     """Return the stored rows of a part in the table `name`; errors as `Trace.table`."""
-    rows = trace.table(name, [run])
+    rows = _rows(trace, run, name)
     return rows.filter(pc.equal(rows["part"].cast(pa.string()), part))
 
 

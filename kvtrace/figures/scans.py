@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from kvtrace.schema.layout import OBSERVED, SHARED, fetch, part_numbers, pass_parts, run_folder
-from kvtrace.schema.parts import check_part, open_part
+from kvtrace.schema.layout import OBSERVED, SHARED, fetch, pass_parts, run_folder, run_parts
+from kvtrace.schema.parts import check_part, open_part, part_footer
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.tables import TABLES
 
@@ -213,16 +213,15 @@ def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) ->
         return None
     count = 0
     for part in parts:
-        with open_part(part.path, ()) as file:
-            metadata = file.metadata
-            indices = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-            if not indices.keys() >= set(columns):
-                return None
-            for group in map(metadata.row_group, range(metadata.num_row_groups)):
-                for column in columns:
-                    if not _is_sound(group.column(indices[column]), column in table.keys):
-                        return None
-            count += metadata.num_rows
+        metadata = part_footer(part.path).metadata
+        indices = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+        if not indices.keys() >= set(columns):
+            return None
+        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+            for column in columns:
+                if not _is_sound(group.column(indices[column]), column in table.keys):
+                    return None
+        count += metadata.num_rows
     return count
 
 
@@ -249,17 +248,17 @@ def _scannable(out: Path, table: "Table", run: "Run") -> list[_Part] | None:
         return None  # other runs hold some
     names = frozenset(column.name for column in table.columns)
     parts = []
-    for path in (*part_numbers(folder).values(), *pass_parts(folder)):
+    captured, of_passes = run_parts(folder)
+    for path in (*captured.values(), *of_passes):
         if path.parent != folder:
             return None  # kept beside the trace
-        with open_part(path, ()) as file:
-            check_part(file, path, table)
-            columns = frozenset(file.schema_arrow.names)
-            rows = file.metadata.num_rows
+        footer = part_footer(path)
+        check_part(footer, path, table)
+        columns = frozenset(footer.names)
         # A client's own table may differ in more than columns that came later.
         if columns != names and (table.name not in TABLES or "run" in columns):
             return None
-        parts.append(_Part(path, columns & names, rows))
+        parts.append(_Part(path, columns & names, footer.metadata.num_rows))
     return parts
 
 

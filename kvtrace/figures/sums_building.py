@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Runs with fewer launches and executions are added up each time, which takes milliseconds.
 LEAST_ROWS: Final = 1 << 17
+#: So many take about two seconds, before which the caller is told.
+_MANY_ROWS: Final = 2_000_000
 #: Most stretches of a run, and least number of its rows for each row of sums.
 _STRETCHES: Final = 64
 _ROWS_OF_SUM: Final = 512
@@ -71,7 +73,7 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
 
     `least_rows` is the number of launches and executions from which on a run is long. A trace that
     cannot be written to stays as it is, and figures are added up each time; a note says so. So does
-    one in an object store, without a note.
+    one in an object store, without a note. `Trace.tell` receives a sentence if it takes long.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -80,13 +82,21 @@ def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROW
     whole = whole_trace(trace)
     if remote_folder(whole.path) is not None:
         return  # reading does not write to an object store
+    missing = []
     for run in runs:
         if not run.sealed or EXCERPT in run.settings or sums_stored(whole, run):
             continue
-        rows = [row_count(whole, run, name) for name in ("launches", "gpu_kernels")]
-        if sum(rows) < least_rows:
-            continue
-        tables, cuts = sums_of_run(whole, run, rows[0], rows[1])
+        launches, executions = (row_count(whole, run, n) for n in ("launches", "gpu_kernels"))
+        if launches + executions >= least_rows:
+            missing.append((run, launches, executions))
+    rows = sum(launches + executions for _, launches, executions in missing)
+    if rows >= _MANY_ROWS:
+        whole.tell(
+            f"adding up {rows:,} launches and executions of {whole.path}, once; later commands "
+            "read the sums"
+        )
+    for run, launches, executions in missing:
+        tables, cuts = sums_of_run(whole, run, launches, executions)
         for tiles in LEAVES:
             tables[tiles] = tiles_of(whole, [run], tiles).drop_columns(["run"])
         close_times(whole, [run])

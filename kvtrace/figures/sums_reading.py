@@ -7,12 +7,16 @@ run has dropped (`older_sums.py`) are read with the stored ones.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.older_sums import Sums, has_older_sums, older_sums
+from kvtrace.figures.kept import rows_of_runs
+from kvtrace.figures.older_sums import Sums as Sums
+from kvtrace.figures.older_sums import has_older_sums, older_sums
+from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_stored import stored_settings, sums_stored
 from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
 
@@ -50,7 +54,7 @@ def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
                 stored.append(run)
             continue
         if isinstance(trace, TraceWindow):
-            low, high = span_of(trace, run, table)
+            low, high = span_of(trace, run.run_id, table)
             cuts = [cut for cut in settings["cuts"][table] if low <= cut <= high]
             if not cuts or cuts[0] == cuts[-1]:
                 others.append(run)
@@ -68,34 +72,86 @@ def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
     return AtRest(tuple(stored), tuple(leaves))
 
 
-def span_of(window: TraceWindow, run: "Run", table: Sums) -> Span:
+def span_of(window: TraceWindow, run_id: str, table: Sums) -> Span:
     """Return begin and end of a run's window for launches, or for executions, in ns since 1970."""
-    own = window.window_of(run.run_id)
+    own = window.window_of(run_id)
     if table == "launch_sums":
         return own.begin, own.end
     return own.device_begin, own.device_end
 
 
-def stored_sums(
-    trace: "Trace", runs: Sequence["Run"], table: Sums, columns: Sequence[str]
-) -> pa.Table:
-    """Return columns, and `run`, of stored sums of the trace, or of the window's whole stretches.
+#: Columns of stored sums that figures need, besides times in bins; all are read at once.
+_COLUMNS: Final[dict[Sums, tuple[str, ...]]] = {
+    "launch_sums": (
+        "begin", "end", "call_id", "phase", "compiling", "steady", "weight", "taken_ns",
+        "last_end",
+    ),
+    "execution_sums": (
+        "begin", "end", "call_id", "name", "kind", "stack_id", "forward_stack_id", "asked",
+        "tuning", "replayed", "timed", "weight", "taken_ns", "bytes",
+    ),
+}  # fmt: skip
+_READ: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], pa.Table]]] = WeakKeyDictionary()
 
-    `runs` have stored or older sums. Errors as `Trace.table`.
+
+def stored_sums(trace: "Trace", runs: Sequence["Run"], table: Sums) -> pa.Table:
+    """Return stored sums of the trace, or of the window's whole stretches, without bins.
+
+    `runs` have stored sums, whose rows are cached for an opened trace, or older sums, which are
+    added. Errors as `Trace.table`.
     """
     whole = whole_trace(trace)
-    if not isinstance(trace, TraceWindow):
-        rows = whole.table(table, [run for run in runs if sums_stored(whole, run)], columns)
-        if not any(has_older_sums(trace, run) for run in runs):
-            return rows
-        return pa.concat_tables(
-            [rows, older_sums(whole, runs, table, columns)]
-        ).unify_dictionaries()
-    pieces = [whole.table(table, (), columns)]
-    for run in runs:
-        low, high = span_of(trace, run, table)
-        rows = whole.table(table, [run], [*columns, "begin", "end"])
-        begin, end = rows["begin"].cast(pa.int64()), rows["end"].cast(pa.int64())
-        inside = pc.and_(pc.greater_equal(begin, low), pc.less_equal(end, high))
-        pieces.append(rows.filter(pc.fill_null(inside, False)).drop_columns(["begin", "end"]))
-    return pa.concat_tables(pieces).unify_dictionaries()
+    read = _READ.setdefault(whole, {})
+    stored = [run for run in runs if sums_stored(trace, run)]
+    key = (table, *(run.run_id for run in stored))
+    if key not in read:
+        read[key] = rows_of_runs(whole, stored, table, _COLUMNS[table])
+    return _with_older(trace, runs, table, _inside(trace, read[key], table))
+
+
+def _with_older(trace: "Trace", runs: Sequence["Run"], table: Sums, rows: pa.Table) -> pa.Table:
+    """Return rows of sums, and older sums of those runs that have some, with the same columns."""
+    older = [run for run in runs if has_older_sums(trace, run)]
+    if not older:
+        return rows
+    names = [name for name in rows.column_names if name != "run"]
+    more = older_sums(trace, older, table, names).select(rows.column_names)
+    return pa.concat_tables([rows, more.cast(rows.schema)]).unify_dictionaries()
+
+
+def has_executions(trace: "Trace", run: "Run") -> bool:
+    """Return whether a run has rows of executions; errors as `Trace.table`."""
+    table = "gpu_kernels" if stored_settings(trace, run) is None else "execution_sums"
+    return row_count(whole_trace(trace), run, table) > 0
+
+
+#: Columns that identify the times of stored sums, besides the run.
+_KEYS_OF_TIMES: Final[dict[Sums, tuple[str, ...]]] = {
+    "launch_sums": ("call_id",),
+    "execution_sums": ("call_id", "name", "kind"),
+}
+
+
+def stored_bins(trace: "Trace", run: "Run", table: Sums) -> pa.Table:
+    """Return times in bins of a run's stored and older sums: `bins`, `counts` and what of.
+
+    Errors as `Trace.table`.
+    """
+    columns = ("begin", "end", "bins", "counts", *_KEYS_OF_TIMES[table])
+    stored = [run] if sums_stored(trace, run) else []
+    rows = _inside(trace, whole_trace(trace).table(table, stored, columns), table)
+    rows = _with_older(trace, [run], table, rows)
+    return rows.filter(pc.is_valid(rows["bins"]))
+
+
+def _inside(trace: "Trace", rows: pa.Table, table: Sums) -> pa.Table:
+    """Return the rows of whole stretches of a window; all rows if the trace is not a window."""
+    if not isinstance(trace, TraceWindow) or not rows.num_rows:
+        return rows
+    runs = rows["run"].unify_dictionaries().combine_chunks()
+    spans = [span_of(trace, run_id, table) for run_id in runs.dictionary.to_pylist()]
+    edges = zip(*spans, strict=True)
+    low, high = (pa.array(edge, pa.int64()).take(runs.indices) for edge in edges)
+    begin, end = rows["begin"].cast(pa.int64()), rows["end"].cast(pa.int64())
+    inside = pc.and_(pc.greater_equal(begin, low), pc.less_equal(end, high))
+    return rows.filter(pc.fill_null(inside, False))

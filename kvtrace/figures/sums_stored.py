@@ -7,8 +7,8 @@ of the files that they are of, so that files that were added, joined or merged s
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from kvtrace.schema.layout import part_numbers, pass_parts, run_folder
-from kvtrace.schema.parts import open_part, part_facts
+from kvtrace.schema.layout import pass_parts, run_folder, run_parts
+from kvtrace.schema.parts import part_facts, part_footer
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.window import whole_trace
 
@@ -19,7 +19,7 @@ PASS: Final = "sums"  # noqa: S105 - a pass over the trace
 #: Number of the definition of what is stored; another one makes stored sums invalid.
 DEFINITION: Final = 1
 #: Tables that sums are made of.
-_LEAVES: Final = ("launches", "gpu_kernels")
+LEAVES: Final = ("launches", "gpu_kernels")
 #: A table that the pass writes for each run.
 _ALWAYS: Final = "launch_sums"
 
@@ -32,13 +32,15 @@ def settings_of(trace: "Trace", run: "Run") -> dict[str, Any]:
 
     By table the sizes of its files by name; null where an object store has them.
     """
-    return {"definition": DEFINITION, **{name: _sizes(trace, run, name) for name in _LEAVES}}
+    return {"definition": DEFINITION, **{n: sizes_of_parts(trace, run, n) for n in LEAVES}}
 
 
-def _sizes(trace: "Trace", run: "Run", name: str) -> dict[str, int | None]:
+def sizes_of_parts(trace: "Trace", run: "Run", name: str) -> dict[str, int | None]:
+    """Return the sizes of a run's files of a table by name; null where an object store has them."""
     folder = run_folder(whole_trace(trace).path, name, run.run_id)
     is_remote = remote_folder(folder) is not None
-    paths = (*part_numbers(folder).values(), *pass_parts(folder))
+    captured, of_passes = run_parts(folder)
+    paths = (*captured.values(), *of_passes)
     return {path.name: None if is_remote else path.stat().st_size for path in paths}
 
 
@@ -70,12 +72,11 @@ def forget(trace: "Trace", run_id: str) -> None:
 
 def _valid_settings(trace: "Trace", run: "Run") -> dict[str, Any] | None:
     for path in pass_parts(run_folder(trace.path, _ALWAYS, run.run_id), PASS):
-        with open_part(path, ()) as file:
-            settings = dict(part_facts(file, path, _ALWAYS).settings)
+        settings = dict(part_facts(part_footer(path), path, _ALWAYS).settings)
         expected = settings_of(trace, run)
         if remote_folder(trace.path) is not None:
             settings |= {
-                name: dict.fromkeys(sizes) for name in _LEAVES if (sizes := settings.get(name))
+                name: dict.fromkeys(sizes) for name in LEAVES if (sizes := settings.get(name))
             }
         return settings if all(settings.get(n) == expected[n] for n in expected) else None
     return None

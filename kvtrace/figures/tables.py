@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from kvtrace.figures.database import another_connection
 from kvtrace.figures.database import database as new_database
-from kvtrace.figures.identity import kernel_rows
+from kvtrace.figures.identity import SOURCE_COLUMNS, kernel_rows, with_source
+from kvtrace.figures.kept import rows_of_runs
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
 from kvtrace.figures.makers import OWN_KIND
 from kvtrace.figures.scans import Scans, quoted, sound_rows
@@ -58,7 +59,7 @@ _ONCE: Final = {
     "kernels": (
         "kernel_id", "name", "module", "file", "line", "origin", "target", "num_warps",
         "registers", "spills", "shared_bytes", "compile_begin", "compile_ns", "load_begin",
-        "source",
+        "load_ns", "source",
     ),
     "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z"),
 }  # fmt: skip
@@ -212,11 +213,23 @@ def known_rows(
     """
     if not set(columns) <= set(_ONCE[name]) or not all(run.sealed for run in runs):
         return _rows(trace, runs, name, columns)
-    cache = _CACHED.setdefault(trace, {})
+    whole = whole_trace(trace)
+    cache = _CACHED.setdefault(whole, {})
     key = name, tuple(run.run_id for run in runs)
     if key not in cache:
-        cache[key] = _rows(trace, runs, name, _ONCE[name])
-    return cache[key].select([*columns, "run"])
+        cache[key] = _known(whole, runs, name)
+    rows = cache[key]
+    if name == "kernels" and isinstance(trace, TraceWindow):
+        rows = trace.with_times_inside(rows)
+    return rows.select([*columns, "run"])
+
+
+def _known(trace: "Trace", runs: Sequence["Run"], name: str) -> pa.Table:
+    """Return the columns of `_ONCE`, and `run`, of `kernels` or `calls`."""
+    stored = dict.fromkeys((*_ONCE[name], *(SOURCE_COLUMNS if name == "kernels" else ())))
+    stored.pop("source", None)
+    rows = rows_of_runs(trace, runs, name, tuple(stored))
+    return with_source(rows) if name == "kernels" else rows
 
 
 def _rows(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]) -> pa.Table:

@@ -30,8 +30,9 @@ from kvtrace.figures.kernels import (
 )
 from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.names import shown_names
-from kvtrace.figures.sums_reading import at_rest, stored_sums
+from kvtrace.figures.sums_reading import Sums, at_rest, stored_sums
 from kvtrace.figures.tables import add_rows, open_times
+from kvtrace.figures.times_at_rest import file_of_times, keep_times, kept_times
 from kvtrace.figures.views import phase_flags
 
 if TYPE_CHECKING:
@@ -98,8 +99,7 @@ _UNKNOWN_CALLS: Final = """
 _OTHERS: Final = """
     CREATE TEMP TABLE others AS
     SELECT t.run, t.name, t.kind, t.call_id IS NOT NULL AS called, t.ns, t.tuning, t.replayed,
-        t.timed, t.steady, t.weight, t.taken, t.bytes * t.weight AS bytes,
-        CAST(NULL AS INTEGER[]) AS bins, CAST(NULL AS BIGINT[]) AS counts
+        t.timed, t.steady, t.weight, t.taken, t.bytes * t.weight AS bytes
     FROM execution_times t {others}
 """
 _WITHOUT_CALL: Final = "WHERE t.call_id IS NULL"
@@ -120,25 +120,21 @@ _EXECUTIONS_AT_REST: Final = (
     """CREATE TEMP TABLE others AS
     SELECT s.run, s.name, s.kind, s.call_id IS NOT NULL AS called, CAST(NULL AS BIGINT) AS ns,
         s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady, s.weight,
-        s.taken_ns AS taken, s.bytes, s.bins, s.counts
+        s.taken_ns AS taken, s.bytes
     FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",
 )
 #: The steady times of executions without a call of a known kernel: stored in bins, or of one row.
 _NAMED_TIMES: Final = f"""
-    SELECT name, kind, bins, counts, {bin_of("ns")} AS bin, weight FROM named
-    WHERE bins IS NOT NULL OR steady AND ns IS NOT NULL
+    SELECT s.shown AS name, s.shown_kind AS kind, u.bins, u.counts, NULL::BIGINT AS bin,
+        NULL::BIGINT AS weight
+    FROM unplaced u JOIN shown s ON s.called = (u.call_id IS NOT NULL)
+        AND s.name IS NOT DISTINCT FROM u.name AND s.kind IS NOT DISTINCT FROM u.kind
+    UNION ALL
+    SELECT name, kind, NULL, NULL, {bin_of("ns")}, weight FROM named
+    WHERE steady AND ns IS NOT NULL
 """  # noqa: S608
 _NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
 _BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes END) AS BIGINT) AS bytes"
-
-#: Columns of stored sums that figures need, besides the launches' bins.
-_SUM_COLUMNS: Final = {
-    "launch_sums": ("call_id", "phase", "compiling", "steady", "weight", "taken_ns"),
-    "execution_sums": (
-        "call_id", "name", "kind", "tuning", "replayed", "timed", "weight", "taken_ns", "bytes",
-        "bins", "counts",
-    ),
-}  # fmt: skip
 
 #: Times of sealed runs of opened traces, by the view that they are of, run ids, and "medians".
 _KNOWN: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], Times]]] = WeakKeyDictionary()
@@ -157,23 +153,35 @@ def host_times(
     `grouped`, the kernel's group; if it is passed, `Times.groups` has the groups' medians. The
     figures of sealed runs are cached for an opened trace. Errors as `Trace.table`.
     """
-    return _known_or_read(trace, runs, _read_host_times, with_medians, groups)
+    return _known_or_read(trace, runs, "launch_sums", _read_host_times, with_medians, groups)
 
 
 _Read = Callable[["Trace", Sequence["Run"], bool, pa.Table | None], Times]
 
 
 def _known_or_read(
-    trace: "Trace", runs: Sequence["Run"], read: _Read, with_medians: bool, groups: pa.Table | None
+    trace: "Trace",
+    runs: Sequence["Run"],
+    sums: Sums,
+    read: _Read,
+    with_medians: bool,
+    groups: pa.Table | None,
 ) -> Times:
     """Return times that were read before, with medians at least where they are asked for."""
+    if groups is not None:
+        return read(trace, runs, with_medians, groups)
     known = _KNOWN.setdefault(trace, {})
-    key = (read.__name__, *(run.run_id for run in runs))
+    key = (sums, *(run.run_id for run in runs))
     for cached in (known.get((*key, "medians")), None if with_medians else known.get(key)):
-        if cached is not None and groups is None:
+        if cached is not None:
             return cached
-    times = read(trace, runs, with_medians, groups)
-    if groups is None and all(run.sealed for run in runs):
+    file = file_of_times(trace, runs, sums)
+    kept = None if file is None else kept_times(file, sums)
+    with_medians = with_medians or file is not None
+    times = read(trace, runs, with_medians, None) if kept is None else Times(*kept)
+    if file is not None and kept is None:
+        keep_times(trace, file, times.calls, times.kernels, times.by_phase)
+    if all(run.sealed for run in runs):
         known[(*key, "medians") if with_medians else key] = times
     return times
 
@@ -185,27 +193,36 @@ def _read_host_times(
     stored = rest.stored
     binned = None
     with open_times(trace, runs, None if stored else "launch_groups") as database:
+        _add_groups(database, groups)
         if stored:
-            columns = _SUM_COLUMNS["launch_sums"]
-            rows = stored_sums(trace, stored, "launch_sums", columns)
+            rows = stored_sums(trace, stored, "launch_sums")
             add_rows(database, "stored", rows, "TEMP TABLE")
             database.execute(f"CREATE TEMP TABLE grouped AS {_LAUNCHES_AT_REST}")
             for leaves, leaf_runs in rest.leaves:
                 with open_times(leaves, leaf_runs, "launch_groups") as rows_of:
                     _add_from(rows_of, "launch_groups", database, "grouped")
             if with_medians:
-                binned = BinnedTimes(database, trace, rest, "launch_sums", "launch_times")
+                binned = BinnedTimes(
+                    database, trace, rest, "launch_sums", "launch_times",
+                    has_groups=groups is not None,
+                )  # fmt: skip
         else:
             database.execute("CREATE TEMP TABLE grouped AS FROM launch_groups")
             if with_medians:
                 database.execute(f"CREATE TEMP TABLE steady AS {_LAUNCHES}")
-        of_steady = _Medians(database, "steady", groups, binned) if with_medians else None
+        of_steady = _Medians(database, "steady", binned) if with_medians else None
         return Times(
             database.sql(_by_call(LAUNCHED, of_steady, HOST_MEDIAN)).to_arrow_table(),
             database.sql(_by_kernel(of_steady, HOST_MEDIAN)).to_arrow_table(),
             database.sql(_BY_PHASE).to_arrow_table(),
-            None if of_steady is None else of_steady.of_groups(HOST_MEDIAN),
+            None if of_steady is None or groups is None else of_steady.of_groups(HOST_MEDIAN),
         )
+
+
+def _add_groups(database: duckdb.DuckDBPyConnection, groups: pa.Table | None) -> None:
+    """Create the table `groups`, if some were passed."""
+    if groups is not None:
+        add_rows(database, "groups", groups, "TEMP TABLE")
 
 
 def _add_from(
@@ -225,12 +242,10 @@ class _Medians:
         self,
         database: duckdb.DuckDBPyConnection,
         rows: str,
-        groups: pa.Table | None,
         binned: BinnedTimes | None,
     ) -> None:
         self._database = database
         self._rows = rows
-        self._groups = groups
         self._binned = binned
 
     def of_calls(self) -> str:
@@ -241,11 +256,8 @@ class _Medians:
         """Return a query of the medians of kernels, with columns kernel and ns."""
         return self._of_rows(self._rows, "kernel") if not self._binned else self._binned.by_kernel()
 
-    def of_groups(self, median: KernelFigure) -> pa.Table | None:
-        """Return columns `grouped` and the median's name; None without groups."""
-        if self._groups is None:
-            return None
-        add_rows(self._database, "groups", self._groups, "TEMP TABLE")
+    def of_groups(self, median: KernelFigure) -> pa.Table:
+        """Return columns `grouped` and the median's name, of the table `groups`."""
         rows = _OF_GROUPS.format(rows=self._rows)
         query = self._binned.by_group() if self._binned else self._of_rows(rows, "grouped")
         text = f"SELECT grouped, ns AS {median.name} FROM ({query}) m"  # noqa: S608
@@ -268,7 +280,7 @@ def device_times(
     column `bytes` has the bytes that were copied or filled. `groups`, what is cached and errors as
     in `host_times`.
     """
-    return _known_or_read(trace, runs, _read_device_times, with_medians, groups)
+    return _known_or_read(trace, runs, "execution_sums", _read_device_times, with_medians, groups)
 
 
 def _read_device_times(
@@ -277,9 +289,9 @@ def _read_device_times(
     rest = at_rest(trace, runs, "execution_sums")
     stored = rest.stored
     with open_times(trace, runs, None if stored else "execution_times") as database:
+        _add_groups(database, groups)
         if stored:
-            columns = _SUM_COLUMNS["execution_sums"]
-            rows = stored_sums(trace, stored, "execution_sums", columns)
+            rows = stored_sums(trace, stored, "execution_sums")
             add_rows(database, "stored", rows, "TEMP TABLE")
             for statement in _EXECUTIONS_AT_REST:
                 database.execute(statement)
@@ -288,13 +300,17 @@ def _read_device_times(
                     _group_executions(rows_of)
                     for table in ("grouped", "others"):
                         _add_from(rows_of, table, database, table)
-            binned = BinnedTimes(database, trace, rest, "execution_sums", "execution_times")
+            binned = BinnedTimes(
+                database, trace, rest, "execution_sums", "execution_times",
+                has_groups=groups is not None,
+            )  # fmt: skip
+            database.register("unplaced", binned.unplaced)
         else:
             binned = None
             _group_executions(database)
         database.register("shown", _shown_names(database))
         database.execute(_NAMED)
-        of_executions = _Medians(database, "executions", groups, binned)
+        of_executions = _Medians(database, "executions", binned)
         calls = database.sql(
             _by_call(
                 EXECUTED, of_executions if with_medians else None, DEVICE_MEDIAN, f", {_NO_BYTES}"
@@ -317,7 +333,7 @@ def _read_device_times(
         return Times(
             pa.concat_tables([calls.to_arrow_table(), unlaunched.to_arrow_table()]),
             pa.concat_tables([kernels.to_arrow_table(), by_name.to_arrow_table()]),
-            groups=of_executions.of_groups(DEVICE_MEDIAN),
+            groups=None if groups is None else of_executions.of_groups(DEVICE_MEDIAN),
         )
 
 
@@ -477,17 +493,6 @@ def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
             """SELECT run::VARCHAR AS run, seq, call_id, phase, "enter", "exit" FROM compiling
             ORDER BY seq"""
         ).to_arrow_table()
-
-
-def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Return run, call_id and duration `ns` of executions of autotuners' trials, as launched."""
-    query = """
-        SELECT t.run::VARCHAR AS run, t.call_id, greatest(p.device_ns, 0) AS ns
-        FROM placed p JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
-        WHERE t.phase = 'autotune' AND p.device_ns IS NOT NULL ORDER BY t.run, t.seq, p.record
-    """
-    with open_times(trace, runs, "execution_times") as database:
-        return database.sql(query).to_arrow_table()
 
 
 def _rows(trace: "Trace", run: "Run", view: str, query: str) -> Iterator[pa.Table]:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
-from kvtrace.figures.parts_at_rest import run_at_rest
+from kvtrace.figures.parts_at_rest import read_ahead, run_at_rest
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.steps import (
@@ -135,6 +135,7 @@ def windowed(
     """
     if isinstance(trace, TraceWindow):
         return trace, Window(trace.begin, trace.end, "asked")
+    read_ahead(trace, runs, ("run_parts", "run_steps"))
     all_extents = {run.run_id: _extent(trace, run, asked) for run in runs}
     extents = {run: extent for run, extent in all_extents.items() if extent is not None}
     timed = [run for run in runs if run.run_id in extents]

@@ -8,6 +8,8 @@ import pytest
 import torch
 
 import kvtrace as library
+from kvtrace.cli.options import select
+from tests.converters.written_trace import Kernel, write_trace
 from tests.support.checked_kernels import double_past_the_end
 
 
@@ -80,3 +82,9 @@ def test_findings_are_printed_one_per_line_into_a_pipe(run_piped, recorded_defec
 
     blocks = run_piped("sanitize", recorded_defect, "--blocks").stdout.decode()
     assert "  witness:" in blocks
+
+
+def test_what_a_trace_tells_goes_to_standard_error(tmp_path, capsys):
+    write_trace(tmp_path, [Kernel()])
+    select(tmp_path).trace.tell("adding up")
+    assert capsys.readouterr() == ("", "kvtrace: adding up\n")

@@ -145,3 +145,16 @@ def test_short_runs_and_runs_that_go_on_are_left(tmp_path):
     add_up(trace, trace.runs[1:], least_rows=0)
     assert not any(sums_stored(trace, run) for run in trace.runs)
     writer.close()
+
+
+@pytest.mark.parametrize(("least", "sentences"), [(2, 1), (3, 0)])
+def test_the_opener_is_told_before_many_rows_are_added_up(tmp_path, monkeypatch, least, sentences):
+    trace = written(tmp_path, [([("a", None, None)], [(0, 1, 2, None, None, 3, True)])])
+    rows = sum(trace.table(name).num_rows for name in ("launches", "gpu_kernels"))
+    monkeypatch.setattr("kvtrace.figures.sums_building._MANY_ROWS", rows + least - 2)
+    told = []
+    trace.tell = told.append
+    add_up(trace, trace.runs, least_rows=0)
+    assert len(told) == sentences
+    add_up(trace, trace.runs, least_rows=0)
+    assert len(told) == sentences  # the second time there is nothing to add up

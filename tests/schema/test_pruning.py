@@ -6,7 +6,7 @@ import pytest
 
 from kvtrace.cli import main
 from kvtrace.schema.errors import BadSetting, DamagedFile
-from kvtrace.schema.layout import part_path
+from kvtrace.schema.layout import KEPT_TIMES, part_path
 from kvtrace.schema.pruning import prune
 from kvtrace.schema.recovery import recover
 from kvtrace.schema.removal import unfinished_removals
@@ -80,7 +80,10 @@ def test_prune_removes_the_oldest_runs_until_max_bytes_fit(out):
 
 
 def test_prune_derived_keeps_tables_that_the_recording_made(out):
+    (out / KEPT_TIMES).mkdir()
+    (out / KEPT_TIMES / "launch_sums.parquet").write_text("figures of several runs")
     done = prune(out, derived=True, keep_last=2)
+    assert not (out / KEPT_TIMES).exists()
     trace = open_trace(out)
     assert [each.passes for each in done.dropped] == [("sanitize",)] * 3
     passes = [list(trace.passes(run_id)) for run_id in trace.run_ids]

@@ -63,12 +63,15 @@ _Declared = dict[tuple[str, str | None, int | None], Autotuner | str | None]
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a call is not tuned; calls of a kernel with the same `kind` are one row."""
+    """Why a call is not tuned; calls of a kernel with the same `kind` are one row.
+
+    `configuration` is its configuration, as "BLOCK=128 num_warps=4".
+    """
 
     kind: str
     state: State
     why: str
-    configuration: Mapping[str, str]
+    configuration: str
     slowdown: float | None = None
 
 
@@ -256,7 +259,7 @@ def _reason(call: Call, trials: _Trials, sources: _Sources) -> Reason | None:
     autotuner = sources.autotuner(call.kernel)
     if tried:
         return _tried_elsewhere(call, tried, trials, autotuner)
-    configuration = _own_configuration(call.kernel)
+    configuration = _text(_own_configuration(call.kernel))
     library = files_of(call.kernel["name"] or "", call.kernel["module"])
     if library is not None and not isinstance(autotuner, Autotuner):
         arguments = {str(arg["name"]): arg for arg in call.args}
@@ -290,9 +293,7 @@ def _constants(call: Call) -> dict[str, int]:
     }
 
 
-def _without_trials(
-    kernel: Mapping[str, Any], autotuner: Autotuner, configuration: Mapping[str, str]
-) -> Reason:
+def _without_trials(kernel: Mapping[str, Any], autotuner: Autotuner, configuration: str) -> Reason:
     if autotuner.configurations == 1:
         why = "its source lists a single configuration, so nothing was tried"
         return Reason("single", "not tuned", why, configuration)
@@ -344,7 +345,7 @@ def _tried_elsewhere(
         for trial in candidates
         if all(facts.get(name, "-") == value for name, value in trial.configuration.items())
     ]
-    configuration = chosen[0].configuration if chosen else _own_configuration(call.kernel)
+    configuration = _text(chosen[0].configuration if chosen else _own_configuration(call.kernel))
     where = f"tried only at {differences}"
     if not isinstance(autotuner, Autotuner):
         why = f"{where}; its key is not known: {autotuner or 'its source declares no autotuner'}"
@@ -413,6 +414,10 @@ def _facts(kernel: Mapping[str, Any]) -> dict[str, str]:
     return {
         name.removeprefix("constexpr "): value for name, value in specialization(kernel).items()
     }
+
+
+def _text(configuration: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={value}" for name, value in configuration.items())
 
 
 def _own_configuration(kernel: Mapping[str, Any]) -> dict[str, str]:

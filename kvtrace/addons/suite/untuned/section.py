@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.addons.suite.untuned.reasons import Reasons, State
 from kvtrace.converters.profile.profile_sections import ProfileSection
-from kvtrace.figures.scans import row_count
+from kvtrace.figures.sums_reading import has_executions
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.window import whole_trace
 from kvtrace.text import columns, count, duration, percent, plural, printable, wrapped
@@ -66,11 +66,11 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
     """
     launches = _launches(trace, runs)
     reasons = Reasons(whole_trace(trace), runs)
-    rows: dict[tuple[str, KernelKey, str], dict[int, Reason]] = {}
+    rows: dict[tuple[str, KernelKey, str], list[tuple[Reason, list[int]]]] = {}
     for run in runs:
         for call, reason, call_ids in reasons.of(run, launches[run.run_id]):
-            row = rows.setdefault((run.run_id, call.key, reason.kind), {})
-            row.update(dict.fromkeys(call_ids, reason))
+            row = rows.setdefault((run.run_id, call.key, reason.kind), [])
+            row.append((reason, call_ids))
     if not rows:
         return ()
     times, all_ns = _device_ns(trace, runs)
@@ -79,9 +79,10 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
     for (run_id, key, _), row in rows.items():
         counts = launches[run_id]
         weights = times[run_id] if all_ns else counts
-        largest = max(sorted(row), key=weights.__getitem__)
-        reason = row[largest]
-        weight = sum(map(weights.__getitem__, row))
+        calls = sorted(call for _, of_reason in row for call in of_reason)
+        largest = max(calls, key=weights.__getitem__)
+        reason = next(reason for reason, of_reason in row if largest in of_reason)
+        weight = sum(map(weights.__getitem__, calls))
         untuned.append(
             Untuned(
                 run=run_id,
@@ -89,13 +90,11 @@ def read_untuned(trace: Trace, runs: Sequence[Run]) -> tuple[Untuned, ...]:
                 module=key.module or None,
                 state=reason.state,
                 why=reason.why,
-                configuration=" ".join(
-                    f"{name}={value}" for name, value in reason.configuration.items()
-                ),
+                configuration=reason.configuration,
                 slowdown=reason.slowdown,
                 call=largest,
-                calls=len(row),
-                launches=sum(map(counts.__getitem__, row)) if all_ns else weight,
+                calls=len(calls),
+                launches=sum(map(counts.__getitem__, calls)) if all_ns else weight,
                 device_ns=weight if all_ns else None,
                 share=weight / (all_ns or all_launches),
             )
@@ -124,7 +123,7 @@ def _launches(trace: Trace, runs: Sequence[Run]) -> _ByCall:
 def _device_ns(trace: Trace, runs: Sequence[Run]) -> tuple[_ByCall, int]:
     """Return the time of each call on the device, and that of all executions, ns; 0: none."""
     times: _ByCall = {run.run_id: defaultdict(int) for run in runs}
-    timed = [run for run in runs if row_count(trace, run, "gpu_kernels")]
+    timed = [run for run in runs if has_executions(trace, run)]
     if not timed:
         return times, 0
     rows = device_times(trace, timed, with_medians=False).calls

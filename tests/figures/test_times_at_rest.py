@@ -1,0 +1,108 @@
+"""Figures that are kept in one file are those of the stored sums that they follow from."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kvtrace.figures import kept, times_at_rest
+from kvtrace.figures.requested_part import STEADY, WHOLE
+from kvtrace.figures.sums_building import add_up
+from kvtrace.figures.times import device_times, host_times
+from kvtrace.figures.times_at_rest import file_of_times
+from kvtrace.figures.window import windowed
+from kvtrace.schema.layout import KEPT_TIMES
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.window import RunWindow, TraceWindow
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A trace of four ranks with stored sums, whose figures are kept."""
+    for module in (kept, times_at_rest):
+        monkeypatch.setattr(module, "LEAST_RUNS", 2)
+    folder = shutil.copytree(FIXTURES / "llama_ranks", tmp_path / "out")
+    trace = open_trace(folder)
+    add_up(trace, trace.runs, least_rows=0)
+    return folder
+
+
+def figures_of(folder, **options):
+    """Rows of all tables of times, with their types, of whole runs and of their steady part."""
+    trace = open_trace(folder)
+    figures = []
+    for part in (WHOLE, STEADY):
+        window = windowed(trace, trace.runs, part)[0]
+        for read in (host_times, device_times):
+            times = read(window, trace.runs, **options)
+            tables = (times.calls, times.kernels, times.by_phase)
+            figures += [
+                (table.schema, sorted(map(repr, table.to_pylist())))
+                for table in tables
+                if table is not None
+            ]
+    return figures
+
+
+def files_in(folder):
+    return sorted((folder / KEPT_TIMES).glob("*"))
+
+
+def test_kept_figures_are_those_of_the_sums(folder, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(kept, "LEAST_RUNS", 99)
+        expected = figures_of(folder)
+        assert not files_in(folder)
+    assert figures_of(folder) == expected
+    assert len(files_in(folder)) == 4
+    monkeypatch.delattr("kvtrace.figures.times.stored_sums")  # sums are not read again
+    assert figures_of(folder) == expected
+    assert figures_of(folder, with_medians=False) == expected
+
+
+@pytest.mark.parametrize("table", ["launch_sums", "execution_sums", "kernels", "calls"])
+def test_figures_do_not_count_for_other_files(folder, table):
+    trace = open_trace(folder)
+    sums = table if table.endswith("_sums") else "launch_sums"
+    before = file_of_times(trace, trace.runs, sums)
+    part = next((folder / table / f"run={trace.runs[0].run_id}").iterdir())
+    part.write_bytes(part.read_bytes() + b" ")
+    assert file_of_times(trace, trace.runs, sums) != before
+
+
+def test_figures_differ_by_part_and_by_runs(folder):
+    trace = open_trace(folder)
+    runs = trace.runs
+    windows = [windowed(trace, runs, part)[0] for part in (WHOLE, STEADY)]
+    files = [file_of_times(window, runs, "launch_sums") for window in windows]
+    files.append(file_of_times(trace, runs[:3], "launch_sums"))
+    assert len({*files}) == 3
+    assert None not in files
+
+
+def test_figures_of_few_runs_and_of_rows_are_not_kept(folder):
+    trace = open_trace(folder)
+    assert file_of_times(trace, trace.runs[:1], "launch_sums") is None
+    begin = windowed(trace, trace.runs)[1].begin
+    edges = {run.run_id: RunWindow(begin, begin + 1, begin, begin + 1) for run in trace.runs}
+    window = TraceWindow(trace, begin, begin + 1, edges)
+    assert file_of_times(window, trace.runs, "launch_sums") is None
+
+
+def test_oldest_files_are_removed(folder, monkeypatch):
+    monkeypatch.setattr(kept, "_MOST_FILES", 1)
+    trace = open_trace(folder)
+    host_times(trace, trace.runs)
+    (first,) = files_in(folder)
+    device_times(trace, trace.runs)
+    (second,) = files_in(folder)
+    assert first != second
+
+
+def test_a_trace_without_a_place_for_figures_says_so(folder):
+    (folder / KEPT_TIMES).write_text("not a folder")
+    trace = open_trace(folder)
+    assert host_times(trace, trace.runs).calls.num_rows
+    assert any("cannot be kept" in note for note in trace.notes)
