@@ -2,9 +2,8 @@
 
 Before a part of `launches` or `gpu_kernels` is deleted, what its rows add up to is written as rows
 of `older_launch_sums` or `older_execution_sums`; the rows are what `figures/sums_building.py` would
-make of the part. A process that is killed between the two leaves both, so a reader counts sums only
-if the run has none of their rows. Of every eight files one is made, and of those again, so that
-there are few however long the run is.
+make of the part. A process that is killed between the two leaves both (`older_parts.py`). Of every
+eight files one is made, and of those again, so that there are few however long the run is.
 
 Two flags are found without the rows that are not there any more, or not yet: a launch that holds
 trials is known by the trials before it, and an execution of no known call, such as a kernel that
@@ -23,6 +22,7 @@ from kvtrace.schema.arrays import array_of
 from kvtrace.schema.columns import batch_of_columns
 from kvtrace.schema.features import TRIALS
 from kvtrace.schema.layout import part_path
+from kvtrace.schema.older_parts import OLDER_SUMS
 from kvtrace.schema.parts import read_part, write_part
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import captured_facts
@@ -34,9 +34,8 @@ _FILES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A table whose rows are added up: its key, the table of its sums, and the sums' keys."""
+    """A table whose rows are added up: the table of its sums, and their keys."""
 
-    key: str
     begin: str
     sums: str
     keys: tuple[str, ...]
@@ -45,22 +44,20 @@ class _Kind:
 
 _KINDS: Final = {
     "launches": _Kind(
-        "seq",
         "enter",
-        "older_launch_sums",
+        OLDER_SUMS["launches"],
         ("call_id", "phase", "compiling", "steady"),
-        ("seq", "call_id", "enter", "exit", "thread", "phase", "weight"),
+        ("call_id", "enter", "exit", "thread", "phase", "weight"),
     ),
     "gpu_kernels": _Kind(
-        "record",
         "start",
-        "older_execution_sums",
+        OLDER_SUMS["gpu_kernels"],
         (
             *("call_id", "name", "kind", "stack_id", "forward_stack_id"),
             *("tuning", "replayed", "timed"),
         ),
         (
-            *("record", "launch_seq", "call_id", "start", "end", "graph_id", "name", "kind"),
+            *("launch_seq", "call_id", "start", "end", "graph_id", "name", "kind"),
             *("bytes", "weight", "requested", "stack_id", "forward_stack_id"),
         ),
     ),
@@ -131,9 +128,10 @@ class OlderSums:
         if not rows.num_rows:
             return
         pieces = self._of_launches(rows) if table == "launches" else self._of_executions(rows)
+        number = int(part.stem.rpartition("-")[2])
         of_rows = {
-            "first_row": _extreme(rows[kind.key], "min"),
-            "last_row": _extreme(rows[kind.key], "max"),
+            "first_part": number,
+            "last_part": number,
             "begin": _extreme(rows[kind.begin].cast(pa.int64()), "min"),
             "end": _extreme(rows[kind.begin].cast(pa.int64()), "max"),
         }
@@ -267,7 +265,7 @@ class OlderSums:
         of_rows = {
             name: _extreme(rows[name].cast(pa.int64()), which)
             for name, which in (
-                *(("first_row", "min"), ("last_row", "max")),
+                *(("first_part", "min"), ("last_part", "max")),
                 *(("begin", "min"), ("end", "max")),
             )
         }

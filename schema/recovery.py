@@ -27,6 +27,7 @@ from kvtrace.schema.layout import (
     segments,
     spooled_runs,
 )
+from kvtrace.schema.older_parts import remove_uncounted
 from kvtrace.schema.parts import write_part
 from kvtrace.schema.reading import journal_runs_row, quietly, run_pieces
 from kvtrace.schema.removal import carry_out_removal, unfinished_removals
@@ -161,6 +162,10 @@ def _seal_run(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[st
     if messages:
         notes += [f"run {run_id}: {message['text']}" for message in messages]
         _add_messages(out, run_id, messages)
+    try:
+        remove_uncounted(out, run_id)
+    except KvtraceError as error:
+        notes.append(f"run {run_id}: {error}")
     if not _is_sealed(out, run_id):  # sealed if killed before the journal was removed
         known_columns = {name: value for name, value in (row or {}).items() if value is not None}
         final_row = {

@@ -632,8 +632,8 @@ class ExecutionSumsRow(TypedDict):
 class OlderLaunchSumsRow(TypedDict):
     """A row of the table `older_launch_sums`."""
 
-    first_row: int
-    last_row: int
+    first_part: int
+    last_part: int
     begin: str | None
     end: str | None
     call_id: int
@@ -653,8 +653,8 @@ class OlderLaunchSumsRow(TypedDict):
 class OlderExecutionSumsRow(TypedDict):
     """A row of the table `older_execution_sums`."""
 
-    first_row: int
-    last_row: int
+    first_part: int
+    last_part: int
     begin: str | None
     end: str | None
     call_id: int | None

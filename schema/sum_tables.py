@@ -5,7 +5,7 @@ between, so that the sums of a part of the run are those of whole stretches and 
 edges. Times that are sorted by length are kept as bins (`figures/bins.py`).
 
 A recording that drops its oldest rows (`KVTRACE_LIMIT=sums:2GB`) writes what those add up to as the
-same sums, of rows that follow each other instead of a stretch (`older_sums.py`).
+same sums, of parts that are no longer there instead of a stretch (`older_sums.py`).
 """
 
 from typing import Final
@@ -59,27 +59,13 @@ _OF_EXECUTIONS: Final = (
 )
 
 
-def _older(key: str) -> tuple[Column, ...]:
-    """Return the columns of which rows sums are, where `key` numbers the rows."""
-    return (
-        _C(
-            "first_row",
-            I64,
-            f"`{key}` of the first row that they are of; where sums are of rows that others are "
-            "of, too, those of most rows count",
-            key=True,
-        ),
-        _C(
-            "last_row",
-            I64,
-            f"`{key}` of the last row that they are of; they count if it is less than the `{key}` "
-            "of the run's rows",
-            key=True,
-        ),
-        _C("begin", TIME, "when the first of the rows began"),
-        _C("end", TIME, "when the last of the rows began"),
-    )
-
+#: Columns of which parts the rows were in that sums are of.
+_OLDER: Final = (
+    _C("first_part", I32, "number of the first part that their rows were in", key=True),
+    _C("last_part", I32, "number of the last part that their rows were in", key=True),
+    _C("begin", TIME, "when the first of the rows began"),
+    _C("end", TIME, "when the last of the rows began"),
+)
 
 SUMS: Final = (
     Table(
@@ -103,8 +89,8 @@ SUMS: Final = (
         "what older launches of a call add up to, which are no longer in `launches`, of equal "
         "phase and flags",
         "captured",
-        (*_older("seq"), *_OF_LAUNCHES),
-        sort=("first_row", "call_id"),
+        (*_OLDER, *_OF_LAUNCHES),
+        sort=("first_part", "call_id"),
         since="1.12",
     ),
     Table(
@@ -112,8 +98,8 @@ SUMS: Final = (
         "what older executions of a call, or by a name, add up to, which are no longer in "
         "`gpu_kernels`",
         "captured",
-        (*_older("record"), *_OF_EXECUTIONS),
-        sort=("first_row", "call_id"),
+        (*_OLDER, *_OF_EXECUTIONS),
+        sort=("first_part", "call_id"),
         since="1.12",
     ),
 )

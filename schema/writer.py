@@ -31,6 +31,7 @@ from kvtrace.schema.layout import (
     reserve_path,
     segment_path,
 )
+from kvtrace.schema.older_parts import remove_uncounted
 from kvtrace.schema.parts import write_part
 from kvtrace.schema.run_ids import new_run_id as new_run_id
 from kvtrace.schema.sealing import seal_segment
@@ -351,6 +352,7 @@ class RunWriter:
             self._segment("messages").append(batch_of_rows(TABLES["messages"], messages))
             self._open["messages"].flush()
             self._seal_segment("messages")
+        remove_uncounted(self.out, self.run_id)
         self._update_run_row(at_last())
         write_part(
             part_path(self.out, "runs", self.run_id, 0),

@@ -169,6 +169,17 @@ def test_sums_limit_keeps_what_all_launches_add_up_to(tmp_path, capfd):
     assert capfd.readouterr().err == ""
 
 
+@pytest.mark.parametrize("limit", ["sums:100 launches", "sums:1k launches"])
+def test_sums_of_sampled_launches_are_of_all_launches(tmp_path, limit):
+    program = Program(tmp_path / "out", limit=limit, sample="1/10")
+    for _ in range(50):
+        program.launch(200)
+    program.session.stop("exit")
+    trace = open_trace(tmp_path / "out")
+    assert host_times(trace, trace.runs).calls["launches"].to_pylist() == [10_000]
+    assert validate(tmp_path / "out") == []
+
+
 def test_ring_limit_keeps_the_last_seconds(tmp_path):
     program = Program(tmp_path / "out", limit="ring:1s")
     begun = time.monotonic()
