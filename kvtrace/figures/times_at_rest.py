@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.kept import LEAST_RUNS, are_kept, keep_rows, kept_file, kept_rows
+from kvtrace.figures.kept import are_kept, keep_rows, kept_file, kept_rows
 from kvtrace.figures.kernels import DEVICE_MEDIAN, EXECUTED, HOST_MEDIAN, LAUNCHED
 from kvtrace.figures.sums_reading import Sums, at_rest, span_of
 from kvtrace.figures.sums_stored import LEAVES, sizes_of_parts
@@ -54,15 +54,14 @@ def file_of_times(
 ) -> Path | None:
     """Return the path of the file of the runs' figures; None if they are not kept in one.
 
-    They are kept if many runs have stored sums of the part; others, as workers that compile, have
-    few rows. `what` names the figures. Errors as `stored_settings`.
+    They are kept for whole runs and their steady parts. `what` names the figures. Errors as
+    `stored_settings`.
     """
     if not are_kept(trace, runs):
         return None
     rest = at_rest(trace, runs, sums)
-    has_edges = any(rows is not trace for rows, _ in rest.leaves)
-    if has_edges or len(rest.stored) < LEAST_RUNS:
-        return None
+    if any(rows is not trace for rows, _ in rest.leaves):
+        return None  # a window with edges is rarely asked for again
     stored = {run.run_id for run in rest.stored}
     facts: list[Any] = []
     for run in runs:
