@@ -50,12 +50,10 @@ def are_kept(trace: "Trace", runs: Sequence["Run"]) -> bool:
         return False
     if not all(run.sealed for run in runs):
         return False
-    return any(sums_stored(trace, run) for run in runs) or sum(
-        size or 0
-        for run in runs
-        for name in LEAVES
-        for size in sizes_of_parts(trace, run, name).values()
-    ) >= _LEAST_BYTES
+    if any(sums_stored(trace, run) for run in runs):
+        return True
+    sizes = (sizes_of_parts(trace, run, name).values() for run in runs for name in LEAVES)
+    return sum(size or 0 for of_run in sizes for size in of_run) >= _LEAST_BYTES
 
 
 def kept_file(trace: "Trace", what: str, *facts: Any) -> Path:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from kvtrace.figures.kept import are_kept, keep_rows, kept_file, kept_rows
 from kvtrace.figures.kernels import DEVICE_MEDIAN, EXECUTED, HOST_MEDIAN, LAUNCHED
 from kvtrace.figures.sums_reading import Sums, at_rest, span_of
-from kvtrace.figures.sums_stored import LEAVES, sizes_of_parts
+from kvtrace.figures.sums_stored import LEAVES, sizes_of_parts, stored_settings
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.table_types import F64, I64, NAME, Column, Table
 from kvtrace.schema.window import TraceWindow
@@ -54,14 +54,18 @@ def file_of_times(
 ) -> Path | None:
     """Return the path of the file of the runs' figures; None if they are not kept in one.
 
-    They are kept for whole runs and their steady parts. `what` names the figures. Errors as
-    `stored_settings`.
+    Those of windows that begin or end within a stretch of stored sums are not: they are rarely
+    asked for again. `what` names the figures. Errors as `stored_settings`.
     """
     if not are_kept(trace, runs):
         return None
     rest = at_rest(trace, runs, sums)
-    if any(rows is not trace for rows, _ in rest.leaves):
-        return None  # a window with edges is rarely asked for again
+    for rows, of_runs in rest.leaves:
+        settings = [stored_settings(trace, run) for run in of_runs]
+        if rows is not trace or any(
+            known is not None and known["cuts"][sums] for known in settings
+        ):
+            return None
     stored = {run.run_id for run in rest.stored}
     facts: list[Any] = []
     for run in runs:
