@@ -19,7 +19,7 @@ from kvtrace import __version__
 from kvtrace.figures.sums_stored import DEFINITION, LEAVES, PASS, sizes_of_parts, sums_stored
 from kvtrace.schema.beside import folders_beside
 from kvtrace.schema.columns import conformed
-from kvtrace.schema.errors import TraceWriteError
+from kvtrace.schema.errors import DamagedFile, TraceWriteError
 from kvtrace.schema.layout import KEPT_TIMES, discard, refuse_links
 from kvtrace.schema.parts import read_part, write_part
 from kvtrace.schema.remote import remote_folder
@@ -63,16 +63,14 @@ def kept_file(trace: "Trace", what: str, *facts: Any) -> Path:
     return whole_trace(trace).path / KEPT_TIMES / f"{what}-{digest}.parquet"
 
 
-def kept_rows(path: Path, table: Table, names: Sequence[str]) -> pa.Table | None:
-    """Return columns `names` of a file of `kept_file`; None without a file.
-
-    Raises:
-        DamagedFile, NewerFormat: the file cannot be read.
-
-    """
+def kept_rows(trace: "Trace", path: Path, table: Table, names: Sequence[str]) -> pa.Table | None:
+    """Return columns `names` of a file of `kept_file`; None without a file that can be read."""
     try:
         return read_part(path, table, names)
     except (FileNotFoundError, NotADirectoryError):  # or another process has just removed it
+        return None
+    except DamagedFile:
+        whole_trace(trace).note(f"{path} is damaged, and is written again")
         return None
 
 
@@ -113,7 +111,7 @@ def rows_of_runs(
     chosen = (*(c for c in definition.columns if c.name in columns), run_column)
     table = Table(name, definition.row, definition.origin, chosen)
     names = (*columns, "run")
-    rows = kept_rows(path, table, names)
+    rows = kept_rows(whole, path, table, names)
     if rows is None:
         notes = len(whole.notes)
         rows = whole.table(name, runs, columns)

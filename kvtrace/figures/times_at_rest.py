@@ -75,17 +75,14 @@ def file_of_times(
     return kept_file(trace, what, sums, _FIGURES[sums], facts)
 
 
-def kept_times(path: Path, sums: Sums) -> tuple[pa.Table, pa.Table, pa.Table | None] | None:
-    """Return `Times.calls`, `kernels` and `by_phase` from a file; None without a file.
-
-    Raises:
-        DamagedFile, NewerFormat: the file cannot be read.
-
-    """
+def kept_times(
+    trace: "Trace", path: Path, sums: Sums
+) -> tuple[pa.Table, pa.Table, pa.Table | None] | None:
+    """Return `Times.calls`, `kernels` and `by_phase` from a file; None without one."""
     figures = _FIGURES[sums]
     columns = {"calls": (*_CALL, *figures), "kernels": (*_KERNEL, figures[-1]), "by_phase": _PHASE}
     names = tuple(dict.fromkeys(("table", *(n for of in columns.values() for n in of))))
-    rows = kept_rows(path, _ROWS, names)
+    rows = kept_rows(trace, path, _ROWS, names)
     if rows is None:
         return None
     table = without_dictionary(rows["table"])

@@ -84,6 +84,19 @@ def test_oldest_files_are_removed(folder, monkeypatch):
     assert first != second
 
 
+def test_a_damaged_file_is_written_again(folder):
+    expected = figures_of(folder)
+    for file in files_in(folder):
+        file.write_bytes(file.read_bytes()[:-100])
+    trace = open_trace(folder)
+    assert host_times(trace, trace.runs).calls.num_rows
+    assert any("is damaged, and is written again" in note for note in trace.notes)
+    assert figures_of(folder) == expected
+    again = open_trace(folder)
+    host_times(again, again.runs)
+    assert not again.notes
+
+
 def test_a_trace_without_a_place_for_figures_says_so(folder):
     (folder / KEPT_TIMES).write_text("not a folder")
     trace = open_trace(folder)
