@@ -1,9 +1,9 @@
 """Rows of many sealed runs, kept in one file of their trace, which is read as fast as one run.
 
-A trace has several files of each run. Where many runs have stored sums, figures and rows that
-follow from these files alone are kept in the folder `KEPT_TIMES` of the trace, and read while the
-files have the same names and sizes. A file is of some runs, and its name is a digest of what it
-follows from. Nothing else is derived from it, and it may be removed.
+A trace has several files of each run. Of many sealed runs, figures and rows that follow from these
+files alone are kept in the folder `KEPT_TIMES` of the trace, and read while the files have the same
+names and sizes. A kept file's name is a digest of what it follows from. Nothing else is derived
+from it, and it may be removed.
 """
 
 import hashlib
@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from kvtrace import __version__
-from kvtrace.figures.sums_stored import DEFINITION, PASS, sizes_of_parts, sums_stored
+from kvtrace.figures.sums_stored import DEFINITION, LEAVES, PASS, sizes_of_parts, sums_stored
 from kvtrace.schema.beside import folders_beside
 from kvtrace.schema.columns import conformed
-from kvtrace.schema.errors import TraceWriteError
+from kvtrace.schema.errors import DamagedFile, TraceWriteError
 from kvtrace.schema.layout import KEPT_TIMES, discard, refuse_links
 from kvtrace.schema.parts import read_part, write_part
 from kvtrace.schema.remote import remote_folder
@@ -33,20 +33,27 @@ if TYPE_CHECKING:
 
 #: Files of fewer runs are read each time, which takes milliseconds.
 LEAST_RUNS: Final = 8
+#: Runs without stored sums are read each time if their launches and executions have fewer bytes.
+_LEAST_BYTES: Final = 4 << 20
 #: Most files that are kept, of other selections and parts.
 _MOST_FILES: Final = 32
 
 
 def are_kept(trace: "Trace", runs: Sequence["Run"]) -> bool:
-    """Return whether rows of the runs are kept: all are sealed, and many have stored sums.
+    """Return whether rows of the runs are kept: many runs, all sealed, of much altogether.
 
-    Errors as `stored_settings`.
+    They have stored sums, or the files of their launches and executions have many bytes. Errors as
+    `stored_settings`.
     """
     out = whole_trace(trace).path
     if len(runs) < LEAST_RUNS or remote_folder(out) is not None or folders_beside(out):
         return False
-    stored = sum(sums_stored(trace, run) for run in runs)
-    return stored >= LEAST_RUNS and all(run.sealed for run in runs)
+    if not all(run.sealed for run in runs):
+        return False
+    if any(sums_stored(trace, run) for run in runs):
+        return True
+    sizes = (sizes_of_parts(trace, run, name).values() for run in runs for name in LEAVES)
+    return sum(size or 0 for of_run in sizes for size in of_run) >= _LEAST_BYTES
 
 
 def kept_file(trace: "Trace", what: str, *facts: Any) -> Path:
@@ -56,16 +63,14 @@ def kept_file(trace: "Trace", what: str, *facts: Any) -> Path:
     return whole_trace(trace).path / KEPT_TIMES / f"{what}-{digest}.parquet"
 
 
-def kept_rows(path: Path, table: Table, names: Sequence[str]) -> pa.Table | None:
-    """Return columns `names` of a file of `kept_file`; None without a file.
-
-    Raises:
-        DamagedFile, NewerFormat: the file cannot be read.
-
-    """
+def kept_rows(trace: "Trace", path: Path, table: Table, names: Sequence[str]) -> pa.Table | None:
+    """Return columns `names` of a file of `kept_file`; None without a file that can be read."""
     try:
         return read_part(path, table, names)
     except (FileNotFoundError, NotADirectoryError):  # or another process has just removed it
+        return None
+    except DamagedFile:
+        whole_trace(trace).note(f"{path} is damaged, and is written again")
         return None
 
 
@@ -106,7 +111,7 @@ def rows_of_runs(
     chosen = (*(c for c in definition.columns if c.name in columns), run_column)
     table = Table(name, definition.row, definition.origin, chosen)
     names = (*columns, "run")
-    rows = kept_rows(path, table, names)
+    rows = kept_rows(whole, path, table, names)
     if rows is None:
         notes = len(whole.notes)
         rows = whole.table(name, runs, columns)

@@ -176,7 +176,7 @@ def _known_or_read(
         if cached is not None:
             return cached
     file = file_of_times(trace, runs, sums)
-    kept = None if file is None else kept_times(file, sums)
+    kept = None if file is None else kept_times(trace, file, sums)
     with_medians = with_medians or file is not None
     times = read(trace, runs, with_medians, None) if kept is None else Times(*kept)
     if file is not None and kept is None:

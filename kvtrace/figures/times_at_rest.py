@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.kept import LEAST_RUNS, are_kept, keep_rows, kept_file, kept_rows
+from kvtrace.figures.kept import are_kept, keep_rows, kept_file, kept_rows
 from kvtrace.figures.kernels import DEVICE_MEDIAN, EXECUTED, HOST_MEDIAN, LAUNCHED
 from kvtrace.figures.sums_reading import Sums, at_rest, span_of
-from kvtrace.figures.sums_stored import LEAVES, sizes_of_parts
+from kvtrace.figures.sums_stored import LEAVES, sizes_of_parts, stored_settings
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.kept import keeps_sums
 from kvtrace.schema.table_types import F64, I64, NAME, Column, Table
@@ -55,15 +55,19 @@ def file_of_times(
 ) -> Path | None:
     """Return the path of the file of the runs' figures; None if they are not kept in one.
 
-    They are kept if many runs have stored sums of the part, and none has older sums; others, as
-    workers that compile, have few rows. `what` names the figures. Errors as `stored_settings`.
+    Those of runs with older sums are not, nor those of windows that begin or end within a stretch
+    of stored sums: they are rarely asked for again. `what` names the figures. Errors as
+    `stored_settings`.
     """
     if not are_kept(trace, runs) or any(keeps_sums(run) for run in runs):
         return None
     rest = at_rest(trace, runs, sums)
-    has_edges = any(rows is not trace for rows, _ in rest.leaves)
-    if has_edges or len(rest.stored) < LEAST_RUNS:
-        return None
+    for rows, of_runs in rest.leaves:
+        settings = [stored_settings(trace, run) for run in of_runs]
+        if rows is not trace or any(
+            known is not None and known["cuts"][sums] for known in settings
+        ):
+            return None
     stored = {run.run_id for run in rest.stored}
     facts: list[Any] = []
     for run in runs:
@@ -73,17 +77,14 @@ def file_of_times(
     return kept_file(trace, what, sums, _FIGURES[sums], facts)
 
 
-def kept_times(path: Path, sums: Sums) -> tuple[pa.Table, pa.Table, pa.Table | None] | None:
-    """Return `Times.calls`, `kernels` and `by_phase` from a file; None without a file.
-
-    Raises:
-        DamagedFile, NewerFormat: the file cannot be read.
-
-    """
+def kept_times(
+    trace: "Trace", path: Path, sums: Sums
+) -> tuple[pa.Table, pa.Table, pa.Table | None] | None:
+    """Return `Times.calls`, `kernels` and `by_phase` from a file; None without one."""
     figures = _FIGURES[sums]
     columns = {"calls": (*_CALL, *figures), "kernels": (*_KERNEL, figures[-1]), "by_phase": _PHASE}
     names = tuple(dict.fromkeys(("table", *(n for of in columns.values() for n in of))))
-    rows = kept_rows(path, _ROWS, names)
+    rows = kept_rows(trace, path, _ROWS, names)
     if rows is None:
         return None
     table = without_dictionary(rows["table"])

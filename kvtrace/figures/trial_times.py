@@ -44,7 +44,7 @@ def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
     """
     whole = whole_trace(trace)
     file = file_of_times(whole, runs, "launch_sums", "trials")
-    rows = None if file is None else kept_rows(file, _ROWS, _SCHEMA.names)
+    rows = None if file is None else kept_rows(whole, file, _ROWS, _SCHEMA.names)
     if rows is None:
         rows = _trials(whole, runs)
         if file is not None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace.schema.layout import GLUON, IMPORTED
+from kvtrace.schema.window import whole_trace
 from kvtrace.schema.without_ir import kernels_without_ir
 from kvtrace.text import plural
 
@@ -65,8 +66,9 @@ def read_unevaluated(trace: "Trace", runs: "Sequence[Run]") -> Unevaluated | Non
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
+    whole = whole_trace(trace)
     kernels = [
-        kernel for run in runs for kernel in kernels_without_ir(trace, run).values() if kernel.calls
+        kernel for run in runs for kernel in kernels_without_ir(whole, run).values() if kernel.calls
     ]
     if not kernels:
         return None
