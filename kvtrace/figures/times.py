@@ -32,7 +32,7 @@ from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.sums_reading import at_rest, stored_sums
 from kvtrace.figures.tables import add_rows, open_times
-from kvtrace.figures.views import phase_flags
+from kvtrace.figures.views import LAUNCHES_AT_REST
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -64,12 +64,8 @@ _LAUNCHES: Final = """
     SELECT p.place, p.kernel, t.ns, t.weight::BIGINT AS weight, true AS steady
     FROM launch_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id WHERE t.steady
 """
-#: Sums of launches as the view `launch_groups` has them, from rows of `launch_sums`.
-_LAUNCHES_AT_REST: Final = f"""
-    SELECT run, call_id, phase, {phase_flags("phase")}, compiling, steady, weight,
-        taken_ns AS taken
-    FROM stored
-"""  # noqa: S608
+#: Sums of launches as the view `launch_groups` has them.
+_LAUNCHES_AT_REST: Final = f"CREATE TEMP TABLE grouped AS SELECT {LAUNCHES_AT_REST} FROM stored"  # noqa: S608
 _BY_PHASE: Final = """
     SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
         sum(weight)::BIGINT AS launches
@@ -189,7 +185,7 @@ def _read_host_times(
             columns = _SUM_COLUMNS["launch_sums"]
             rows = stored_sums(trace, stored, "launch_sums", columns)
             add_rows(database, "stored", rows, "TEMP TABLE")
-            database.execute(f"CREATE TEMP TABLE grouped AS {_LAUNCHES_AT_REST}")
+            database.execute(_LAUNCHES_AT_REST)
             for leaves, leaf_runs in rest.leaves:
                 with open_times(leaves, leaf_runs, "launch_groups") as rows_of:
                     _add_from(rows_of, "launch_groups", database, "grouped")
