@@ -27,7 +27,6 @@ from typing import Final
 from scale_trace import write_trace
 
 from kvtrace.figures.sums_stored import PASS
-from kvtrace.figures.views import TOP_KERNELS
 
 PACKAGES: Final = ("numpy", "pyarrow", "duckdb")
 TOP: Final = """
@@ -56,6 +55,7 @@ MEDIANS: Final = (
 )
 HOST_TOP: Final = TOP.format(ns="host_ns", sums="phase_sums")
 DEVICE_TOP: Final = TOP.format(ns="device_ns", sums="device_sums")
+KERNELS: Final = "SELECT * FROM kernel_sums ORDER BY device_ns DESC NULLS LAST LIMIT 10"
 RANK: Final = ("--run", "a20260102-030405-0001", "--from", "0", "--to", "1", "-o", "{out}")
 #: The first command on a trace, which stores the sums that later ones read.
 FIRST: Final = "info, first use"
@@ -65,7 +65,7 @@ COMMANDS: Final[tuple[tuple[str, str, list[str], str | None], ...]] = (
     (FIRST, "device", ["info", "{trace}"], DEVICE),
     ("sql, top by host time", "host", ["sql", "{trace}", HOST_TOP], HOST),
     ("sql, top by device time", "device", ["sql", "{trace}", DEVICE_TOP], DEVICE),
-    ("sql, all of both", "device", ["sql", "{trace}", TOP_KERNELS + " LIMIT 10"], None),
+    ("sql, all of both", "device", ["sql", "{trace}", KERNELS], None),
     ("info", "host", ["info", "{trace}"], HOST),
     ("info", "device", ["info", "{trace}"], DEVICE),
     ("validate", "host", ["trace", "validate", "{trace}"], None),

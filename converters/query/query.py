@@ -18,7 +18,15 @@ import pyarrow as pa
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.names import full_name, titled
 from kvtrace.figures.scans import Scans
-from kvtrace.figures.views import VIEWS, tables_of, view_statements
+from kvtrace.figures.sums_stored import sums_stored
+from kvtrace.figures.views import (
+    ADDED_UP,
+    VIEWS,
+    tables_of,
+    view_statements,
+    view_texts,
+    views_at_rest,
+)
 from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.table_types import TEXT
 from kvtrace.schema.tables import TABLES
@@ -99,12 +107,13 @@ def connect(
     for setting in _CLOSING_SETTINGS:
         database.execute(setting)
     names = None if text is None else _named_tables(database, text, trace)
-    tables = (*TABLES, *trace.client_tables) if names is None else tables_of(names)
+    views = _views(trace, runs, names)
+    tables = (*TABLES, *trace.client_tables) if names is None else tables_of(names, views)
     scans = Scans(trace, runs, itself=text is not None and _is_plain_select(database, text))
     scans.close(database, tables)
     for name in tables:
         scans.create_view(database, name)
-    for statement in view_statements(VIEWS if names is None else names):
+    for statement in view_statements(VIEWS if names is None else names, views):
         database.execute(statement)
     for signature, body in MACROS.items():
         database.execute(f"CREATE MACRO {signature} AS {body}")
@@ -112,6 +121,16 @@ def connect(
         database.create_function(name, function, ["VARCHAR"], "VARCHAR")
     database.execute("SET lock_configuration = true")
     return database
+
+
+def _views(
+    trace: "Trace", runs: Sequence["Run"], names: frozenset[str] | None
+) -> Mapping[str, str]:
+    """Return the texts of all views, which add up runs from stored sums where a run has some."""
+    if names is not None and ADDED_UP.isdisjoint(view_texts(names)):
+        return VIEWS
+    stored = [run.run_id for run in runs if sums_stored(trace, run)]
+    return views_at_rest(stored, [run.run_id for run in runs if run.run_id not in stored])
 
 
 def _limit_memory(

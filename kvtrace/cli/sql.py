@@ -49,12 +49,12 @@ def command(
     """Query the tables of a trace in DuckDB's SQL; every table has a column run.
 
     SHOW TABLES lists all tables and views. The views called, launched and executed join calls,
-    launches and executions with their kernels; call_sums has one row for each call, with launches
-    and times; marked has the marks. Views have times in ns: host_ns (exit - enter), device_ns,
-    and the points enter_ns, exit_ns, start_ns and end_ns. Macros: host_ns(enter, exit),
-    device_ns(start, finish). A query that needs more memory than available fails, unless --temp
-    names a folder. With --engine another engine runs the SQL; points in time are then nanoseconds
-    since 1970.
+    launches and executions with their kernels; call_sums and kernel_sums have one row for each
+    call or kernel, with launches and times; marked has the marks. Views have times in ns: host_ns
+    (exit - enter), device_ns, and the points enter_ns, exit_ns, start_ns and end_ns. Macros:
+    host_ns(enter, exit), device_ns(start, finish). A query that needs more memory than available
+    fails, unless --temp names a folder. With --engine another engine runs the SQL; points in time
+    are then nanoseconds since 1970.
 
     Example:
         kvtrace sql out/ "SELECT kernel, sum(host_ns) FROM launched GROUP BY 1"

@@ -33,7 +33,7 @@ from kvtrace.figures.names import shown_names
 from kvtrace.figures.sums_reading import Sums, at_rest, stored_sums
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.figures.times_at_rest import file_of_times, keep_times, kept_times
-from kvtrace.figures.views import phase_flags
+from kvtrace.figures.views import LAUNCHES_AT_REST
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -65,12 +65,8 @@ _LAUNCHES: Final = """
     SELECT p.place, p.kernel, t.ns, t.weight::BIGINT AS weight, true AS steady
     FROM launch_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id WHERE t.steady
 """
-#: Sums of launches as the view `launch_groups` has them, from rows of `launch_sums`.
-_LAUNCHES_AT_REST: Final = f"""
-    SELECT run, call_id, phase, {phase_flags("phase")}, compiling, steady, weight,
-        taken_ns AS taken
-    FROM stored
-"""  # noqa: S608
+#: Sums of launches as the view `launch_groups` has them.
+_LAUNCHES_AT_REST: Final = f"CREATE TEMP TABLE grouped AS SELECT {LAUNCHES_AT_REST} FROM stored"  # noqa: S608
 _BY_PHASE: Final = """
     SELECT run::VARCHAR AS run, call_id, coalesce(phase, 'run') AS phase,
         sum(weight)::BIGINT AS launches
@@ -197,7 +193,7 @@ def _read_host_times(
         if stored:
             rows = stored_sums(trace, stored, "launch_sums")
             add_rows(database, "stored", rows, "TEMP TABLE")
-            database.execute(f"CREATE TEMP TABLE grouped AS {_LAUNCHES_AT_REST}")
+            database.execute(_LAUNCHES_AT_REST)
             for leaves, leaf_runs in rest.leaves:
                 with open_times(leaves, leaf_runs, "launch_groups") as rows_of:
                     _add_from(rows_of, "launch_groups", database, "grouped")

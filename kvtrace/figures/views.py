@@ -20,8 +20,8 @@ counts as 1.
 """
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
 
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import (
@@ -32,6 +32,7 @@ from kvtrace.figures.kernels import (
     LAUNCHED,
     sums,
 )
+from kvtrace.figures.scans import quoted
 from kvtrace.figures.trials import TUNING
 
 _SOURCE: Final = re.compile(r"(?<!DISTINCT )\b(FROM|JOIN) (\w+)")
@@ -46,21 +47,17 @@ def phase_flags(phase: str) -> str:
     )
 
 
-_ADDED: Final = "".join(
-    f", l.{c} * greatest(coalesce(l.weight, 1), 1) AS {c}" for c in LAUNCH_COLUMNS
-)
+_LAUNCH_NS: Final = """CASE WHEN l."exit" < l."enter" THEN 0
+                ELSE epoch_ns(l."exit") - epoch_ns(l."enter") END"""
+_WEIGHT: Final = "greatest(coalesce(l.weight, 1), 1)"
+_ADDED: Final = "".join(f", l.{c} * {_WEIGHT} AS {c}" for c in LAUNCH_COLUMNS)
 _LAUNCH_TIMES: Final = f"""
-        SELECT l.run, l.seq, l.call_id, l."enter", l."exit",
-            CASE WHEN l."exit" < l."enter" THEN 0
-                ELSE epoch_ns(l."exit") - epoch_ns(l."enter") END AS ns,
+        SELECT l.run, l.seq, l.call_id, l."enter", l."exit", {_LAUNCH_NS} AS ns,
             {phase_flags("l.phase")},
             {{compiling}} AS compiling,
             NOT ({{compiling}}) AND l."enter" IS NOT NULL AND l."exit" IS NOT NULL
                 AND NOT coalesce(l.phase IN ({_TRIALS}), false) AS steady,
-            greatest(coalesce(l.weight, 1), 1) AS weight,
-            CASE WHEN l."exit" < l."enter" THEN 0
-                ELSE (epoch_ns(l."exit") - epoch_ns(l."enter"))
-                    * greatest(coalesce(l.weight, 1), 1) END AS taken, l.phase{_ADDED}
+            {_WEIGHT} AS weight, {_LAUNCH_NS} * {_WEIGHT} AS taken, l.phase{_ADDED}
         FROM launches l {{compilers}}
 """  # noqa: S608
 _SUMMED: Final = "".join(f", CAST(sum({c}) AS BIGINT) AS {c}" for c in LAUNCH_COLUMNS)
@@ -83,20 +80,89 @@ _EXECUTION_TIMES: Final = """
 _JOINED_TRIALS: Final = """LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
         LEFT JOIN between_trials b ON b.run = p.run AND b.record = p.record"""
 
-#: Figures of a call, from the sums of its launches or executions; a missing count is 0.
-_OF_CALL: Final = ", ".join(
-    f"coalesce({of}.{name}, 0) AS {name}"
-    if KERNEL_FIGURES[name].unit == "count"
-    else f"{of}.{name}"
-    for name in dict.fromkeys(
+#: Names of the figures of a call in `call_sums`.
+_CALL_FIGURES: Final = tuple(
+    dict.fromkeys(
         (
             *("launches", "tuning_launches", "host_ns", "compiling_launches", "compiling_ns"),
             *("device_executions", "device_ns"),
             *FURTHER_SUMS,
         )
     )
+)
+#: Figures of a call, from the sums of its launches or executions; a missing count is 0.
+_OF_CALL: Final = ", ".join(
+    f"coalesce({of}.{name}, 0) AS {name}"
+    if KERNEL_FIGURES[name].unit == "count"
+    else f"{of}.{name}"
+    for name in _CALL_FIGURES
     for of in ("h" if KERNEL_FIGURES[name] in LAUNCHED else "d",)
 )
+_OF_KERNEL: Final = ", ".join(f"CAST(sum(s.{name}) AS BIGINT) AS {name}" for name in _CALL_FIGURES)
+
+
+class _Adding(NamedTuple):
+    """A view that adds up launches or executions.
+
+    Attributes:
+        text: the view's text, which adds up the rows of `{rows}`.
+        columns: the columns that the rows need to have.
+        rows: launches or executions.
+        stored: what the pass "sums" has stored of them.
+
+    """
+
+    text: str
+    columns: str
+    rows: str
+    stored: str
+
+
+#: Columns of `launch_times` that sums by call are made of, as rows of `launch_sums` have them.
+LAUNCHES_AT_REST: Final = (
+    f"run, call_id, phase, {phase_flags('phase')}, compiling, steady, weight, taken_ns AS taken"
+)
+_LAUNCH_SUMS: Final = f'(SELECT {LAUNCHES_AT_REST}, last_end AS "exit" FROM launch_sums) s'  # noqa: S608
+_ADDED_UP: Final[Mapping[str, _Adding]] = {
+    "launch_groups": _Adding(
+        f"""
+        SELECT run, call_id, phase, tuning, captured, compiling, steady,
+            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken{_SUMMED}
+        FROM {{rows}} GROUP BY run, call_id, phase, tuning, captured, compiling, steady
+        """,  # noqa: S608
+        "run, call_id, phase, tuning, captured, compiling, steady, weight, taken",
+        "launch_times",
+        _LAUNCH_SUMS,
+    ),
+    "phase_sums": _Adding(
+        """
+        SELECT run, call_id, coalesce(phase, 'run') AS phase,
+            CAST(sum(weight) AS BIGINT) AS launches, CAST(sum(taken) AS BIGINT) AS host_ns,
+            max("exit") AS last_exit
+        FROM {rows} GROUP BY run, call_id, coalesce(phase, 'run')
+        """,
+        'run, call_id, phase, weight, taken, "exit"',
+        f"""(
+            SELECT l.run, l.call_id, l.phase, {_WEIGHT} AS weight,
+                {_LAUNCH_NS} * {_WEIGHT} AS taken, l."exit"
+            FROM launches l
+        ) t""",  # noqa: S608
+        _LAUNCH_SUMS,
+    ),
+    "execution_groups": _Adding(
+        """
+        SELECT run, call_id, tuning, replayed, timed, steady,
+            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken
+        FROM {rows} GROUP BY run, call_id, tuning, replayed, timed, steady
+        """,
+        "run, call_id, tuning, replayed, timed, steady, weight, taken",
+        "execution_times",
+        "(SELECT *, timed AND NOT tuning AS steady, taken_ns AS taken FROM execution_sums) s",
+    ),
+}
+_FROM_ROWS: Final = {name: view.text.format(rows=view.rows) for name, view in _ADDED_UP.items()}
+#: Views of which `views_at_rest` has other texts.
+ADDED_UP: Final = frozenset(_ADDED_UP)
 
 #: Views by name; each uses only tables and views before it.
 VIEWS: Final = {
@@ -193,30 +259,15 @@ VIEWS: Final = {
         UNION
         SELECT run, seq, call_id, phase, "enter", "exit", weight FROM holding
     """,
-    # The launches of a call by phase, and when the last launch ended.
-    "phase_sums": """
-        SELECT run, call_id, coalesce(phase, 'run') AS phase,
-            CAST(sum(launches) AS BIGINT) AS launches, CAST(sum(host_ns) AS BIGINT) AS host_ns,
-            max(last_exit) AS last_exit
-        FROM (
-            SELECT run, call_id, phase, sum(greatest(weight, 1)) AS launches,
-                sum((epoch_ns("exit") - epoch_ns("enter")) * greatest(weight, 1)) AS host_ns,
-                max("exit") AS last_exit
-            FROM launches GROUP BY run, call_id, phase
-        ) summed
-        GROUP BY run, call_id, coalesce(phase, 'run')
-    """,
     # A launch with flags for figures: `tuning` by an autotuner or a warm-up; `captured` into a
     # graph; `compiling` if its kernel was compiled, loaded or tuned in it; `steady` if its time is
     # only that of launching. A launch during which a clock was set back took 0 ns. `taken` is the
     # time of all launches that the row stands for.
     "launch_times": _LAUNCH_TIMES.format(compiling="s.seq IS NOT NULL", compilers=_COMPILERS),
     # Sums of the launches of a call with equal flags.
-    "launch_groups": f"""
-        SELECT run, call_id, phase, tuning, captured, compiling, steady,
-            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken{_SUMMED}
-        FROM launch_times GROUP BY run, call_id, phase, tuning, captured, compiling, steady
-    """,  # noqa: S608
+    "launch_groups": _FROM_ROWS["launch_groups"],
+    # Sums of all launches of a call by phase, also of those that compiled, and the last one's end.
+    "phase_sums": _FROM_ROWS["phase_sums"],
     # An execution without a known launch that ran between two trials, as a kernel that empties the
     # caches: the nearest executions before and after with a known launch are trials.
     # (Twice the time, and one more for a trial, fits into 64 bits until 2116.)
@@ -246,11 +297,7 @@ min(mark) OVER (PARTITION BY run ORDER BY "start", record
         trial="t.seq IS NOT NULL OR b.record IS NOT NULL", trials=_JOINED_TRIALS
     ),
     # Sums of the executions of a call with equal flags, as `launch_groups`.
-    "execution_groups": """
-        SELECT run, call_id, tuning, replayed, timed, steady,
-            CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken
-        FROM execution_times GROUP BY run, call_id, tuning, replayed, timed, steady
-    """,
+    "execution_groups": _FROM_ROWS["execution_groups"],
     # Sums of the launches of a call.
     "host_sums": f"""
         SELECT run, call_id, {sums(LAUNCHED)} FROM launch_groups GROUP BY run, call_id
@@ -264,6 +311,12 @@ min(mark) OVER (PARTITION BY run ORDER BY "start", record
         SELECT c.run, c.call_id, c.kernel_id, {_OF_CALL}
         FROM calls c LEFT JOIN host_sums h ON h.run = c.run AND h.call_id = c.call_id
         LEFT JOIN device_sums d ON d.run = c.run AND d.call_id = c.call_id
+    """,  # noqa: S608
+    # Sums of the calls of a kernel (`identity.py`) over the runs.
+    "kernel_sums": f"""
+        SELECT k.module, k.name AS kernel, {SOURCE} AS source, {_OF_KERNEL}
+        FROM call_sums s JOIN kernels k ON k.run = s.run AND k.kernel_id = s.kernel_id
+        GROUP BY k.module, k.name, {SOURCE}
     """,  # noqa: S608
 }
 #: The view `placed` if each execution has a call, as usual: the search for others takes half of the
@@ -297,44 +350,43 @@ def execution_times(trials: int) -> str:
     return f"{joined} UNION ALL {later}" if trials >= 0 else later
 
 
-#: Kernels (`identity.py`) over the runs, by time on devices, or without a device timeline by host
-#: time, longest first. Trials count only in `tuning_launches`; launches in which the kernel was
-#: compiled, loaded or tuned do not count in `host_ns`.
-TOP_KERNELS: Final = f"""
-    SELECT k.module, k.name AS kernel, {SOURCE} AS source,
-        CAST(sum(s.launches) AS BIGINT) AS launches,
-        CAST(sum(s.tuning_launches) AS BIGINT) AS tuning_launches,
-        CAST(sum(s.host_ns) AS BIGINT) AS host_ns,
-        CAST(sum(s.compiling_ns) AS BIGINT) AS compiling_ns,
-        CAST(sum(s.device_executions) AS BIGINT) AS device_executions,
-        CAST(sum(s.device_ns) AS BIGINT) AS device_ns
-    FROM call_sums s JOIN kernels k ON k.run = s.run AND k.kernel_id = s.kernel_id
-    GROUP BY k.module, k.name, {SOURCE}
-    ORDER BY coalesce(sum(s.device_ns), 0) DESC, coalesce(sum(s.host_ns), 0) DESC,
-        sum(s.launches) DESC, k.module, k.name, {SOURCE}
-"""  # noqa: S608
+def views_at_rest(stored: Sequence[str], others: Sequence[str]) -> dict[str, str]:
+    """Return `VIEWS` in which runs are added up from what the pass "sums" has stored of them.
+
+    `stored` has the ids of runs with valid sums (`sums_stored.py`), `others` those of other runs.
+    """
+    texts = dict(VIEWS)
+    for name, view in _ADDED_UP.items() if stored else ():
+        parts = [
+            f"SELECT {view.columns} FROM {rows} WHERE run IN ({', '.join(map(quoted, runs))})"  # noqa: S608
+            for rows, runs in ((view.stored, stored), (view.rows, others))
+            if runs
+        ]
+        texts[name] = view.text.format(rows=f"({' UNION ALL '.join(parts)}) r")
+    return texts
 
 
-def view_statements(names: Iterable[str] = VIEWS) -> list[str]:
+def view_statements(names: Iterable[str] = VIEWS, views: Mapping[str, str] = VIEWS) -> list[str]:
     """Return CREATE VIEW statements of views and the views that they use, in executable order."""
-    return [f'CREATE VIEW "{name}" AS {text}' for name, text in view_texts(names).items()]
+    texts = view_texts(names, views)
+    return [f'CREATE VIEW "{name}" AS {text}' for name, text in texts.items()]
 
 
-def view_texts(names: Iterable[str]) -> dict[str, str]:
+def view_texts(names: Iterable[str], views: Mapping[str, str] = VIEWS) -> dict[str, str]:
     """Return the SELECT texts of views and the views that they use, by name, used views first."""
-    required_names = _with_used(names)
-    return {name: text for name, text in VIEWS.items() if name in required_names}
+    required_names = _with_used(names, views)
+    return {name: text for name, text in views.items() if name in required_names}
 
 
-def tables_of(names: Iterable[str]) -> tuple[str, ...]:
+def tables_of(names: Iterable[str], views: Mapping[str, str] = VIEWS) -> tuple[str, ...]:
     """Return the sorted tables that are among `names` or are read by views among `names`."""
-    return tuple(name for name in sorted(_with_used(names)) if name not in VIEWS)
+    return tuple(name for name in sorted(_with_used(names, views)) if name not in views)
 
 
-def _with_used(names: Iterable[str]) -> set[str]:
+def _with_used(names: Iterable[str], views: Mapping[str, str]) -> set[str]:
     """Return `names` with all tables and views that their views read, directly or not."""
     required_names = set(names)
-    for name, text in reversed(VIEWS.items()):
+    for name, text in reversed(list(views.items())):
         if name in required_names:
             required_names |= _used(text)
     return required_names

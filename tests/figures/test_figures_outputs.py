@@ -20,7 +20,6 @@ from kvtrace.figures.kernels import EXECUTED, FURTHER, KERNEL_FIGURES, LAUNCHED
 from kvtrace.figures.makers import TRITON
 from kvtrace.figures.requested_part import WHOLE
 from kvtrace.figures.trials import HoldingTrials
-from kvtrace.figures.views import TOP_KERNELS
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import Selection, open_trace
 from kvtrace.text import count, duration, quantity
@@ -151,7 +150,7 @@ OUTPUTS = {
     "profile": of_profile,
     "info": of_info,
     "SQL": lambda read: of_sql(read, VIEWS),
-    "SQL, top": lambda read: of_sql(read, TOP_KERNELS),
+    "SQL, kernels": lambda read: of_sql(read, "FROM kernel_sums"),
     "diff": of_diff,
     "report": of_report,
     "top": of_top,

@@ -1,7 +1,10 @@
 """Stored sums of any runs are those of their launches and executions, in any window."""
 
 import shutil
+from collections import Counter
 from pathlib import Path
+from random import Random
+from statistics import median
 
 import pyarrow as pa
 import pytest
@@ -9,21 +12,29 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.figures.bins import PRECISION
+from kvtrace.figures.kernels import DEVICE_MEDIAN, EXECUTED, HOST_MEDIAN, LAUNCHED
 from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.sums_building import add_up
 from kvtrace.figures.sums_reading import at_rest
 from kvtrace.figures.sums_stored import settings_of, stored_settings, sums_stored
+from kvtrace.figures.tables import open_times
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import windowed
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.window import RunWindow, TraceWindow
 from kvtrace.schema.writer import RunWriter
-from tests.figures.written_runs import EPOCH, KERNELS, LAUNCHES, written
+from tests.figures.written_runs import EPOCH, KERNELS, LAUNCHES, OTHERS, written
+from tests.support.thorough import usually
 from tests.support.tiers import some
 
-FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "h200").glob("*/runs"))
-#: Begin and end of a window; times below 128 ns have bins of their own (`figures/bins.py`).
-SPANS = st.tuples(st.integers(0, 130), st.integers(0, 130))
+FIXTURES = sorted((Path(__file__).parents[1] / "fixtures").glob("**/runs"))
+#: Times between stretches, and begin and end of a window; below 128 ns, times have bins of their
+#: own (`figures/bins.py`).
+CUTS = st.sampled_from([10, 20, 40, 60, 104, 108, 112, 120])
+TIMES = st.one_of(CUTS, st.integers(0, 130))
+SPANS = st.tuples(TIMES, TIMES)
+HOST = tuple(figure.name for figure in (*LAUNCHED, HOST_MEDIAN))
+DEVICE = (*(figure.name for figure in EXECUTED), "bytes", DEVICE_MEDIAN.name)
 
 
 def rows_of(times):
@@ -36,27 +47,134 @@ def of_both(trace, runs):
     return [rows_of(of(trace, runs)) for of in (host_times, device_times)]
 
 
-def in_window(trace, runs, spans):
-    bounds = [(EPOCH + min(span), EPOCH + max(span) + 1) for span in spans]
-    windows = {run.run_id: RunWindow(*span, *span) for run, span in zip(runs, bounds, strict=False)}
-    return TraceWindow(trace, EPOCH, EPOCH + 60, windows)
+class Leaves:
+    """The rows of the views of launches and executions of a trace, added up one by one."""
+
+    def __init__(self, trace):
+        self.launches = self._rows(trace, "launch_times", "enter", "exit")
+        self.executions = self._rows(trace, "execution_times", "start", "end")
+        kernels, calls = (
+            trace.table(name, columns=columns).to_pylist()
+            for name, columns in (
+                ("kernels", ["kernel_id", "name"]),
+                ("calls", ["call_id", "kernel_id"]),
+            )
+        )
+        names = {(row["run"], row["kernel_id"]): row["name"] for row in kernels}
+        self.kernels = {
+            (row["run"], row["call_id"]): names[row["run"], row["kernel_id"]] for row in calls
+        }
+
+    @staticmethod
+    def _rows(trace, view, begin, end):
+        text = f"""
+            SELECT * EXCLUDE ("{begin}", "{end}") REPLACE (run::VARCHAR AS run),
+                epoch_ns("{begin}") AS begin
+            FROM {view}
+        """
+        with open_times(trace, trace.runs, view) as database:
+            return database.sql(text).to_arrow_table().to_pylist()
+
+    def inside(self, rows, windows):
+        """Rows of runs with a window that began in it, by run, call, and a name without a call."""
+        by_call = {}
+        for row in rows:
+            low, high = windows.get(row["run"], (1, 0))
+            if row["begin"] is not None and low <= row["begin"] < high:
+                name = row["name"] if row["call_id"] is None else None
+                by_call.setdefault((row["run"], row["call_id"], name), []).append(row)
+        return by_call
+
+    def host(self, windows):
+        """Figures of launches by call, medians by kernel, and launches by phase."""
+        by_call = self.inside([{"name": None, **row} for row in self.launches], windows)
+        figures = {
+            key: {
+                "launches": weight(rows, lambda r: not r["tuning"]),
+                "tuning_launches": weight(rows, lambda r: r["tuning"]),
+                "captured_launches": weight(rows, lambda r: r["captured"]),
+                "timed_launches": weight(rows, lambda r: r["steady"]),
+                "host_ns": taken(rows, lambda r: r["steady"]),
+                "compiling_launches": weight(rows, lambda r: r["compiling"] and not r["tuning"]),
+                "compiling_ns": taken(rows, lambda r: r["compiling"] and not r["tuning"]),
+                "host_median_ns": middle(rows),
+            }
+            for key, rows in by_call.items()
+        }
+        phases = Counter()
+        for (run, call, _), rows in by_call.items():
+            for row in rows:
+                phases[run, call, row["phase"] or "run"] += row["weight"]
+        return figures, self.medians(by_call), phases
+
+    def device(self, windows):
+        """Figures of executions by call or name, and medians by kernel or name."""
+        by_call = self.inside(self.executions, windows)
+        figures = {
+            key: {
+                "device_executions": weight(rows, lambda r: r["steady"]),
+                "device_ns": taken(rows, lambda r: r["steady"]),
+                "replays": weight(rows, lambda r: r["replayed"] and not r["tuning"]),
+                "tuning_executions": weight(rows, lambda r: r["tuning"] and r["timed"]),
+                "tuning_ns": taken(rows, lambda r: r["tuning"]),
+                "device_median_ns": None if key[1] is None else middle(rows),
+                "bytes": copied(rows) if key[1] is None else None,
+            }
+            for key, rows in by_call.items()
+        }
+        return figures, self.medians(by_call)
+
+    def medians(self, by_call):
+        by_kernel = {}
+        for (run, call, name), rows in by_call.items():
+            by_kernel.setdefault(name or self.kernels[run, call], []).extend(rows)
+        medians = {kernel: middle(rows) for kernel, rows in by_kernel.items()}
+        return {kernel: ns for kernel, ns in medians.items() if ns is not None}
 
 
-@settings(max_examples=25, deadline=None)
+def weight(rows, counts):
+    return sum(row["weight"] for row in rows if counts(row))
+
+
+def taken(rows, counts):
+    times = [row["taken"] for row in rows if counts(row) and row["taken"] is not None]
+    return sum(times) if times else None
+
+
+def middle(rows):
+    times = [row["ns"] for row in rows if row["steady"] for _ in range(row["weight"])]
+    return median(times) if times else None
+
+
+def copied(rows):
+    sizes = [row["bytes"] * row["weight"] for row in rows if row["steady"]]
+    return sum(sizes) if sizes else None
+
+
+def figures_of(times, names):
+    """What `Leaves` says of figures `names`, as the times have it."""
+    calls = {
+        (row["run"], row["call_id"], row["name"]): {name: row[name] for name in names}
+        for row in times.calls.to_pylist()
+    }
+    medians = {row["name"]: row[names[-1]] for row in times.kernels.to_pylist()}
+    return calls, medians
+
+
+@settings(max_examples=usually(6, thorough=25), deadline=None)
 @given(
-    st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=3),
-    st.lists(st.lists(SPANS, min_size=3, max_size=3), min_size=8, max_size=8),
-    st.lists(st.booleans(), min_size=3, max_size=3),
-    st.lists(st.integers(0, 130), max_size=4),
+    st.lists(st.tuples(KERNELS, LAUNCHES, OTHERS), min_size=3, max_size=3),
+    st.lists(st.lists(st.one_of(st.none(), SPANS), min_size=3, max_size=3), min_size=8, max_size=8),
+    st.lists(CUTS, min_size=2, max_size=5),
+    st.integers(0, 2),
 )
-def test_sums_of_any_window_are_those_of_its_rows(tmp_path_factory, runs, windows, have_sums, cuts):
+def test_sums_of_any_window_are_those_of_its_rows(tmp_path_factory, runs, windows, cuts, unstored):
     folder = tmp_path_factory.mktemp("runs")
-    written(folder, runs)
-    leaves = open_trace(folder)
-    expected = of_both(leaves, leaves.runs)
-    inside = [of_both(in_window(leaves, leaves.runs, spans), leaves.runs) for spans in windows]
-    trace = open_trace(folder)
-    chosen = [run for run, has in zip(trace.runs, have_sums, strict=False) if has]
+    # given a run that was sampled, a run that was killed, and one that was neither
+    *launched, others = zip(*runs, strict=True)
+    trace = written(folder, list(zip(*launched, strict=True)), others, sampled={0}, killed={1})
+    leaves = Leaves(trace)
+    chosen = [run for number, run in enumerate(trace.runs) if number != unstored]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
             "kvtrace.figures.sums_building._cuts",
@@ -64,9 +182,26 @@ def test_sums_of_any_window_are_those_of_its_rows(tmp_path_factory, runs, window
         )
         add_up(trace, chosen, least_rows=0)
     assert all(sums_stored(trace, run) for run in chosen)
-    assert of_both(trace, trace.runs) == expected
-    for spans, expected_inside in zip(windows, inside, strict=True):
-        assert of_both(in_window(trace, trace.runs, spans), trace.runs) == expected_inside
+    for spans in windows:
+        inside = {
+            run: (EPOCH + min(span), EPOCH + max(span))
+            for run, span in zip(trace.runs, spans, strict=False)
+            if span is not None
+        }
+        if not inside:
+            continue
+        window = TraceWindow(
+            trace, EPOCH, EPOCH, {run.run_id: RunWindow(*of, *of) for run, of in inside.items()}
+        )
+        by_run = {run.run_id: of for run, of in inside.items()}
+        host, device = (of(window, list(inside)) for of in (host_times, device_times))
+        calls, medians, phases = leaves.host(by_run)
+        assert figures_of(host, HOST) == (calls, medians)
+        assert {
+            (row["run"], row["call_id"], row["phase"]): row["launches"]
+            for row in host.by_phase.to_pylist()
+        } == phases
+        assert figures_of(device, DEVICE) == leaves.device(by_run)
 
 
 def at_twentieths(steady, low, high, _pieces):
@@ -75,15 +210,25 @@ def at_twentieths(steady, low, high, _pieces):
     return sorted({*steady, *between})
 
 
+def some_parts(runs):
+    """Random parts of random ranks; the same ones for each trace."""
+    random = Random(61)
+    for _ in range(3):
+        since, until = sorted(random.sample(range(101), 2))
+        ranks = sorted(random.sample(range(len(runs)), random.randint(1, len(runs))))
+        part = RequestedPart(since=f"{since}%", until=f"{until}%")
+        yield part, tuple(runs[rank] for rank in ranks)
+
+
 @pytest.mark.parametrize("runs", some(FIXTURES, 10), ids=lambda path: path.parent.name)
 def test_sums_of_recorded_traces_are_those_of_their_rows(runs, tmp_path, monkeypatch):
     monkeypatch.setattr("kvtrace.figures.sums_building._cuts", at_twentieths)
     shutil.copytree(runs.parent, tmp_path / "out")
     leaves, trace = open_trace(tmp_path / "out"), open_trace(tmp_path / "out")
-    asked = (WHOLE, STEADY, RequestedPart(since="20%", until="70%"))
-    expected = [of_both(windowed(leaves, leaves.runs, part)[0], leaves.runs) for part in asked]
+    asked = [(WHOLE, leaves.runs), (STEADY, leaves.runs), *some_parts(leaves.runs)]
+    expected = [of_both(windowed(leaves, of, part)[0], of) for part, of in asked]
     add_up(trace, trace.runs, least_rows=0)
-    found = [of_both(windowed(trace, trace.runs, part)[0], trace.runs) for part in asked]
+    found = [of_both(windowed(trace, of, part)[0], of) for part, of in asked]
     for ours, theirs in zip(found, expected, strict=True):
         for our_tables, their_tables in zip(ours, theirs, strict=True):
             for our_rows, their_rows in zip(our_tables, their_tables, strict=True):
@@ -114,7 +259,8 @@ def assert_equal_but_for_bins(ours, theirs):
 
 
 def test_a_steady_part_is_read_from_stretches_alone(tmp_path):
-    shutil.copytree(FIXTURES[0].parent, tmp_path / "out")
+    (runs,) = (runs for runs in FIXTURES if runs.parent.name == "decoding")
+    shutil.copytree(runs.parent, tmp_path / "out")
     trace = open_trace(tmp_path / "out")
     add_up(trace, trace.runs, least_rows=0)
     window = windowed(trace, trace.runs)[0]

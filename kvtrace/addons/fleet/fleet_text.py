@@ -13,8 +13,6 @@ _SHOWN: Final = 20
 def fleet_text(fleet: Fleet, *, full: bool = False, width: int = 80) -> list[str]:
     """Return lines for a terminal; without `full`, the first twenty rows of each table."""
     lines = wrapped(headline(fleet), width)
-    if fleet.every > 1:
-        lines += wrapped(sampling_note(fleet), width)
     if not fleet.kernels:
         lines += [
             "",
@@ -71,11 +69,6 @@ def _why_not_compared(fleet: Fleet) -> str:
     """Return why the newest job's kernels are not compared; "" if their reasons differ."""
     reasons = {k.reason for k in fleet.kernels if fleet.newest in k.times}
     return (reasons.pop() or "") if len(reasons) == 1 else ""
-
-
-def sampling_note(fleet: Fleet) -> str:
-    """Return a sentence about the sampling of launches."""
-    return f"medians are of one launch in {fleet.every} of each run"
 
 
 def job_label(job: Job) -> str:

@@ -49,7 +49,7 @@ class KernelTimes:
 
     `times`: the time of a launch by job number: the median over the job's runs. `newest`: the
     newest job's comparison with earlier jobs; None, with a `reason`, if there is none. `total_ns`:
-    the sum over all launches that were read, of any grid.
+    the sum over all launches, of any grid.
     """
 
     kernel: str
@@ -90,9 +90,8 @@ class Fleet:
     """Kernels' times and findings over the jobs of a trace.
 
     Jobs are in the order of their starts, kernels of their total times, longest first. `newest`:
-    the number of the compared job. `every`: one in this number of launches of each run was read.
-    `judged_jobs`: the number of jobs that were checked for findings; `judgeable`: whether a run has
-    IR that can be.
+    the number of the compared job. `judged_jobs`: the number of jobs that were checked for
+    findings; `judgeable`: whether a run has IR that can be.
     """
 
     path: str
@@ -102,7 +101,6 @@ class Fleet:
     kernels: tuple[KernelTimes, ...]
     findings: tuple[FleetFinding, ...]
     judged_jobs: int
-    every: int = 1
     judgeable: bool = True
 
     @property

@@ -10,7 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Final
 
-from kvtrace.addons.fleet.fleet_text import expected, headline, job_label, sampling_note, verdict
+from kvtrace.addons.fleet.fleet_text import expected, headline, job_label, verdict
 from kvtrace.addons.fleet.model import Fleet, KernelTimes
 from kvtrace.text import duration, printable
 
@@ -26,11 +26,10 @@ _POINTS: Final = 240
 def fleet_page(fleet: Fleet) -> str:
     """Return the HTML page: plots of up to 500 kernels, changes, findings and jobs."""
     kernels = fleet.kernels[:_MOST_KERNELS]
-    notes = [sampling_note(fleet)] if fleet.every > 1 else []
+    notes = [fleet.unjudged_note] if fleet.unjudged_note else []
     omitted = len(fleet.kernels) - len(kernels)
     if omitted:
-        notes.append(f"{omitted:,} kernels that take less time are left out")
-    notes += [fleet.unjudged_note] if fleet.unjudged_note else []
+        notes.insert(0, f"{omitted:,} kernels that take less time are left out")
     return Template(_TEMPLATE.read_text(encoding="utf-8")).substitute(
         path=escape(fleet.path),
         headline=escape(headline(fleet)),

@@ -1,7 +1,7 @@
-"""Reading of a `Fleet` from a trace: SQL aggregates times and findings, no launch is loaded.
+"""Reading of a `Fleet` from a trace: times of calls are added up by kernel and job.
 
 The median over several runs cannot be computed from theirs, so times are aggregated run by run. A
-limited number of runs is queried at a time, so that memory does not grow with launches.
+limited number of runs is read at a time, so that memory does not grow with launches.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,9 +17,12 @@ from kvtrace.converters.parallel import in_order
 from kvtrace.converters.query.query import connect, query
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
-from kvtrace.figures.kernels import medians, medians_of_single_rows
+from kvtrace.figures.kernels import DEVICE_MEDIAN, HOST_MEDIAN
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.tables import make_times
+from kvtrace.figures.sums_building import add_up
+from kvtrace.figures.sums_stored import sums_stored
+from kvtrace.figures.tables import close_times, known_rows
+from kvtrace.figures.times import device_times, host_times
 from kvtrace.schema.layout import pass_parts, run_folder
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.without_ir import runs_without_ir
@@ -28,43 +31,35 @@ if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Trace
 
-#: Above this number of launches, the same share of each run is sampled.
-MOST_LAUNCHES: Final = 10_000_000
 #: The pass that judges accesses.
 _SANITIZER: Final = "sanitizer"
-#: Launches and runs that are read together, at most, if there are several runs.
+#: Launches whose sums are not stored, and runs, that are read together, at most.
 _LAUNCHES_AT_ONCE: Final = 4_000_000
 _RUNS_AT_ONCE: Final = 125
 
-#: Views of executions and of launches, with the column that decides which rows are sampled.
-_TIMES: Final[dict[Kind, tuple[str, str]]] = {
-    "device": ("execution_times", "record"),
-    "host": ("launch_times", "seq"),
+#: The figures of calls, and the columns that have the number and median of their steady times.
+_TIMES: Final = {
+    "device": (device_times, "device_executions", DEVICE_MEDIAN.name),
+    "host": (host_times, "timed_launches", HOST_MEDIAN.name),
 }
-#: Number and median of launches by run and call. A product modulo 2^20 selects the sampled rows,
-#: out of step with the periods in which programs repeat themselves.
-_SAMPLED_MEDIANS: Final = """
-    WITH looked AS (
-        SELECT run, call_id, ns, steady, weight FROM {view}
-        WHERE (({key} & 1048575) * 48271 & 1048575) < {most} AND steady AND call_id IS NOT NULL
-    )
-    SELECT s.run, s.call_id, s.times, m.ns
-    FROM (SELECT run, call_id, sum(weight) AS times FROM looked GROUP BY run, call_id) s
-    JOIN ({medians}) m ON m.run = s.run AND m.call_id = s.call_id
-"""
 #: Total time and time of a launch by run, kernel and grid; calls of one grid are weighted by their
 #: launches. (In another join order, all rows of a run would be paired first.)
-_BY_RUN: Final = f"""
-    WITH medians AS MATERIALIZED ({{medians}}), known AS MATERIALIZED (
-        SELECT c.run, c.call_id, coalesce(k.name, '?') AS kernel, k.module,
-            {SOURCE} AS source, c.grid_x, c.grid_y, c.grid_z
+_BY_RUN: Final = """
+    WITH known AS MATERIALIZED (
+        SELECT c.run, c.call_id, coalesce(k.name, '?') AS kernel, k.module, k.source, c.grid_x,
+            c.grid_y, c.grid_z
         FROM calls c JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
     )
-    SELECT m.run, n.kernel, n.module, n.source, n.grid_x, n.grid_y, n.grid_z,
-        sum(m.times * m.ns) AS total, sum(m.times * m.ns) / sum(m.times) AS ns
-    FROM medians m JOIN known n ON n.run = m.run AND n.call_id = m.call_id
+    SELECT t.run, n.kernel, n.module, n.source, n.grid_x, n.grid_y, n.grid_z,
+        sum(t.{number} * t.{ns}) AS total, sum(t.{number} * t.{ns}) / sum(t.{number}) AS ns
+    FROM call_times t JOIN known n ON n.run = t.run AND n.call_id = t.call_id
+    WHERE t.{ns} IS NOT NULL
     GROUP BY ALL
-"""  # noqa: S608
+"""
+_OF_CALLS: Final = {
+    "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z"),
+    "kernels": ("kernel_id", "name", "module", "source"),
+}
 #: Times by job and run for each kernel and machine, of the grid that took most time.
 _KERNELS: Final = """
     WITH by_run AS (
@@ -88,11 +83,6 @@ _KERNELS: Final = """
     WHERE b.ns > 0
     GROUP BY ALL
 """
-#: Tables that the views need.
-_NEEDED_TABLES: Final[dict[Kind, str]] = {
-    "device": "SELECT 1 FROM gpu_kernels, launches, calls, kernels",
-    "host": "SELECT 1 FROM launches, calls, kernels",
-}
 _FINDINGS: Final = f"""
     SELECT f.run, k.module, {SOURCE} AS source, coalesce(k.name, '?') AS kernel, f.rule,
         min(f.severity) AS severity, count(DISTINCT f.finding_id) AS distinct_findings
@@ -103,13 +93,11 @@ _FINDINGS: Final = f"""
 """  # noqa: S608
 
 
-def read_fleet(
-    trace: "Trace", newest: Sequence["Run"], *, most_launches: int = MOST_LAUNCHES
-) -> Fleet:
+def read_fleet(trace: "Trace", newest: Sequence["Run"]) -> Fleet:
     """Read all runs up to those of one job, and compare the job with earlier jobs.
 
-    `newest` are the runs of the job to compare; later runs are ignored. If there are more than
-    `most_launches`, only one launch in some number is read.
+    `newest` are the runs of the job to compare; later runs are ignored. Sums of long runs are
+    stored first, if they are not yet.
 
     Raises:
         DamagedFile, NewerFormat, OlderFormat: a file cannot be read; see `Trace.table`.
@@ -135,12 +123,13 @@ def read_fleet(
     on_device = [run for run in runs if rows[run.run_id]]
     on_host = [run for run in runs if not rows[run.run_id] and _device_models(run)]
     rows |= {run.run_id: row_count(trace, run, "launches") for run in on_host}
-    every = max(1, -(-sum(rows.values()) // most_launches))
+    add_up(trace, [*on_device, *on_host])
+    rows |= {run.run_id: 0 for run in runs if sums_stored(trace, run)}
     kernels: list[KernelTimes] = []
     by_kind: tuple[tuple[Kind, list[Run]], ...] = (("device", on_device), ("host", on_host))
     for kind, kind_runs in by_kind:
-        portions = _portions(kind_runs, rows, every)
-        queries = (partial(_times_by_run, trace, kind, portion, every) for portion in portions)
+        portions = _portions(kind_runs, rows)
+        queries = (partial(_times_by_run, trace, kind, portion) for portion in portions)
         # Listings of an object store must come from one thread.
         remote = remote_folder(trace.path) is not None
         times = [task() for task in queries] if remote else list(in_order(queries))
@@ -153,7 +142,6 @@ def read_fleet(
         kernels=tuple(sorted(kernels, key=lambda k: (-k.total_ns, k.kernel, k.machine))),
         findings=_findings(findings, job_of, newest_job, newest_job in judged_jobs),
         judged_jobs=len(judged_jobs),
-        every=every,
         judgeable=any(not runs_without_ir(trace, (run,)) for run in runs),
     )
 
@@ -196,39 +184,30 @@ def _device_models(run: "Run") -> list[str]:
     return sorted({str(device["name"]) for device in run.devices if device.get("name")})
 
 
-def _portions(runs: Sequence["Run"], rows: Mapping[str, int], every: int) -> Iterator[list["Run"]]:
+def _portions(runs: Sequence["Run"], rows: Mapping[str, int]) -> Iterator[list["Run"]]:
     portion: list[Run] = []
     launches = 0
     for run in runs:
-        run_launches = rows[run.run_id] // every
-        if portion and (
-            launches + run_launches > _LAUNCHES_AT_ONCE or len(portion) == _RUNS_AT_ONCE
-        ):
+        too_many = launches + rows[run.run_id] > _LAUNCHES_AT_ONCE or len(portion) == _RUNS_AT_ONCE
+        if portion and too_many:
             yield portion
             portion, launches = [], 0
         portion.append(run)
-        launches += run_launches
+        launches += rows[run.run_id]
     if portion:
         yield portion
 
 
-def _times_by_run(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.Table:
-    """Return total time and time of a launch by run, kernel and grid, as `_BY_RUN` selects them.
-
-    `kind`: device times or host times. One in `every` launches of each run is read.
-    """
-    view, key = _TIMES[kind]
-    has_samples = any(run.has_weights for run in runs)
-    medians_sql = medians if has_samples else medians_of_single_rows
-    sampled_medians = _SAMPLED_MEDIANS.format(
-        view=view,
-        key=key,
-        most=max(1, (1 << 20) // every),
-        medians=medians_sql("looked", "run, call_id", "ns"),
-    )
-    with connect(trace, runs, _NEEDED_TABLES[kind]) as database:
-        make_times(database, trace, runs, [view], set())
-        table = database.sql(_BY_RUN.format(medians=sampled_medians)).to_arrow_table()
+def _times_by_run(trace: "Trace", kind: Kind, runs: Sequence["Run"]) -> pa.Table:
+    """Return total time and time of a launch by run, kernel and grid, as `_BY_RUN` selects them."""
+    times_of, number, ns = _TIMES[kind]
+    times = times_of(trace, runs).calls
+    close_times(trace, runs)
+    with scratch() as database:
+        database.register("call_times", times)
+        for name, columns in _OF_CALLS.items():
+            database.register(name, known_rows(trace, runs, name, columns))
+        table = database.sql(_BY_RUN.format(number=number, ns=ns)).to_arrow_table()
     for name in ("run", "kernel", "module", "source"):
         index = table.column_names.index(name)
         table = table.set_column(index, name, table.column(name).dictionary_encode())

@@ -19,8 +19,11 @@ from kvtrace.addons.fleet.reading import read_fleet
 from kvtrace.addons.fleet.trends import judge_times
 from kvtrace.cli import main
 from kvtrace.converters.profile.device_time import read_device_time
+from kvtrace.figures.bins import PRECISION
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.makers import TRITON
+from kvtrace.figures.sums_building import add_up
+from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
@@ -177,14 +180,6 @@ def test_jobs_on_different_machines_are_not_compared(tmp_path):
     assert all(not kernel.changes and kernel.newest is None for kernel in fleet.kernels)
 
 
-def test_very_many_launches_are_sampled_and_the_rate_is_reported(trace):
-    fleet = read_fleet(trace, trace.select(), most_launches=200)
-    assert fleet.every == 3
-    assert [change.job for change in fleet.kernels[0].changes] == [8]
-    assert any("one launch in 3" in line for line in fleet_text(fleet))
-    assert "one launch in 3" in fleet_page(fleet)
-
-
 @pytest.fixture(scope="module")
 def mixed(tmp_path_factory):
     """Jobs of every kind: on devices and on the host, sampled, not sealed, of an older format."""
@@ -216,11 +211,25 @@ def test_reading_runs_in_portions_gives_the_same_figures(mixed, monkeypatch, at_
     monkeypatch.setattr(reading, "_RUNS_AT_ONCE", runs)
     monkeypatch.setattr(reading, "_LAUNCHES_AT_ONCE", launches)
     trace = open_trace(mixed)
-    assert len(list(reading._portions(trace.runs, dict.fromkeys(trace.run_ids, 24), 1))) > 1
+    assert len(list(reading._portions(trace.runs, dict.fromkeys(trace.run_ids, 24)))) > 1
     portioned = fleet_object(read_fleet(trace, trace.select()))
     for kernel in (*portioned["kernels"], *whole["kernels"]):
         kernel["total_ns"] = round(kernel["total_ns"])
     assert portioned == whole
+
+
+def test_stored_sums_give_the_same_changes_and_times_within_a_bin(mixed, tmp_path):
+    shutil.copytree(mixed, tmp_path / "out")
+    trace = open_trace(tmp_path / "out")
+    expected = read_fleet(trace, trace.select())
+    add_up(trace, trace.runs[::2], least_rows=0)
+    trace = open_trace(tmp_path / "out")
+    assert any(sums_stored(trace, run) for run in trace.runs)
+    fleet = read_fleet(trace, trace.select())
+    for stored, read in zip(fleet.kernels, expected.kernels, strict=True):
+        assert (stored.kernel, stored.kind, stored.grid) == (read.kernel, read.kind, read.grid)
+        assert stored.times == pytest.approx(read.times, rel=PRECISION)
+        assert [change.job for change in stored.changes] == [change.job for change in read.changes]
 
 
 @pytest.mark.parametrize("remote", [None, "a store"])
