@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from kvtrace.figures.database import database as new_database
 from kvtrace.figures.names import full_name, titled
+from kvtrace.figures.older_sums import older_rows
 from kvtrace.figures.scans import Scans
 from kvtrace.figures.sums_stored import sums_stored
 from kvtrace.figures.views import (
@@ -28,6 +29,8 @@ from kvtrace.figures.views import (
     views_at_rest,
 )
 from kvtrace.schema.errors import BadSetting, KvtraceError
+from kvtrace.schema.kept import keeps_sums
+from kvtrace.schema.older_parts import OLDER_SUMS
 from kvtrace.schema.table_types import TEXT
 from kvtrace.schema.tables import TABLES
 
@@ -111,8 +114,15 @@ def connect(
     tables = (*TABLES, *trace.client_tables) if names is None else tables_of(names, views)
     scans = Scans(trace, runs, itself=text is not None and _is_plain_select(database, text))
     scans.close(database, tables)
+    older = [run for run in runs if keeps_sums(run)]
     for name in tables:
-        scans.create_view(database, name)
+        if older and name in OLDER_SUMS.values():
+            # Rows that count: of a run in progress, or that was killed, these are not all.
+            rows = older_rows(trace, older, name)
+            database.register(f"{name}_rows", rows)
+            database.execute(f"CREATE VIEW {name} AS FROM {name}_rows")
+        else:
+            scans.create_view(database, name)
     for statement in view_statements(VIEWS if names is None else names, views):
         database.execute(statement)
     for signature, body in MACROS.items():
@@ -130,7 +140,8 @@ def _views(
     if names is not None and ADDED_UP.isdisjoint(view_texts(names)):
         return VIEWS
     stored = [run.run_id for run in runs if sums_stored(trace, run)]
-    return views_at_rest(stored, [run.run_id for run in runs if run.run_id not in stored])
+    others = [run.run_id for run in runs if run.run_id not in stored]
+    return views_at_rest(stored, others, [run.run_id for run in runs if keeps_sums(run)])
 
 
 def _limit_memory(

@@ -13,6 +13,7 @@ from kvtrace.figures.columns import integers
 from kvtrace.schema.kept import keeps_sums
 from kvtrace.schema.layout import part_numbers, run_folder
 from kvtrace.schema.older_parts import OLDER_SUMS, counting
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.window import TraceWindow
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 Sums = Literal["launch_sums", "execution_sums"]
 #: The table whose rows sums are of.
 _LEAVES: Final[dict[Sums, str]] = {"launch_sums": "launches", "execution_sums": "gpu_kernels"}
+
+_PARTS: Final = ("first_part", "last_part")
 
 
 def has_older_sums(trace: "Trace", run: "Run") -> bool:
@@ -39,12 +42,17 @@ def older_sums(
     name = OLDER_SUMS[leaves]
     pieces = [trace.table(name, (), columns)]
     for run in runs:
-        rows = trace.table(name, [run], [*columns, "first_part", "last_part"])
+        rows = trace.table(name, [run], list(dict.fromkeys((*columns, *_PARTS))))
         if not run.sealed:
-            parts = [integers(rows[bound]).tolist() for bound in ("first_part", "last_part")]
-            of_rows = list(zip(*parts, strict=True))
+            of_rows = list(zip(*(integers(rows[part]).tolist() for part in _PARTS), strict=True))
             existing = part_numbers(run_folder(trace.path, leaves, run.run_id))
             counted = counting(of_rows, existing)
             rows = rows.filter(pa.array([parts in counted for parts in of_rows], pa.bool_()))
-        pieces.append(rows.drop_columns(["first_part", "last_part"]))
+        pieces.append(rows.select(pieces[0].column_names))
     return pa.concat_tables(pieces).unify_dictionaries()
+
+
+def older_rows(trace: "Trace", runs: Sequence["Run"], name: str) -> pa.Table:
+    """Return all columns of a table of `OLDER_SUMS`, as `older_sums`."""
+    sums = next(of for of, leaves in _LEAVES.items() if OLDER_SUMS[leaves] == name)
+    return older_sums(trace, runs, sums, TABLES[name].names)

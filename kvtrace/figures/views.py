@@ -108,7 +108,8 @@ class _Adding(NamedTuple):
         text: the view's text, which adds up the rows of `{rows}`.
         columns: the columns that the rows need to have.
         rows: launches or executions.
-        stored: what the pass "sums" has stored of them.
+        stored: what the pass "sums" has stored of them; with "older_" for `{older}`, what was kept
+            of rows that a recording has dropped.
 
     """
 
@@ -122,7 +123,7 @@ class _Adding(NamedTuple):
 LAUNCHES_AT_REST: Final = (
     f"run, call_id, phase, {phase_flags('phase')}, compiling, steady, weight, taken_ns AS taken"
 )
-_LAUNCH_SUMS: Final = f'(SELECT {LAUNCHES_AT_REST}, last_end AS "exit" FROM launch_sums) s'  # noqa: S608
+_LAUNCH_SUMS: Final = f'(SELECT {LAUNCHES_AT_REST}, last_end AS "exit" FROM {{older}}launch_sums) s'  # noqa: S608
 _ADDED_UP: Final[Mapping[str, _Adding]] = {
     "launch_groups": _Adding(
         f"""
@@ -157,7 +158,9 @@ _ADDED_UP: Final[Mapping[str, _Adding]] = {
         """,
         "run, call_id, tuning, replayed, timed, steady, weight, taken",
         "execution_times",
-        "(SELECT *, timed AND NOT tuning AS steady, taken_ns AS taken FROM execution_sums) s",
+        """(
+            SELECT *, timed AND NOT tuning AS steady, taken_ns AS taken FROM {older}execution_sums
+        ) s""",
     ),
 }
 _FROM_ROWS: Final = {name: view.text.format(rows=view.rows) for name, view in _ADDED_UP.items()}
@@ -350,16 +353,23 @@ def execution_times(trials: int) -> str:
     return f"{joined} UNION ALL {later}" if trials >= 0 else later
 
 
-def views_at_rest(stored: Sequence[str], others: Sequence[str]) -> dict[str, str]:
-    """Return `VIEWS` in which runs are added up from what the pass "sums" has stored of them.
+def views_at_rest(
+    stored: Sequence[str], others: Sequence[str], older: Sequence[str]
+) -> dict[str, str]:
+    """Return `VIEWS` in which runs are added up from what is stored of them.
 
-    `stored` has the ids of runs with valid sums (`sums_stored.py`), `others` those of other runs.
+    `stored` has the ids of runs with valid sums (`sums_stored.py`), `others` those of other runs,
+    and `older` those of runs that keep sums of rows that they have dropped (`older_sums.py`).
     """
     texts = dict(VIEWS)
-    for name, view in _ADDED_UP.items() if stored else ():
+    for name, view in _ADDED_UP.items() if stored or older else ():
         parts = [
             f"SELECT {view.columns} FROM {rows} WHERE run IN ({', '.join(map(quoted, runs))})"  # noqa: S608
-            for rows, runs in ((view.stored, stored), (view.rows, others))
+            for rows, runs in (
+                (view.stored.format(older=""), stored),
+                (view.rows, others),
+                (view.stored.format(older="older_"), older),
+            )
             if runs
         ]
         texts[name] = view.text.format(rows=f"({' UNION ALL '.join(parts)}) r")

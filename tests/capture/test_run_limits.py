@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from kvtrace.capture.session import Session
+from kvtrace.converters.info.info import read_overview
+from kvtrace.converters.query.query import connect, query
 from kvtrace.figures.times import host_times
 from kvtrace.schema.recovery import recover
 from kvtrace.schema.trace import open_trace
@@ -165,6 +167,11 @@ def test_sums_limit_keeps_what_all_launches_add_up_to(tmp_path, capfd):
         (5_000, sum(number % 100 for number in range(0, 20_000, 4))),
     ]
     assert [row["host_median_ns"] for row in rows] == [50, 48]
+    with connect(trace, [run], "SELECT 1 FROM call_sums, phase_sums") as database:
+        text = "SELECT launches, host_ns FROM call_sums ORDER BY call_id"
+        assert query(database, text)[1] == [(row["launches"], row["host_ns"]) for row in rows]
+        assert query(database, "SELECT sum(launches) FROM phase_sums")[1] == [(20_000,)]
+    assert read_overview(trace, [run]).runs[0].launches == 20_000
     assert len(list((out / "older_launch_sums").rglob("*.parquet"))) <= 8
     assert capfd.readouterr().err == ""
 
