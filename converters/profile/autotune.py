@@ -21,7 +21,8 @@ from kvtrace.converters.profile.occupancy import Occupancy, occupancy_of
 from kvtrace.converters.profile.specialization import specialization
 from kvtrace.figures.identity import SOURCE_COLUMNS, KernelKey, key_of
 from kvtrace.figures.scans import row_count
-from kvtrace.figures.times import host_times, trial_times
+from kvtrace.figures.times import host_times
+from kvtrace.figures.trials import trial_times
 from kvtrace.schema.columns import without_dictionary
 from kvtrace.text import columns, count, duration, plural, printable, size, wrapped
 

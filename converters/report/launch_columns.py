@@ -229,11 +229,9 @@ class Timeline:
         plan = self.plans.get(table, ())
         ranges = [(low + self.origin, high + self.origin) for low, high in plan]
         for piece in pieces_near(trace, table, run, columns, _TIMES[table], ranges):
-            begin, end = (integers(piece[name], MISSING) for name in _TIMES[table])
-            timed = np.flatnonzero((begin != MISSING) & (end != MISSING))
-            if len(timed):
-                inside = in_ranges(begin[timed], (end - begin)[timed], ranges)
-                yield piece.take(pa.array(timed[inside]))
+            rows = _rows_in(piece, _TIMES[table], ranges)
+            if len(rows):
+                yield piece.take(pa.array(rows))
 
     def _causes_of(
         self,
@@ -254,8 +252,8 @@ class Timeline:
         if len(causes):
             ranges = [(int(causes[0]), int(causes[-1]))]
             for table in pieces_near(trace, "launches", run, _LAUNCH, ("seq", "seq"), ranges):
-                rows = np.flatnonzero(np.isin(integers(table["seq"], UNKNOWN), causes))
-                batch = self._launch_batch(table.take(pa.array(rows)), index, calls.indices[index])
+                launches = table.filter(pc.is_in(table["seq"], pa.array(causes)))
+                batch = self._launch_batch(launches, index, calls.indices[index])
                 _append_narrowed({name: batch[name] for name in _PLACED}, placed_columns)
                 slices = _slices(batch, calls)
                 if len(slices):
@@ -424,6 +422,15 @@ class Timeline:
         for code in order.tolist():
             tracks[code] = self.track("device", run, int(devices[code]), int(streams[code]))
         return tracks[codes]
+
+
+def _rows_in(piece: pa.Table, span: tuple[str, str], ranges: Sequence[Range]) -> Integers:
+    """Return the positions of the timed rows of a table that are in some ranges."""
+    begin, end = (integers(piece[name], MISSING) for name in span)
+    timed = np.flatnonzero((begin != MISSING) & (end != MISSING))
+    if not len(timed):
+        return timed
+    return timed[in_ranges(begin[timed], (end - begin)[timed], ranges)]
 
 
 def _slices(batch: dict[str, Integers], calls: CallRows) -> Slices:

@@ -479,17 +479,6 @@ def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
         ).to_arrow_table()
 
 
-def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Return run, call_id and duration `ns` of executions of autotuners' trials, as launched."""
-    query = """
-        SELECT t.run::VARCHAR AS run, t.call_id, greatest(p.device_ns, 0) AS ns
-        FROM placed p JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
-        WHERE t.phase = 'autotune' AND p.device_ns IS NOT NULL ORDER BY t.run, t.seq, p.record
-    """
-    with open_times(trace, runs, "execution_times") as database:
-        return database.sql(query).to_arrow_table()
-
-
 def _rows(trace: "Trace", run: "Run", view: str, query: str) -> Iterator[pa.Table]:
     with open_times(trace, [run], view) as database:
         for batch in database.sql(query).to_arrow_reader(1 << 17):

@@ -1,17 +1,28 @@
 """Trials, the launches made by autotuners and warm-ups, and the launches that hold trials."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from kvtrace.figures.columns import combined_codes, dictionary_values, integers
+from kvtrace.figures.columns import Positions, combined_codes, dictionary_values, integers
+from kvtrace.schema.window import pieces_near, whole_trace
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
 
 #: Phases whose launches are repeated as often as time allows and are no work of the program: sums
 #: and medians leave them out.
 TUNING: Final = ("autotune", "warmup")
 
+#: The schema of `trial_times`.
+_TIMES: Final = pa.schema({"run": pa.string(), "call_id": pa.int64(), "ns": pa.int64()})
+_LAUNCH: Final = ("seq", "call_id", "phase")
+_EXECUTION: Final = ("record", "launch_seq", "start", "end")
+_NONE: Final = np.zeros(0, np.int64)
 _NEVER: Final = np.iinfo(np.int64).min
 
 
@@ -24,6 +35,40 @@ def is_tuning(launches: pa.Table) -> npt.NDArray[np.bool_]:
     is_tuning_code = np.array([*in_tuning, False])  # the last is for null
     codes = [integers(pa.chunked_array([chunk.indices]), -1) for chunk in phases.chunks]
     return is_tuning_code[np.concatenate(codes)]
+
+
+def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Return run, call_id and duration `ns` of executions of autotuners' trials, as launched.
+
+    Of sealed runs only row groups are read that may have some. Errors as `Trace.table`.
+    """
+    return pa.concat_tables([_TIMES.empty_table(), *(_trials_of(trace, run) for run in runs)])
+
+
+def _trials_of(trace: "Trace", run: "Run") -> pa.Table:
+    whole, texts = whole_trace(trace), [(b"autotune", b"autotune")]
+    seq, call = [_NONE], [_NONE]
+    for piece in pieces_near(whole, "launches", run, _LAUNCH, ("phase", "phase"), texts):
+        trials = piece.filter(pc.equal(piece["phase"].cast(pa.string()), "autotune"))
+        seq.append(integers(trials["seq"]))
+        call.append(integers(trials["call_id"], -1))
+    launches, calls = np.concatenate(seq), np.concatenate(call)
+    if not launches.size:
+        return _TIMES.empty_table()
+    order = np.argsort(launches, kind="stable")
+    launches, calls = launches[order], calls[order]
+    bounds = [(int(launches[0]), int(launches[-1]))]
+    span = ("launch_seq", "launch_seq")
+    rows = [np.zeros((3, 0), np.int64)]
+    for piece in pieces_near(whole, "gpu_kernels", run, _EXECUTION, span, bounds):
+        timed = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+        launch = Positions(launches).of(integers(timed["launch_seq"], -1))
+        ns = np.maximum(integers(timed["end"]) - integers(timed["start"]), 0)
+        rows.append(np.stack([launch, integers(timed["record"]), ns])[:, launch >= 0])
+    launch, record, ns = np.concatenate(rows, axis=1)
+    order = np.lexsort((record, launch))
+    run_ids = pa.array([run.run_id] * order.size, pa.string())
+    return pa.table([run_ids, calls[launch[order]], ns[order]], schema=_TIMES)
 
 
 class HoldingTrials:

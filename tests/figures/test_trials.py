@@ -1,5 +1,7 @@
 """Launches in which an autotuner tried configurations, against a search of every pair of rows."""
 
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -9,8 +11,8 @@ from hypothesis import strategies as st
 from kvtrace.figures import tables
 from kvtrace.figures.gaps import read_gaps
 from kvtrace.figures.times import compiling_launches, host_times
-from kvtrace.figures.trials import HoldingTrials
-from kvtrace.schema.trace import resolve
+from kvtrace.figures.trials import HoldingTrials, trial_times
+from kvtrace.schema.trace import open_trace, resolve
 from kvtrace.schema.writer import RunWriter
 from tests.support.synthetic_trace import EPOCH
 
@@ -108,3 +110,17 @@ def test_launches_that_tune_are_found_at_the_end_of_a_run(tuned, monkeypatch, mo
     found = compiling_launches(tuned.trace, tuned.runs[0])
 
     assert found["seq"].to_pylist() == [3]
+
+
+@pytest.mark.parametrize("name", ["device", "llama_ranks", "train"])
+def test_times_of_trials_are_those_of_sql(name):
+    trace = open_trace(Path(__file__).parents[1] / "fixtures" / "h200" / name)
+    query = """
+        SELECT t.run::VARCHAR AS run, t.call_id, greatest(p.device_ns, 0) AS ns
+        FROM placed p JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
+        WHERE t.phase = 'autotune' AND p.device_ns IS NOT NULL ORDER BY t.run, t.seq, p.record
+    """
+    with tables.open_times(trace, trace.runs, "execution_times") as database:
+        expected = database.sql(query).to_arrow_table().to_pylist()
+    assert trial_times(trace, trace.runs).to_pylist() == expected
+    assert bool(expected) == (name != "train")
