@@ -48,7 +48,7 @@ Batches = Iterable[pa.RecordBatch]
 #: The row groups of an open part that are to be read.
 RowGroupChoice = Callable[[Any], list[int]]
 
-#: Integers that grow from row to row, stored as differences.
+#: Integers that grow from row to row, stored as differences, as those that rows are sorted by.
 _GROWING: Final = frozenset({"seq", "record", "launch_seq", "correlation_id", "mark_id"})
 #: Content that is compressed already.
 _COMPRESSED: Final = frozenset({"bytes"})
@@ -417,8 +417,10 @@ def _rows_without_columns(count: int) -> pa.Table:
 def _writer_options(table: Table) -> dict[str, Any]:
     delta_encoded, dictionary_encoded, uncompressed = {}, [], set()
     for column in table.columns:
-        is_growing = column.name in _GROWING and pa.types.is_integer(column.type)
-        if pa.types.is_timestamp(column.type) or is_growing:
+        # Lengths of time hardly repeat: a dictionary of them would be larger than they are.
+        is_varied = column.name in (*_GROWING, *table.sort) or column.unit == "ns"
+        is_delta_encoded = is_varied and pa.types.is_integer(column.type)
+        if pa.types.is_timestamp(column.type) or is_delta_encoded:
             delta_encoded[column.name] = "DELTA_BINARY_PACKED"
             continue
         if column.name in _COMPRESSED and pa.types.is_binary(column.type):

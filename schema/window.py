@@ -162,7 +162,7 @@ def pieces_near(
     run: Run,
     columns: Sequence[str],
     span: tuple[str, str],
-    ranges: Sequence[tuple[int, int]],
+    ranges: Sequence[tuple[int, int]] | Sequence[tuple[bytes, bytes]],
 ) -> Iterator[pa.Table]:
     """Yield the rows of a table that may lie in some ranges, with others near them.
 
@@ -173,8 +173,8 @@ def pieces_near(
         name: The table.
         run: The run.
         columns: Names of columns.
-        span: Columns with the first and the last number, or time, of a row.
-        ranges: First and last number of each range, or times in ns since 1970.
+        span: Columns with the first and the last number, or time, of a row; or twice one of texts.
+        ranges: First and last number of each range, or times in ns since 1970, or texts in UTF-8.
 
     Errors as `Trace.table`.
     """
@@ -184,10 +184,12 @@ def pieces_near(
         yield with_run(piece.select(names), run.run_id)
 
 
-def _groups_in_ranges(span: tuple[str, str], ranges: Sequence[tuple[int, int]]) -> RowGroupChoice:
+def _groups_in_ranges(
+    span: tuple[str, str], ranges: Sequence[tuple[int, int]] | Sequence[tuple[bytes, bytes]]
+) -> RowGroupChoice:
     """Return a function from an open part to the row groups that may have rows in some ranges.
 
-    `span` names the columns of begin and end of a row; ranges are ns since 1970.
+    `span` and ranges are as those of `pieces_near`.
     """
 
     def choose_groups(file: Any) -> list[int]:

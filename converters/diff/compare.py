@@ -99,7 +99,7 @@ def compare(
     """
     seconds = MEANING_SECONDS if meaning is None else meaning
     sides = zip((before, after), labels, strict=True)
-    a, b = in_order(partial(take_snapshot, side, label) for side, label in sides)
+    a, b = (take_snapshot(side, label) for side, label in sides)
     option_changes = remove_version_options(a, b)
     pairing = Pairing(a, b, count_times=time_threshold is not None)
     pairing.disassembly.wanted = disassemble

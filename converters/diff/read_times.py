@@ -1,24 +1,26 @@
 """Rows of steady launches, or of executions, in order: all of them, or a sample of very many.
 
-Of more than `_MOST_READ` rows of a side, stretches of consecutive rows are read, evenly spread over
-the runs: the same stretches of every run, and of both sides if their runs are equally long. DuckDB
-skips the row groups between them. Of a kernel with many rows in these stretches, some are chosen;
-rows of one with few are chosen from the whole runs.
+Of more than `_MOST_READ` rows of a side, stretches of consecutive rows are chosen, evenly spread
+over the runs: the same stretches of every run, and of both sides if their runs are equally long.
+Of a kernel with many rows in these stretches, some are chosen; rows of one with few are chosen from
+the whole runs. Both are read at once, since most row groups have rows of either.
 
-Example: of 50 million launches in 32 runs of 1.6 million, 8 stretches of 16,000 launches are read
+Example: of 50 million launches in 32 runs of 1.6 million, there are 8 stretches of 16,000 launches
 in each run. A kernel launched in every hundredth of them has 42,000 launches there, of which every
-sixth is chosen. One that was launched 100 times has eight there, so all of its 100 are read.
+sixth is chosen. One that was launched 100 times has eight there, so all of its 100 are chosen.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from math import ceil
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import duckdb
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.columns import split_by_run
+from kvtrace.figures.columns import Integers, integers, narrow, split_by_run
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.schema.window import TraceWindow
@@ -36,6 +38,8 @@ _SAMPLE_ROWS: Final = 1 << 22
 #: Rows of a kernel that a sample should have: of host times, which differ by a quarter, medians of
 #: so many are within 5 % of each other for 99.9 % of the kernels without a change.
 _LEAST_TIMES: Final = 1 << 10
+#: Rows that are read at once.
+_BATCH: Final = 1 << 17
 #: Numbers of rows times the golden ratio, modulo 1, are spread evenly: of 2**20, this one is
 #: nearest to the ratio. A row is chosen by this, as every n-th could be the same one of each step.
 _STEPS: Final = 1 << 20
@@ -90,79 +94,157 @@ def read_times(
 
     Arguments as of `is_sampled`; errors as `Trace.table`.
     """
-    numbers = {run.run_id: number for number, run in enumerate(runs)}
     with open_times(trace, runs, kind.view) as database:
-        query = (
-            f"SELECT run, call_id, ns FROM {kind.view} "  # noqa: S608
-            f"WHERE steady AND call_id IS NOT NULL ORDER BY run, {kind.key}"
-        )
+        batches: Iterable[pa.RecordBatch]
         rows = _most_rows(trace, runs, kind, figures)
         if rows > _MOST_READ:
             of_window = isinstance(trace, TraceWindow)
-            query = _sample_query(database, kind, figures, rows, of_window=of_window)
-        for batch in database.sql(query).to_arrow_reader(1 << 17):
+            batches = _sample(database, kind, figures, rows, of_window=of_window)
+        else:
+            batches = database.sql(
+                f"SELECT run, call_id, ns FROM {kind.view} "  # noqa: S608
+                f"WHERE steady AND call_id IS NOT NULL ORDER BY run, {kind.key}"
+            ).to_arrow_reader(_BATCH)
+        numbers = {run.run_id: number for number, run in enumerate(runs)}
+        for batch in batches:
             for run_id, of_run in split_by_run(pa.Table.from_batches([batch])):
                 yield TimeRows(numbers[run_id], of_run)
 
 
-#: Rows of each kernel, and of how many in the stretches one is chosen.
+#: The rows of each kernel, and the bounds of the spread below which its rows in stretches, or in
+#: the whole runs (`overall`), are chosen. One with `few` in stretches may have too few of them.
 _KERNELS: Final = f"""
     CREATE TEMP TABLE sampled_kernels AS
-    SELECT kernel, rows, ceil(rows * $share / {MOST_TIMES})::BIGINT AS every FROM (
-        SELECT p.kernel, ceil(sum(f.weight) * $rows_per_weight)::BIGINT AS rows
-        FROM sampled_calls f JOIN place p ON p.run = f.run AND p.call_id = f.call_id
-        GROUP BY p.kernel
+    SELECT kernel, rows, rows * $share / every < {2 * _LEAST_TIMES} AS few,
+        ceil({_STEPS} / every)::BIGINT AS in_stretches,
+        ceil({_STEPS} / ceil(rows / {2 * _LEAST_TIMES}))::BIGINT AS overall
+    FROM (
+        SELECT kernel, rows, ceil(rows * $share / {MOST_TIMES}) AS every FROM (
+            SELECT p.kernel, ceil(sum(f.weight) * $rows_per_weight)::BIGINT AS rows
+            FROM sampled_calls f JOIN place p ON p.run = f.run AND p.call_id = f.call_id
+            GROUP BY p.kernel
+        ) WHERE rows > 0
     )
 """  # noqa: S608
+_OF_KERNELS: Final = ("rows", "few", "in_stretches", "overall")
 _CHOSEN: Final = f"""
-    SELECT t.run, t.call_id, p.kernel, t.{{key}}, t.ns
-    FROM ({{rows}}) t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
-    JOIN {{kernels}} k ON k.kernel = p.kernel
-    WHERE t.{{key}} % {_STEPS} * {_GOLDEN} % {_STEPS} * k.every < {_STEPS}
+    SELECT p.place, t.key, t.ns FROM (
+        SELECT run, call_id, ns, {{key}} AS key,
+            (({{key}} & {_STEPS - 1}) * {_GOLDEN}) & {_STEPS - 1} AS spread
+        FROM {{view}} WHERE steady
+    ) t
+    JOIN place p ON p.run = t.run AND p.call_id = t.call_id
+    JOIN sampled_kernels k ON k.kernel = p.kernel WHERE {{condition}}
 """  # noqa: S608
-_RARE: Final = f"""
-    CREATE TEMP TABLE rare_kernels AS
-    SELECT k.kernel, k.rows, ceil(k.rows / {2 * _LEAST_TIMES})::BIGINT AS every
-    FROM sampled_kernels k LEFT JOIN (
-        SELECT kernel, count(*) AS chosen FROM sampled GROUP BY kernel
-    ) s ON s.kernel = k.kernel
-    WHERE coalesce(s.chosen, 0) < least({_LEAST_TIMES}, k.rows)
-"""  # noqa: S608
+_IN_STRETCHES: Final = "t.spread < k.in_stretches AND ({stretches})"
+_OVERALL: Final = "t.spread < k.overall AND {kernels}"
 
 
-def _sample_query(
+#: Place, key and time in ns of some rows.
+_Rows = tuple[Integers, Integers, Integers]
+
+
+class _ChosenRows(NamedTuple):
+    """Places and keys of rows, times in ns, and whether each is chosen in stretches or overall."""
+
+    place: Integers
+    key: Integers
+    ns: Integers
+    in_stretches: npt.NDArray[np.bool_]
+    overall: npt.NDArray[np.bool_]
+
+
+def _sample(
     database: duckdb.DuckDBPyConnection,
     kind: TimesKind,
     figures: pa.Table,
     rows: int,
     *,
     of_window: bool,
-) -> str:
-    """Return the query of a sample of `rows`, for which temporary tables are made."""
+) -> Iterator[pa.RecordBatch]:
+    """Yield a sample of `rows` in order, with columns run, call_id and ns."""
     calls = figures.select(["run", "call_id", kind.rows])
     calls = calls.rename_columns(["run", "call_id", "weight"])
     add_rows(database, "sampled_calls", calls.filter(pc.is_valid(calls["call_id"])), "TEMP TABLE")
     share = min(1.0, _SAMPLE_ROWS / rows)
     rows_per_weight = rows / pc.sum(calls["weight"]).as_py()
     database.execute(_KERNELS, {"share": share, "rows_per_weight": rows_per_weight})
-    steady = f"SELECT run, call_id, {kind.key}, ns FROM {kind.view} WHERE steady"  # noqa: S608
     # The footers of parts have the first and the last key of a table, but not those of a window.
     source = kind.view if of_window else kind.table
     bounds = f"SELECT min({kind.key}), max({kind.key}) FROM {source}"  # noqa: S608
     ((first, last),) = database.execute(bounds).fetchall()
-    in_stretches = " OR ".join(
-        f"{kind.key} BETWEEN {low} AND {high}" for low, high in _stretches(first, last, share)
+    stretches = _stretches(first, last, share)
+    places = database.sql("SELECT run, call_id, kernel FROM place ORDER BY place").to_arrow_table()
+    kernel_of_place = np.append(0, integers(places["kernel"]))
+    kernels = {name: np.zeros(kernel_of_place.max() + 1, np.int64) for name in _OF_KERNELS}
+    known = database.sql("SELECT * FROM sampled_kernels").to_arrow_table()
+    for name, column in kernels.items():
+        column[integers(known["kernel"])] = integers(known[name].cast(pa.int64()))
+
+    def chosen(condition: str) -> list[_ChosenRows]:
+        query = _CHOSEN.format(key=kind.key, view=kind.view, condition=condition)
+        batches = database.sql(query).to_arrow_reader(_BATCH)
+        return [_chosen_rows(batch, stretches, kernel_of_place, kernels) for batch in batches]
+
+    inside = " OR ".join(f"t.key BETWEEN {low} AND {high}" for low, high in stretches)
+    condition = _IN_STRETCHES.format(stretches=inside)
+    if kernels["few"].any():
+        condition += " OR " + _OVERALL.format(kernels="k.few")
+    pieces = chosen(condition)
+    counts = np.zeros(kernels["rows"].size, np.int64)
+    for piece in pieces:
+        place = piece.place[piece.in_stretches]
+        counts += np.bincount(kernel_of_place[place], minlength=counts.size)
+    is_rare = counts < np.minimum(kernels["rows"], _LEAST_TIMES)
+    unread = is_rare & (kernels["few"] == 0)
+    rows_of_pieces = []
+    for piece in pieces:
+        kernel = kernel_of_place[piece.place]
+        kept = np.where(is_rare[kernel], piece.overall & ~unread[kernel], piece.in_stretches)
+        rows_of_pieces.append(_rows(piece, kept))
+    pieces.clear()
+    if unread.any():  # kernels that are launched less in the stretches than elsewhere
+        listed = ", ".join(map(str, np.flatnonzero(unread).tolist()))
+        further = chosen(_OVERALL.format(kernels=f"k.kernel IN ({listed})"))
+        rows_of_pieces += [_rows(piece, piece.overall) for piece in further]
+    yield from _in_order(rows_of_pieces, places.drop_columns("kernel"))
+
+
+def _rows(piece: _ChosenRows, kept: npt.NDArray[np.bool_]) -> _Rows:
+    return piece.place[kept], piece.key[kept], piece.ns[kept]
+
+
+def _chosen_rows(
+    batch: pa.RecordBatch,
+    stretches: Sequence[tuple[int, int]],
+    kernel_of_place: Integers,
+    kernels: Mapping[str, Integers],
+) -> _ChosenRows:
+    place, key, ns = (batch[name].to_numpy() for name in ("place", "key", "ns"))
+    kernel, spread = kernel_of_place[place], key % _STEPS * _GOLDEN % _STEPS
+    begins, ends = (np.array(bounds) for bounds in zip(*stretches, strict=True))
+    stretch = np.searchsorted(begins, key, side="right") - 1
+    inside = (stretch >= 0) & (key <= ends[stretch])
+    return _ChosenRows(
+        place,
+        narrow(key),
+        narrow(ns),
+        inside & (spread < kernels["in_stretches"][kernel]),
+        spread < kernels["overall"][kernel],
     )
-    chosen = _CHOSEN.format(
-        key=kind.key, rows=f"{steady} AND ({in_stretches})", kernels="sampled_kernels"
-    )
-    database.execute(f"CREATE TEMP TABLE sampled AS {chosen}")
-    database.execute(_RARE)
-    query = "SELECT * FROM sampled WHERE kernel NOT IN (SELECT kernel FROM rare_kernels)"
-    if database.execute("SELECT 1 FROM rare_kernels LIMIT 1").fetchall():
-        rare = _CHOSEN.format(key=kind.key, rows=steady, kernels="rare_kernels")
-        query += f" UNION ALL {rare}"
-    return f"SELECT run, call_id, ns FROM ({query}) ORDER BY run, {kind.key}"  # noqa: S608
+
+
+def _in_order(pieces: list[_Rows], calls: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Yield rows by run and key; `calls` has run and call_id of each place, counted from 1."""
+    none = np.zeros(0, np.int8)
+    place, key, ns = map(np.concatenate, zip((none,) * 3, *pieces, strict=True))
+    pieces.clear()
+    _, run = np.unique(calls["run"].to_numpy(), return_inverse=True)
+    order = np.argsort(run[place - 1] * (int(key.max(initial=0)) + 1) + key)
+    for first in range(0, order.size, _BATCH):
+        rows = order[first : first + _BATCH]
+        of_rows = calls.take(pa.array(place[rows] - 1)).append_column("ns", pa.array(ns[rows]))
+        yield from of_rows.combine_chunks().to_batches()
 
 
 def _stretches(first: int, last: int, share: float) -> list[tuple[int, int]]:

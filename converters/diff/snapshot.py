@@ -34,6 +34,7 @@ from kvtrace.figures.columns import Integers, integers, summed_by
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.sums_building import add_up
+from kvtrace.figures.tables import close_times
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.unevaluated import Unevaluated, read_unevaluated
 from kvtrace.schema.columns import without_dictionary
@@ -131,7 +132,9 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     ops = trace.table("ops", runs, list(_OP_COLUMNS))
     with scratch() as database:
         calls = trace.table("calls", runs, list(_CALL_COLUMNS))
+        without_args = _without_args(calls, variants, members)
         prepare(database, members, calls)
+        del calls
         places = [run_calls(database, run) for run in runs]
         number_by_kernel: dict[KernelKey, int] = {}
         kernel_of_variant = [
@@ -153,11 +156,12 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
         kernels.setdefault(variant.key, []).append(variant)
     host = host_samples(trace, runs, places, kernel_numbers, host_figures.calls)
     device = device_samples(trace, runs, places, kernel_numbers, device_figures.calls)
+    close_times(trace, runs)
     earlier = {_hash(text): text for written in texts.values() for text in written.values()}
     return Snapshot(
         label, trace, runs, kernels, medians, ops.num_rows > 0, earlier,
         host, device, tuple(places), executions,
-        read_unevaluated(trace, runs), _without_args(calls, variants, members),
+        read_unevaluated(trace, runs), without_args,
     )  # fmt: skip
 
 

@@ -252,17 +252,16 @@ def _block_medians(side: Samples) -> Real:
     Of a sample, at most one per stretch: launches of one stretch are alike.
     """
     most_blocks = min(_BLOCKS_PER_RUN, side.stretches or _BLOCKS_PER_RUN)
-    order = np.argsort(side.run, kind="stable")
-    _, counts = np.unique(side.run, return_counts=True)
-    launches_and_blocks = [(n, min(most_blocks, max(1, n // _LEAST))) for n in counts.tolist()]
-    sizes = np.concatenate(
-        [
-            n // block_count + (np.arange(block_count) < n % block_count)
-            for n, block_count in launches_and_blocks
-        ]
-    )
-    ns = side.ns[order].astype(np.float64)
-    ns = ns[np.lexsort((ns, np.repeat(np.arange(sizes.size), sizes)))]
+    counts = np.bincount(side.run)
+    counts = counts[counts > 0]
+    blocks = np.clip(counts // _LEAST, 1, most_blocks)
+    first_block = np.cumsum(blocks) - blocks
+    number = np.arange(int(blocks.sum())) - np.repeat(first_block, blocks)
+    sizes = np.repeat(counts // blocks, blocks) + (number < np.repeat(counts % blocks, blocks))
+    # Sorted by block and time: of whole numbers, which is faster than by two columns.
+    ns = side.ns[np.argsort(side.run, kind="stable")].astype(np.int64)
+    span = int(ns.max(initial=0)) + 1
+    ns = np.sort(np.repeat(np.arange(sizes.size), sizes) * span + ns) % span
     first = np.cumsum(sizes) - sizes
     return np.asarray((ns[first + (sizes - 1) // 2] + ns[first + sizes // 2]) / 2)
 

@@ -37,6 +37,7 @@ def prepare(database: duckdb.DuckDBPyConnection, members: pa.Table, calls: pa.Ta
     database.register("members", members)
     database.register("all_calls", calls)
     database.execute(_PLACES)
+    database.unregister("all_calls")  # their arguments take much memory
 
 
 def add_figures(

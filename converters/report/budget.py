@@ -1,16 +1,26 @@
 """Selection of the blocks that fit into the page's size limit, and notes on omitted parts."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from operator import is_not
 from typing import TYPE_CHECKING, Final
+
+import numpy as np
 
 from kvtrace.converters.profile.device_limits import ChosenDevice
 from kvtrace.converters.report.detail import MOST_ROWS, Range, detailed
 from kvtrace.converters.report.findings import MOST_FINDINGS
-from kvtrace.converters.report.model import Limits, Report, Variant
+from kvtrace.converters.report.model import Limits, Report, Track, Variant
 from kvtrace.converters.report.pack import columns_block, json_text, text_block
-from kvtrace.converters.report.slices import Slices, bin_slices
+from kvtrace.converters.report.slices import (
+    NO_CALL,
+    Executions,
+    Integers,
+    Slices,
+    SlicesType,
+    bin_slices,
+)
 from kvtrace.converters.report.sources import Block, BlockSource, Context, block_sources
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.text import plural
@@ -250,6 +260,7 @@ def _add_slices(budget: Budget) -> None:
     """Add launches and device executions; if some do not fit, also bins of all of them."""
     report = budget.report
     left = sum(report.rows.values())
+    executions = report.device
     for table, slices in (("gpu_kernels", report.device), ("launches", report.launches)):
         room = int(budget.room() * report.rows[table] / max(left, 1))
         left -= report.rows[table]
@@ -259,7 +270,25 @@ def _add_slices(budget: Budget) -> None:
                 budget.blocks[BLOCKS[table]] = block
                 continue
         _add_bins(budget, table, slices, room // 2)
-        _add_detail(budget, table, slices, room - _block_size(budget.blocks[f"bins/{table}"]))
+        room -= _block_size(budget.blocks[f"bins/{table}"])
+        if isinstance(slices, Executions):
+            executions = _add_detail(budget, table, slices, room)
+        else:
+            causes = _causes(slices, executions, report.tracks)
+            _add_detail(budget, table, slices, room, causes)
+
+
+def _causes(launches: Slices, executions: Executions, tracks: Sequence[Track]) -> Integers:
+    """Return the positions of the launches that caused executions of their run."""
+    runs = np.array([track.run for track in tracks], np.int64)
+    numbered = executions.take(np.flatnonzero(executions.launch != NO_CALL))
+    seq_of_both = launches.seq.astype(np.int64), numbered.launch.astype(np.int64)
+    most = 1 + max((int(seq.max()) for seq in seq_of_both if len(seq)), default=0)
+    launch, cause = (
+        runs[slices.track] * most + seq
+        for slices, seq in zip((launches, numbered), seq_of_both, strict=True)
+    )
+    return np.flatnonzero(np.isin(launch, cause))
 
 
 def _add_bins(budget: Budget, table: str, slices: Slices, room: int) -> None:
@@ -283,18 +312,22 @@ def _add_bins(budget: Budget, table: str, slices: Slices, room: int) -> None:
             return
 
 
-def _add_detail(budget: Budget, table: str, slices: Slices, room: int) -> None:
-    """Add the block with the rows of as many ranges of the plan as fit into `room` bytes.
+def _add_detail(
+    budget: Budget, table: str, slices: SlicesType, room: int, causes: Integers | None = None
+) -> SlicesType:
+    """Add the block with the rows of as many ranges of the plan as fit, and return these rows.
 
-    A note on the other rows is recorded.
+    It has `room` bytes. `causes` are the positions of the launches that caused executions on the
+    page. A note on the other rows is recorded.
     """
     report, keep = budget.report, min(len(slices), MOST_ROWS)
     plan, all_read = report.plans[table], table not in report.bins
-    ranges, selection = detailed(slices, plan, keep, all_read=all_read)
+    chosen = partial(detailed, slices, plan, all_read=all_read, causes=causes)
+    ranges, selection = chosen(keep=keep)
     block = _slices_block(selection)
     while _block_size(block) > room and keep > _FEWEST_ROWS:
         keep = max(int(keep * min(room / len(block), 1.0) * 0.97), _FEWEST_ROWS)
-        ranges, selection = detailed(slices, plan, keep, all_read=all_read)
+        ranges, selection = chosen(keep=keep)
         block = _slices_block(selection)
     if _block_size(block) > room:
         ranges, selection = (), type(slices).empty()
@@ -303,6 +336,8 @@ def _add_detail(budget: Budget, table: str, slices: Slices, room: int) -> None:
     budget.detail[table] = ranges
     noun = _NOUNS[table]
     others = ", and the first and the longest of each call if there is room" if all_read else ""
+    if causes is not None and not all_read:
+        others = ", and those of the executions that are listed"
     budget.drop(
         noun,
         f"{len(selection):,} of {report.rows[table]:,} {noun} are listed on this page: all of "
@@ -310,6 +345,7 @@ def _add_detail(budget: Budget, table: str, slices: Slices, room: int) -> None:
         "All:",
         _sql_command(report, f"FROM {table}"),
     )
+    return selection
 
 
 def _slices_block(slices: Slices) -> str:

@@ -7,15 +7,16 @@ also the first and the longest row of each call. Ranges are listed by priority; 
 whole timeline, of which the rows around the first range are taken that there is room for. Example:
 of ten rows at 0, 1, … 9 ns, the ranges (4, 6), (8, 9), (0, 10) have the rows 4, 5 and 8 if there is
 room for three, and also 3 and 6 if there is room for seven, since rows around 5 are counted again.
+Where not all rows were read, launches that caused executions on the page are on it too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from kvtrace.converters.report.slices import NO_CALL, Integers, Slices
+from kvtrace.converters.report.slices import NO_CALL, Integers, Slices, SlicesType
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.intervals import union_of
 
@@ -60,15 +61,22 @@ def detail_plan(gaps: Gaps | None, begin: int, span: int) -> tuple[Range, ...]:
     return (*opening[:1], *(step for _, step in sorted(slow)), (0, span + 1))
 
 
-def nearby(plan: Sequence[Range], share: float, runs: int) -> tuple[Range, ...]:
+def nearby(
+    plan: Sequence[Range], share: float, runs: int, rows_in: Callable[[Range], int]
+) -> tuple[Range, ...]:
     """Return a plan in which the whole timeline is replaced by a share (0 to 1) of its length.
 
-    Of the other ranges it has the first and as many as may be read of so many runs.
+    Of the other ranges it has the first and as many as may be read of so many runs. One that has
+    too many rows for a page becomes its middle; `rows_in` returns how many a range has at least.
     """
     *ranges, (low, high) = plan
     half = int(share * (high - low) / 2) + 1
     focus = _focus(plan)
-    return (*ranges[: 1 + _MOST_READ // runs], (focus - half, focus + half))
+    fitting = [
+        each if rows_in(each) <= MOST_ROWS else (_focus([each]),) * 2
+        for each in ranges[: 1 + _MOST_READ // runs]
+    ]
+    return (*fitting, (focus - half, focus + half))
 
 
 def _focus(plan: Sequence[Range]) -> int:
@@ -83,30 +91,40 @@ def in_ranges(
 
 
 def detailed(
-    slices: Slices, plan: Sequence[Range], keep: int, *, all_read: bool
-) -> tuple[tuple[Range, ...], Slices]:
+    slices: SlicesType,
+    plan: Sequence[Range],
+    keep: int,
+    *,
+    all_read: bool,
+    causes: Integers | None = None,
+) -> tuple[tuple[Range, ...], SlicesType]:
     """Return about `keep` rows, and the sorted ranges of which these are all rows.
 
     Ranges are taken in the order of the plan while there is room for their rows. If `slices` are
     all rows of the run, and not those of the ranges alone (`all_read`), the first and the longest
-    row of each call are added if they are at most half of `keep`.
+    row of each call are added if they are at most half of `keep`. Else the rows at the positions
+    `causes`, those in the middle if there are more than `keep`, come before the ranges.
     """
     selected = np.zeros(len(slices), np.bool_)
+    begin = further = slices.begin.astype(np.int64)
     if all_read:
         first, longest = _first_and_longest(slices)
         if 4 * len(first) <= keep:
             selected[first] = True
             selected[longest] = True
+    elif causes is not None:
+        first_cause = max(0, len(causes) - keep) // 2
+        selected[causes[first_cause : first_cause + keep]] = True
+        further = begin[~selected]
     room = keep - int(selected.sum())
     ranges = []
-    begin = slices.begin.astype(np.int64)
     *wanted, whole = plan
     for low, high in wanted:
-        rows = int(np.searchsorted(begin, high) - np.searchsorted(begin, low))
+        rows = int(np.searchsorted(further, high) - np.searchsorted(further, low))
         if rows <= room:
             ranges.append((low, high))
             room -= rows
-    around = _around(begin, _focus(plan), room, whole)
+    around = _around(further, _focus(plan), room, whole)
     merged = _merged([*ranges, around])
     selected |= _within(begin, slices.duration.astype(np.int64), merged)
     return tuple(zip(*(edges.tolist() for edges in merged), strict=True)), slices.take(

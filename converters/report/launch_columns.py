@@ -1,12 +1,14 @@
 """Columns of launches and device executions, read in batches and stored as narrow integers.
 
-Of a table with many rows only tiles (`figures/tiles.py`) and the rows near some ranges are read.
+Of a table with many rows only tiles (`figures/tiles.py`) and the rows in some ranges are read, and
+the launches that caused executions in theirs.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +29,7 @@ from kvtrace.converters.report.slices import (
     Integers,
     Lookup,
     Slices,
+    SlicesType,
 )
 from kvtrace.figures.columns import coded, combined_codes, integers, narrow
 from kvtrace.figures.makers import kind_of
@@ -43,8 +46,6 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 __all__ = ["Timeline"]
-
-_SlicesType = TypeVar("_SlicesType", bound=Slices)
 
 _NOT_RECORDED: Final = "not recorded"
 #: Columns of launches by which executions are placed.
@@ -67,7 +68,8 @@ class Timeline:
     phase_counts: dict[str, int] = field(default_factory=dict)
     launches: list[Slices] = field(default_factory=list)
     device: list[Executions] = field(default_factory=list)
-    """Launches and executions in the order of reading: all, or those in the ranges of `plans`."""
+    """Launches and executions in the order of reading: all, or those in the ranges of `plans` and
+    the launches that caused these executions."""
     bins: dict[str, BinCounter] = field(default_factory=dict)
     """By table, bins of all rows; missing if all rows are stored."""
     tiles: dict[str, list[pa.Table]] = field(default_factory=dict)
@@ -176,12 +178,25 @@ class Timeline:
         for table, rows in self.rows.items():
             self.plans[table] = tuple(plan)
             if table in self.tiles:
-                self.plans[table] = nearby(plan, min(1.0, 2 * MOST_ROWS / rows), len(runs))
+                share = min(1.0, 2 * MOST_ROWS / rows)
+                self.plans[table] = nearby(
+                    plan, share, len(runs), partial(self._rows_in_tiles, table)
+                )
                 self.bins[table] = BinCounter(self.bin_ns, span, len(kernels.identities))
         for index, run in enumerate(runs):
             launches = self._read_launches(trace, run, index, calls)
             self._read_device(trace, run, index, launches, calls, kernels)
         self._count_tiles(runs, kernels)
+
+    def _rows_in_tiles(self, table: str, inside: Range) -> int:
+        """Return the number of rows of a table in the tiles that are wholly within a range."""
+        rows = 0
+        for piece in self.tiles[table]:
+            tiles = piece.filter(pc.is_valid(piece["begin"]))
+            begin = integers(tiles["begin"]) - self.origin
+            is_inside = (begin >= inside[0]) & (begin + integers(tiles["tile_ns"]) <= inside[1])
+            rows += int(integers(tiles["rows"])[is_inside].sum())
+        return rows
 
     def _read_launches(
         self, trace: "Trace", run: "Run", index: int, calls: CallRows
@@ -196,9 +211,7 @@ class Timeline:
                 self._count_phases(*coded(table["phase"]), weights(table))
                 if has_executions:
                     _append_narrowed({name: batch[name] for name in _PLACED}, placed_columns)
-            columns = _timed(batch)
-            slices = Slices(kernel=calls.kernels(columns["call"]), **columns)
-            self.launches += self._stored("launches", slices)
+            self.launches += _narrowed(_slices(batch, calls))
         if "launches" in self.tiles:
             return None
         return PlacedLaunches.of(*map(_concatenated, placed_columns.values()))
@@ -206,7 +219,7 @@ class Timeline:
     def _pieces(
         self, trace: "Trace", run: "Run", table: str, columns: Sequence[str]
     ) -> Iterator[pa.Table]:
-        """Yield the rows of a table of a run, or those near the ranges of its plan if it has tiles.
+        """Yield the rows of a table of a run, or those in the ranges of its plan if it has tiles.
 
         Nothing is yielded of a table whose rows have no times, but for their number.
         """
@@ -215,27 +228,38 @@ class Timeline:
             return
         plan = self.plans.get(table, ())
         ranges = [(low + self.origin, high + self.origin) for low, high in plan]
-        yield from pieces_near(trace, table, run, columns, _TIMES[table], ranges)
+        for piece in pieces_near(trace, table, run, columns, _TIMES[table], ranges):
+            rows = _rows_in(piece, _TIMES[table], ranges)
+            if len(rows):
+                yield piece.take(pa.array(rows))
 
-    def _placed_near(
-        self, trace: "Trace", run: "Run", index: int, executions: pa.Table, calls: CallRows
+    def _causes_of(
+        self,
+        trace: "Trace",
+        run: "Run",
+        index: int,
+        executions: Sequence[pa.Table],
+        calls: CallRows,
     ) -> PlacedLaunches:
-        """Return the launches of a run that may have caused some executions."""
-        placed_columns: dict[str, list[Integers]] = {name: [] for name in _PLACED}
-        causes = pc.min_max(executions["launch_seq"]).as_py()
-        if causes["min"] is not None:
-            ranges = [(causes["min"], causes["max"])]
-            for table in pieces_near(trace, "launches", run, _LAUNCH, ("seq", "seq"), ranges):
-                batch = self._launch_batch(table, index, calls.indices[index])
-                _append_narrowed({name: batch[name] for name in _PLACED}, placed_columns)
-        return PlacedLaunches.of(*map(_concatenated, placed_columns.values()))
+        """Return the launches that caused some executions of a run, and add them to the timeline.
 
-    def _stored(self, table: str, slices: _SlicesType) -> list[_SlicesType]:
-        """Return a batch as narrow columns, if the table has tiles only of rows in its ranges."""
-        if table in self.tiles:
-            selected = in_ranges(slices.begin, slices.duration, self.plans[table])
-            slices = slices.take(np.flatnonzero(selected))
-        return [slices.narrowed()] if len(slices) else []
+        They may be far from the ranges: the host may have ended before the devices began.
+        """
+        placed_columns: dict[str, list[Integers]] = {name: [] for name in _PLACED}
+        numbers = [integers(rows["launch_seq"], UNKNOWN) for rows in executions]
+        causes = np.unique(np.concatenate([np.array([UNKNOWN]), *numbers]))
+        causes = causes[causes != UNKNOWN]
+        if len(causes):
+            ranges = [(int(causes[0]), int(causes[-1]))]
+            for table in pieces_near(trace, "launches", run, _LAUNCH, ("seq", "seq"), ranges):
+                launches = table.filter(pc.is_in(table["seq"], pa.array(causes)))
+                batch = self._launch_batch(launches, index, calls.indices[index])
+                _append_narrowed({name: batch[name] for name in _PLACED}, placed_columns)
+                slices = _slices(batch, calls)
+                if len(slices):
+                    is_there = in_ranges(slices.begin, slices.duration, self.plans["launches"])
+                    self.launches += _narrowed(slices.take(np.flatnonzero(~is_there)))
+        return PlacedLaunches.of(*map(_concatenated, placed_columns.values()))
 
     def _count_tiles(self, runs: Sequence["Run"], kernels: KernelRows) -> None:
         """Add the tiles to `bins`; they are emptied to free memory."""
@@ -349,17 +373,18 @@ class Timeline:
         kernels: KernelRows,
     ) -> None:
         """Add the run's executions that are on the page; `launches` are all of the run, if read."""
-        for table in self._pieces(trace, run, "gpu_kernels", _EXECUTION):
+        pieces = self._pieces(trace, run, "gpu_kernels", _EXECUTION)
+        if launches is None:
+            tables = list(pieces)
+            launches, pieces = self._causes_of(trace, run, index, tables, calls), iter(tables)
+        for table in pieces:
             if not len(table):
                 continue
             if "gpu_kernels" not in self.tiles:
                 self.gpu_kernels = (self.gpu_kernels or 0) + int(weights(table).sum())
-            placed = (
-                self._placed_near(trace, run, index, table, calls) if launches is None else launches
-            )
-            columns = _timed(self._device_batch(table, index, placed, calls, kernels))
+            columns = _timed(self._device_batch(table, index, launches, calls, kernels))
             executions = Executions(kernel=calls.kernels(columns["call"]), **columns)
-            self.device += self._stored("gpu_kernels", executions)
+            self.device += _narrowed(executions)
 
     def _device_batch(
         self,
@@ -397,6 +422,26 @@ class Timeline:
         for code in order.tolist():
             tracks[code] = self.track("device", run, int(devices[code]), int(streams[code]))
         return tracks[codes]
+
+
+def _rows_in(piece: pa.Table, span: tuple[str, str], ranges: Sequence[Range]) -> Integers:
+    """Return the positions of the timed rows of a table that are in some ranges."""
+    begin, end = (integers(piece[name], MISSING) for name in span)
+    timed = np.flatnonzero((begin != MISSING) & (end != MISSING))
+    if not len(timed):
+        return timed
+    return timed[in_ranges(begin[timed], (end - begin)[timed], ranges)]
+
+
+def _slices(batch: dict[str, Integers], calls: CallRows) -> Slices:
+    """Return a batch of launches, without those that have no times."""
+    columns = _timed(batch)
+    return Slices(kernel=calls.kernels(columns["call"]), **columns)
+
+
+def _narrowed(slices: SlicesType) -> list[SlicesType]:
+    """Return a batch as narrow columns; an empty one is left out."""
+    return [slices.narrowed()] if len(slices) else []
 
 
 def _timed(batch: dict[str, Integers]) -> dict[str, Integers]:

@@ -6,7 +6,7 @@ function creates more than a few arrays of that length; other work is done in ba
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,7 @@ __all__ = [
     "Integers",
     "Lookup",
     "Slices",
+    "SlicesType",
     "bin_slices",
 ]
 
@@ -133,6 +134,10 @@ class Executions(Slices):
     """`seq` of the launch that caused the execution, in its run; NO_CALL if unknown."""
     name: Integers
     """Index into the report's device names."""
+
+
+#: Launches, or executions.
+SlicesType = TypeVar("SlicesType", bound=Slices)
 
 
 def _keys(slices: Slices, kernels: int) -> Integers:

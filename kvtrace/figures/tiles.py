@@ -25,7 +25,7 @@ Tiles = Literal["launch_tiles", "execution_tiles"]
 #: Most tiles of a run, how many of them short runs may have, and rows of a run for each more.
 _MOST_TILES: Final = 2_048
 _FEWEST_TILES: Final = 256
-_ROWS_OF_TILE: Final = 1_024
+_ROWS_OF_TILE: Final = 8_192
 #: Kernels of a tile, thread and phase (or stream) that are told apart.
 _KEPT: Final = 8
 #: By table: the table or view of rows, one that it needs, and its columns of begin and end.

@@ -7,6 +7,7 @@ import duckdb
 import pytest
 
 from kvtrace.converters.report import report_data
+from kvtrace.converters.report.budget import Budget, fitted_blocks
 from kvtrace.converters.report.slices import OTHERS, BinCounter
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.trace import open_trace
@@ -389,6 +390,36 @@ def test_of_many_executions_launches_are_found(tmp_path, monkeypatch):
     assert set(executions(report)) <= set(executions(every))
     assert report.bins["gpu_kernels"].count.sum() == report.rows["gpu_kernels"] == len(every.device)
     assert report.bins["gpu_kernels"].busy_ns.sum() == every.device.duration.sum()
+
+
+def test_launches_of_executions_on_the_page_are_on_it(tmp_path, monkeypatch):
+    """Also where the host has ended before the devices began, far from the page's ranges."""
+    writer = RunWriter(tmp_path / "out", "20260102T030405-behind")
+    writer.append_rows("kernels", [{"kernel_id": 0, "name": "k"}])
+    writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
+    numbers = range(400)
+    writer.append_rows(
+        "launches",
+        [{"seq": n, "call_id": 0, "enter": 10 * n, "exit": 10 * n + 5} for n in numbers],
+    )
+    writer.append_rows(
+        "gpu_kernels",
+        [{"record": n, "launch_seq": n, "start": 10_000 * (n + 1), "end": 10_000 * n + 15_000,
+          "name": "k"} for n in numbers],
+    )  # fmt: skip
+    writer.seal({})
+    for module in ("launch_columns", "budget", "detail"):
+        monkeypatch.setattr(f"kvtrace.converters.report.{module}.MOST_ROWS", 100)
+    report = report_of(tmp_path / "out")
+    assert 50 < len(report.device) < 400
+    assert set(report.launches.seq.tolist()) == set(report.device.launch.tolist())
+    budget = Budget(report, 1 << 20)
+    trace = open_trace(tmp_path / "out")
+    fitted_blocks(budget, trace, trace.select())
+    notes = {entry.what: entry.text for entry in budget.dropped}
+    listed = [text.split(" listed on this page")[0].split() for text in notes.values()]
+    assert listed[0] == [listed[1][0], "of", "400", "executions", "on", "the", "device", "are"]
+    assert listed[1][1:] == ["of", "400", "launches", "are"]
 
 
 def test_a_window_has_its_own_launches_alone(tmp_path, monkeypatch):

@@ -6,7 +6,13 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.converters.report.detail import detail_plan, detailed, in_ranges, nearby
+from kvtrace.converters.report.detail import (
+    MOST_ROWS,
+    detail_plan,
+    detailed,
+    in_ranges,
+    nearby,
+)
 from kvtrace.converters.report.slices import Slices
 from kvtrace.figures.columns import narrow
 from kvtrace.figures.gaps import Gaps, StepTimes
@@ -91,6 +97,24 @@ def test_plan_begins_with_the_steps_that_are_shown_first_and_the_slowest():
     assert plan[1] == (1_300, 1_450)
     assert plan[-1] == (0, 9_001)
     assert len(plan) == 7
-    assert nearby(plan, 0.1, runs=1) == (*plan[:-1], (1_275 - 451, 1_275 + 451))
-    assert nearby(plan, 0.1, runs=8) == (*plan[:3], (1_275 - 451, 1_275 + 451))
+    whole = (1_275 - 451, 1_275 + 451)
+    assert nearby(plan, 0.1, 1, lambda _: MOST_ROWS) == (*plan[:-1], whole)
+    assert nearby(plan, 0.1, 8, lambda _: MOST_ROWS) == (*plan[:3], whole)
     assert detail_plan(None, 0, 50) == ((0, 51),)
+
+
+def test_ranges_with_too_many_rows_for_a_page_are_not_read():
+    plan = ((10, 30), (40, 44), (0, 100))
+    rows = {(10, 30): MOST_ROWS + 1, (40, 44): MOST_ROWS}
+    assert nearby(plan, 0.1, 1, rows.__getitem__) == ((20, 20), (40, 44), (14, 26))
+
+
+def test_launches_that_caused_executions_come_before_ranges():
+    ten = slices([(begin, 1, -1) for begin in range(10)])
+    plan = ((4, 7), (0, 10))
+    causes = np.array([1, 4, 5, 9])
+    ranges, kept = detailed(ten, plan, 5, all_read=False, causes=causes)
+    assert (ranges, kept.seq.tolist()) == (((4, 7),), [1, 4, 5, 6, 9])
+    ranges, kept = detailed(ten, plan, 4, all_read=False, causes=causes)
+    assert (ranges, kept.seq.tolist()) == ((), [1, 4, 5, 9])
+    assert detailed(ten, plan, 2, all_read=False, causes=causes)[1].seq.tolist() == [4, 5]
