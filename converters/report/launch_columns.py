@@ -34,6 +34,7 @@ from kvtrace.converters.report.slices import (
 from kvtrace.figures.columns import coded, combined_codes, integers, narrow
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import full_name
+from kvtrace.figures.older_sums import has_older_sums, older_sums
 from kvtrace.figures.placing import UNKNOWN, PlacedLaunches
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.tiles import LEAVES, read_tiles
@@ -187,6 +188,19 @@ class Timeline:
             launches = self._read_launches(trace, run, index, calls)
             self._read_device(trace, run, index, launches, calls, kernels)
         self._count_tiles(runs, kernels)
+        self._count_older(trace, [run for run in runs if has_older_sums(trace, run)])
+
+    def _count_older(self, trace: "Trace", runs: Sequence["Run"]) -> None:
+        """Count launches and executions that the runs have only as sums."""
+        if not runs:
+            return
+        launches = older_sums(trace, runs, "launch_sums", ["phase", "weight"])
+        self.launch_count += int(integers(launches["weight"]).sum())
+        self._count_phases(*coded(launches["phase"]), integers(launches["weight"]))
+        executions = older_sums(trace, runs, "execution_sums", ["weight"])
+        if len(executions):
+            number = int(integers(executions["weight"]).sum())
+            self.gpu_kernels = (self.gpu_kernels or 0) + number
 
     def _rows_in_tiles(self, table: str, inside: Range) -> int:
         """Return the number of rows of a table in the tiles that are wholly within a range."""
