@@ -7,7 +7,7 @@ call are stored, and seconds and events of the last minute.
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.timeline.captions import script_name
 from kvtrace.figures.columns import Integers, integers, summed_by
-from kvtrace.figures.database import scratch
 from kvtrace.figures.following import execution_sums, launch_sums
 from kvtrace.figures.identity import KernelKey, key_of
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
@@ -23,10 +22,14 @@ from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.recompiled import compiled_here
 from kvtrace.figures.trials import HoldingTrials
+from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.following import News
 from kvtrace.schema.kept import weights
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.text import duration
+
+if TYPE_CHECKING:
+    import duckdb
 
 #: Columns to read of each table; tables that others refer to come last.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -177,13 +180,19 @@ class Live:
     """Collector of a follower's rows, which `add` sums up and `page` returns as a page."""
 
     def __init__(self) -> None:
-        self._database = scratch()
         self._processes: dict[str, _Process] = {}
         self._variants: Counter[KernelKey] = Counter()
         self._new_variants: deque[Event] = deque(maxlen=_MOST_EVENTS)
         self._recompiled: deque[int] = deque(maxlen=_MOST_EVENTS)
         self._findings: deque[Event] = deque(maxlen=_MOST_EVENTS)
         self._warnings: deque[Event] = deque(maxlen=_MOST_EVENTS)
+
+    @cached_property
+    def _database(self) -> "duckdb.DuckDBPyConnection":
+        """The database that sums rows up."""
+        from kvtrace.figures.database import scratch  # a page without rows needs no DuckDB
+
+        return scratch()
 
     def add(self, news: Iterable[News], now: int) -> None:
         """Add the new rows of runs at the time `now`, in ns since 1970; forget old seconds."""

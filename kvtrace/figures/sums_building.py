@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Runs with fewer launches and executions are added up each time, which takes milliseconds.
 LEAST_ROWS: Final = 1 << 17
 #: So many take about two seconds, before which the caller is told.
-_MANY_ROWS: Final = 2_000_000
+_MANY_ROWS: Final = 1_500_000
 #: Most stretches of a run, and least number of its rows for each row of sums.
 _STRETCHES: Final = 64
 _ROWS_OF_SUM: Final = 512
