@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import duckdb
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kvtrace.converters.diff.model import (
     DeviceDifference,
@@ -21,21 +20,20 @@ from kvtrace.converters.diff.model import (
     KernelTime,
     Totals,
 )
+from kvtrace.converters.diff.read_times import MOST_TIMES, STEPS, spread
 from kvtrace.converters.diff.times import Samples, compare_times
 from kvtrace.converters.parallel import in_order
+from kvtrace.figures.columns import Integers, Positions, combined_codes, integers
 from kvtrace.figures.makers import kind_of, own_kind
 from kvtrace.figures.names import titled
-from kvtrace.figures.tables import add_rows, open_times
+from kvtrace.figures.tables import open_times
 from kvtrace.figures.times import UNKNOWN
 
 if TYPE_CHECKING:
     from kvtrace.converters.diff.gate import Gate
     from kvtrace.converters.diff.snapshot import Snapshot
     from kvtrace.figures.identity import KernelKey
-    from kvtrace.schema.trace import Run, Trace
 
-#: Most times of one name that are compared; of more, every second, third … execution is.
-MOST_TIMES: Final = 1 << 13
 #: The name and kind of the row with the time of autotuners and warm-ups.
 TUNING: Final = ("autotuners and warm-ups", "tuning")
 
@@ -201,15 +199,18 @@ def _as_totals(executions: Executions) -> Totals:
 
 
 _GRID: Final = ("grid_x", "grid_y", "grid_z")
+_UNLAUNCHED: Final = """
+    SELECT name, kind, bytes, run, record, "start", ns FROM execution_times
+    WHERE call_id IS NULL AND launch_seq IS NULL AND steady
+"""
+#: Executions by name; of more than `MOST_TIMES` of a name, some that are evenly spread.
 _SAMPLED: Final = f"""
-    SELECT name, kind, work, run, ns FROM (
-        SELECT t.name, t.kind, [t.bytes, g.grid_x, g.grid_y, g.grid_z] AS work,
-            t.run::VARCHAR AS run, t.ns,
-            row_number() OVER (PARTITION BY t.name, t.kind ORDER BY t.run, t."start") AS number,
-            count(*) OVER (PARTITION BY t.name, t.kind) AS executions
-        FROM execution_times t JOIN unlaunched g ON g.run = t.run AND g.record = t.record
-        WHERE t.call_id IS NULL AND t.steady
-    ) WHERE number % (executions // {MOST_TIMES} + 1) = 0 ORDER BY name, kind, number
+    SELECT t.name, t.kind, t.bytes, t.run::VARCHAR AS run, t.record, t.ns FROM ({_UNLAUNCHED}) t
+    JOIN (
+        SELECT name, kind, ceil(count(*) / {MOST_TIMES}) AS every FROM ({_UNLAUNCHED})
+        GROUP BY name, kind
+    ) n ON n.name IS NOT DISTINCT FROM t.name AND n.kind IS NOT DISTINCT FROM t.kind
+    WHERE {spread("t.record")} * n.every < {STEPS} ORDER BY t.name, t.kind, t.run, t."start"
 """  # noqa: S608
 
 
@@ -218,20 +219,50 @@ def _samples(
 ) -> dict[Named, Samples]:
     """Return the times of executions without a launch by name; `works` numbers equal work."""
     with open_times(side.trace, side.runs, "execution_times") as database:
-        add_rows(database, "unlaunched", _unlaunched(side.trace, side.runs), "TEMP TABLE")
         rows = database.sql(_SAMPLED).to_arrow_table()
-    run_numbers = {run.run_id: number for number, run in enumerate(side.runs)}
-    columns: dict[Named, list[tuple[int, int, int]]] = {}
-    names: dict[tuple[str | None, str | None], Named] = {}
-    listed = zip(*(rows[name].to_pylist() for name in rows.column_names), strict=True)
-    for symbol, kind, work, run, ns in listed:
-        named = names.get((symbol, kind))
-        if named is None:
-            named = names[symbol, kind] = _named(symbol, kind)
+    runs = np.array([run.run_id for run in side.runs])
+    order = np.argsort(runs)
+    run = order[np.searchsorted(runs[order], rows["run"].to_numpy().astype(runs.dtype))]
+    rows = _with_grids(side, rows, run)
+    codes, examples = combined_codes([rows[name] for name in ("name", "bytes", *_GRID)])
+    work = np.array(
+        [
+            works.setdefault(tuple(row.values()), len(works))
+            for row in rows.select(["name", "bytes", *_GRID]).take(pa.array(examples)).to_pylist()
+        ]
+    )[codes]
+    names, examples = combined_codes([rows[name] for name in ("name", "kind")])
+    samples: dict[Named, list[Integers]] = {}
+    for code, row in enumerate(rows.select(["name", "kind"]).take(pa.array(examples)).to_pylist()):
+        named = _named(row["name"], row["kind"])
         if named in chosen:
-            number = works.setdefault((symbol, *work), len(works))
-            columns.setdefault(named, []).append((number, run_numbers[run], ns))
-    return {named: _as_samples(values) for named, values in columns.items()}
+            samples.setdefault(named, []).append(np.flatnonzero(names == code))
+    ns = integers(rows["ns"])
+    return {
+        named: _as_samples(
+            *(column[np.sort(np.concatenate(of_name))] for column in (work, run, ns))
+        )
+        for named, of_name in samples.items()
+    }
+
+
+def _with_grids(side: "Snapshot", rows: pa.Table, run: Integers) -> pa.Table:
+    """Return executions with columns of their grids; `run` has the number of each row's run."""
+    record = integers(rows["record"])
+    grids = np.zeros((len(_GRID), record.size), np.int64)
+    for number in np.unique(run).tolist():
+        of_run = np.flatnonzero(run == number)
+        of_run = of_run[np.argsort(record[of_run])]
+        positions = Positions(record[of_run])
+        columns = ("record", *_GRID)
+        for piece in side.trace.pieces("gpu_kernels", (side.runs[number],), columns):
+            position = positions.of(integers(piece["record"]))
+            is_sampled = position >= 0
+            for grid, name in zip(grids, _GRID, strict=True):
+                grid[of_run[position[is_sampled]]] = integers(piece[name], -1)[is_sampled]
+    for grid, name in zip(grids, _GRID, strict=True):
+        rows = rows.append_column(name, pa.array(grid))
+    return rows
 
 
 def _named(symbol: str | None, kind: str | None) -> Named:
@@ -239,26 +270,6 @@ def _named(symbol: str | None, kind: str | None) -> Named:
     return Named(titled(symbol or UNKNOWN), kind_of(symbol or UNKNOWN, kind))
 
 
-def _as_samples(values: Sequence[tuple[int, int, int]]) -> Samples:
-    work, run, ns = (np.array(column, np.int64) for column in zip(*values, strict=True))
+def _as_samples(work: Integers, run: Integers, ns: Integers) -> Samples:
     works, counts = np.unique(work, return_counts=True)
     return Samples(np.zeros(work.size, np.int64), work, run, ns, works, counts.astype(np.int64))
-
-
-def _unlaunched(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Return record and grid of each execution without a launch."""
-    pieces = []
-    for run in runs:
-        for piece in trace.pieces("gpu_kernels", (run,), ["record", "launch_seq", *_GRID]):
-            unlaunched = piece.filter(pc.is_null(piece["launch_seq"]))
-            pieces.append(_with_run(unlaunched.drop_columns("launch_seq"), run.run_id))
-    if pieces:
-        return pa.concat_tables(pieces)
-    schema = {"record": pa.int64(), **dict.fromkeys(_GRID, pa.int64()), "run": pa.string()}
-    return pa.schema(schema).empty_table()
-
-
-def _with_run(rows: pa.Table, run_id: str) -> pa.Table:
-    if "run" in rows.column_names:
-        rows = rows.drop_columns("run")
-    return rows.append_column("run", pa.array([run_id] * rows.num_rows, pa.string()))

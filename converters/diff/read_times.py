@@ -42,8 +42,13 @@ _LEAST_TIMES: Final = 1 << 10
 _BATCH: Final = 1 << 17
 #: Numbers of rows times the golden ratio, modulo 1, are spread evenly: of 2**20, this one is
 #: nearest to the ratio. A row is chosen by this, as every n-th could be the same one of each step.
-_STEPS: Final = 1 << 20
+STEPS: Final = 1 << 20
 _GOLDEN: Final = 648_055
+
+
+def spread(key: str) -> str:
+    """Return SQL of a number below `STEPS`, evenly spread over rows, given SQL of their number."""
+    return f"((({key} & {STEPS - 1}) * {_GOLDEN}) & {STEPS - 1})"
 
 
 class TimesKind(NamedTuple):
@@ -116,8 +121,8 @@ def read_times(
 _KERNELS: Final = f"""
     CREATE TEMP TABLE sampled_kernels AS
     SELECT kernel, rows, rows * $share / every < {2 * _LEAST_TIMES} AS few,
-        ceil({_STEPS} / every)::BIGINT AS in_stretches,
-        ceil({_STEPS} / ceil(rows / {2 * _LEAST_TIMES}))::BIGINT AS overall
+        ceil({STEPS} / every)::BIGINT AS in_stretches,
+        ceil({STEPS} / ceil(rows / {2 * _LEAST_TIMES}))::BIGINT AS overall
     FROM (
         SELECT kernel, rows, ceil(rows * $share / {MOST_TIMES}) AS every FROM (
             SELECT p.kernel, ceil(sum(f.weight) * $rows_per_weight)::BIGINT AS rows
@@ -127,15 +132,15 @@ _KERNELS: Final = f"""
     )
 """  # noqa: S608
 _OF_KERNELS: Final = ("rows", "few", "in_stretches", "overall")
-_CHOSEN: Final = f"""
+_CHOSEN: Final = """
     SELECT p.place, t.key, t.ns FROM (
-        SELECT run, call_id, ns, {{key}} AS key,
-            (({{key}} & {_STEPS - 1}) * {_GOLDEN}) & {_STEPS - 1} AS spread
-        FROM {{view}} WHERE steady
+        SELECT run, call_id, ns, {key} AS key,
+            {spread} AS spread
+        FROM {view} WHERE steady
     ) t
     JOIN place p ON p.run = t.run AND p.call_id = t.call_id
-    JOIN sampled_kernels k ON k.kernel = p.kernel WHERE {{condition}}
-"""  # noqa: S608
+    JOIN sampled_kernels k ON k.kernel = p.kernel WHERE {condition}
+"""
 _IN_STRETCHES: Final = "t.spread < k.in_stretches AND ({stretches})"
 _OVERALL: Final = "t.spread < k.overall AND {kernels}"
 
@@ -182,7 +187,8 @@ def _sample(
         column[integers(known["kernel"])] = integers(known[name].cast(pa.int64()))
 
     def chosen(condition: str) -> list[_ChosenRows]:
-        query = _CHOSEN.format(key=kind.key, view=kind.view, condition=condition)
+        columns = {"key": kind.key, "spread": spread(kind.key), "view": kind.view}
+        query = _CHOSEN.format(**columns, condition=condition)
         batches = database.sql(query).to_arrow_reader(_BATCH)
         return [_chosen_rows(batch, stretches, kernel_of_place, kernels) for batch in batches]
 
@@ -221,7 +227,7 @@ def _chosen_rows(
     kernels: Mapping[str, Integers],
 ) -> _ChosenRows:
     place, key, ns = (batch[name].to_numpy() for name in ("place", "key", "ns"))
-    kernel, spread = kernel_of_place[place], key % _STEPS * _GOLDEN % _STEPS
+    kernel, spread_key = kernel_of_place[place], key % STEPS * _GOLDEN % STEPS
     begins, ends = (np.array(bounds) for bounds in zip(*stretches, strict=True))
     stretch = np.searchsorted(begins, key, side="right") - 1
     inside = (stretch >= 0) & (key <= ends[stretch])
@@ -229,8 +235,8 @@ def _chosen_rows(
         place,
         narrow(key),
         narrow(ns),
-        inside & (spread < kernels["in_stretches"][kernel]),
-        spread < kernels["overall"][kernel],
+        inside & (spread_key < kernels["in_stretches"][kernel]),
+        spread_key < kernels["overall"][kernel],
     )
 
 
@@ -256,7 +262,7 @@ def _stretches(first: int, last: int, share: float) -> list[tuple[int, int]]:
         return [(first, last)]
     eighth = (last - first + 1) / STRETCHES
     length = ceil(share * eighth)
-    places = (number * _GOLDEN / _STEPS % 1 for number in range(1, STRETCHES + 1))
+    places = (number * _GOLDEN / STEPS % 1 for number in range(1, STRETCHES + 1))
     begins = (
         first + int(number * eighth + place * (eighth - length))
         for number, place in enumerate(places)

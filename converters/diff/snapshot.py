@@ -257,7 +257,9 @@ def _equal_rows(rows: pa.Table) -> tuple[Integers, Integers]:
     """
     names = [f'"{name}"' for name in rows.column_names if name not in _OF_ONE_KERNEL]
     with scratch() as database:
-        database.register("kernel_rows", rows.append_column("row", pa.array(range(len(rows)))))
+        database.register(
+            "kernel_rows", rows.append_column("row", pa.array(range(len(rows)), pa.int64()))
+        )
         found = (
             database.sql(
                 f"SELECT list(row) AS rows FROM kernel_rows GROUP BY {', '.join(names)} "  # noqa: S608

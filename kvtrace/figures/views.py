@@ -66,7 +66,7 @@ _LAUNCHED: Final = ", ".join(
 )
 _COMPILERS: Final = "LEFT JOIN compiling s ON s.run = l.run AND s.seq = l.seq"
 _EXECUTION_TIMES: Final = """
-        SELECT p.run, p.record, p.call_id, p."start", p."end",
+        SELECT p.run, p.record, p.launch_seq, p.call_id, p."start", p."end",
             CASE WHEN p.device_ns < 0 THEN 0 ELSE p.device_ns END AS ns,
             {trial} AS tuning, p.graph_id IS NOT NULL AS replayed,
             p.device_ns IS NOT NULL AND NOT ({trial}) AS steady,

@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from kvtrace.cli import main
@@ -12,9 +13,11 @@ from kvtrace.converters.diff.page import comparison_object
 from kvtrace.converters.diff.render import difference_object, headline_text
 from kvtrace.converters.importers.importing import import_files
 from kvtrace.schema.trace import Selection, open_trace
+from kvtrace.schema.writer import RunWriter
 from tests.converters.written_trace import Kernel, Launches, write_trace
 from tests.support.foreign_traces import WITH_TIMES
 from tests.support.hand_tables import tables_of
+from tests.support.synthetic_trace import EPOCH
 
 NCCL = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)"
 ELEMENTWISE = "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor>(int)"
@@ -132,3 +135,21 @@ def test_work_of_another_grid_is_not_compared(tmp_path):
 def test_without_other_executions_kernels_are_all(tmp_path):
     write_trace(tmp_path / "out", [Kernel(calls=(Launches(device_us=5),))])
     assert compare(selection(tmp_path / "out"), selection(tmp_path / "out")).device is None
+
+
+def test_sample_of_many_executions_is_not_the_same_one_of_each_step(tmp_path):
+    """Every third execution takes 30 µs, as in a program whose steps run a kernel three times."""
+    number = 20_000
+    writer = RunWriter(tmp_path / "out", "20260102T030405-steps")
+    begin = EPOCH + 100_000 * np.arange(number)
+    writer.append(
+        "gpu_kernels",
+        {"record": np.arange(number), "start": begin,
+         "end": begin + np.tile([10_000, 20_000, 30_000], number)[:number],
+         "name": [NCCL] * number, "grid_x": np.full(number, 8)},
+    )  # fmt: skip
+    writer.seal({})
+    (time,) = compare(selection(tmp_path / "out"), selection(tmp_path / "out")).times
+    (comparison,) = time.compared
+    assert comparison.before_ns == comparison.after_ns == 20_000
+    assert 6_000 < min(comparison.launches) < 7_500  # every third of them
