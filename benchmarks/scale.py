@@ -20,6 +20,7 @@ import resource
 import subprocess
 import sys
 import time
+from collections.abc import Container
 from importlib.metadata import version
 from pathlib import Path
 from typing import Final
@@ -158,9 +159,12 @@ def measured(command: list[str], timeout: int, limit: float, by_hand: str | None
 
 
 def process_figures(
-    command: list[str], timeout: int, limit: float
+    command: list[str], timeout: int, limit: float, done: Container[int] = (0, 1)
 ) -> tuple[float, float, float] | None:
-    """Return wall seconds, processor seconds and peak GB of a process; None if it fails."""
+    """Return wall seconds, processor seconds and peak GB of a process; None if it fails.
+
+    `done` has the exit codes of success; a diff that found something exits with 1.
+    """
 
     def bounded() -> None:
         max_address_space = int((limit + 8) * 1e9)
@@ -175,7 +179,7 @@ def process_figures(
     )
     _, status, resource_usage = os.wait4(process.pid, 0)
     seconds = time.perf_counter() - began
-    if os.waitstatus_to_exitcode(status) not in (0, 1):  # 1: a diff that found something
+    if os.waitstatus_to_exitcode(status) not in done:
         return None
     return (
         seconds,

@@ -49,7 +49,7 @@ def phase_flags(phase: str) -> str:
 
 _LAUNCH_NS: Final = """CASE WHEN l."exit" < l."enter" THEN 0
                 ELSE epoch_ns(l."exit") - epoch_ns(l."enter") END"""
-_WEIGHT: Final = "greatest(coalesce(l.weight, 1), 1)"
+_WEIGHT: Final = "greatest(l.weight, 1)"
 _ADDED: Final = "".join(f", l.{c} * {_WEIGHT} AS {c}" for c in LAUNCH_COLUMNS)
 _LAUNCH_TIMES: Final = f"""
         SELECT l.run, l.seq, l.call_id, l."enter", l."exit", {_LAUNCH_NS} AS ns,
@@ -71,9 +71,7 @@ _EXECUTION_TIMES: Final = """
             {trial} AS tuning, p.graph_id IS NOT NULL AS replayed,
             p.device_ns IS NOT NULL AND NOT ({trial}) AS steady,
             p.device_ns IS NOT NULL AS timed, p.name, p.kind, p.bytes,
-            greatest(coalesce(p.weight, 1), 1) AS weight,
-            CASE WHEN p.device_ns < 0 THEN 0
-                ELSE p.device_ns * greatest(coalesce(p.weight, 1), 1) END AS taken,
+            p.weight, CASE WHEN p.device_ns < 0 THEN 0 ELSE p.device_ns END * p.weight AS taken,
             p.requested IS NOT NULL AS asked, p.stack_id, p.forward_stack_id
         FROM placed p {trials}
 """

@@ -139,11 +139,17 @@ def read_fleet(trace: "Trace", newest: Sequence["Run"]) -> Fleet:
         jobs=jobs,
         runs=len(runs),
         newest=newest_job,
-        kernels=tuple(sorted(kernels, key=lambda k: (-k.total_ns, k.kernel, k.machine))),
+        kernels=tuple(sorted(kernels, key=_by_time)),
         findings=_findings(findings, job_of, newest_job, newest_job in judged_jobs),
         judged_jobs=len(judged_jobs),
         judgeable=any(not runs_without_ir(trace, (run,)) for run in runs),
     )
+
+
+def _by_time(kernel: KernelTimes) -> tuple[float, str, str, str, str]:
+    """Return what kernels are sorted by; several of one name have no order of their own."""
+    names = kernel.kernel, kernel.machine, kernel.module or "", kernel.source or ""
+    return (-kernel.total_ns, *names)
 
 
 def _jobs(runs: Sequence["Run"]) -> tuple[tuple[Job, ...], dict[str, int]]:
