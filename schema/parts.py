@@ -429,9 +429,10 @@ def _writer_options(table: Table) -> dict[str, Any]:
         dictionary_encoded.extend(_leaves(column.name, column.type))
     leaf_paths = [*delta_encoded, *dictionary_encoded, *uncompressed]
     not_compressed = set(leaf_paths) if table.name in _OF_ONE_ROW else uncompressed
+    level = 9 if table.origin == "derived" else 3  # written once and small, beside what is captured
     return {
         "compression": {name: "none" if name in not_compressed else "zstd" for name in leaf_paths},
-        "compression_level": {name: 3 for name in leaf_paths if name not in not_compressed},
+        "compression_level": {name: level for name in leaf_paths if name not in not_compressed},
         "use_dictionary": dictionary_encoded,
         "column_encoding": delta_encoded,
         "write_statistics": [name for name in leaf_paths if name not in uncompressed],
