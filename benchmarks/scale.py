@@ -47,12 +47,12 @@ _BY_HAND: Final = (
 )
 HOST: Final = _BY_HAND.format(begin="enter", end="exit", table="launches")
 DEVICE: Final = _BY_HAND.format(begin="start", end="end", table="gpu_kernels")
-#: The least that `fleet` has to find out of the executions that it looks at.
+#: The least that `fleet` has to find out of the executions, if no sums are stored.
 MEDIANS: Final = (
     "SELECT sum(ns) FROM (SELECT run, call_id, "
     'median(epoch_ns("end") - epoch_ns("start")) AS ns FROM '
     + _READ.replace("{{trace}}", "{trace}").replace("{table}", "gpu_kernels")
-    + " WHERE record % 10 = 0 GROUP BY run, call_id)"
+    + " GROUP BY run, call_id)"
 )
 HOST_TOP: Final = TOP.format(ns="host_ns", sums="phase_sums")
 DEVICE_TOP: Final = TOP.format(ns="device_ns", sums="device_sums")
