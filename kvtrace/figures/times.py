@@ -191,8 +191,7 @@ def _read_host_times(
     with open_times(trace, runs, None if stored else "launch_groups") as database:
         _add_groups(database, groups)
         if stored:
-            rows = stored_sums(trace, stored, "launch_sums")
-            add_rows(database, "stored", rows, "TEMP TABLE")
+            add_rows(database, "stored", stored_sums(trace, stored, "launch_sums"), "TEMP TABLE")
             database.execute(_LAUNCHES_AT_REST)
             for leaves, leaf_runs in rest.leaves:
                 with open_times(leaves, leaf_runs, "launch_groups") as rows_of:
@@ -287,8 +286,7 @@ def _read_device_times(
     with open_times(trace, runs, None if stored else "execution_times") as database:
         _add_groups(database, groups)
         if stored:
-            rows = stored_sums(trace, stored, "execution_sums")
-            add_rows(database, "stored", rows, "TEMP TABLE")
+            add_rows(database, "stored", stored_sums(trace, stored, "execution_sums"), "TEMP TABLE")
             for statement in _EXECUTIONS_AT_REST:
                 database.execute(statement)
             for leaves, leaf_runs in rest.leaves:
