@@ -64,8 +64,9 @@ def missing_launch_notes(run: Run) -> Iterator[str]:
     if keeps_sums(run):
         yield (
             f"run {run.run_id} holds its newest launches in detail, and what older ones add up to "
-            f"(KVTRACE_LIMIT={limit}): figures of the whole run are of all launches; its steps, "
-            "steady part, gaps and timelines are of the newest"
+            f"(KVTRACE_LIMIT={limit}): figures of the whole run (--whole) are of all launches; "
+            "those of its steady part and of other windows, of steps, gaps and timelines are of "
+            "the newest"
         )
     elif keeps_newest(run):
         yield f"run {run.run_id} holds only its newest launches (KVTRACE_LIMIT={limit})"

@@ -83,8 +83,12 @@ class OlderSums:
         #: When kernels were compiled and loaded in the run, and their calls, by kernel_id.
         self._begins: dict[int, tuple[int | None, int | None]] = {}
         self._calls: dict[int, list[int]] = {}
-        #: Trials of all sealed parts, as arrays of `seq`.
+        #: Trials of all sealed parts, as arrays of `seq`; and the last one of each part.
         self._trials: list[pa.ChunkedArray] = []
+        self._last_trials: dict[Path, int] = {}
+        #: Whether a thread's last launch in the part that was added last is a trial, so that a
+        #: later launch may hold it.
+        self.ends_in_trials = False
         #: When the last trial of a thread began, and whether the last execution of a known call
         #: was one, of the rows that were added.
         self._last_trial: dict[int | None, int] = {}
@@ -112,6 +116,16 @@ class OlderSums:
         trials = rows["seq"].filter(_are_trials(rows))
         if len(trials):
             self._trials.append(trials)
+            self._last_trials[part] = _extreme(trials, "max")
+
+    def last_trial(self, part: Path) -> int | None:
+        """Return `seq` of the last trial in a sealed part of `launches` that was noted, if any."""
+        return self._last_trials.get(part)
+
+    def first_launch(self, part: Path) -> int:
+        """Return the least `launch_seq` in a part of `gpu_kernels`; errors as `read_part`."""
+        rows = read_part(part, TABLES["gpu_kernels"], ["launch_seq"])
+        return int(_extreme(rows["launch_seq"], "min", -_NEVER - 1))
 
     def add(self, table: str, part: Path) -> None:
         """Write what a part adds up to, which is to be deleted.
@@ -178,6 +192,7 @@ class OlderSums:
     def _holding(self, thread: pa.ChunkedArray, enter: Any, leave: Any, trial: Any) -> Any:
         """Return which launches hold trials, as `HoldingTrials` of figures/trials.py."""
         number = pa.chunked_array([pa.arange(0, len(thread))])
+        self.ends_in_trials = False
         newest = max(self._last_trial.values(), default=_NEVER)
         holding: list[pa.ChunkedArray] = []
         if _extreme(enter, "min", _NEVER) <= newest or pc.any(trial).as_py():
@@ -192,6 +207,7 @@ class OlderSums:
                 during = pc.and_(pc.less_equal(begin, last), pc.less(last, end))
                 holding.append(numbers.filter(pc.and_not(during, is_trial)))
                 self._last_trial[native_id] = last[-1].as_py()
+                self.ends_in_trials |= is_trial[-1].as_py()
         return pc.is_in(number, pa.chunked_array(holding, pa.int64()))
 
     def _of_executions(self, rows: pa.Table) -> pa.Table:

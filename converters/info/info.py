@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from kvtrace.converters.info.overhead import overhead_percent
 from kvtrace.converters.notes import notes_on
+from kvtrace.figures.older_sums import settled
 from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.sums_reading import at_rest, stored_sums
@@ -201,7 +202,8 @@ def overview_object(overview: Overview) -> dict[str, Any]:
 
 
 def _run_overviews(trace: "Trace", runs: Sequence["Run"]) -> Iterator[RunOverview]:
-    phases, executions = _phases(trace, runs), _execution_counts(trace, runs)
+    phases = settled(trace, runs, lambda: _phases(trace, runs))
+    executions = settled(trace, runs, lambda: _execution_counts(trace, runs))
     without_ir = runs_without_ir(trace, runs)
     for run in runs:
         of_run = phases[run.run_id], executions[run.run_id], without_ir.get(run.run_id)

@@ -9,6 +9,8 @@ from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.libraries import library_times, lines_by_time
 from kvtrace.figures.makers import NOT_OWN
+from kvtrace.figures.older_sums import has_older_sums
+from kvtrace.figures.sums_reading import has_executions
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, device_times
 from kvtrace.figures.window import Window
@@ -142,7 +144,11 @@ def read_device_time(
     Errors as `Trace.table`.
     """
     busy_times = busy_times_of_runs(trace, runs)
-    if not busy_times and not any(run.has_total_times for run in runs):
+    are_summed = any(
+        run.has_total_times or (has_older_sums(trace, run) and has_executions(trace, run))
+        for run in runs
+    )
+    if not busy_times and not are_summed:
         return None
     if times is None:
         times = device_times(trace, runs, with_medians=False)

@@ -54,7 +54,9 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
     lines = [*_summary_text(profile, full, width)]
     if not launched and profile.device_time is None:
-        return [*lines, "no kernel was launched"]
+        is_whole = profile.window is None or profile.window.how == "whole"
+        what = "no kernel was launched" if is_whole else "no launch of this part is recorded"
+        return [*lines, what]
     lines += table_text(profile, None if full else _SHOWN_ROWS, width)
     lines += _notes_text(profile, launched, width)
     if profile.gaps is not None and profile.gaps.groups:

@@ -90,13 +90,9 @@ class RunLimits:
 
     def refer(self, table: str, row: Mapping[str, Any]) -> None:
         """Note a row of `kernels` or `calls`, to which sums of older launches may refer."""
-        if not self._keeps_sums or table not in ("kernels", "calls"):
-            return
-        if self._sums is None:  # before the first launch, since imports fail at a program's end
-            from kvtrace.schema.older_sums import OlderSums
-
-            self._sums = OlderSums(Path(self._out), self._run_id)
-        self._sums.refer(table, row)
+        if self._keeps_sums and table in ("kernels", "calls"):
+            # Before the first launch the sums are imported: imports fail at a program's end.
+            self.sums.refer(table, row)
 
     def rest(self, append: Callable[[str, Mapping[str, Any]], None]) -> None:
         """At the end, append rows for launches and executions since the last sampled rows."""
@@ -151,9 +147,10 @@ class RunLimits:
         permanent = size - parts - sum(writer.open_segment(table)[1] for table in _DROPPED)
         if permanent < ring_bytes:
             return None
+        older = ", sums of older launches" if self._keeps_sums else ""
         return (
-            f"kernels, calls and contents of tensors, which are never deleted, take {permanent:,} "
-            "bytes"
+            f"kernels, calls{older} and contents of tensors, which are never deleted, take "
+            f"{permanent:,} bytes"
         )
 
     def _rotate_parts(self, writer: "RunWriter", launches: int) -> None:
@@ -165,22 +162,70 @@ class RunLimits:
                 self._rotated[table] = now
         self._take_sealed(writer, launches, now)
         while len(self._parts) > 1 and self._is_too_old(writer, launches, now):
+            self._drop_oldest(writer, launches, now)
+
+    def _drop_oldest(self, writer: "RunWriter", launches: int, now: float) -> None:
+        """Delete the oldest part, and others that could not be understood without it.
+
+        A kept execution whose launch was a trial would no longer be known for one, so executions of
+        trials go before their launches; and so does a launch that holds trials, after these.
+        """
+        part = self._parts[0][0]
+        if not self._keeps_sums or part.table != "launches":
             writer.drop(self._parts.popleft()[0], self._add_up)
+            return
+        following: SealedPart | None = part
+        while following is not None:
+            self._drop_trials_executions(writer, following, launches, now)
+            self._drop(writer, following)
+            if not self.sums.ends_in_trials:
+                return
+            following = next((p for p, _, _ in self._parts if p.table == "launches"), None)
+
+    def _drop_trials_executions(
+        self, writer: "RunWriter", part: "SealedPart", launches: int, now: float
+    ) -> None:
+        """Delete the parts that may have executions of a part's trials, and those before them."""
+        last_trial = self.sums.last_trial(part.path)
+        if last_trial is None:
+            return
+        if writer.open_segment("gpu_kernels")[0]:
+            writer.rotate("gpu_kernels")
+            self._take_sealed(writer, launches, now)
+        executions = [p for p, _, _ in self._parts if p.table == "gpu_kernels"]
+        refer = [self.sums.first_launch(p.path) <= last_trial for p in executions]
+        last = max((number for number, does in enumerate(refer) if does), default=-1)
+        for executed in executions[: last + 1]:
+            self._drop(writer, executed)
+
+    def _drop(self, writer: "RunWriter", part: "SealedPart") -> None:
+        """Delete a part, and forget it."""
+        self._parts = deque(entry for entry in self._parts if entry[0] is not part)
+        writer.drop(part, self._add_up)
 
     def _add_up(self, part: "SealedPart") -> None:
         """Write what a part adds up to, if that is kept."""
-        if self._sums is not None and part.table in _SUMMED:
-            self._sums.add(part.table, part.path)
+        if self._keeps_sums and part.table in _SUMMED:
+            self.sums.add(part.table, part.path)
+
+    @property
+    def sums(self) -> "OlderSums":
+        """The sums of what is dropped."""
+        if self._sums is None:
+            from kvtrace.schema.older_sums import OlderSums
+
+            self._sums = OlderSums(Path(self._out), self._run_id)
+        return self._sums
 
     def _take_sealed(self, writer: "RunWriter", launches: int, now: float) -> None:
         """Note the parts that were sealed since the last call."""
         for part in writer.take_sealed():
             if part.table in _DROPPED:
                 self._parts.append((part, launches, now))
-            if self._sums is None:
+            if not self._keeps_sums:
                 continue
             if part.table == "launches":
-                self._sums.note(part.path)
+                self.sums.note(part.path)
             elif part.table == "gpu_kernels" and writer.open_segment("launches")[0]:
                 writer.rotate("launches")  # which of the executions are of trials
                 self._take_sealed(writer, launches, now)

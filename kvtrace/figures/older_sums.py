@@ -4,8 +4,8 @@
 run; a part of it has none, as its rows are counted.
 """
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final, Literal
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import pyarrow as pa
 
@@ -24,6 +24,9 @@ Sums = Literal["launch_sums", "execution_sums"]
 _LEAVES: Final[dict[Sums, str]] = {"launch_sums": "launches", "execution_sums": "gpu_kernels"}
 
 _PARTS: Final = ("first_part", "last_part")
+#: Most times that what a recording changes meanwhile is read again.
+_MOST_READ: Final = 3
+T = TypeVar("T")
 
 
 def has_older_sums(trace: "Trace", run: "Run") -> bool:
@@ -50,6 +53,32 @@ def older_sums(
             rows = rows.filter(pa.array([parts in counted for parts in of_rows], pa.bool_()))
         pieces.append(rows.select(pieces[0].column_names))
     return pa.concat_tables(pieces).unify_dictionaries()
+
+
+def settled(trace: "Trace", runs: Sequence["Run"], read: Callable[[], T]) -> T:
+    """Return what `read` returns of rows and older sums, of one moment of runs in progress.
+
+    A recording may drop rows between the reading of both; then they are read again. Errors as
+    `read`.
+    """
+    before = _parts_in_progress(trace, runs)
+    result = read()
+    for _ in range(_MOST_READ):
+        now = _parts_in_progress(trace, runs)
+        if now == before:
+            break
+        before, result = now, read()
+    return result
+
+
+def _parts_in_progress(trace: "Trace", runs: Sequence["Run"]) -> list[set[int]]:
+    """Return the numbers of the parts of runs in progress that keep older sums."""
+    return [
+        set(part_numbers(run_folder(trace.path, table, run.run_id)))
+        for run in runs
+        if not run.sealed and keeps_sums(run)
+        for table in _LEAVES.values()
+    ]
 
 
 def older_rows(trace: "Trace", runs: Sequence["Run"], name: str) -> pa.Table:

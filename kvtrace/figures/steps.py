@@ -12,6 +12,7 @@ from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.parts_at_rest import RunAtRest, Timed, run_at_rest
 from kvtrace.figures.step_marks import ProgramMarks
 from kvtrace.figures.trials import TUNING
+from kvtrace.schema.kept import keeps_newest
 from kvtrace.schema.repair import LATEST, RANGES
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def program_steps(trace: "Trace", run: "Run", *, search: bool = True) -> Steps |
     mark = ProgramMarks(trace, run).steps()
     if mark is None:
         return periodic_steps(trace, run) if search else None
-    steps = Steps(mark.name, mark.bounds)
+    steps = Steps(mark.name, _recorded(trace, run, mark.bounds))
     return steps if steps.number >= _LEAST_MARKED else None
 
 
@@ -85,10 +86,16 @@ def named_steps(trace: "Trace", run: "Run", name: str) -> Steps | None:
     mark = ProgramMarks(trace, run).called(name)
     if mark is None:
         return None
-    bounds = mark.bounds
+    bounds = _recorded(trace, run, mark.bounds)
     if bounds.size == 1:
         bounds = np.append(bounds, _end_of_last_launch(trace, run))
-    return Steps(name, bounds) if bounds[-1] > bounds[0] else None
+    return Steps(name, bounds) if bounds.size and bounds[-1] > bounds[0] else None
+
+
+def _recorded(trace: "Trace", run: "Run", bounds: Integers) -> Integers:
+    """Return the bounds of steps whose launches were not dropped."""
+    times = time_bounds(trace, run, "launches") if keeps_newest(run) else None
+    return bounds if times is None else bounds[np.searchsorted(bounds, times[0]) :]
 
 
 def _end_of_last_launch(trace: "Trace", run: "Run") -> int:

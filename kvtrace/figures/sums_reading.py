@@ -120,7 +120,9 @@ def _with_older(trace: "Trace", runs: Sequence["Run"], table: Sums, rows: pa.Tab
 
 
 def has_executions(trace: "Trace", run: "Run") -> bool:
-    """Return whether a run has rows of executions; errors as `Trace.table`."""
+    """Return whether a run has rows or sums of executions; errors as `Trace.table`."""
+    if has_older_sums(trace, run) and older_sums(trace, [run], "execution_sums", ()).num_rows:
+        return True
     table = "gpu_kernels" if stored_settings(trace, run) is None else "execution_sums"
     return row_count(whole_trace(trace), run, table) > 0
 

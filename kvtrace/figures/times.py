@@ -30,6 +30,7 @@ from kvtrace.figures.kernels import (
 )
 from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.names import shown_names
+from kvtrace.figures.older_sums import settled
 from kvtrace.figures.sums_reading import Sums, at_rest, stored_sums
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.figures.times_at_rest import file_of_times, keep_times, kept_times
@@ -174,7 +175,10 @@ def _known_or_read(
     file = file_of_times(trace, runs, sums)
     kept = None if file is None else kept_times(trace, file, sums)
     with_medians = with_medians or file is not None
-    times = read(trace, runs, with_medians, None) if kept is None else Times(*kept)
+    if kept is not None:
+        times = Times(*kept)
+    else:
+        times = settled(trace, runs, lambda: read(trace, runs, with_medians, None))
     if file is not None and kept is None:
         keep_times(trace, file, times.calls, times.kernels, times.by_phase)
     if all(run.sealed for run in runs):

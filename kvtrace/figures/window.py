@@ -159,8 +159,8 @@ def windowed(
     end = last + 1 if asked.until is None else _moment(asked.until, first, last)
     if begin >= end:
         raise BadSetting(
-            f"the part from {asked.since} to {asked.until} ends before it begins; swap --since "
-            "and --until."
+            f"the part from {asked.since or 'the begin'} to {asked.until or 'the end'} ends before "
+            "it begins; swap --since and --until."
         )
     windows = {run.run_id: RunWindow(begin, end, begin, end) for run in timed}
     return _narrowed(trace, timed, extents, windows, (), "asked", None)
