@@ -23,7 +23,7 @@ Parts = tuple[int, int]
 def counting(found: Iterable[Parts], existing: Collection[int]) -> set[Parts]:
     """Return which sums count, given the numbers of the parts that exist."""
     counted: set[Parts] = set()
-    last_counted = -1
+    last_counted = -1 << 32  # less than any number, also of another producer
     for first, last in sorted(set(found), key=lambda parts: (parts[0], -parts[1])):
         if first > last_counted and not any(first <= number <= last for number in existing):
             counted.add((first, last))

@@ -42,9 +42,10 @@ class Program:
 
     def __init__(self, out: Path) -> None:
         self.recorder = Launching()
+        run_id = new_run_id()
         self.journal = Journal(
-            str(out), new_run_id(), self.recorder, {}, self.fail, self.fail,
-            RunLimits(DEFAULT), self.fail, self.fail,
+            str(out), run_id, self.recorder, {}, self.fail, self.fail,
+            RunLimits(DEFAULT, str(out), run_id), self.fail, self.fail,
         )  # fmt: skip
         self.calls = 0
         self.errors: list[Exception] = []
