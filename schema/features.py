@@ -51,6 +51,11 @@ def keeps_newest_rows(settings: Mapping[str, str | None]) -> bool:
     return RING in limit or SUMS_OF in limit
 
 
+def keeps_sums_of_dropped(settings: Mapping[str, str | None]) -> bool:
+    """Return whether a recording with these settings keeps sums of the rows that it drops."""
+    return SUMS_OF in (settings.get("limit") or "").lower()
+
+
 def features_of_run(row: Mapping[str, Any]) -> set[str]:
     """Return the features that a row of `runs`, as it is written, implies or already names."""
     settings = dict(row.get("settings") or ())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.schema.features import LIMIT, SUMS_OF, keeps_newest_rows
+from kvtrace.schema.features import LIMIT, keeps_newest_rows, keeps_sums_of_dropped
 from kvtrace.schema.runs import Run
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def keeps_newest(run: Run) -> bool:
 
 def keeps_sums(run: Run) -> bool:
     """Return whether the run keeps what the launches that it dropped add up to (`sums:`)."""
-    return SUMS_OF in (run.settings.get("limit") or "").lower()
+    return keeps_sums_of_dropped(run.settings)
 
 
 def missing_launch_notes(run: Run) -> Iterator[str]:

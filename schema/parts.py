@@ -131,6 +131,7 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
             # Starting threads costs more than reading a small file; a trace has one for each run.
             use_threads = file.metadata.num_rows >= ROW_GROUP_ROWS
             rows = file.read(columns=read_names, use_threads=use_threads)
+            _check_dictionaries(chunk for column in rows.columns for chunk in column.chunks)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise damaged(path, error) from error
     if not read_names:
@@ -165,11 +166,20 @@ def _read_batches(
     file: Any, path: Path, names: Sequence[str], groups: list[int]
 ) -> Iterator[pa.RecordBatch]:
     try:
-        yield from file.iter_batches(
+        for batch in file.iter_batches(
             ROW_GROUP_ROWS, row_groups=groups, columns=names, use_threads=False
-        )
+        ):
+            _check_dictionaries(batch.columns)
+            yield batch
     except (pa.ArrowException, OSError, ValueError) as error:
         raise damaged(path, error) from error
+
+
+def _check_dictionaries(columns: Iterable[pa.Array]) -> None:
+    """Raise ArrowInvalid for values that are not in their dictionary: Arrow reads them unseen."""
+    for column in columns:
+        if pa.types.is_dictionary(column.type):
+            column.validate(full=True)
 
 
 class Footer:

@@ -10,7 +10,12 @@ from typing import Any, Final
 
 from kvtrace.schema.columns import batch_of_rows
 from kvtrace.schema.errors import KvtraceError, NewerFormat, TraceWriteError
-from kvtrace.schema.features import FEATURE_COLUMNS, features_of_rows, features_of_run
+from kvtrace.schema.features import (
+    FEATURE_COLUMNS,
+    features_of_rows,
+    features_of_run,
+    keeps_sums_of_dropped,
+)
 from kvtrace.schema.layout import (
     JOURNAL,
     client_folders,
@@ -163,7 +168,8 @@ def _seal_run(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[st
         notes += [f"run {run_id}: {message['text']}" for message in messages]
         _add_messages(out, run_id, messages)
     try:
-        remove_uncounted(out, run_id)
+        if keeps_sums_of_dropped(dict((row or {}).get("settings") or ())):
+            remove_uncounted(out, run_id)
     except KvtraceError as error:
         notes.append(f"run {run_id}: {error}")
     if not _is_sealed(out, run_id):  # sealed if killed before the journal was removed

@@ -20,7 +20,11 @@ import pyarrow as pa
 from kvtrace import __version__
 from kvtrace.schema.columns import ColumnValues, batch_of_columns, batch_of_rows, table_named
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
-from kvtrace.schema.features import features_of_rows, features_of_run
+from kvtrace.schema.features import (
+    features_of_rows,
+    features_of_run,
+    keeps_sums_of_dropped,
+)
 from kvtrace.schema.journal import SegmentWriter
 from kvtrace.schema.layout import (
     journal_folder,
@@ -352,7 +356,8 @@ class RunWriter:
             self._segment("messages").append(batch_of_rows(TABLES["messages"], messages))
             self._open["messages"].flush()
             self._seal_segment("messages")
-        remove_uncounted(self.out, self.run_id)
+        if keeps_sums_of_dropped(dict(self._run.get("settings") or ())):
+            remove_uncounted(self.out, self.run_id)
         self._update_run_row(at_last())
         write_part(
             part_path(self.out, "runs", self.run_id, 0),

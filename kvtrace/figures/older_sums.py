@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 import pyarrow as pa
 
-from kvtrace.figures.columns import integers
 from kvtrace.schema.kept import keeps_sums
 from kvtrace.schema.layout import part_numbers, run_folder
 from kvtrace.schema.older_parts import OLDER_SUMS, counting
@@ -47,7 +46,7 @@ def older_sums(
     for run in runs:
         rows = trace.table(name, [run], list(dict.fromkeys((*columns, *_PARTS))))
         if not run.sealed:
-            of_rows = list(zip(*(integers(rows[part]).tolist() for part in _PARTS), strict=True))
+            of_rows = list(zip(*(rows[part].to_pylist() for part in _PARTS), strict=True))
             existing = part_numbers(run_folder(trace.path, leaves, run.run_id))
             counted = counting(of_rows, existing)
             rows = rows.filter(pa.array([parts in counted for parts in of_rows], pa.bool_()))
