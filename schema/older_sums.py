@@ -34,7 +34,15 @@ _FILES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """A table whose rows are added up: the table of its sums, and their keys."""
+    """How the rows of a table are added up.
+
+    Attributes:
+        begin: the column with a row's begin.
+        sums: the table of the sums.
+        keys: its columns in which rows have to be equal to be added up.
+        columns: the columns of the rows that sums are made of.
+
+    """
 
     begin: str
     sums: str
@@ -77,7 +85,7 @@ class OlderSums:
     """
 
     def __init__(self, out: Path, run_id: str) -> None:
-        """Begin a run of the trace in the folder `out`."""
+        """Have no sums yet, of a run whose trace is in the folder `out`."""
         self._out = out
         self._run_id = run_id
         #: When kernels were compiled and loaded in the run, and their calls, by kernel_id.
@@ -182,10 +190,10 @@ class OlderSums:
                 ids += calls
                 for times, begin in zip(of_ids, begins, strict=True):
                     times += [begin] * len(calls)
-        found = pc.index_in(call, array_of(ids, pa.int64()))
+        position = pc.index_in(call, array_of(ids, pa.int64()))
         compiled, loaded = (
             pc.and_(pc.less_equal(enter, begin), pc.less(begin, leave))
-            for begin in (pc.take(array_of(times, pa.int64()), found) for times in of_ids)
+            for begin in (pc.take(array_of(times, pa.int64()), position) for times in of_ids)
         )
         return pc.or_(pc.coalesce(compiled, _NO), pc.coalesce(loaded, _NO))
 
@@ -197,9 +205,9 @@ class OlderSums:
         holding: list[pa.ChunkedArray] = []
         if _extreme(enter, "min", _NEVER) <= newest or pc.any(trial).as_py():
             for native_id in pc.unique(thread).to_pylist():
-                own = pc.is_in(thread, array_of([native_id], pa.int64()))
+                is_of_thread = pc.is_in(thread, array_of([native_id], pa.int64()))
                 begin, end, is_trial, numbers = (
-                    values.filter(own) for values in (enter, leave, trial, number)
+                    values.filter(is_of_thread) for values in (enter, leave, trial, number)
                 )
                 before = self._last_trial.get(native_id, _NEVER)
                 never, start = array_of([_NEVER, before], pa.int64())
@@ -298,8 +306,8 @@ def _are_trials(rows: pa.Table) -> Any:
 
 def _extreme(values: Any, which: str, none: int | None = None) -> Any:
     """Return the least ("min") or greatest ("max") of values; `none` if all are null."""
-    found = pc.min_max(values)[which].as_py()
-    return none if found is None else found
+    extreme = pc.min_max(values)[which].as_py()
+    return none if extreme is None else extreme
 
 
 def _times(begin: Any, end: Any, weights: Any, steady: Any) -> dict[str, Any]:

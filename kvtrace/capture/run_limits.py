@@ -170,19 +170,19 @@ class RunLimits:
         A kept execution whose launch was a trial would no longer be known for one, so executions of
         trials go before their launches; and so does a launch that holds trials, after these.
         """
-        part = self._parts[0][0]
-        if not self._keeps_sums or part.table != "launches":
-            writer.drop(self._parts.popleft()[0], self._add_up)
+        oldest = self._parts[0][0]
+        if not self._keeps_sums or oldest.table != "launches":
+            self._drop(writer, oldest)
             return
-        following: SealedPart | None = part
-        while following is not None:
-            self._drop_trials_executions(writer, following, launches, now)
-            self._drop(writer, following)
+        part: SealedPart | None = oldest
+        while part is not None:
+            self._drop_executions_of_trials(writer, part, launches, now)
+            self._drop(writer, part)
             if not self.sums.ends_in_trials:
                 return
-            following = next((p for p, _, _ in self._parts if p.table == "launches"), None)
+            part = next((p for p, _, _ in self._parts if p.table == "launches"), None)
 
-    def _drop_trials_executions(
+    def _drop_executions_of_trials(
         self, writer: "RunWriter", part: "SealedPart", launches: int, now: float
     ) -> None:
         """Delete the parts that may have executions of a part's trials, and those before them."""

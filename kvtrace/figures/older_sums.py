@@ -55,10 +55,10 @@ def older_sums(
 
 
 def settled(trace: "Trace", runs: Sequence["Run"], read: Callable[[], T]) -> T:
-    """Return what `read` returns of rows and older sums, of one moment of runs in progress.
+    """Return what `read` returns, which reads rows and older sums of the runs, at one moment.
 
-    A recording may drop rows between the reading of both; then they are read again. Errors as
-    `read`.
+    If a recording in progress drops rows meanwhile, they would count twice or not at all, so both
+    are read again. Errors as `read`.
     """
     before = _parts_in_progress(trace, runs)
     result = read()
