@@ -45,8 +45,10 @@ _VALUE_BYTES: Final = 8
 _FEW: Final = 256
 
 Batches = Iterable[pa.RecordBatch]
-#: The row groups of an open part that are to be read.
-RowGroupChoice = Callable[[Any], list[int]]
+#: The row groups of a part that are to be read, by its footer.
+RowGroupChoice = Callable[["Footer"], list[int]]
+#: The least and the largest value of a column in a row group; None: not known.
+Bounds = tuple[Any, Any] | None
 
 #: Integers that grow from row to row, stored as differences, as those that rows are sorted by.
 _GROWING: Final = frozenset({"seq", "record", "launch_seq", "correlation_id", "mark_id"})
@@ -146,16 +148,20 @@ def part_pieces(
 
     `choose_groups` returns the numbers of the row groups to read (default: all).
     """
+    groups = None
+    if choose_groups is not None:
+        footer = part_footer(path)
+        check_part(footer, path, table)
+        groups = choose_groups(footer)
+        if not groups:
+            return
     file, footer = _opened(path, names)
     with file:
         check_part(footer, path, table)
         read_names = [name for name in names if name in footer.names]
         if read_names:
-            groups = (
-                list(range(file.metadata.num_row_groups))
-                if choose_groups is None
-                else choose_groups(file)
-            )
+            if groups is None:
+                groups = list(range(footer.metadata.num_row_groups))
             for batch in _read_batches(file, path, read_names, groups):
                 yield filled(table, pa.Table.from_batches([batch]), names, str(path))
             return
@@ -192,7 +198,7 @@ class Footer:
 
     """
 
-    __slots__ = ("_facts", "metadata", "names", "stored_bytes")
+    __slots__ = ("_bounds", "_facts", "metadata", "names", "stored_bytes")
 
     def __init__(self, file: Any) -> None:
         """Take the footer of an open `pq.ParquetFile`."""
@@ -201,12 +207,35 @@ class Footer:
         groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
         self.stored_bytes: int = sum(group.total_byte_size for group in groups)
         self._facts: FileFacts | None = None
+        self._bounds: dict[str, list[Bounds]] = {}
 
     def facts(self, path: Path) -> FileFacts:
         """Return the facts in the metadata, parsed once; errors as `read_facts`."""
         if self._facts is None:
             self._facts = read_facts(self.metadata.metadata, str(path))
         return self._facts
+
+    def bounds(self, name: str) -> list[Bounds]:
+        """Return the bounds of a column of numbers, times (ns since 1970) or texts in row groups.
+
+        They are as Parquet stores them: texts in UTF-8. None for a row group without a value or
+        without statistics, and for all if the part lacks the column.
+        """
+        if name not in self._bounds:
+            metadata = self.metadata
+            paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+            groups = map(metadata.row_group, range(metadata.num_row_groups))
+            self._bounds[name] = (
+                [_bounds(group.column(paths.index(name)).statistics) for group in groups]
+                if name in paths
+                else [None] * metadata.num_row_groups
+            )
+        return self._bounds[name]
+
+
+def _bounds(statistics: Any) -> Bounds:
+    known = statistics is not None and statistics.has_min_max
+    return (statistics.min_raw, statistics.max_raw) if known else None
 
 
 def part_footer(path: Path) -> Footer:
@@ -233,9 +262,12 @@ _Identity = tuple[int, int, int, int]
 #: Footers of parts that may be read, by device, inode, size and time of the last change: a command
 #: opens many parts several times.
 _FOOTERS: Final[dict[_Identity, Footer]] = {}
-#: Most footers that are kept, and most bytes of one; in memory it takes about eight times as much.
+#: Most footers that are kept, and bytes of a small one; in memory it takes eight times as many.
 _MOST_FOOTERS: Final = 2048
 _SMALL_FOOTER: Final = 16 << 10
+#: The parts whose larger footers are kept, oldest first, and how many these are at most.
+_LARGE: Final[list[_Identity]] = []
+_MOST_LARGE: Final = 4
 #: Parts that changed less than so many ns ago may change again without a new time.
 _SETTLED_NS: Final = 1_000_000_000
 
@@ -270,9 +302,13 @@ def _identity(path: Path) -> _Identity:
 
 def _keep_footer(identity: _Identity, footer: Footer) -> None:
     has_settled = time.time_ns() - identity[-1] > _SETTLED_NS
-    is_small = footer.metadata.serialized_size <= _SMALL_FOOTER
-    if has_settled and is_small and len(_FOOTERS) < _MOST_FOOTERS:
-        _FOOTERS[identity] = footer
+    if not has_settled or len(_FOOTERS) >= _MOST_FOOTERS:
+        return
+    _FOOTERS[identity] = footer
+    if footer.metadata.serialized_size > _SMALL_FOOTER:
+        _LARGE.append(identity)
+        if len(_LARGE) > _MOST_LARGE:
+            _FOOTERS.pop(_LARGE.pop(0), None)
 
 
 def _refuse_duplicate_columns(names: Sequence[str]) -> None:

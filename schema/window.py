@@ -4,13 +4,13 @@ Of sealed runs only row groups are read whose statistics overlap the window.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.schema.columns import checked_names
-from kvtrace.schema.parts import RowGroupChoice
+from kvtrace.schema.parts import Footer, RowGroupChoice
 from kvtrace.schema.reading import run_pieces
 from kvtrace.schema.repair import RANGES
 from kvtrace.schema.runs import Run
@@ -187,29 +187,20 @@ def pieces_near(
 def _groups_in_ranges(
     span: tuple[str, str], ranges: Sequence[tuple[int, int]] | Sequence[tuple[bytes, bytes]]
 ) -> RowGroupChoice:
-    """Return a function from an open part to the row groups that may have rows in some ranges.
+    """Return a function from a part's footer to row groups that may have rows in some ranges.
 
     `span` and ranges are as those of `pieces_near`.
     """
 
-    def choose_groups(file: Any) -> list[int]:
-        metadata = file.metadata
-        column_indices = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-        groups = []
-        for group_number in range(metadata.num_row_groups):
-            group = metadata.row_group(group_number)
-            statistics = [
-                group.column(column_indices[name]).statistics
-                for name in span
-                if name in column_indices
-            ]
-            has_bounds = len(statistics) == 2 and all(b and b.has_min_max for b in statistics)
+    def choose_groups(footer: Footer) -> list[int]:
+        first, last = (footer.bounds(name) for name in span)
+        return [
+            number
+            for number, (begin, end) in enumerate(zip(first, last, strict=True))
             # An end before its begin counts as the begin, so both columns bound the last time.
-            if not has_bounds or any(
-                statistics[0].min_raw <= high and max(b.max_raw for b in statistics) >= low
-                for low, high in ranges
-            ):
-                groups.append(group_number)
-        return groups
+            if begin is None
+            or end is None
+            or any(begin[0] <= high and max(begin[1], end[1]) >= low for low, high in ranges)
+        ]
 
     return choose_groups

@@ -1,23 +1,18 @@
 """Busy and idle time of devices; `gaps.py` has the causes of idle time."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 
-from kvtrace.figures.columns import Integers, integers
-from kvtrace.figures.intervals import union_of
+from kvtrace.figures.columns import Integers
+from kvtrace.figures.execution_blocks import ExecutionBlocks
 from kvtrace.figures.parts_at_rest import part_at_rest
-from kvtrace.schema.repair import LATEST
 from kvtrace.schema.window import RunWindow, TraceWindow
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
-
-#: Most busy spans to store; beyond that, the shortest gaps between them count as busy time.
-_MOST_SPANS: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,78 +50,73 @@ def _busy_time_of_run(trace: "Trace", run: "Run") -> Busy | None:
         row = at_rest.parts[part]
         return None if row["span_ns"] is None else Busy(*(row[f.name] for f in fields(Busy)))
     window = trace.window_of(run.run_id) if isinstance(trace, TraceWindow) else None
-    return busy_time(_executions(trace, run), window)
+    timeline = Timeline(window)
+    for _, block in ExecutionBlocks(trace, run).read(window, named=False):
+        timeline.add(block.start, block.end)
+    return timeline.busy
 
 
-def busy_time(
-    executions: Iterable[tuple[Integers, Integers]], window: RunWindow | None
-) -> Busy | None:
-    """Return the busy and idle time of executions in a window; None: of all. None without any.
+class Gaps(NamedTuple):
+    """When devices were idle, between executions of which one block is given.
 
-    `executions` has start and end of executions, in ns since 1970, in pieces.
+    Attributes:
+        begin: Begin of each gap, in ns since 1970.
+        end: Its end.
+        before: Index of the execution that ended last before it; -1: none of the block.
+        after: Index of the execution that ends it.
+        latest: Index of the execution that ends last of all so far; -1: none of the block.
+
     """
-    spans, executions_ns = _Spans(), 0
-    low, high = (-LATEST, LATEST) if window is None else (window.device_begin, window.device_end)
-    for start, end in executions:
-        inside = (low <= start) & (start < high)  # as figures of executions have it
-        spans.add(start[inside], end[inside])
-        executions_ns += int((end - start)[inside].sum())
-    if not spans.any:
-        return None
-    if window is not None:  # it may begin and end with idle time
-        limits = np.array([low, high], np.int64)
-        spans.add(limits, limits)
-    starts, ends = spans.merged()
-    span_ns = int(ends[-1] - starts[0])
-    busy_ns = int((ends - starts).sum()) - spans.filled_ns
-    return Busy(span_ns, busy_ns, executions_ns - busy_ns, idle_ns=span_ns - busy_ns)
+
+    begin: Integers
+    end: Integers
+    before: Integers
+    after: Integers
+    latest: int
 
 
-def _executions(trace: "Trace", run: "Run") -> Iterator[tuple[Integers, Integers]]:
-    """Yield known starts and ends of executions, in ns since 1970."""
-    for piece in trace.pieces("gpu_kernels", [run], ["start", "end"]):
-        rows = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
-        yield integers(rows["start"]), integers(rows["end"])
+class Timeline:
+    """The busy and idle time of executions, which are added sorted by begin, in blocks.
 
+    With a window, idle time begins and ends with the window.
+    """
 
-class _Spans:
-    """The union of many intervals, which are added in batches."""
+    def __init__(self, window: RunWindow | None) -> None:
+        self._begin = None if window is None else window.device_begin
+        self._end = None if window is None else window.device_end
+        #: Until when devices were busy so far.
+        self._until: int | None = None
+        self._idle_ns = self._executions_ns = 0
 
-    def __init__(self) -> None:
-        self._parts: list[tuple[Integers, Integers]] = []
-        self._stored = 0
-        self._limit = _MOST_SPANS
-        #: Gaps that were treated as busy time, in ns.
-        self.filled_ns = 0
+    def add(self, start: Integers, end: Integers) -> Gaps:
+        """Add a block of executions, at least one, and return the gaps that they end."""
+        if self._begin is None:
+            self._begin = int(start[0])
+        until = self._begin if self._until is None else self._until
+        reached = np.maximum.accumulate(np.append(until, end))
+        rows = np.arange(start.size)
+        is_latest = end >= reached[1:]
+        latest = np.maximum.accumulate(np.append(-1, np.where(is_latest, rows, -1)))
+        idle = np.flatnonzero(start > reached[:-1])
+        gaps = Gaps(reached[idle], start[idle], latest[idle], rows[idle], int(latest[-1]))
+        self._until = int(reached[-1])
+        self._idle_ns += int((gaps.end - gaps.begin).sum())
+        self._executions_ns += int((end - start).sum())
+        return gaps
 
     @property
-    def any(self) -> bool:
-        """Whether intervals were added."""
-        return self._stored > 0
+    def last_gap(self) -> tuple[int, int] | None:
+        """Begin and end of the idle time after the last execution, to the end of the window."""
+        if self._until is None or self._end is None or self._until >= self._end:
+            return None
+        return self._until, self._end
 
-    def add(self, start: Integers, end: Integers) -> None:
-        """Add intervals, in any order; merges all intervals if more than the limit are stored."""
-        merged_part = union_of(start, end)
-        self._parts.append(merged_part)
-        self._stored += len(merged_part[0])
-        if self._stored > self._limit:
-            self.merged()
-
-    def merged(self) -> tuple[Integers, Integers]:
-        """Merge the stored intervals, and return the sorted starts and ends of their union, in ns.
-
-        If more than half of `_MOST_SPANS` remain, gaps up to the median gap are filled, and their
-        length is added to `filled_ns`.
-        """
-        if not self._parts:
-            nothing = np.zeros(0, np.int64)
-            return nothing, nothing
-        start, end = (np.concatenate(list(parts)) for parts in zip(*self._parts, strict=True))
-        starts, ends = union_of(start, end)
-        if len(starts) > _MOST_SPANS // 2:
-            gaps = starts[1:] - ends[:-1]
-            short = gaps <= np.partition(gaps, len(gaps) // 2)[len(gaps) // 2]
-            self.filled_ns += int(gaps[short].sum())
-            starts, ends = starts[np.append(True, ~short)], ends[np.append(~short, True)]
-        self._parts, self._stored = [(starts, ends)], len(starts)
-        return starts, ends
+    @property
+    def busy(self) -> Busy | None:
+        """The busy and idle time; None without an execution."""
+        if self._until is None or self._begin is None:
+            return None
+        begin, end = self.last_gap or (self._until, self._until)
+        span_ns, idle_ns = end - self._begin, self._idle_ns + end - begin
+        busy_ns = span_ns - idle_ns
+        return Busy(span_ns, busy_ns, self._executions_ns - busy_ns, idle_ns)

@@ -15,10 +15,11 @@ Example: an execution ends at 100 µs, the host collects garbage from 90 to 160 
 next execution at 200 µs, which begins at 210 µs. The gap of 110 µs has 60 µs collect, 10 µs launch
 (from request to begin) and 40 µs host; the cause is `collect`.
 
-Gaps are looked at in blocks, so that only their sums grow with a run.
+Executions are read twice, in blocks, so that only sums of gaps grow with a run: a gap's cause
+depends on how long all requests took, and on when later executions were requested.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,14 +27,19 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kvtrace.figures.busy import Busy, Timeline
 from kvtrace.figures.columns import Integers, summed_by
+from kvtrace.figures.execution_blocks import ExecutionBlock, ExecutionBlocks
 from kvtrace.figures.gap_groups import Groups
 from kvtrace.figures.host_events import KINDS, HostEvents
 from kvtrace.figures.lines import Place
-from kvtrace.figures.part_executions import PartExecutions
 from kvtrace.schema.idle_tables import ACTIVITIES, AROUND_SHORT, CAUSES, EVENTS, Cause
+from kvtrace.schema.table_types import NAME
+from kvtrace.schema.tables import TABLES
 from kvtrace.schema.window import RunWindow
 
+#: The schema of the rows by name: `short_executions` without the part.
+SHORT_EXECUTIONS: Final = pa.schema(list(TABLES["short_executions"].schema)[1:])
 _INDEX: Final = {cause: index for index, cause in enumerate(CAUSES)}
 #: Nanoseconds below which gaps that the host did not cause are only summed: the time between two
 #: executions in a row.
@@ -48,8 +54,6 @@ PAUSE: Final = 1_000_000
 SMALL: Final = 5_000
 #: Nanoseconds above which a gap between such kernels has another cause.
 _AROUND_SMALL: Final = 100_000
-#: Executions between which gaps are looked at together.
-_BLOCK: Final = 1 << 19
 _NEVER: Final = np.iinfo(np.int64).max
 
 
@@ -80,8 +84,76 @@ class PartGaps:
     idle_of_steps: dict[Cause, Integers]
 
 
+class Requests:
+    """What the causes of gaps in a part depend on: all requests of its executions, in blocks."""
+
+    def __init__(self) -> None:
+        self._delays = _Delays()
+        #: The earliest request of each block, by its number.
+        self._earliest: dict[int, int] = {}
+
+    def add(self, number: int, block: ExecutionBlock) -> None:
+        """Add a block; the numbers of blocks ascend."""
+        is_known = block.asked >= 0
+        asked = block.asked[is_known]
+        self._delays.add(block.start[is_known] - asked)
+        self._earliest[number] = int(asked.min(initial=_NEVER))
+
+    @property
+    def latency(self) -> int:
+        """An estimate of the time from a request to its execution on an idle device, in ns.
+
+        Most executions wait for earlier work, so the estimate is twice the first percentile of the
+        delays, within `_LATENCY`.
+        """
+        percentile = self._delays.percentile(1)
+        return _LATENCY[0] if percentile is None else int(np.clip(2 * percentile, *_LATENCY))
+
+    def after(self, number: int) -> int:
+        """Return the earliest request of the blocks after one, in ns since 1970, or `_NEVER`."""
+        return min((ns for n, ns in self._earliest.items() if n > number), default=_NEVER)
+
+
+class _Delays:
+    """A percentile of many times, in ns, exact within half of `_LATENCY`."""
+
+    def __init__(self) -> None:
+        self._low, self._high = (limit // 2 for limit in _LATENCY)
+        #: Numbers of times: below the limits, of each ns between them, and above.
+        self._counts = np.zeros(self._high - self._low + 3, np.int64)
+        self._longest_below, self._shortest_above = -_NEVER, _NEVER
+
+    def add(self, ns: Integers) -> None:
+        """Add times."""
+        place = np.clip(ns, self._low - 1, self._high + 1) - (self._low - 1)
+        self._counts += np.bincount(place, minlength=self._counts.size)
+        self._longest_below = max(self._longest_below, int(ns[place == 0].max(initial=-_NEVER)))
+        above = ns[place == self._counts.size - 1]
+        self._shortest_above = min(self._shortest_above, int(above.min(initial=_NEVER)))
+
+    def percentile(self, percent: float) -> float | None:
+        """Return a percentile, interpolated; None without times.
+
+        One outside of the limits is outside of them here, too, but may be another time.
+        """
+        until = np.cumsum(self._counts)
+        if not until[-1]:
+            return None
+        rank = (int(until[-1]) - 1) * percent / 100
+        below, above = (
+            self._time(int(np.searchsorted(until, row, "right")))
+            for row in (int(rank), min(int(rank) + 1, int(until[-1]) - 1))
+        )
+        return below + (above - below) * (rank - int(rank))
+
+    def _time(self, place: int) -> int:
+        if place == 0:
+            return self._longest_below
+        return self._shortest_above if place == self._counts.size - 1 else self._low - 1 + place
+
+
 def gaps_of_executions(
-    executions: PartExecutions,
+    blocks: ExecutionBlocks,
     events: HostEvents,
     places: Mapping[int, Place | None],
     window: RunWindow | None,
@@ -89,56 +161,153 @@ def gaps_of_executions(
     """Return the idle time between executions; None without executions.
 
     Args:
-        executions: The executions in the part.
-        events: The host's activities in the whole run.
+        blocks: The executions of the run.
+        events: The host's activities in the run.
         places: The program's line of each stack id.
         window: The part's bounds, which gaps may begin and end with; None: the whole run.
 
     """
-    if not executions.start.size:
-        return None
-    causes = _Causes(executions, events)
-    groups = Groups(executions, places)
-    steps = np.array(() if window is None else window.device_steps, np.int64)
-    has_steps = has_step_times(window)
-    idle, small = np.zeros(len(CAUSES), np.int64), np.zeros(len(CAUSES), np.int64)
-    by_step = np.zeros((len(CAUSES), len(steps) - 1 if has_steps else 0), np.int64)
-    paused, pauses, between_steps = 0, 0, 0
-    for begin, end, before, after in _blocks(executions, window):
-        cause, activities, around_small = causes.of(begin, end, before, after)
+    requests = Requests()
+    for number, block in blocks.read(window, named=False):
+        requests.add(number, block)
+    gaps = GapSums(requests, events, places, window)
+    for number, block in blocks.read(window):
+        gaps.add(number, block)
+    return gaps.taken()
+
+
+class GapSums:
+    """What the gaps of a part add up to; the blocks of its executions are added in order."""
+
+    def __init__(
+        self,
+        requests: Requests,
+        events: HostEvents,
+        places: Mapping[int, Place | None],
+        window: RunWindow | None,
+    ) -> None:
+        """Begin without gaps.
+
+        Args:
+            requests: Those of all blocks of the part.
+            events: The host's activities in the run.
+            places: The program's line of each stack id.
+            window: The part's bounds, which gaps may begin and end with; None: the whole run.
+
+        """
+        self._requests, self._events = requests, events
+        self._latency = requests.latency
+        self._timeline = Timeline(window)
+        self._groups = Groups(places)
+        steps = () if window is None else window.device_steps
+        self._steps = np.array(steps, np.int64)
+        number = len(steps) - 1 if has_step_times(window) else 0
+        self._idle, self._small = (np.zeros(len(CAUSES), np.int64) for _ in range(2))
+        self._by_step = np.zeros((len(CAUSES), number), np.int64)
+        self._paused = self._pauses = self._between_steps = 0
+        #: Executions, short ones and their ns, by name.
+        self._by_name = np.zeros((3, 0), np.int64)
+        #: The execution that ended last so far.
+        self._latest: ExecutionBlock | None = None
+
+    @property
+    def busy(self) -> Busy | None:
+        """Busy and idle time of the executions that were added; None without any."""
+        return self._timeline.busy
+
+    def add(self, number: int, block: ExecutionBlock) -> None:
+        """Add the next block of the part, with its number."""
+        self._count(block)
+        found = self._timeline.add(block.start, block.end)
+        executions = block.after(self._latest)
+        shift = 0 if self._latest is None else 1
+        if found.begin.size:
+            # An execution was requested no later than the next executions with a known request.
+            bound = np.where(executions.asked >= 0, executions.asked, _NEVER)
+            bound = np.minimum.accumulate(np.append(bound, self._requests.after(number))[::-1])
+            ends = found.before + shift, found.after + shift
+            self._add_gaps(executions, found.begin, found.end, ends, bound[::-1])
+        latest = found.latest + shift
+        self._latest = executions.rows(slice(latest, latest + 1))
+
+    def taken(self) -> PartGaps | None:
+        """Return the sums once all blocks were added; None without executions."""
+        if self._latest is None:
+            return None
+        last_gap = self._timeline.last_gap
+        if last_gap is not None:
+            begin, end = (np.array([edge], np.int64) for edge in last_gap)
+            ends = np.zeros(1, np.int64), np.full(1, -1)
+            self._add_gaps(self._latest, begin, end, ends, np.array([_NEVER]))
+        occurring = [cause for cause in sorted(CAUSES) if self._idle[_INDEX[cause]]]
+        has_steps = self._by_step.size > 0
+        return PartGaps(
+            {cause: int(self._idle[_INDEX[cause]]) for cause in occurring},
+            {cause: int(self._small[_INDEX[cause]]) for cause in occurring},
+            self._paused,
+            self._pauses,
+            self._between_steps,
+            self._groups.table(),
+            self._short_executions(self._latest.names),
+            {cause: self._by_step[_INDEX[cause]] for cause in occurring} if has_steps else {},
+        )
+
+    def _count(self, block: ExecutionBlock) -> None:
+        """Add a block's executions to those of their names."""
+        size = len(block.names)
+        more = size - self._by_name.shape[1]
+        self._by_name = np.pad(self._by_name, ((0, 0), (0, more)))
+        is_short = block.is_short(np.arange(block.start.size), SMALL)
+        name = block.name[is_short].astype(np.int64)
+        totals = summed_by(name, (block.end - block.start)[is_short])
+        self._by_name[0] += np.bincount(block.name, minlength=size)
+        self._by_name[1] += np.bincount(name, minlength=size)
+        self._by_name[2, : totals.size] += totals
+
+    def _short_executions(self, names: Sequence[str]) -> pa.Table:
+        """Return a row for each name that occurs, as `SHORT_EXECUTIONS`.
+
+        It has the number and total ns of kernels that took less than `SMALL` ns.
+        """
+        occurring = np.flatnonzero(self._by_name[0])
+        texts = pa.array([names[code] for code in occurring.tolist()], NAME.value_type)
+        columns = [texts.dictionary_encode(), *map(pa.array, self._by_name[1:, occurring])]
+        return pa.Table.from_arrays(columns, schema=SHORT_EXECUTIONS)
+
+    def _add_gaps(
+        self,
+        executions: ExecutionBlock,
+        begin: Integers,
+        end: Integers,
+        ends: tuple[Integers, Integers],
+        latest: Integers,
+    ) -> None:
+        """Add gaps; `ends` are indices in `executions`, as of `latest`, when each was requested."""
+        self._events.move_to(int(begin[0]), int(end[-1]))
+        causes = _Causes(executions, self._events, latest, self._latency)
+        cause, activities, around_small = causes.of(begin, end, *ends)
         duration = end - begin
         is_pause = (cause == _INDEX["host"]) & (duration >= PAUSE)
-        paused += int(duration[is_pause].sum())
-        pauses += int(is_pause.sum())
-        between_steps += int(duration[is_pause & np.isin(end, steps)].sum())
+        self._paused += int(duration[is_pause].sum())
+        self._pauses += int(is_pause.sum())
+        self._between_steps += int(duration[is_pause & np.isin(end, self._steps)].sum())
         for index in np.unique(cause).tolist():
             of_cause = cause == index
-            idle[index] += duration[of_cause].sum()
-            small[index] += duration[of_cause & around_small].sum()
-            if has_steps:
-                step = np.searchsorted(steps, begin[of_cause], "right") - 1
-                sums = summed_by(np.clip(step, 0, len(steps) - 2), duration[of_cause])
-                by_step[index, : sums.size] += sums
+            self._idle[index] += duration[of_cause].sum()
+            self._small[index] += duration[of_cause & around_small].sum()
+            if self._by_step.size:
+                step = np.searchsorted(self._steps, begin[of_cause], "right") - 1
+                sums = summed_by(np.clip(step, 0, len(self._steps) - 2), duration[of_cause])
+                self._by_step[index, : sums.size] += sums
         listed = np.flatnonzero(cause != _INDEX["short"])
         if listed.size:
             begin, end, cause = begin[listed], end[listed], cause[listed]
-            stacks = _stacks_of_causes(cause, begin, end, events)
+            stacks = _stacks_of_causes(cause, begin, end, self._events)
             held = {name: ns[listed] for name, ns in activities.items()}
-            counts = {name: events.begun_in(name, begin, end) for name in EVENTS}
-            kernels = events.compiled_in(begin, end)
-            ends = before[listed], after[listed]
-            groups.add(cause, end - begin, ends, stacks, held, counts, kernels)
-    occurring = [cause for cause in sorted(CAUSES) if idle[_INDEX[cause]]]
-    return PartGaps(
-        {cause: int(idle[_INDEX[cause]]) for cause in occurring},
-        {cause: int(small[_INDEX[cause]]) for cause in occurring},
-        paused,
-        pauses,
-        between_steps,
-        groups.table(),
-        executions.short(SMALL),
-        {cause: by_step[_INDEX[cause]] for cause in occurring} if has_steps else {},
-    )
+            counts = {name: self._events.begun_in(name, begin, end) for name in EVENTS}
+            kernels = self._events.compiled_in(begin, end)
+            around = ends[0][listed], ends[1][listed]
+            self._groups.add(executions, cause, end - begin, around, stacks, held, counts, kernels)
 
 
 def has_step_times(window: RunWindow | None) -> bool:
@@ -146,49 +315,31 @@ def has_step_times(window: RunWindow | None) -> bool:
     return window is not None and 2 <= len(window.device_steps) <= _MOST_STEPS + 1
 
 
-_Block = tuple[Integers, Integers, Integers, Integers]
-
-
-def _blocks(executions: PartExecutions, window: RunWindow | None) -> Iterator[_Block]:
-    """Yield begin and end of gaps in order, and the indices of the executions before and after.
-
-    An index is -1 at an edge of the window.
-    """
-    start, end = executions.start, executions.end
-    until = int(start[0]) if window is None else window.device_begin
-    last = -1
-    for first in range(0, start.size, _BLOCK):
-        starts, ends = start[first : first + _BLOCK], end[first : first + _BLOCK]
-        rows = np.arange(first, first + starts.size)
-        reached = np.maximum.accumulate(np.append(until, ends))
-        # For each row, the row that ends last among all rows before it.
-        is_latest = ends >= reached[1:]
-        latest = np.maximum.accumulate(np.append(last, np.where(is_latest, rows, last)))
-        idle = np.flatnonzero(starts > reached[:-1])
-        until, last = int(reached[-1]), int(latest[-1])
-        yield reached[idle], starts[idle], latest[idle], rows[idle]
-    if window is not None and until < window.device_end:
-        edge = np.array([until, window.device_end, last, -1])
-        yield edge[:1], edge[1:2], edge[2:3], edge[3:]
-
-
 class _Causes:
     """The causes of gaps between some executions."""
 
-    def __init__(self, executions: PartExecutions, events: HostEvents) -> None:
+    def __init__(
+        self, executions: ExecutionBlock, events: HostEvents, latest: Integers, latency: int
+    ) -> None:
+        """Take what the causes depend on.
+
+        Args:
+            executions: Those between which the gaps are.
+            events: The host's activities near the gaps.
+            latest: An upper bound of when the host requested each execution.
+            latency: The time from a request to its execution on an idle device, in ns.
+
+        """
         self._executions, self._events = executions, events
-        asked = executions.asked
-        # An execution was requested no later than the next executions with a known request.
-        bound = np.where(asked >= 0, asked, _NEVER)
-        self._latest = np.minimum.accumulate(bound[::-1])[::-1]
-        self._latency = _latency(asked, executions.start)
+        self._latest, self._latency = latest, latency
 
     def of(
         self, begin: Integers, end: Integers, before: Integers, after: Integers
     ) -> tuple[npt.NDArray[np.int8], dict[Cause, Integers], npt.NDArray[np.bool_]]:
         """Return the index of each gap's cause in `CAUSES`, and its ns by host activity.
 
-        The last mask is of gaps between short executions. The arguments are as in a block.
+        The last mask is of gaps between short executions. `before` and `after` are indices of the
+        executions around each gap, or -1.
         """
         executions, events = self._executions, self._events
         asked = np.where(after >= 0, executions.asked[after], np.int64(-1))
@@ -232,17 +383,6 @@ class _Causes:
         return cause
 
 
-def _latency(asked: Integers, start: Integers) -> int:
-    """Return an estimate, in ns, of the time from a request to its execution on an idle device.
-
-    `asked` and `start` have the request and begin of each execution. Most executions wait for
-    earlier work, so the estimate is twice the first percentile of the delays, within `_LATENCY`.
-    """
-    delays = (start - asked)[asked >= 0]
-    estimate = 2 * float(np.percentile(delays, 1)) if delays.size else 0.0
-    return int(np.clip(estimate, *_LATENCY))
-
-
 def _activities(
     begin: Integers, end: Integers, asked: Integers, events: HostEvents
 ) -> dict[Cause, Integers]:
@@ -267,8 +407,7 @@ def _stacks_of_causes(
     stacks = np.full(cause.size, -1)
     for index in np.flatnonzero(_is_one_of(cause, *KINDS)).tolist():
         name = CAUSES[cause[index]]
-        stack = events.stack_at(name, int(begin[index]), int(end[index]))
-        stacks[index] = -1 if stack is None else stack
+        stacks[index] = events.stack_at(name, int(begin[index]), int(end[index]))
     return stacks
 
 

@@ -8,8 +8,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kvtrace.figures.columns import Integers, combined_codes
+from kvtrace.figures.execution_blocks import ExecutionBlock
 from kvtrace.figures.lines import Place
-from kvtrace.figures.part_executions import PartExecutions
 from kvtrace.schema.idle_tables import CAUSES, Cause
 from kvtrace.schema.table_types import NAME
 from kvtrace.schema.tables import TABLES
@@ -19,6 +19,8 @@ GROUPS: Final = pa.schema(list(TABLES["idle_gaps"].schema)[2:])
 _PLACES: Final = ("place", "before_place", "after_place")
 STACKS: Final = ("stack_id", "before_stack_id", "after_stack_id")
 _KEYS: Final = ("cause", "before", "after", *_PLACES)
+#: Rows from which on groups of blocks are grouped again.
+_MANY: Final = 1 << 15
 
 #: Columns of groups by name; names of executions are codes, 0 at an edge.
 _Columns = Mapping[str, Integers]
@@ -28,16 +30,21 @@ _Kernels = Mapping[int, Sequence[int]]
 class Groups:
     """The groups of a run's gaps in a part, to which gaps are added in blocks."""
 
-    def __init__(self, executions: PartExecutions, places: Mapping[int, Place | None]) -> None:
-        self._executions = executions
+    def __init__(self, places: Mapping[int, Place | None]) -> None:
+        """Make no groups; `places` has the program's line of each stack id."""
         self._places = places
         #: Codes of places: stacks with the same line are one place.
         self._code_of_place: dict[Place | None, int] = {None: 0}
-        self._place_of_execution = self._codes_of_places(executions.stacks)
+        #: The code of the place of each stack of the blocks so far, and the names.
+        self._place_of_stack = np.zeros(0, np.int64)
+        self._names: tuple[str, ...] = ()
         self._blocks: list[tuple[_Columns, _Kernels]] = []
+        #: Rows of `_blocks`, and from how many on they are grouped again.
+        self._rows, self._most = 0, _MANY
 
     def add(
         self,
+        executions: ExecutionBlock,
         cause: npt.NDArray[np.int8],
         duration: Integers,
         ends: tuple[Integers, Integers],
@@ -49,6 +56,7 @@ class Groups:
         """Add gaps, in order.
 
         Args:
+            executions: a block of the run, read after those of earlier gaps.
             cause: index of each gap's cause in `CAUSES`.
             duration: its length, in ns.
             ends: indices of the executions before and after it, or -1.
@@ -58,40 +66,52 @@ class Groups:
             kernels: ids of kernels that were compiled or loaded in it, by the gap's index.
 
         """
+        self._names = executions.names
+        new_stacks = executions.stacks[self._place_of_stack.size :]
+        self._place_of_stack = np.append(self._place_of_stack, self._codes_of_places(new_stacks))
         distinct_stacks, code = np.unique(stacks, return_inverse=True)
         columns: dict[str, Integers] = {"cause": cause.astype(np.int64)}
         columns["place"] = self._codes_of_places(distinct_stacks)[code]
         columns["stack_id"] = stacks
         for name, rows in zip(("before", "after"), ends, strict=True):
             is_edge = rows < 0
-            stack = self._executions.stack[rows]
-            columns[name] = np.where(is_edge, 0, self._executions.name[rows] + 1)
-            columns[f"{name}_place"] = np.where(is_edge, 0, self._place_of_execution[stack])
-            columns[f"{name}_stack_id"] = np.where(is_edge, -1, self._executions.stacks[stack])
+            stack = executions.stack[rows]
+            columns[name] = np.where(is_edge, 0, executions.name[rows] + 1)
+            columns[f"{name}_place"] = np.where(is_edge, 0, self._place_of_stack[stack])
+            columns[f"{name}_stack_id"] = np.where(is_edge, -1, executions.stacks[stack])
         columns |= {"number": np.ones_like(duration), "total_ns": duration, "longest_ns": duration}
         columns |= {f"{name}_ns": ns for name, ns in held.items()}
         columns |= {f"{name}_events": number for name, number in events.items()}
-        self._blocks.append(_grouped(columns, kernels))
+        self._append(_grouped(columns, kernels))
+        if self._rows > self._most:
+            self._append(self._taken())
+            self._most = max(_MANY, 2 * self._rows)
 
-    def table(self) -> pa.Table:
-        """Return the groups in the order of their first gaps, as `GROUPS`."""
-        if not self._blocks:
-            return GROUPS.empty_table()
+    def _append(self, block: tuple[_Columns, _Kernels]) -> None:
+        self._blocks.append(block)
+        self._rows += block[0]["cause"].size
+
+    def _taken(self) -> tuple[_Columns, _Kernels]:
+        """Return the groups of all blocks so far, which are taken out."""
         kernels: dict[int, Sequence[int]] = {}
         rows = 0
         for columns, of_block in self._blocks:
             kernels |= {rows + row: ids for row, ids in of_block.items()}
             rows += columns["cause"].size
         names = self._blocks[0][0]
-        all_columns = {n: np.concatenate([block[n] for block, _ in self._blocks]) for n in names}
-        groups, kernels_of_groups = _grouped(all_columns, kernels)
+        columns = {n: np.concatenate([block[n] for block, _ in self._blocks]) for n in names}
+        self._blocks, self._rows = [], 0
+        return _grouped(columns, kernels)
+
+    def table(self) -> pa.Table:
+        """Return the groups in the order of their first gaps, as `GROUPS`."""
+        if not self._blocks:
+            return GROUPS.empty_table()
+        groups, kernels_of_groups = self._taken()
         number = groups["cause"].size
         shown = {
             "cause": _named(groups["cause"], CAUSES),
-            **{
-                name: _named(groups[name] - 1, self._executions.names)
-                for name in ("before", "after")
-            },
+            **{name: _named(groups[name] - 1, self._names) for name in ("before", "after")},
             **{name: pa.array(groups[name], mask=groups[name] < 0) for name in STACKS},
             "kernels": [kernels_of_groups.get(group, []) for group in range(number)],
         }

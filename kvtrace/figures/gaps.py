@@ -13,12 +13,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, coded, combined_codes, integers, summed_by
-from kvtrace.figures.gap_causes import PartGaps, gaps_of_executions, has_step_times
+from kvtrace.figures.execution_blocks import ExecutionBlocks
+from kvtrace.figures.gap_causes import (
+    SHORT_EXECUTIONS,
+    PartGaps,
+    gaps_of_executions,
+    has_step_times,
+)
 from kvtrace.figures.gap_groups import GROUPS, STACKS
 from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.lines import Place, places_by_stack
 from kvtrace.figures.names import shown_names
-from kvtrace.figures.part_executions import SHORT_EXECUTIONS, PartExecutions
 from kvtrace.figures.parts_at_rest import (
     PartName,
     RunAtRest,
@@ -165,14 +170,9 @@ def _gaps_of_part(trace: "Trace", run: "Run") -> PartGaps | None:
     if stored is not None:
         return _stored_gaps(trace, run, *stored)
     window = trace.window_of(run.run_id) if isinstance(trace, TraceWindow) else None
-    executions = PartExecutions.read(trace, run)
-    if window is not None:
-        executions = executions.inside(window)
-    if not executions.start.size:
-        return None
     whole = whole_trace(trace)
-    places = places_by_stack(whole, [run])
-    return gaps_of_executions(executions, HostEvents.read(whole, run), places, window)
+    blocks, places = ExecutionBlocks(whole, run), places_by_stack(whole, [run])
+    return gaps_of_executions(blocks, HostEvents.read(whole, run), places, window)
 
 
 def _stored_gaps(trace: "Trace", run: "Run", at_rest: RunAtRest, part: PartName) -> PartGaps | None:

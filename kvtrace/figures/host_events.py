@@ -1,5 +1,6 @@
 """Activities of the host in a run: what it did while devices were idle."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,6 +13,7 @@ from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.intervals import Coverage, union_of
 from kvtrace.figures.trials import TUNING
 from kvtrace.schema.idle_tables import ACTIVITIES, Cause
+from kvtrace.schema.window import pieces_near
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
@@ -24,6 +26,8 @@ KINDS: Final[dict[Cause, tuple[str, ...]]] = {
 }
 #: Nanoseconds by which a wait of the host may end before a gap and still belong to the gap.
 _RETURN: Final = 10_000
+#: Activities that come before launching.
+_BEFORE_LAUNCHES: Final = ACTIVITIES[: ACTIVITIES.index("launch")]
 #: Nanoseconds above which a launch did more than launch, and is left out.
 _LONGEST_LAUNCH: Final = 1_000_000
 
@@ -38,16 +42,16 @@ class _Compiled(NamedTuple):
 
 
 class _Rows(NamedTuple):
-    """Begin, end and stack id (or None) of each event of a cause, sorted by begin."""
+    """Begin, end and stack id (or -1) of each event of a cause, sorted by begin."""
 
     begins: Integers
     ends: Integers
-    stacks: list[int | None]
+    stacks: Integers
 
 
 @dataclass(slots=True)
 class HostEvents:
-    """Host activities of a run.
+    """Host activities of a run, launches only near the times of `move_to`.
 
     Attributes:
         coverage: The time of each activity and of all before it in `ACTIVITIES`, without `host`.
@@ -66,6 +70,9 @@ class HostEvents:
     generated: Integers
     recorded: bool
     _waits: tuple[Integers, Integers]
+    #: The union of all activities but launches.
+    _union: tuple[Integers, Integers]
+    _launches: "_Launches"
 
     @classmethod
     def read(cls, trace: "Trace", run: "Run") -> "HostEvents":
@@ -80,18 +87,29 @@ class HostEvents:
             order = np.argsort(integers(of_cause["begin"]), kind="stable")
             of_cause = of_cause.take(pa.array(order))
             begins, ends = integers(of_cause["begin"]), integers(of_cause["end"])
-            rows[cause] = _Rows(begins, ends, of_cause["stack_id"].to_pylist())
+            rows[cause] = _Rows(begins, ends, integers(of_cause["stack_id"], -1))
         waits = union_of(rows["synchronize"].begins, rows["synchronize"].ends)
         compiled = np.array([kernel[:2] for kernel in kernels], np.int64).reshape(-1, 2)
         spans = {cause: (rows[cause].begins, rows[cause].ends) for cause in KINDS}
         spans["compile"] = compiled[:, 0], compiled[:, 1]
-        launched, spans["launch"] = _launches(trace, run)
         coverage: dict[Cause, Coverage] = {}
-        union = (np.zeros(0, np.int64), np.zeros(0, np.int64))
-        for cause in ACTIVITIES[:-1]:
-            union = union_of(*map(np.concatenate, zip(union, spans.pop(cause), strict=True)))
+        nothing = np.zeros(0, np.int64)
+        union = nothing, nothing
+        for cause in _BEFORE_LAUNCHES:
+            union = union_of(*map(np.concatenate, zip(union, spans[cause], strict=True)))
             coverage[cause] = Coverage(*union)
-        return cls(coverage, rows, launched, kernels, generated, events.num_rows > 0, waits)
+        launches = _Launches(trace, run)
+        has_events = events.num_rows > 0
+        return cls(coverage, rows, nothing, kernels, generated, has_events, waits, union, launches)
+
+    def move_to(self, begin: int, end: int) -> None:
+        """Read the launches near the time from `begin` to `end`; errors as `Trace.table`."""
+        self.launched, launches = self._launches.near(begin, end)
+        first = int(np.searchsorted(self._union[1], begin))
+        last = int(np.searchsorted(self._union[0], end, "right"))
+        near = (edges[first:last] for edges in self._union)
+        union = union_of(*map(np.concatenate, zip(near, launches, strict=True)))
+        self.coverage["launch"] = Coverage(*union)
 
     def waiting_at(self, moments: Integers) -> npt.NDArray[np.bool_]:
         """Return a mask of moments during, or up to `_RETURN` ns after, a host's wait."""
@@ -107,8 +125,8 @@ class HostEvents:
         first = np.searchsorted(self.generated, begin)
         return np.asarray(np.searchsorted(self.generated, end) > first)
 
-    def stack_at(self, cause: Cause, begin: int, end: int) -> int | None:
-        """Return the stack id of a cause's longest event during or just before a gap, or None."""
+    def stack_at(self, cause: Cause, begin: int, end: int) -> int:
+        """Return the stack id of a cause's longest event during or just before a gap, or -1."""
         begins, ends, stacks = self.rows[cause]
         last = int(np.searchsorted(begins, end, side="right"))
         first = last
@@ -116,7 +134,7 @@ class HostEvents:
             first -= 1
         overlapping = [i for i in range(first, last) if ends[i] >= begin - _RETURN]
         longest = max(overlapping, key=lambda i: ends[i] - begins[i], default=None)
-        return None if longest is None else stacks[longest]
+        return -1 if longest is None else int(stacks[longest])
 
     def begun_in(self, cause: Cause, begin: Integers, end: Integers) -> Integers:
         """Return the number of a cause's events that began in each gap."""
@@ -152,24 +170,41 @@ def _compiled_kernels(trace: "Trace", run: "Run") -> tuple[list[_Compiled], Inte
     return sorted(kernels), np.sort(np.array(generated, np.int64))
 
 
-def _launches(trace: "Trace", run: "Run") -> tuple[Integers, tuple[Integers, Integers]]:
-    """Return when launches began, sorted, and begin and end of those that only launch."""
-    pieces, trial_enters = [], [np.zeros(0, np.int64)]
-    for piece in trace.pieces("launches", [run], ["enter", "exit", "phase"]):
-        enter = integers(piece["enter"])
-        is_trial = pc.is_in(piece["phase"].cast(pa.string()), pa.array([*TUNING])).to_numpy()
-        pieces.append((enter, integers(piece["exit"])))
-        trial_enters.append(enter[is_trial])
-    trials = np.sort(np.concatenate(trial_enters))
-    enters, begins, ends = ([np.zeros(0, np.int64)] for _ in range(3))
-    for enter, leave in pieces:
-        only_launched = (enter > 0) & (leave - enter < _LONGEST_LAUNCH)
-        if trials.size:
-            holds = np.searchsorted(trials, leave) > np.searchsorted(trials, enter, "right")
+class _Launches:
+    """The launches of a run, which are read where they are needed."""
+
+    def __init__(self, trace: "Trace", run: "Run") -> None:
+        self._trace, self._run = trace, run
+
+    def near(self, begin: int, end: int) -> tuple[Integers, tuple[Integers, Integers]]:
+        """Return when launches began, sorted, and begin and end of those that only launch.
+
+        Of launches that began, or took less than `_LONGEST_LAUNCH` and were under way, from `begin`
+        to `end`, all are there; of others, some.
+        """
+        enters, exits, trials = ([np.zeros(0, np.int64)] for _ in range(3))
+        for enter, leave, is_trial in self._pieces(begin, end):
+            enters.append(enter)
+            exits.append(leave)
+            trials.append(enter[is_trial])
+        enter, leave, trial = map(np.concatenate, (enters, exits, trials))
+        trial.sort()
+        only_launched = leave - enter < _LONGEST_LAUNCH
+        if trial.size:
+            holds = np.searchsorted(trial, leave) > np.searchsorted(trial, enter, "right")
             only_launched &= ~holds
-        enters.append(enter)
-        begins.append(enter[only_launched])
-        ends.append(leave[only_launched])
-    launched = np.concatenate(enters)
-    launched.sort()
-    return launched, (np.concatenate(begins), np.concatenate(ends))
+        return np.sort(enter), (enter[only_launched], leave[only_launched])
+
+    def _pieces(
+        self, begin: int, end: int
+    ) -> Iterator[tuple[Integers, Integers, npt.NDArray[np.bool_]]]:
+        """Yield begin and end of launches, and which are trials."""
+        near = begin - _LONGEST_LAUNCH, end + _LONGEST_LAUNCH
+        columns, span = ("enter", "exit", "phase"), ("enter", "exit")
+        for piece in pieces_near(self._trace, "launches", self._run, columns, span, [near]):
+            rows = piece.filter(pc.is_valid(piece["enter"]))
+            enter = integers(rows["enter"])
+            leave = np.maximum(integers(rows["exit"], -1), enter)
+            is_near = (enter <= near[1]) & (leave >= near[0])
+            is_trial = pc.is_in(rows["phase"].cast(pa.string()), pa.array([*TUNING])).to_numpy()
+            yield enter[is_near], leave[is_near], is_trial[is_near]

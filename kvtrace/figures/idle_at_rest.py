@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from kvtrace.figures.busy import busy_time
 from kvtrace.figures.columns import Integers
-from kvtrace.figures.gap_causes import PartGaps, gaps_of_executions
+from kvtrace.figures.device_steps import DeviceSteps
+from kvtrace.figures.execution_blocks import ExecutionBlocks
+from kvtrace.figures.gap_causes import GapSums, PartGaps, Requests
 from kvtrace.figures.host_events import HostEvents
 from kvtrace.figures.lines import places_by_stack
-from kvtrace.figures.part_executions import PartExecutions
 from kvtrace.figures.parts_at_rest import PartName
-from kvtrace.figures.steps import Steps, begins_on_devices, program_steps, time_bounds
+from kvtrace.figures.steps import Steps, program_steps, time_bounds
 from kvtrace.figures.window import steady_steps
 from kvtrace.schema.idle_tables import AROUND_SHORT, CAUSES
 from kvtrace.schema.tables import TABLES
@@ -32,28 +32,29 @@ def tables_at_rest(trace: "Trace", run: "Run") -> dict[str, pa.Table]:
 
     `trace` is the whole trace, and nothing is stored of the run yet. Errors as `Trace.table`.
     """
-    steps = program_steps(trace, run)
-    executions = PartExecutions.read(trace, run)
+    blocks, steps = ExecutionBlocks(trace, run), program_steps(trace, run)
+    devices = None if steps is None else DeviceSteps(steps.bounds)
+    requests: dict[PartName, Requests] = {"whole": Requests()}
+    for number, block in blocks.read(named=False):
+        requests["whole"].add(number, block)
+        if devices is not None:
+            devices.add(number, block)
     windows: dict[PartName, RunWindow | None] = {"whole": None}
     step_columns: dict[str, Any] = {}
-    if steps is not None:
-        requested = executions.asked, executions.start, executions.end
-        devices, are_known = begins_on_devices(steps, *requested)
-        steady = steady_steps(trace, run, steps, devices, are_known)
+    if steps is not None and devices is not None:
+        begins, are_known = devices.begins(blocks)
+        steady = steady_steps(trace, run, steps, begins, are_known)
         if steady is not None:
             windows["steady"] = steady
-        step_columns = _step_columns(steps, devices, are_known, steady)
+        step_columns = _step_columns(steps, begins, are_known, steady)
     rows = {part: _part_row(trace, run, part, window) for part, window in windows.items()}
     gaps: dict[PartName, PartGaps] = {}
-    if run.has_gaps and executions.start.size:
-        events, places = HostEvents.read(trace, run), places_by_stack(trace, [run])
-        for part, window in windows.items():
-            inside = executions if window is None else executions.inside(window)
-            of_part = gaps_of_executions(inside, events, places, window)
-            busy = busy_time([(inside.start, inside.end)], window)
-            if of_part is not None and busy is not None:
+    if run.has_gaps:
+        for part, sums in _sums_of_gaps(trace, run, blocks, windows, requests).items():
+            of_part = sums.taken()
+            if of_part is not None and sums.busy is not None:
                 gaps[part] = of_part
-                rows[part] |= asdict(busy) | _idle_columns(of_part)
+                rows[part] |= asdict(sums.busy) | _idle_columns(of_part)
     if "steady" in gaps:
         step_columns |= _idle_of_steps(gaps["steady"], len(step_columns["step"]))
     return {
@@ -64,6 +65,32 @@ def tables_at_rest(trace: "Trace", run: "Run") -> dict[str, pa.Table]:
             "short_executions", {part: of.names for part, of in gaps.items()}
         ),
     }
+
+
+def _sums_of_gaps(
+    trace: "Trace",
+    run: "Run",
+    blocks: ExecutionBlocks,
+    windows: Mapping[PartName, RunWindow | None],
+    requests: dict[PartName, Requests],
+) -> dict[PartName, GapSums]:
+    """Return the gaps of each part; `requests` has those of the whole run, and gets the others."""
+    steady = windows.get("steady")
+    if steady is not None:
+        requests["steady"] = Requests()
+        for number, block in blocks.read(steady, named=False):
+            requests["steady"].add(number, block)
+    events, places = HostEvents.read(trace, run), places_by_stack(trace, [run])
+    sums = {
+        part: GapSums(requests[part], events, places, window) for part, window in windows.items()
+    }
+    for number, block in blocks.read():
+        sums["whole"].add(number, block)
+        if steady is not None:
+            inside = block.between(steady.device_begin, steady.device_end)
+            if inside.start.size:
+                sums["steady"].add(number, inside)
+    return sums
 
 
 def _part_row(

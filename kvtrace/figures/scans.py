@@ -225,6 +225,27 @@ def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) ->
     return count
 
 
+def row_groups(
+    trace: "Trace", run: "Run", name: str, column: str
+) -> list[tuple[int, int, int]] | None:
+    """Return the least and largest value, and number of rows, of each row group of a sealed run.
+
+    `column` is of integers or times (ns since 1970). None if the run cannot be scanned in place, or
+    a row group has no value or no statistics.
+    """
+    parts = _scannable(trace.path, trace.definition(name, [run]), run) if run.sealed else None
+    if parts is None:
+        return None
+    groups = []
+    for part in parts:
+        footer = part_footer(part.path)
+        for number, bounds in enumerate(footer.bounds(column)):
+            if bounds is None:
+                return None
+            groups.append((*bounds, footer.metadata.row_group(number).num_rows))
+    return groups
+
+
 def _is_sound(chunk: Any, is_key: bool) -> bool:
     """Return whether a column chunk's statistics show that no value needs a repair."""
     statistics = chunk.statistics

@@ -82,10 +82,10 @@ class StepMark:
         enough = bounds.size > _REPEATS
         return enough and self._covered >= _PART * int(bounds[-1] - bounds[0])
 
-    def has_most_of(self, work: Integers) -> bool:
-        """Return whether most of sorted times lie between the first step's begin and the end."""
-        first, last = np.searchsorted(work, self.bounds[[0, -1]]).tolist()
-        return bool(last - first >= _PART * work.size)
+    def number_of(self, times: Integers) -> int:
+        """Return how many times lie between the first step's begin and the end."""
+        first, last = self.bounds[[0, -1]]
+        return int(((first <= times) & (times < last)).sum())
 
 
 class ProgramMarks:
@@ -136,8 +136,7 @@ class ProgramMarks:
             if not _OF_LIBRARIES.match(name) and (mark := self.called(name)) and mark.repeats()
         ]
         if marks:
-            work = np.sort(self._work())
-            marks = [mark for mark in marks if mark.has_most_of(work)]
+            marks = self._with_most_work(marks)
         return max(marks, key=lambda mark: mark.order, default=None)
 
     def _step_marks(self) -> list[StepMark]:
@@ -155,13 +154,17 @@ class ProgramMarks:
             *(StepMark(title, instants=tuple(sorted(times))) for title, times in instants.items()),
         ]
 
-    def _work(self) -> Integers:
-        """Return when each execution was requested, else began; without any, each launch."""
-        rows = self._trace.table("gpu_kernels", [self._run], ["requested", "start"])
-        times = pc.coalesce(rows["requested"], rows["start"]).drop_null()
-        if not len(times):
-            times = self._trace.table("launches", [self._run], ["enter"])["enter"].drop_null()
-        return integers(times)
+    def _with_most_work(self, marks: list[StepMark]) -> list[StepMark]:
+        """Return the marks that have most of the run's executions, without any of its launches."""
+        for table, *names in (("gpu_kernels", "requested", "start"), ("launches", "enter")):
+            work, of_marks = 0, np.zeros(len(marks), np.int64)
+            for piece in self._trace.pieces(table, [self._run], names):
+                times = integers(pc.coalesce(*(piece[name] for name in names)).drop_null())
+                work += times.size
+                of_marks += [mark.number_of(times) for mark in marks]
+            if work:
+                return [m for m, n in zip(marks, of_marks, strict=True) if n >= _PART * work]
+        return marks
 
 
 def names_step(name: str) -> bool:

@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.device_steps import DeviceSteps
+from kvtrace.figures.execution_blocks import ExecutionBlocks
 from kvtrace.figures.parts_at_rest import RunAtRest, Timed, run_at_rest
 from kvtrace.figures.step_marks import ProgramMarks
 from kvtrace.figures.trials import TUNING
@@ -29,8 +31,6 @@ _PART: Final = 0.5
 #: Number of launches, the last ones, in which a period is searched.
 _MOST: Final = 1 << 18
 _CANDIDATES: Final = 64
-#: Nanoseconds between executions that separate two pieces of work.
-_PAUSE: Final = 200_000
 #: Names of marks from which on a program is steady.
 _STEADY: Final = frozenset({"steady", "steady state", "steady_state"})
 
@@ -128,21 +128,21 @@ def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
     captures. If a mark is named "steady", only launches after its instant or in its range count.
     Errors as `Trace.table`.
     """
-    pieces = []
+    #: Begins and calls of each thread's last launches, and its number of launches.
+    last: dict[int, tuple[Integers, Integers]] = {}
+    launches: dict[int, int] = {}
     for piece in trace.pieces("launches", [run], ["enter", "call_id", "thread", "phase"]):
         ignored = pc.is_in(piece["phase"].cast(pa.string()), pa.array(SETUP))
         kept = pc.and_(pc.invert(pc.fill_null(ignored, False)), pc.is_valid(piece["enter"]))
         rows = piece.filter(kept)
-        pieces.append([integers(rows[name], -1) for name in ("enter", "call_id", "thread")])
-    if sum(enter.size for enter, _, _ in pieces) < _PERIODS:
+        enters, calls, threads = (integers(rows[n], -1) for n in ("enter", "call_id", "thread"))
+        for thread in np.unique(threads).tolist():
+            of_thread = threads == thread
+            launches[thread] = launches.get(thread, 0) + int(of_thread.sum())
+            last[thread] = _last_launches(last.get(thread), enters[of_thread], calls[of_thread])
+    if sum(launches.values()) < _PERIODS:
         return None
-    enter, call, thread = map(np.concatenate, zip(*pieces, strict=True))
-    threads, counts = np.unique(thread, return_counts=True)
-    if threads.size > 1:
-        of_thread = thread == threads[np.argmax(counts)]
-        enter, call = enter[of_thread], call[of_thread]
-    order = np.argsort(enter, kind="stable")[-_MOST:]
-    enter, call = enter[order], call[order]
+    enter, call = last[max(sorted(launches), key=launches.__getitem__)]
     ranges, moments = ProgramMarks(trace, run).times(_STEADY)
     for low, high in ranges or [(m, LATEST) for m in moments[:1]]:
         marked = (enter >= low) & (enter < high)
@@ -155,6 +155,19 @@ def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
     if begin + (len(starts) - 1) * period > end:
         starts = starts[:-1]
     return Steps(None, starts)  # the last start is the end of the step before
+
+
+def _last_launches(
+    before: tuple[Integers, Integers] | None, enter: Integers, call: Integers
+) -> tuple[Integers, Integers]:
+    """Return the begins and calls of the `_MOST` last launches, sorted by begin.
+
+    `before` has those so far; `enter` and `call` are of more launches.
+    """
+    if before is not None:
+        enter, call = np.append(before[0], enter), np.append(before[1], call)
+    order = np.argsort(enter, kind="stable")[-_MOST:]
+    return enter[order], call[order]
 
 
 def period_of(sequence: Integers) -> tuple[int, int, int] | None:
@@ -216,107 +229,7 @@ def device_begins(trace: "Trace", run: "Run", steps: Steps) -> tuple[Integers, b
     stored = run_at_rest(trace, run)
     if stored is not None and np.array_equal(stored.bounds, steps.bounds):
         return stored.device_bounds, stored.are_known
-    return begins_on_devices(steps, *requests(trace, run))
-
-
-def begins_on_devices(
-    steps: Steps, asked: Integers, start: Integers, end: Integers
-) -> tuple[Integers, bool]:
-    """Return what `device_begins` does, of executions as `requests` returns them."""
-    has_request = asked >= 0
-    order = np.argsort(asked[has_request], kind="stable")
-    request_times, request_starts = asked[has_request][order], start[has_request][order]
-    # The earliest start of a request and all later ones: streams may execute in another order.
-    earliest_start = np.minimum.accumulate(request_starts[::-1])[::-1]
-    bounds = steps.bounds
-    first_request = np.searchsorted(request_times, bounds)
-    begins = np.where(
-        first_request < request_times.size,
-        np.append(earliest_start, 0)[np.minimum(first_request, request_times.size)],
-        np.int64(-1),
-    )
-    # A step without a request begins with the first execution from the step's time on.
-    next_bound = np.append(bounds[1:], np.iinfo(np.int64).max)
-    has_none = np.append(request_times, np.iinfo(np.int64).max)[first_request] >= next_bound
-    has_none |= begins < 0
-    are_known = not has_none[:-1].all()
-    has_none[-1] = begins[-1] < 0
-    starts = np.sort(start)
-    first_start = np.searchsorted(starts, bounds)
-    next_start = np.append(starts, 0)[np.minimum(first_start, starts.size)]
-    begins = np.where(has_none, np.where(first_start < starts.size, next_start, bounds), begins)
-    if first_request[-1] >= request_times.size:
-        begins[-1] = _idle_from(start, end, int(bounds[-1]), int(begins[-2]))
-    return np.maximum.accumulate(begins), are_known
-
-
-def _idle_from(start: Integers, end: Integers, bound: int, begin: int) -> int:
-    """Return when the devices become idle after the host ended the last step at `bound`.
-
-    `begin` is when the devices began the step. The first pause longer than `_PAUSE` counts whose
-    end is after `bound`; without one, the end of the last execution.
-    """
-    order = np.argsort(start, kind="stable")
-    start, latest_end = start[order], np.maximum.accumulate(end[order])
-    executions = np.flatnonzero(start >= begin)
-    if not executions.size:
-        return max(bound, begin)
-    first = int(executions[0])
-    pauses = np.flatnonzero(
-        (start[first + 1 :] - latest_end[first:-1] > _PAUSE) & (start[first + 1 :] > bound)
-    )
-    return int(latest_end[first + pauses[0]] if pauses.size else latest_end[-1])
-
-
-def requests(
-    trace: "Trace", run: "Run", whole: "Trace | None" = None
-) -> tuple[Integers, Integers, Integers]:
-    """Return the request time (-1: not known), start and end of each timed execution, in ns.
-
-    An execution without a recorded request time that is not of a graph has its launch's `enter`.
-    If `trace` is a window, `whole` is the whole trace, from which launches are read. Errors as
-    `Trace.table`.
-    """
-    columns = ["launch_seq", "graph_id", "start", "end", "requested"]
-    pieces: list[tuple[Integers, Integers, Integers]] = []
-    enters: _Enters | None = None
-    for piece in trace.pieces("gpu_kernels", [run], columns):
-        rows = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
-        asked, launch = integers(rows["requested"], -1), integers(rows["launch_seq"], -1)
-        launched = np.flatnonzero((asked < 0) & rows["graph_id"].is_null().to_numpy())
-        if launched.size:
-            enters = enters or _Enters(whole or trace, run)
-            asked = asked.copy()
-            asked[launched] = enters.of(launch[launched])
-        pieces.append((asked, integers(rows["start"]), integers(rows["end"])))
-    if not pieces:
-        return (nothing := np.zeros(0, np.int64)), nothing, nothing
-    asked, start, end = map(np.concatenate, zip(*pieces, strict=True))
-    return asked, start, end
-
-
-class _Enters:
-    """When the launches of a run began, by their sequence number."""
-
-    def __init__(self, trace: "Trace", run: "Run") -> None:
-        pieces = []
-        for piece in trace.pieces("launches", [run], ["seq", "enter"]):
-            rows = piece.filter(pc.is_valid(piece["enter"]))
-            pieces.append((integers(rows["seq"]), integers(rows["enter"])))
-        if not pieces:
-            pieces = [(np.zeros(0, np.int64), np.zeros(0, np.int64))]
-        seq, self._enter = map(np.concatenate, zip(*pieces, strict=True))
-        self._seq: Integers | None = None
-        self._first = int(seq[0]) if seq.size else 0
-        if (np.diff(seq) != 1).any():  # not in order, or with gaps
-            order = np.argsort(seq, kind="stable")
-            self._seq, self._enter = seq[order], self._enter[order]
-
-    def of(self, seq: Integers) -> Integers:
-        """Return the times for sequence numbers, in ns; -1 where no launch has the number."""
-        if not self._enter.size:
-            return np.full(seq.size, -1)
-        place = seq - self._first if self._seq is None else np.searchsorted(self._seq, seq)
-        nearest = np.clip(place, 0, self._enter.size - 1)
-        number = nearest + self._first if self._seq is None else self._seq[nearest]
-        return np.where(number == seq, self._enter[nearest], -1)
+    blocks, begins = ExecutionBlocks(trace, run), DeviceSteps(steps.bounds)
+    for number, block in blocks.read(named=False):
+        begins.add(number, block)
+    return begins.begins(blocks)

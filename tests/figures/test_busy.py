@@ -1,19 +1,17 @@
 """Busy and idle time, compared with a count of every nanosecond."""
 
-from itertools import chain
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.figures import busy
-from kvtrace.figures.busy import Busy, _Spans
+from kvtrace.figures.busy import Busy, Timeline
+from kvtrace.schema.window import RunWindow
 
 INTERVALS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda at: (at[0], at[0] + at[1])),
     min_size=1,
-    max_size=12,
-)
+    max_size=30,
+).map(sorted)
 
 
 def covered(intervals):
@@ -24,36 +22,37 @@ def covered(intervals):
     return line
 
 
-def spans_of(pieces):
-    spans = _Spans()
-    for piece in pieces:
-        begin, end = (np.array(each, np.int64) for each in zip(*piece, strict=True))
-        spans.add(begin, end)
-    return spans
-
-
 @settings(deadline=None)
-@given(st.lists(INTERVALS, min_size=1, max_size=4))
-def test_the_union_of_intervals_covers_the_same_times(pieces):
-    begin, end = spans_of(pieces).merged()
+@given(INTERVALS, st.integers(1, 12), st.booleans())
+def test_gaps_are_the_times_without_an_execution(intervals, rows_of_block, is_window):
+    window = RunWindow(0, 0, 0, 70) if is_window else None
+    timeline = Timeline(window)
+    gaps, ends_before, latest = [], [], None
+    for first in range(0, len(intervals), rows_of_block):
+        block = np.array(intervals[first : first + rows_of_block], np.int64)
+        found = timeline.add(block[:, 0], block[:, 1])
+        gaps += zip(found.begin.tolist(), found.end.tolist(), strict=True)
+        assert (block[found.after, 0] == found.end).all()
+        ends_before += [latest if row < 0 else block[row, 1] for row in found.before.tolist()]
+        latest = latest if found.latest < 0 else block[found.latest, 1]
+    # each gap begins where the execution before it ended, or with the window
+    begins = [begin for begin, _ in gaps]
+    assert begins == [0 if end is None else end for end in ends_before]
+    gaps += [timeline.last_gap] if timeline.last_gap else []
 
-    assert (covered(zip(begin, end, strict=True)) == covered(chain(*pieces))).all()
-    assert (begin[1:] > end[:-1]).all()
+    first, last = (0, 70) if is_window else (intervals[0][0], 0)
+    last = max(last, *(end for _, end in intervals))
+    line = covered(intervals)
+    assert (covered(gaps)[first:last] == ~line[first:last]).all()
+    busy_ns = int(line[first:last].sum())
+    executions_ns = sum(end - begin for begin, end in intervals)
+    idle_ns = last - first - busy_ns
+    assert timeline.busy == Busy(last - first, busy_ns, executions_ns - busy_ns, idle_ns)
 
 
-@settings(deadline=None)
-@given(st.lists(INTERVALS, min_size=1, max_size=6))
-def test_over_the_limit_the_shortest_gaps_count_as_busy_and_are_counted(pieces):
-    most, busy._MOST_SPANS = busy._MOST_SPANS, 4
-    try:
-        spans = spans_of(pieces)
-        begin, end = spans.merged()
-    finally:
-        busy._MOST_SPANS = most
-
-    whole = covered(chain(*pieces))
-    assert (covered(zip(begin, end, strict=True)) | ~whole).all()
-    assert int((end - begin).sum()) - int(whole.sum()) <= spans.filled_ns
+def test_without_an_execution_nothing_is_busy_or_idle():
+    assert Timeline(RunWindow(0, 5, 0, 5)).busy is None
+    assert Timeline(None).last_gap is None
 
 
 def test_busy_times_of_runs_are_summed():

@@ -106,3 +106,35 @@ def test_footer_that_was_kept_is_not_used_for_a_changed_part(tmp_path: Path) -> 
     path.write_bytes(path.read_bytes()[:-8] + bytes(8))
     with pytest.raises(DamagedFile):
         read_part(path, TABLES["launches"], ["seq"])
+
+
+def test_larger_footers_are_kept_of_the_last_parts_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_SMALL_FOOTER", 10)
+    monkeypatch.setattr(parts, "_FOOTERS", {})
+    monkeypatch.setattr(parts, "_LARGE", [])
+    paths = [tmp_path / f"part-{number:05}.parquet" for number in range(6)]
+    for number, path in enumerate(paths):
+        columns = {name: pa.array([number, 9], pa.int64()) for name in ("seq", "call_id")}
+        table = pa.table(columns, metadata=captured_facts("launches", "r").metadata())
+        pq.write_table(table, path)
+        os.utime(path, ns=(10**18, 10**18))
+        assert parts.part_footer(path).bounds("seq") == [(number, 9)]
+
+    kept = {inode for _, inode, _, _ in parts._FOOTERS}
+    assert kept == {path.stat().st_ino for path in paths[2:]}
+    assert parts.part_footer(paths[0]).bounds("enter") == [None]
+
+
+def test_a_part_without_a_chosen_row_group_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "part-00000.parquet"
+    columns = {name: pa.array([1, 2], pa.int64()) for name in ("seq", "call_id")}
+    table = pa.table(columns, metadata=captured_facts("launches", "r").metadata())
+    pq.write_table(table, path, row_group_size=1)
+
+    def read(groups: list[int]) -> list[int]:
+        pieces = parts.part_pieces(path, TABLES["launches"], ["seq"], lambda _: groups)
+        return [seq for piece in pieces for seq in piece["seq"].to_pylist()]
+
+    assert [read([]), read([1]), read([0, 1])] == [[], [2], [1, 2]]

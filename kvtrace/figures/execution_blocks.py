@@ -1,0 +1,274 @@
+"""The timed executions of a run in the order of their begins, in blocks that fit in memory.
+
+A block has the executions that begin in a stretch of time. The stretches of a sealed run follow
+from the statistics of its row groups, so that each has about `_ROWS` rows and overlaps few row
+groups, however long the run is. All other runs are one block.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kvtrace.figures.columns import Integers, Positions, integers
+from kvtrace.figures.scans import row_groups
+from kvtrace.schema.repair import LATEST
+from kvtrace.schema.window import RunWindow, pieces_near, whole_trace
+
+if TYPE_CHECKING:
+    from kvtrace.schema.trace import Run, Trace
+
+#: Rows of a block, about.
+_ROWS: Final = 1 << 19
+#: How often a row group is read, on average, at most: one that overlaps several stretches is read
+#: for each of them.
+_READS: Final = 4
+#: Launches between two that are looked up, from which on those between are not read.
+_FAR: Final = 1 << 17
+#: What is shown of an execution without a name.
+_NAMELESS: Final = "?"
+_TIMES: Final = ("launch_seq", "graph_id", "start", "end", "requested")
+_NAMES: Final = ("name", "kind", "call_id", "stack_id")
+_FROM_DEVICE: Final = "memcpy device to host"
+_COLUMNS: Final = ("start", "end", "asked", "name", "stack", "is_kernel")
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionBlock:
+    """Timed executions of a run, sorted by begin.
+
+    Attributes:
+        start: Begin of each execution, in ns since 1970.
+        end: Its end.
+        asked: When the host requested it, or -1.
+        name: Its name, as an index in `names`.
+        stack: The stack that asked for it, as an index in `stacks`.
+        is_kernel: Whether it is neither a copy nor a fill.
+        names: Distinct names of this block and those read before it.
+        stacks: Distinct stack ids of these blocks; -1: none is known.
+
+    """
+
+    start: Integers
+    end: Integers
+    asked: Integers
+    name: npt.NDArray[np.int32]
+    stack: npt.NDArray[np.int32]
+    is_kernel: npt.NDArray[np.bool_]
+    names: tuple[str, ...]
+    stacks: Integers
+
+    def between(self, low: int, high: int) -> "ExecutionBlock":
+        """Return the executions that begin from `low` on and before `high`."""
+        bounds = np.array([low, high], np.int64)
+        return self.rows(slice(*np.searchsorted(self.start, bounds).tolist()))
+
+    def rows(self, rows: Integers | slice) -> "ExecutionBlock":
+        """Return some of the executions."""
+        return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
+
+    def after(self, earlier: "ExecutionBlock | None") -> "ExecutionBlock":
+        """Return those of an earlier block of the run, if any, and then these."""
+        if earlier is None:
+            return self
+        columns: dict[str, Any] = {
+            n: np.append(getattr(earlier, n), getattr(self, n)) for n in _COLUMNS
+        }
+        return replace(self, **columns)
+
+    def is_short(self, rows: Integers, limit: int) -> npt.NDArray[np.bool_]:
+        """Return a mask of the given rows that are kernels which took less than `limit` ns."""
+        return np.asarray((self.end[rows] - self.start[rows] < limit) & self.is_kernel[rows])
+
+    def is_read_back(self, rows: Integers) -> npt.NDArray[np.bool_]:
+        """Return a mask of the given rows that are copies from a device to the host."""
+        if _FROM_DEVICE not in self.names:
+            return np.zeros(rows.size, bool)
+        return np.asarray(self.name[rows] == self.names.index(_FROM_DEVICE))
+
+
+class ExecutionBlocks:
+    """Blocks of a run's executions that have a begin and an end, sorted by begin."""
+
+    def __init__(self, trace: "Trace", run: "Run") -> None:
+        """Choose the blocks; `trace` may be a window, of which the whole trace is read."""
+        self._trace, self._run = whole_trace(trace), run
+        cuts = _cuts(row_groups(self._trace, run, "gpu_kernels", "start"), _ROWS)
+        self._stretches = list(zip((-LATEST, *cuts), (*cuts, LATEST + 1), strict=True))
+        #: The executions of a run with a single block, once they were read.
+        self._only: ExecutionBlock | None = None
+        self._names: dict[str, int] = {}
+        self._stacks = _Codes([-1])
+        self._stack_of_call: tuple[Positions, npt.NDArray[np.int32]] | None = None
+
+    def read(
+        self, window: RunWindow | None = None, *, named: bool = True
+    ) -> Iterator[tuple[int, ExecutionBlock]]:
+        """Yield the executions that begin in a window of the run (None: all), with block numbers.
+
+        Blocks without any are left out. Unless `named`, names, stacks and kinds may be missing.
+        Errors as `Trace.table`.
+        """
+        low, high = (
+            (-LATEST, LATEST + 1) if window is None else (window.device_begin, window.device_end)
+        )
+        for number, (begin, end) in enumerate(self._stretches):
+            if begin < high and low < end:
+                block = self._block(max(begin, low), min(end, high), named=named)
+                if block.start.size:
+                    yield number, block
+
+    def since(self, time: int) -> Iterator[tuple[int, ExecutionBlock]]:
+        """Yield the blocks from that on in which `time` lies, without names; as `read`."""
+        for number, (begin, end) in enumerate(self._stretches):
+            if time < end:
+                block = self._block(begin, end, named=False)
+                if block.start.size:
+                    yield number, block
+
+    def _block(self, low: int, high: int, *, named: bool) -> ExecutionBlock:
+        if len(self._stretches) > 1:
+            return self._read(low, high, named=named)
+        if self._only is None:
+            self._only = self._read(-LATEST, LATEST + 1, named=True)
+        return self._only.between(low, high)
+
+    def _read(self, low: int, high: int, *, named: bool) -> ExecutionBlock:
+        """Return the executions that begin from `low` on and before `high`."""
+        names = (*_TIMES, *_NAMES) if named else _TIMES
+        columns: list[tuple[npt.NDArray[np.generic], ...]] = []
+        span, ranges = ("start", "start"), [(low, high - 1)]
+        for piece in pieces_near(self._trace, "gpu_kernels", self._run, names, span, ranges):
+            rows = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
+            start = integers(rows["start"])
+            inside = (low <= start) & (start < high)
+            if not inside.all():
+                rows = rows.filter(pa.array(inside))
+            times = (
+                integers(rows["start"]),
+                integers(rows["end"]),
+                integers(rows["requested"], -1),
+            )
+            # One without a recorded request that is not of a graph was requested by its launch.
+            launch = np.where(
+                (times[2] < 0) & rows["graph_id"].is_null().to_numpy(),
+                integers(rows["launch_seq"], -1),
+                -1,
+            )
+            named_columns = self._named(rows) if named else _unnamed(len(rows))
+            columns.append((*times, launch, *named_columns))
+        nothing = (*(np.zeros(0, np.int64),) * 4, *_unnamed(0))
+        start, end, asked, launch, *others = map(
+            np.concatenate, zip(nothing, *columns, strict=True)
+        )
+        launched = np.flatnonzero(launch >= 0)
+        if launched.size:
+            asked[launched] = self._enters(launch[launched])
+        name, stack, is_kernel = others
+        names_so_far, stacks = tuple(self._names), self._stacks.values
+        block = ExecutionBlock(start, end, asked, name, stack, is_kernel, names_so_far, stacks)
+        if (start[1:] >= start[:-1]).all():
+            return block
+        return block.rows(np.argsort(start, kind="stable"))
+
+    def _enters(self, seq: Integers) -> Integers:
+        """Return when launches began, by their numbers; -1 for numbers of no launch."""
+        wanted = np.unique(seq)
+        begins = np.flatnonzero(np.diff(wanted, prepend=wanted[0] - _FAR - 1) > _FAR)
+        ends = np.append(begins[1:], wanted.size) - 1
+        ranges = list(zip(wanted[begins].tolist(), wanted[ends].tolist(), strict=True))
+        enters = np.full(wanted.size, -1)
+        span = ("seq", "seq")
+        for piece in pieces_near(
+            self._trace, "launches", self._run, ("seq", "enter"), span, ranges
+        ):
+            rows = piece.filter(pc.is_valid(piece["enter"]))
+            found = integers(rows["seq"], -1)
+            place = np.minimum(np.searchsorted(wanted, found), wanted.size - 1)
+            is_wanted = wanted[place] == found
+            enters[place[is_wanted]] = integers(rows["enter"])[is_wanted]
+        return enters[np.searchsorted(wanted, seq)]
+
+    def _named(self, rows: pa.Table) -> tuple[npt.NDArray[np.generic], ...]:
+        """Return codes of names and stacks, and whether rows are of kernels."""
+        positions, stack_of_call = self._stacks_of_calls()
+        stack = stack_of_call[positions.of(integers(rows["call_id"], -1))]
+        has_stack = rows["stack_id"].is_valid().to_numpy()
+        if has_stack.any():
+            stack[has_stack] = self._stacks.of(integers(rows["stack_id"], -1)[has_stack])
+        return _name_codes(rows["name"], self._names), stack, rows["kind"].is_null().to_numpy()
+
+    def _stacks_of_calls(self) -> tuple[Positions, npt.NDArray[np.int32]]:
+        if self._stack_of_call is None:
+            calls = self._trace.table("calls", [self._run], ["call_id", "stack_id"])
+            calls = calls.sort_by("call_id")
+            stacks = np.append(self._stacks.of(integers(calls["stack_id"], -1)), np.int32(0))
+            self._stack_of_call = Positions(integers(calls["call_id"])), stacks
+        return self._stack_of_call
+
+
+def _unnamed(rows: int) -> tuple[npt.NDArray[np.generic], ...]:
+    return np.zeros(rows, np.int32), np.zeros(rows, np.int32), np.zeros(rows, np.bool_)
+
+
+def _cuts(groups: list[tuple[int, int, int]] | None, rows_of_stretch: int) -> list[int]:
+    """Return the times between stretches with about `rows_of_stretch` rows each.
+
+    `groups` has the first time, last time and number of rows of each row group, whose rows are
+    taken to be evenly spread over that time; None: not known, which gives one stretch.
+    """
+    if not groups:
+        return []
+    first, last, rows = (np.array(column, np.int64) for column in zip(*groups, strict=True))
+    begin = int(first.min())
+    density = rows / (last + 1 - first)
+    edges = np.concatenate([first, last + 1]) - begin
+    order = np.argsort(edges, kind="stable")
+    densities = np.cumsum(np.concatenate([density, -density])[order])
+    rows_until = np.append(0.0, np.cumsum(densities[:-1] * np.diff(edges[order])))
+    rows_until = np.maximum.accumulate(rows_until)
+    number = -(-int(rows.sum()) // rows_of_stretch)
+    while number > 1:
+        until = rows_until[-1] * np.arange(1, number) / number
+        cuts = np.unique(np.interp(until, rows_until, edges[order]).astype(np.int64)) + begin
+        stretches = np.searchsorted(cuts, last, "right") - np.searchsorted(cuts, first, "right") + 1
+        if stretches.sum() <= _READS * len(groups):
+            return [int(cut) for cut in cuts]
+        number //= 2
+    return []
+
+
+class _Codes:
+    """Codes of integers, numbered as they come."""
+
+    def __init__(self, values: list[int]) -> None:
+        self._code_of = {value: code for code, value in enumerate(values)}
+
+    @property
+    def values(self) -> Integers:
+        """The value of each code."""
+        return np.array(list(self._code_of), np.int64)
+
+    def of(self, values: Integers) -> npt.NDArray[np.int32]:
+        """Return the code of each value."""
+        distinct, inverse = np.unique(values, return_inverse=True)
+        codes = [self._code_of.setdefault(v, len(self._code_of)) for v in distinct.tolist()]
+        return np.array(codes, np.int32)[inverse]
+
+
+def _name_codes(column: pa.ChunkedArray, names: dict[str, int]) -> npt.NDArray[np.int32]:
+    """Return the code of each name, and add new names to `names`."""
+    codes = [np.zeros(0, np.int32)]
+    for chunk in column.chunks:
+        texts = [*chunk.dictionary.to_pylist(), None]
+        indices = pc.fill_null(chunk.indices, len(texts) - 1).to_numpy()
+        occurring = np.unique(indices)
+        code_of = np.zeros(len(texts), np.int32)
+        for index in occurring.tolist():
+            code_of[index] = names.setdefault(texts[index] or _NAMELESS, len(names))
+        codes.append(code_of[indices])
+    return np.concatenate(codes)
