@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 #: Rows of a block, about.
 _ROWS: Final = 1 << 19
+#: Most rows of a run whose blocks are kept, as they are read several times.
+_MOST_KEPT: Final = 1 << 21
 #: How often a row group is read, on average, at most: one that overlaps several stretches is read
 #: for each of them.
 _READS: Final = 4
@@ -97,10 +99,12 @@ class ExecutionBlocks:
     def __init__(self, trace: "Trace", run: "Run") -> None:
         """Choose the blocks; `trace` may be a window, of which the whole trace is read."""
         self._trace, self._run = whole_trace(trace), run
-        cuts = _cuts(row_groups(self._trace, run, "gpu_kernels", "start"), _ROWS)
+        groups = row_groups(self._trace, run, "gpu_kernels", "start")
+        cuts = _cuts(groups, _ROWS)
         self._stretches = list(zip((-LATEST, *cuts), (*cuts, LATEST + 1), strict=True))
-        #: The executions of a run with a single block, once they were read.
-        self._only: ExecutionBlock | None = None
+        #: Whether blocks are kept, and those that were read, by number.
+        self._keeps = not cuts or sum(rows for *_, rows in groups or ()) <= _MOST_KEPT
+        self._kept: dict[int, ExecutionBlock] = {}
         self._names: dict[str, int] = {}
         self._stacks = _Codes([-1])
         self._stack_of_call: tuple[Positions, npt.NDArray[np.int32]] | None = None
@@ -118,7 +122,7 @@ class ExecutionBlocks:
         )
         for number, (begin, end) in enumerate(self._stretches):
             if begin < high and low < end:
-                block = self._block(max(begin, low), min(end, high), named=named)
+                block = self._block(number, max(begin, low), min(end, high), named=named)
                 if block.start.size:
                     yield number, block
 
@@ -126,16 +130,16 @@ class ExecutionBlocks:
         """Yield the blocks from that on in which `time` lies, without names; as `read`."""
         for number, (begin, end) in enumerate(self._stretches):
             if time < end:
-                block = self._block(begin, end, named=False)
+                block = self._block(number, begin, end, named=False)
                 if block.start.size:
                     yield number, block
 
-    def _block(self, low: int, high: int, *, named: bool) -> ExecutionBlock:
-        if len(self._stretches) > 1:
+    def _block(self, number: int, low: int, high: int, *, named: bool) -> ExecutionBlock:
+        if not self._keeps:
             return self._read(low, high, named=named)
-        if self._only is None:
-            self._only = self._read(-LATEST, LATEST + 1, named=True)
-        return self._only.between(low, high)
+        if number not in self._kept:
+            self._kept[number] = self._read(*self._stretches[number], named=True)
+        return self._kept[number].between(low, high)
 
     def _read(self, low: int, high: int, *, named: bool) -> ExecutionBlock:
         """Return the executions that begin from `low` on and before `high`."""

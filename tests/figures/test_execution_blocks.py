@@ -53,11 +53,15 @@ def write(folder, starts, name):
     st.lists(st.integers(0, 400), min_size=1, max_size=80),
     st.integers(1, 30),
     st.tuples(st.integers(-5, 200), st.integers(200, 410)),
+    st.sampled_from([0, 1_000]),
 )
-def test_blocks_of_a_window_have_its_executions_in_order(tmp_path_factory, starts, rows, window):
+def test_blocks_of_a_window_have_its_executions_in_order(
+    tmp_path_factory, starts, rows, window, kept
+):
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("kvtrace.schema.parts.ROW_GROUP_ROWS", 6)
         patched.setattr("kvtrace.figures.execution_blocks._ROWS", rows)
+        patched.setattr("kvtrace.figures.execution_blocks._MOST_KEPT", kept)
         trace = write(tmp_path_factory.mktemp("trace"), starts, lambda n: f"k{n}")
         blocks = ExecutionBlocks(trace, trace.runs[0])
     low, high = (EPOCH + edge for edge in window)

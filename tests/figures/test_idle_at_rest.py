@@ -187,8 +187,12 @@ def write(folder, run_id, run):
 
 
 @settings(max_examples=usually(6, thorough=120), deadline=None)
-@given(runs=st.lists(RUN, min_size=1, max_size=2), rows=st.integers(1, 40))
-def test_figures_found_in_many_blocks_are_those_of_one(tmp_path_factory, runs, rows):
+@given(
+    runs=st.lists(RUN, min_size=1, max_size=2),
+    rows=st.integers(1, 40),
+    kept=st.sampled_from([0, 1_000_000]),
+)
+def test_figures_found_in_many_blocks_are_those_of_one(tmp_path_factory, runs, rows, kept):
     few, many = (tmp_path_factory.mktemp("traces") for _ in range(2))
     for number, run in enumerate(runs):
         write(few, f"r{number}", run | {"sealed": True})
@@ -198,6 +202,7 @@ def test_figures_found_in_many_blocks_are_those_of_one(tmp_path_factory, runs, r
             write(many, f"r{number}", run | {"sealed": True})
         patched.setattr("kvtrace.figures.execution_blocks._ROWS", rows)
         patched.setattr("kvtrace.figures.execution_blocks._READS", 100)
+        patched.setattr("kvtrace.figures.execution_blocks._MOST_KEPT", kept)
         patched.setattr("kvtrace.figures.execution_blocks._FAR", 3)
         patched.setattr("kvtrace.figures.gap_groups._MANY", 5)
         in_blocks = [figures(many, part) for part in (*STORED, *OTHERS)]
