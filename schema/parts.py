@@ -45,10 +45,11 @@ _VALUE_BYTES: Final = 8
 _FEW: Final = 256
 
 Batches = Iterable[pa.RecordBatch]
-#: The row groups of a part that are to be read, by its footer.
-RowGroupChoice = Callable[["Footer"], list[int]]
-#: The least and the largest value of a column in a row group; None: not known.
+#: The least and the largest value of a column in a row group, as Parquet stores them: times in ns
+#: since 1970, texts in UTF-8. None: it has no value, or no statistics.
 Bounds = tuple[Any, Any] | None
+#: The row groups of a part that are to be read, by a function that returns a column's bounds.
+RowGroupChoice = Callable[[Callable[[str], list[Bounds]]], list[int]]
 
 #: Integers that grow from row to row, stored as differences, as those that rows are sorted by.
 _GROWING: Final = frozenset({"seq", "record", "launch_seq", "correlation_id", "mark_id"})
@@ -150,9 +151,7 @@ def part_pieces(
     """
     groups = None
     if choose_groups is not None:
-        footer = part_footer(path)
-        check_part(footer, path, table)
-        groups = choose_groups(footer)
+        groups = choose_groups(lambda name: _known_bounds(path, table, name))
         if not groups:
             return
     file, footer = _opened(path, names)
@@ -198,7 +197,7 @@ class Footer:
 
     """
 
-    __slots__ = ("_bounds", "_facts", "metadata", "names", "stored_bytes")
+    __slots__ = ("_facts", "metadata", "names", "stored_bytes")
 
     def __init__(self, file: Any) -> None:
         """Take the footer of an open `pq.ParquetFile`."""
@@ -207,7 +206,6 @@ class Footer:
         groups = map(self.metadata.row_group, range(self.metadata.num_row_groups))
         self.stored_bytes: int = sum(group.total_byte_size for group in groups)
         self._facts: FileFacts | None = None
-        self._bounds: dict[str, list[Bounds]] = {}
 
     def facts(self, path: Path) -> FileFacts:
         """Return the facts in the metadata, parsed once; errors as `read_facts`."""
@@ -215,27 +213,43 @@ class Footer:
             self._facts = read_facts(self.metadata.metadata, str(path))
         return self._facts
 
+    @property
+    def groups(self) -> list[dict[str, Any]]:
+        """The column chunks of each row group, by the path of the column."""
+        # `metadata.schema` has the paths, too, but in a reference cycle with the metadata.
+        return [
+            {chunk.path_in_schema: chunk for chunk in map(group.column, range(group.num_columns))}
+            for group in map(self.metadata.row_group, range(self.metadata.num_row_groups))
+        ]
+
     def bounds(self, name: str) -> list[Bounds]:
-        """Return the bounds of a column of numbers, times (ns since 1970) or texts in row groups.
-
-        They are as Parquet stores them: texts in UTF-8. None for a row group without a value or
-        without statistics, and for all if the part lacks the column.
-        """
-        if name not in self._bounds:
-            metadata = self.metadata
-            paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
-            groups = map(metadata.row_group, range(metadata.num_row_groups))
-            self._bounds[name] = (
-                [_bounds(group.column(paths.index(name)).statistics) for group in groups]
-                if name in paths
-                else [None] * metadata.num_row_groups
-            )
-        return self._bounds[name]
+        """Return the bounds of a column in each row group; None for all if the part lacks it."""
+        return [_bounds(group[name]) if name in group else None for group in self.groups]
 
 
-def _bounds(statistics: Any) -> Bounds:
+def _bounds(chunk: Any) -> Bounds:
+    statistics = chunk.statistics
     known = statistics is not None and statistics.has_min_max
     return (statistics.min_raw, statistics.max_raw) if known else None
+
+
+#: Bounds of columns of parts, which are small, but take long to find in a large footer.
+_BOUNDS: Final[dict[tuple["_Identity", str], list[Bounds]]] = {}
+#: Most columns whose bounds are kept.
+_MOST_BOUNDS: Final = 1 << 14
+
+
+def _known_bounds(path: Path, table: Table, name: str) -> list[Bounds]:
+    """Return the bounds of a column in the row groups of a part; errors as `read_part`."""
+    identity = _identity(path)
+    bounds = _BOUNDS.get((identity, name))
+    if bounds is None:
+        footer = part_footer(path)
+        check_part(footer, path, table)
+        bounds = footer.bounds(name)
+        if _has_settled(identity) and len(_BOUNDS) < _MOST_BOUNDS:
+            _BOUNDS[identity, name] = bounds
+    return bounds
 
 
 def part_footer(path: Path) -> Footer:
@@ -262,12 +276,9 @@ _Identity = tuple[int, int, int, int]
 #: Footers of parts that may be read, by device, inode, size and time of the last change: a command
 #: opens many parts several times.
 _FOOTERS: Final[dict[_Identity, Footer]] = {}
-#: Most footers that are kept, and bytes of a small one; in memory it takes eight times as many.
+#: Most footers that are kept, and most bytes of one; in memory it takes about eight times as much.
 _MOST_FOOTERS: Final = 2048
 _SMALL_FOOTER: Final = 16 << 10
-#: The parts whose larger footers are kept, oldest first, and how many these are at most.
-_LARGE: Final[list[_Identity]] = []
-_MOST_LARGE: Final = 4
 #: Parts that changed less than so many ns ago may change again without a new time.
 _SETTLED_NS: Final = 1_000_000_000
 
@@ -301,14 +312,13 @@ def _identity(path: Path) -> _Identity:
 
 
 def _keep_footer(identity: _Identity, footer: Footer) -> None:
-    has_settled = time.time_ns() - identity[-1] > _SETTLED_NS
-    if not has_settled or len(_FOOTERS) >= _MOST_FOOTERS:
-        return
-    _FOOTERS[identity] = footer
-    if footer.metadata.serialized_size > _SMALL_FOOTER:
-        _LARGE.append(identity)
-        if len(_LARGE) > _MOST_LARGE:
-            _FOOTERS.pop(_LARGE.pop(0), None)
+    is_small = footer.metadata.serialized_size <= _SMALL_FOOTER
+    if _has_settled(identity) and is_small and len(_FOOTERS) < _MOST_FOOTERS:
+        _FOOTERS[identity] = footer
+
+
+def _has_settled(identity: _Identity) -> bool:
+    return time.time_ns() - identity[-1] > _SETTLED_NS
 
 
 def _refuse_duplicate_columns(names: Sequence[str]) -> None:

@@ -3,14 +3,14 @@
 Of sealed runs only row groups are read whose statistics overlap the window.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.schema.columns import checked_names
-from kvtrace.schema.parts import Footer, RowGroupChoice
+from kvtrace.schema.parts import Bounds, RowGroupChoice
 from kvtrace.schema.reading import run_pieces
 from kvtrace.schema.repair import RANGES
 from kvtrace.schema.runs import Run
@@ -187,13 +187,13 @@ def pieces_near(
 def _groups_in_ranges(
     span: tuple[str, str], ranges: Sequence[tuple[int, int]] | Sequence[tuple[bytes, bytes]]
 ) -> RowGroupChoice:
-    """Return a function from a part's footer to row groups that may have rows in some ranges.
+    """Return a function that chooses the row groups which may have rows in some ranges.
 
     `span` and ranges are as those of `pieces_near`.
     """
 
-    def choose_groups(footer: Footer) -> list[int]:
-        first, last = (footer.bounds(name) for name in span)
+    def choose_groups(bounds: Callable[[str], list[Bounds]]) -> list[int]:
+        first, last = map(bounds, span)
         return [
             number
             for number, (begin, end) in enumerate(zip(first, last, strict=True))

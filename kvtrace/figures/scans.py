@@ -213,15 +213,12 @@ def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) ->
         return None
     count = 0
     for part in parts:
-        metadata = part_footer(part.path).metadata
-        indices = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-        if not indices.keys() >= set(columns):
-            return None
-        for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for chunks in part_footer(part.path).groups:
             for column in columns:
-                if not _is_sound(group.column(indices[column]), column in table.keys):
+                chunk = chunks.get(column)
+                if chunk is None or not _is_sound(chunk, column in table.keys):
                     return None
-        count += metadata.num_rows
+        count += part.rows
     return count
 
 

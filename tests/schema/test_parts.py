@@ -2,6 +2,7 @@
 
 import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -108,23 +109,27 @@ def test_footer_that_was_kept_is_not_used_for_a_changed_part(tmp_path: Path) -> 
         read_part(path, TABLES["launches"], ["seq"])
 
 
-def test_larger_footers_are_kept_of_the_last_parts_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parts, "_SMALL_FOOTER", 10)
-    monkeypatch.setattr(parts, "_FOOTERS", {})
-    monkeypatch.setattr(parts, "_LARGE", [])
-    paths = [tmp_path / f"part-{number:05}.parquet" for number in range(6)]
-    for number, path in enumerate(paths):
+def test_bounds_of_a_part_are_those_of_its_content_now(tmp_path: Path) -> None:
+    path = tmp_path / "part-00000.parquet"
+    seen: list[object] = []
+
+    def read(number: int, changed: int) -> list[int]:
         columns = {name: pa.array([number, 9], pa.int64()) for name in ("seq", "call_id")}
         table = pa.table(columns, metadata=captured_facts("launches", "r").metadata())
         pq.write_table(table, path)
-        os.utime(path, ns=(10**18, 10**18))
-        assert parts.part_footer(path).bounds("seq") == [(number, 9)]
+        os.utime(path, ns=(changed, changed))
 
-    kept = {inode for _, inode, _, _ in parts._FOOTERS}
-    assert kept == {path.stat().st_ino for path in paths[2:]}
-    assert parts.part_footer(paths[0]).bounds("enter") == [None]
+        def choose(bounds: Callable[[str], list[parts.Bounds]]) -> list[int]:
+            seen.append((bounds("seq"), bounds("enter")))
+            return [0]
+
+        for _ in range(2):
+            (piece,) = parts.part_pieces(path, TABLES["launches"], ["seq"], choose)
+        return list(piece["seq"].to_pylist())
+
+    assert read(3, 10**18) == [3, 9]
+    assert read(5, 10**18 + 1) == [5, 9]
+    assert seen == [([(first, 9)], [None]) for first in (3, 3, 5, 5)]
 
 
 def test_a_part_without_a_chosen_row_group_is_not_read(tmp_path: Path) -> None:
