@@ -1,0 +1,47 @@
+"""What the host did near a time, of launches that are read there alone."""
+
+import numpy as np
+
+from kvtrace.figures.host_events import HostEvents
+from kvtrace.schema.trace import open_trace
+from kvtrace.schema.writer import RunWriter
+
+EPOCH = 1_767_323_045_000_000_000
+
+
+def read(folder, launches):
+    writer = RunWriter(folder, "r0")
+    rows = [
+        {"seq": n, "call_id": 0, "thread": 1, "enter": EPOCH + enter, "phase": phase}
+        | ({} if leave is None else {"exit": EPOCH + leave})
+        for n, (enter, leave, phase) in enumerate(launches)
+    ]
+    writer.append_rows("launches", rows)
+    writer.seal({"ending": "exit"})
+    trace = open_trace(folder)
+    return HostEvents.read(trace, trace.runs[0])
+
+
+def covered(events, begin, end):
+    """Nanoseconds of launches between two times."""
+    events.move_to(EPOCH + begin, EPOCH + end)
+    edges = (np.array([EPOCH + edge], np.int64) for edge in (begin, end))
+    return events.coverage["launch"].of(*edges).tolist()
+
+
+def test_a_launch_without_an_end_takes_no_time(tmp_path):
+    events = read(tmp_path, [(1_000, 3_000, None), (5_000, None, None), (8_000, 9_500, None)])
+
+    assert covered(events, 0, 10_000) == [3_500]
+    assert covered(events, 2_000, 6_000) == [1_000]
+    events.move_to(EPOCH, EPOCH + 10_000)
+    assert (events.launched - EPOCH).tolist() == [1_000, 5_000, 8_000]
+
+
+def test_launches_that_hold_trials_or_are_long_do_more_than_launch(tmp_path):
+    of_trials = [(0, 500_000, None), (100, 200, "autotune"), (600_000, 2_000_000, None)]
+    events = read(tmp_path, [*of_trials, (3_000_000, 3_000_400, None)])
+
+    assert covered(events, 0, 4_000_000) == [100 + 400]
+    # a launch that is far away changes nothing
+    assert covered(events, 2_900_000, 3_000_100) == [100]
