@@ -144,27 +144,9 @@ class ExecutionBlocks:
     def _read(self, low: int, high: int, *, named: bool) -> ExecutionBlock:
         """Return the executions that begin from `low` on and before `high`."""
         names = (*_TIMES, *_NAMES) if named else _TIMES
-        columns: list[tuple[npt.NDArray[np.generic], ...]] = []
         span, ranges = ("start", "start"), [(low, high - 1)]
-        for piece in pieces_near(self._trace, "gpu_kernels", self._run, names, span, ranges):
-            rows = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
-            start = integers(rows["start"])
-            inside = (low <= start) & (start < high)
-            if not inside.all():
-                rows = rows.filter(pa.array(inside))
-            times = (
-                integers(rows["start"]),
-                integers(rows["end"]),
-                integers(rows["requested"], -1),
-            )
-            # One without a recorded request that is not of a graph was requested by its launch.
-            launch = np.where(
-                (times[2] < 0) & rows["graph_id"].is_null().to_numpy(),
-                integers(rows["launch_seq"], -1),
-                -1,
-            )
-            named_columns = self._named(rows) if named else _unnamed(len(rows))
-            columns.append((*times, launch, *named_columns))
+        pieces = pieces_near(self._trace, "gpu_kernels", self._run, names, span, ranges)
+        columns = [self._columns(_beginning(piece, low, high), named=named) for piece in pieces]
         nothing = (*(np.zeros(0, np.int64),) * 4, *_unnamed(0))
         start, end, asked, launch, *others = map(
             np.concatenate, zip(nothing, *columns, strict=True)
@@ -178,6 +160,15 @@ class ExecutionBlocks:
         if (start[1:] >= start[:-1]).all():
             return block
         return block.rows(np.argsort(start, kind="stable"))
+
+    def _columns(self, rows: pa.Table, *, named: bool) -> tuple[npt.NDArray[np.generic], ...]:
+        """Return the columns of a block of some rows, with the launch that `asked` is of, or -1."""
+        asked = integers(rows["requested"], -1)
+        # One without a recorded request that is not of a graph was requested by its launch.
+        of_launch = (asked < 0) & rows["graph_id"].is_null().to_numpy()
+        launch = np.where(of_launch, integers(rows["launch_seq"], -1), -1)
+        others = self._named(rows) if named else _unnamed(len(rows))
+        return integers(rows["start"]), integers(rows["end"]), asked, launch, *others
 
     def _enters(self, seq: Integers) -> Integers:
         """Return when launches began, by their numbers; -1 for numbers of no launch."""
@@ -213,6 +204,14 @@ class ExecutionBlocks:
             stacks = np.append(self._stacks.of(integers(calls["stack_id"], -1)), np.int32(0))
             self._stack_of_call = Positions(integers(calls["call_id"])), stacks
         return self._stack_of_call
+
+
+def _beginning(rows: pa.Table, low: int, high: int) -> pa.Table:
+    """Return the rows with a begin and an end that begin from `low` on and before `high`."""
+    rows = rows.filter(pc.and_(pc.is_valid(rows["start"]), pc.is_valid(rows["end"])))
+    start = integers(rows["start"])
+    inside = (low <= start) & (start < high)
+    return rows if inside.all() else rows.filter(pa.array(inside))
 
 
 def _unnamed(rows: int) -> tuple[npt.NDArray[np.generic], ...]:
