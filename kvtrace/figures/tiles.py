@@ -49,33 +49,32 @@ _EXTENTS: Final = """
     SELECT run, min(epoch_ns("{begin}")) AS first_begin, max(epoch_ns("{end}")) AS last_end
     FROM {rows} WHERE "{begin}" IS NOT NULL AND "{end}" IS NOT NULL GROUP BY run
 """
-#: Sums by call in tiles of {ns}; a row that reaches into further tiles counts in the first alone.
-_OF_CALLS: Final = """
-    CREATE TEMP TABLE tiles_of_calls AS
+#: Sums by kernel in tiles of {ns}; a row that reaches into further tiles counts in the first alone.
+_OF_KERNELS: Final = """
+    CREATE TEMP TABLE tiles_of_kernels AS
     WITH leaves AS NOT MATERIALIZED (
-        SELECT run, call_id, {keys}, greatest(coalesce(weight, 1), 1) AS weight,
+        SELECT r.run, c.kernel_id, {keys}, greatest(coalesce(weight, 1), 1) AS weight,
             CASE WHEN "{end}" IS NOT NULL THEN epoch_ns("{begin}") END AS low,
             CASE WHEN "{begin}" IS NOT NULL THEN greatest(epoch_ns("{end}"), epoch_ns("{begin}"))
                 END AS high
-        FROM {rows}
+        FROM {rows} r LEFT JOIN calls c ON c.run = r.run AND c.call_id = r.call_id
     ), further AS (
-        SELECT run, call_id, {keys}, low, high, unnest(range(low // {ns} + 1,
+        SELECT run, kernel_id, {keys}, low, high, unnest(range(low // {ns} + 1,
             (high - 1) // {ns} + 1)) AS tile
         FROM leaves WHERE (high - 1) // {ns} > low // {ns}
     )
-    SELECT run, call_id, {keys}, low // {ns} AS tile, count(*) AS rows, sum(weight) AS weight,
+    SELECT run, kernel_id, {keys}, low // {ns} AS tile, count(*) AS rows, sum(weight) AS weight,
         coalesce(sum(least(high, (low // {ns} + 1) * {ns}) - low), 0) AS busy_ns
     FROM leaves GROUP BY ALL
     UNION ALL
-    SELECT run, call_id, {keys}, tile, 0, 0, sum(least(high, (tile + 1) * {ns}) - tile * {ns})
+    SELECT run, kernel_id, {keys}, tile, 0, 0, sum(least(high, (tile + 1) * {ns}) - tile * {ns})
     FROM further GROUP BY ALL
 """
-_OF_KERNELS: Final = """
+_TILES: Final = """
     WITH summed AS (
-        SELECT t.run, t.tile, c.kernel_id, {keys}, sum(rows) AS rows, sum(weight) AS weight,
+        SELECT run, tile, kernel_id, {keys}, sum(rows) AS rows, sum(weight) AS weight,
             sum(busy_ns) AS busy_ns
-        FROM tiles_of_calls t LEFT JOIN calls c ON c.run = t.run AND c.call_id = t.call_id
-        GROUP BY t.run, t.tile, c.kernel_id, {keys}
+        FROM tiles_of_kernels GROUP BY run, tile, kernel_id, {keys}
     ), told_apart AS (
         SELECT *, row_number() OVER (PARTITION BY run, tile, {track}
             ORDER BY busy_ns DESC, rows DESC, kernel_id, {keys}) > {kept} AS others
@@ -132,8 +131,8 @@ def tiles_of(trace: "Trace", runs: Sequence["Run"], table: Tiles) -> pa.Table:
             "SELECT coalesce(max(last_end - first_begin), 0) FROM extents"
         ).fetchall()
         texts["ns"] = 1 << max(0, (longest[0] // most_tiles).bit_length())
-        database.execute(_OF_CALLS.format(**texts))
-        tiles = database.sql(_OF_KERNELS.format(**texts)).to_arrow_table()
+        database.execute(_OF_KERNELS.format(**texts))
+        tiles = database.sql(_TILES.format(**texts)).to_arrow_table()
     schema = TABLES[table].schema
     columns = [
         tiles[field.name].cast(pa.int64()).cast(field.type)
