@@ -1,12 +1,11 @@
 """Changes in the number of launches under the user's marks, and in the order of launches."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kvtrace.converters.diff.model import LaunchChange
 from kvtrace.converters.diff.times import RunCalls
@@ -30,7 +29,7 @@ def launch_changes(
     """
     names = [after_key.name for _, after_key in matched]
     counts_of_sides = [
-        _launches_by_mark(side, {key: number for number, key in enumerate(keys)})
+        _launches_by_mark(side, keys)
         for side, keys in zip((before, after), zip(*matched, strict=True), strict=False)
     ]
     if len(counts_of_sides) < 2:
@@ -54,70 +53,129 @@ def order_note(
     None, too, if a side has several runs or launching threads, or the numbers of launches differ.
     Launches of autotuners do not count.
     """
+    if len(before.runs) != 1 or len(after.runs) != 1 or not matched:
+        return None
     names = [after_key.name for _, after_key in matched]
-    orders = []
-    for side, keys in zip((before, after), zip(*matched, strict=True), strict=False):
-        kernel_numbers = {key: number for number, key in enumerate(keys)}
-        if len(side.runs) != 1:
+    counts = np.zeros((2, len(names)), np.int64)
+    compared = 0
+    first_difference: tuple[int, str, str] | None = None
+    sides = zip((before, after), zip(*matched, strict=True), strict=True)
+    for pair in _pairs(*(_launch_order(side, keys) for side, keys in sides)):
+        if pair is None:
             return None
-        launches = side.launches_of(side.runs[0])
-        if len(pc.unique(launches["thread"])) != 1:
-            return None
-        kernel = _kernel_numbers(side, kernel_numbers, launches, side.places[0])
-        kernel = kernel[~is_tuning(launches)]
-        orders.append(kernel[kernel >= 0])
-    if len(orders) < 2 or len(orders[0]) != len(orders[1]):
+        for of_side, order in zip(counts, pair, strict=True):
+            of_side += np.bincount(order, minlength=len(names))
+        differing = np.flatnonzero(pair[0] != pair[1])
+        if first_difference is None and differing.size:
+            index = int(differing[0])
+            earlier, later = (names[int(order[index])] for order in pair)
+            first_difference = compared + index, earlier, later
+        compared += pair[0].size
+    if first_difference is None or (counts[0] != counts[1]).any():
         return None
-    counts_before, counts_after = (np.bincount(order, minlength=len(names)) for order in orders)
-    if (counts_before != counts_after).any():
-        return None
-    differing_indexes = np.flatnonzero(orders[0] != orders[1])
-    if not differing_indexes.size:
-        return None
-    first_index = differing_indexes[0]
+    index, name_before, name_after = first_difference
     return (
-        f"the same launches come in another order from number {first_index + 1:,} on: "
-        f"{names[orders[0][first_index]]} before, {names[orders[1][first_index]]} after"
+        f"the same launches come in another order from number {index + 1:,} on: "
+        f"{name_before} before, {name_after} after"
     )
 
 
-def _kernel_numbers(
-    side: "Snapshot", kernels: dict[KernelKey, int], launches: pa.Table, places: RunCalls
-) -> Whole:
-    """Return for each launch its kernel's number in `kernels`, or -1."""
-    call = integers(launches["call_id"], -1)
-    kernel_of = np.full(1 + sum(map(len, side.kernels.values())), -1)
-    for key, variants in side.kernels.items():
-        for variant in variants:
-            kernel_of[variant.position] = kernels.get(key, -1)
-    if not places.call.size:
-        return np.full(len(call), -1)
-    position = Positions(places.call).of(call)
-    return np.where(position >= 0, kernel_of[places.variant[position]], -1)
+def _launch_order(side: "Snapshot", keys: Sequence[KernelKey]) -> Iterator[Whole | None]:
+    """Yield the number of the kernel of each launch of the only run, an index in `keys`, in pieces.
+
+    Launches of other kernels and of autotuners are left out. None if the run has several threads.
+    """
+    numbers = _KernelNumbers(side, keys, side.places[0])
+    threads: set[int | None] = set()
+    for launches in side.launches_of(side.runs[0]):
+        threads.update(launches["thread"].unique().to_pylist())
+        if len(threads) > 1:
+            yield None
+            return
+        kernel = numbers.of(launches)[~is_tuning(launches)]
+        yield kernel[kernel >= 0]
 
 
-def _launches_by_mark(side: "Snapshot", kernels: dict[KernelKey, int]) -> dict[str, Whole]:
-    """Return by mark the number of launches of each kernel, an array by kernel number."""
+def _pairs(
+    before: Iterator[Whole | None], after: Iterator[Whole | None]
+) -> Iterator[tuple[Whole, Whole] | None]:
+    """Yield as many items of two sequences that come in pieces; None if one is longer, or has None.
+
+    Nothing comes after None.
+    """
+    rest = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    while True:
+        pieces = [
+            piece if piece.size else _next_items(sequence)
+            for piece, sequence in zip(rest, (before, after), strict=True)
+        ]
+        first, second = pieces
+        if first is None or second is None or bool(first.size) != bool(second.size):
+            yield None
+            return
+        if not first.size:
+            return
+        size = min(first.size, second.size)
+        yield first[:size], second[:size]
+        rest = first[size:], second[size:]
+
+
+def _next_items(pieces: Iterator[Whole | None]) -> Whole | None:
+    """Return the next piece that has items, an empty one at the end, or None if that comes next."""
+    for piece in pieces:
+        if piece is None or piece.size:
+            return piece
+    return np.zeros(0, np.int64)
+
+
+class _KernelNumbers:
+    """The number of the kernel that a launch of a run is of."""
+
+    def __init__(self, side: "Snapshot", keys: Sequence[KernelKey], places: RunCalls) -> None:
+        """Number kernels by their index in `keys`; `places` has the run's calls."""
+        number_of = {key: number for number, key in enumerate(keys)}
+        self._variant, self._positions = places.variant, Positions(places.call)
+        self._kernel_of = np.full(1 + sum(map(len, side.kernels.values())), -1)
+        for key, variants in side.kernels.items():
+            for variant in variants:
+                self._kernel_of[variant.position] = number_of.get(key, -1)
+
+    def of(self, launches: pa.Table) -> Whole:
+        """Return the kernel's number of each launch, or -1."""
+        call = integers(launches["call_id"], -1)
+        if not self._variant.size:
+            return np.full(len(call), -1)
+        position = self._positions.of(call)
+        return np.where(position >= 0, self._kernel_of[self._variant[position]], -1)
+
+
+def _launches_by_mark(side: "Snapshot", keys: Sequence[KernelKey]) -> dict[str, Whole]:
+    """Return by mark the number of launches of each kernel, an array by index in `keys`."""
     counts: dict[str, Whole] = {}
     columns = ["name", "begin", "end", "thread"]
     for run, places in zip(side.runs, side.places, strict=True):
         marks = side.trace.table("marks", (run,), columns)
         if not marks.num_rows:
             continue
-        launches = side.launches_of(run)
-        enter, thread = (integers(launches[name], -1) for name in ("enter", "thread"))
-        kernel = _kernel_numbers(side, kernels, launches, places)
-        for thread_id in np.unique(thread):
-            launches_of_thread = np.flatnonzero((thread == thread_id) & (kernel >= 0))
-            launches_of_thread = launches_of_thread[
-                np.argsort(enter[launches_of_thread], kind="stable")
-            ]
-            rows = marks.filter(np.asarray(integers(marks["thread"], -1) == thread_id))
-            begin, end = integers(rows["begin"]), integers(rows["end"], -1)
-            first_launch = np.searchsorted(enter[launches_of_thread], begin)
-            end_launch = np.searchsorted(enter[launches_of_thread], end)
-            for name, i, j in zip(rows["name"].to_pylist(), first_launch, end_launch, strict=True):
-                if j > i:
-                    counted = np.bincount(kernel[launches_of_thread[i:j]], minlength=len(kernels))
-                    counts[name] = counts.get(name, 0) + counted
+        names = marks["name"].to_pylist()
+        begin, end = integers(marks["begin"]), integers(marks["end"], -1)
+        thread_of_mark = integers(marks["thread"], -1)
+        numbers = _KernelNumbers(side, keys, places)
+        for launches in side.launches_of(run):
+            enter, thread = (integers(launches[name], -1) for name in ("enter", "thread"))
+            kernel = numbers.of(launches)
+            for thread_id in np.unique(thread):
+                rows = np.flatnonzero((thread == thread_id) & (kernel >= 0))
+                if not rows.size:
+                    continue
+                rows = rows[np.argsort(enter[rows], kind="stable")]
+                is_near = (begin <= enter[rows[-1]]) & (end > enter[rows[0]])
+                of_thread = np.flatnonzero((thread_of_mark == thread_id) & is_near)
+                first = np.searchsorted(enter[rows], begin[of_thread])
+                last = np.searchsorted(enter[rows], end[of_thread])
+                for place in np.flatnonzero(last > first).tolist():
+                    counted = kernel[rows[first[place] : last[place]]]
+                    name = names[of_thread[place]]
+                    of_piece = np.bincount(counted, minlength=len(keys))
+                    counts[name] = counts.get(name, 0) + of_piece
     return counts

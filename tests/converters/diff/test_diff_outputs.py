@@ -121,26 +121,6 @@ def test_a_comment_is_never_too_long_to_be_posted(tmp_path):
     assert any("more kernels differ" in line for line in lines)
 
 
-def test_launches_are_matched_by_mark_and_order(tmp_path):
-    one, two = Kernel(calls=(Launches(number=3),)), Kernel(name="other", calls=(Launches(),))
-    step = 100_000  # from launch to launch
-    marks = [("warm", 0, 2 * step), ("step", 2 * step, 9 * step)]
-    a = write_trace(tmp_path / "a", [one, two], marks=marks)
-    b = write_trace(tmp_path / "b", [two, one], marks=marks)
-    found = compare(a, b)
-    assert found.empty
-    assert [(c.mark, c.kernel, c.before, c.after) for c in found.launches] == [
-        ("warm", "scale", 2, 1),
-        ("warm", "other", 0, 1),
-        ("step", "scale", 1, 2),
-        ("step", "other", 1, 0),
-    ]
-    assert any(
-        note.startswith("the same launches come in another order from number 1 on: scale before")
-        for note in found.notes
-    )
-
-
 def test_dissimilar_kernels_are_not_matched_as_renamed(tmp_path):
     other = "def other(q, w):\n    while q:\n        q = w(q)\n    return [q for q in w]\n"
     a = write_trace(tmp_path / "a", [SCALE])

@@ -1,0 +1,68 @@
+"""Launches under marks, and their order, are compared piece by piece."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kvtrace.converters.diff import compare
+from kvtrace.converters.diff.marks import _pairs
+from tests.converters.written_trace import Kernel, Launches, write_trace
+
+STEP = 100_000  # ns from launch to launch
+
+
+@pytest.fixture(params=[2, 131_072])
+def piece(request, monkeypatch):
+    """How many launches are read at once."""
+    monkeypatch.setattr("kvtrace.schema.parts.ROW_GROUP_ROWS", request.param)
+
+
+def notes_on_order(found):
+    return [note for note in found.notes if note.startswith("the same launches")]
+
+
+def test_launches_are_matched_by_mark_and_order(tmp_path, piece):
+    one, two = Kernel(calls=(Launches(number=3),)), Kernel(name="other", calls=(Launches(),))
+    marks = [("warm", 0, 2 * STEP), ("step", 2 * STEP, 9 * STEP)]
+    a = write_trace(tmp_path / "a", [one, two], marks=marks)
+    b = write_trace(tmp_path / "b", [two, one], marks=marks)
+    found = compare(a, b)
+    assert found.empty
+    assert [(c.mark, c.kernel, c.before, c.after) for c in found.launches] == [
+        ("warm", "scale", 2, 1),
+        ("warm", "other", 0, 1),
+        ("step", "scale", 1, 2),
+        ("step", "other", 1, 0),
+    ]
+    (note,) = notes_on_order(found)
+    assert note == (
+        "the same launches come in another order from number 1 on: scale before, other after"
+    )
+
+
+def test_other_numbers_of_launches_have_no_order(tmp_path, piece):
+    kernels = [Kernel(calls=(Launches(number=3),)), Kernel(name="other", calls=(Launches(),))]
+    more = [kernels[1], Kernel(calls=(Launches(number=4),))]
+    a, b = write_trace(tmp_path / "a", kernels), write_trace(tmp_path / "b", more)
+
+    assert notes_on_order(compare(a, b)) == []
+
+
+PIECES = st.lists(st.lists(st.integers(0, 3), max_size=4), max_size=6)
+
+
+@given(PIECES, PIECES, st.booleans())
+def test_pieces_of_any_sizes_are_compared_in_pairs(before, after, with_none):
+    sides = [[np.array(piece, np.int64) for piece in pieces] for pieces in (before, after)]
+    if with_none:
+        sides[1].append(None)
+    lists = [[item for piece in pieces for item in piece] for pieces in (before, after)]
+
+    pairs = list(_pairs(*map(iter, sides)))
+
+    shorter = min(map(len, lists))
+    ends_with_none = pairs[-1:] == [None]
+    assert ends_with_none == (with_none or len(lists[0]) != len(lists[1]))
+    found = [np.concatenate([np.zeros(0, np.int64), *(p[n] for p in pairs if p)]) for n in (0, 1)]
+    assert [of_side.tolist() for of_side in found] == [items[:shorter] for items in lists]
