@@ -10,7 +10,7 @@ from kvtrace.schema.columns import filled
 from kvtrace.schema.content import artifact_content
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import part_numbers, pass_parts, refuse_irregular, run_folder, segments
-from kvtrace.schema.parts import damaged, open_part, part_facts
+from kvtrace.schema.opened_parts import damaged, open_part, part_facts
 from kvtrace.schema.reading import captured_rows, quietly
 from kvtrace.schema.tables import TABLES
 

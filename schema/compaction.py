@@ -38,7 +38,8 @@ from kvtrace.schema.layout import (
     sync_folder,
 )
 from kvtrace.schema.merging import merged_rows
-from kvtrace.schema.parts import damaged, open_part, part_facts, write_part
+from kvtrace.schema.opened_parts import damaged, open_part, part_facts
+from kvtrace.schema.parts import write_part
 from kvtrace.schema.plans import UNSEALED_REASON
 from kvtrace.schema.recovery import is_running, remove_dead_compactions
 from kvtrace.schema.replacement import carry_out, unfinished

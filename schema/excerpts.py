@@ -19,7 +19,8 @@ from kvtrace.schema.columns import conformed
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.layout import EXCERPT, part_path, pass_parts, run_folder
 from kvtrace.schema.merging import merged_rows
-from kvtrace.schema.parts import open_part, part_facts, sorted_rows, write_part
+from kvtrace.schema.opened_parts import open_part, part_facts
+from kvtrace.schema.parts import sorted_rows, write_part
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import captured_facts

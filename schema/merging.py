@@ -13,7 +13,8 @@ import pyarrow as pa
 
 from kvtrace.schema.columns import filled
 from kvtrace.schema.errors import DamagedFile
-from kvtrace.schema.parts import damaged, open_part, sorted_rows
+from kvtrace.schema.opened_parts import damaged, open_part
+from kvtrace.schema.parts import sorted_rows
 from kvtrace.schema.table_types import Table
 
 #: Sort key of a row: for each sort column whether the value is null, and the value.

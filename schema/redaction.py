@@ -33,7 +33,8 @@ from kvtrace.schema.layout import (
     sync_folder,
 )
 from kvtrace.schema.merging import merged_rows
-from kvtrace.schema.parts import open_part, part_facts, sorted_rows, write_part
+from kvtrace.schema.opened_parts import open_part, part_facts
+from kvtrace.schema.parts import sorted_rows, write_part
 from kvtrace.schema.privacy import (
     ARTIFACTS,
     IR_KINDS,

@@ -33,7 +33,7 @@ from kvtrace.schema.layout import (
     spooled_runs,
 )
 from kvtrace.schema.observed import KEYS, without_replaced_findings
-from kvtrace.schema.parts import part_definition, part_facts, part_footer
+from kvtrace.schema.opened_parts import part_definition, part_facts, part_footer
 from kvtrace.schema.reading import (
     RUN_COLUMNS,
     quietly,

@@ -33,7 +33,8 @@ from kvtrace.schema.layout import (
     sync_folder,
 )
 from kvtrace.schema.merging import merged_rows
-from kvtrace.schema.parts import open_part, part_facts, write_part
+from kvtrace.schema.opened_parts import open_part, part_facts
+from kvtrace.schema.parts import write_part
 from kvtrace.schema.removal import unfinished_removals
 from kvtrace.schema.replacement import unfinished
 from kvtrace.schema.tables import TABLES

@@ -30,7 +30,8 @@ from kvtrace.schema.layout import (
     segments,
     segments_aside,
 )
-from kvtrace.schema.parts import damaged, open_part, part_facts, sorted_rows
+from kvtrace.schema.opened_parts import damaged, open_part, part_facts
+from kvtrace.schema.parts import sorted_rows
 from kvtrace.schema.reading import journal_runs_row, quietly
 from kvtrace.schema.recovery import is_running, may_live
 from kvtrace.schema.references import REFERENCES, Reference, unchanged

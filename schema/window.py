@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.schema.columns import checked_names
-from kvtrace.schema.parts import Bounds, RowGroupChoice
+from kvtrace.schema.opened_parts import Bounds
+from kvtrace.schema.parts import RowGroupChoice
 from kvtrace.schema.reading import run_pieces
 from kvtrace.schema.repair import RANGES
 from kvtrace.schema.runs import Run

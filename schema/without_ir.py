@@ -189,7 +189,8 @@ def runs_without_ir(trace: "Trace", runs: "Sequence[Run]") -> dict[str, str]:
 def _evaluations(trace: "Trace", run: "Run") -> tuple[tuple[set[int], bool], ...]:
     """Return the ids of the calls that each pass has evaluated, and whether it judges by rules."""
     # A program's first launch imports this module, and no launch reads Parquet.
-    from kvtrace.schema.parts import part_facts, part_footer, read_part
+    from kvtrace.schema.opened_parts import part_facts, part_footer
+    from kvtrace.schema.parts import read_part
     from kvtrace.schema.tables import TABLES
 
     evaluations = []

@@ -16,7 +16,7 @@ class DeviceSteps:
     """The begins of steps on devices, from all executions of a run, which are added in blocks."""
 
     def __init__(self, bounds: Integers) -> None:
-        """Begin without executions; `bounds` has steps as `Steps.bounds` has them."""
+        """Start with no execution; `bounds`: when steps began on the host, as `Steps.bounds`."""
         self._bounds = bounds
         # Item n is of the times from bound n - 1 on, and before bound n.
         self._first_requested, self._first_begun = (
@@ -37,7 +37,10 @@ class DeviceSteps:
         np.minimum.at(self._first_begun, step, block.start)
 
     def begins(self, blocks: ExecutionBlocks) -> tuple[Integers, bool]:
-        """Return what `device_begins` of `steps.py` does, once all `blocks` were added."""
+        """Return when devices began each step, and whether any step's requests are known.
+
+        As `device_begins` of `steps.py` does. All `blocks` have been added.
+        """
         bounds = self._bounds
         # Of a step's request and all later ones: streams may execute in another order.
         begins = np.minimum.accumulate(self._first_requested[:0:-1])[::-1]
@@ -52,7 +55,7 @@ class DeviceSteps:
         return np.maximum.accumulate(begins), are_known
 
     def _idle_from(self, blocks: ExecutionBlocks, bound: int, begin: int) -> int:
-        """Return when the devices become idle after the host ended the last step at `bound`.
+        """Return when the last step, which the host ended at `bound`, left the devices idle.
 
         `begin` is when the devices began the step. The first pause longer than `_PAUSE` counts
         whose end is after `bound`; without one, the end of the last execution.

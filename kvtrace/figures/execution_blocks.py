@@ -65,7 +65,7 @@ class ExecutionBlock:
     stacks: Integers
 
     def between(self, low: int, high: int) -> "ExecutionBlock":
-        """Return the executions that begin from `low` on and before `high`."""
+        """Return the executions whose `start` is in [`low`, `high`), in ns since 1970."""
         bounds = np.array([low, high], np.int64)
         return self.rows(slice(*np.searchsorted(self.start, bounds).tolist()))
 
@@ -142,7 +142,7 @@ class ExecutionBlocks:
         return self._kept[number].between(low, high)
 
     def _read(self, low: int, high: int, *, named: bool) -> ExecutionBlock:
-        """Return the executions that begin from `low` on and before `high`."""
+        """Read the executions whose `start` is in [`low`, `high`), in ns since 1970."""
         names = (*_TIMES, *_NAMES) if named else _TIMES
         span, ranges = ("start", "start"), [(low, high - 1)]
         pieces = pieces_near(self._trace, "gpu_kernels", self._run, names, span, ranges)
@@ -162,7 +162,11 @@ class ExecutionBlocks:
         return block.rows(np.argsort(start, kind="stable"))
 
     def _columns(self, rows: pa.Table, *, named: bool) -> tuple[npt.NDArray[np.generic], ...]:
-        """Return the columns of a block of some rows, with the launch that `asked` is of, or -1."""
+        """Return rows of `gpu_kernels` as columns of a block.
+
+        After `asked` comes the sequence number of the launch whose `enter` it will be; -1: `asked`
+        is recorded, or stays unknown.
+        """
         asked = integers(rows["requested"], -1)
         # One without a recorded request that is not of a graph was requested by its launch.
         of_launch = (asked < 0) & rows["graph_id"].is_null().to_numpy()
@@ -182,9 +186,9 @@ class ExecutionBlocks:
             self._trace, "launches", self._run, ("seq", "enter"), span, ranges
         ):
             rows = piece.filter(pc.is_valid(piece["enter"]))
-            found = integers(rows["seq"], -1)
-            place = np.minimum(np.searchsorted(wanted, found), wanted.size - 1)
-            is_wanted = wanted[place] == found
+            numbers = integers(rows["seq"], -1)
+            place = np.minimum(np.searchsorted(wanted, numbers), wanted.size - 1)
+            is_wanted = wanted[place] == numbers
             enters[place[is_wanted]] = integers(rows["enter"])[is_wanted]
         return enters[np.searchsorted(wanted, seq)]
 
@@ -207,7 +211,7 @@ class ExecutionBlocks:
 
 
 def _beginning(rows: pa.Table, low: int, high: int) -> pa.Table:
-    """Return the rows with a begin and an end that begin from `low` on and before `high`."""
+    """Return the executions whose `start` is in [`low`, `high`) and whose `end` is known."""
     rows = rows.filter(pc.and_(pc.is_valid(rows["start"]), pc.is_valid(rows["end"])))
     start = integers(rows["start"])
     inside = (low <= start) & (start < high)

@@ -124,7 +124,7 @@ class _Delays:
         self._longest_below, self._shortest_above = -_NEVER, _NEVER
 
     def add(self, ns: Integers) -> None:
-        """Add times."""
+        """Count more delays, in ns."""
         place = np.clip(ns, self._low - 1, self._high + 1) - (self._low - 1)
         self._counts += np.bincount(place, minlength=self._counts.size)
         self._longest_below = max(self._longest_below, int(ns[place == 0].max(initial=-_NEVER)))
@@ -186,7 +186,7 @@ class GapSums:
         places: Mapping[int, Place | None],
         window: RunWindow | None,
     ) -> None:
-        """Begin without gaps.
+        """Start with no gap.
 
         Args:
             requests: Those of all blocks of the part.
@@ -212,26 +212,26 @@ class GapSums:
 
     @property
     def busy(self) -> Busy | None:
-        """Busy and idle time of the executions that were added; None without any."""
+        """Busy and idle time of the part so far; None before the first block."""
         return self._timeline.busy
 
     def add(self, number: int, block: ExecutionBlock) -> None:
         """Add the next block of the part, with its number."""
         self._count(block)
-        found = self._timeline.add(block.start, block.end)
+        gaps = self._timeline.add(block.start, block.end)
         executions = block.after(self._latest)
         shift = 0 if self._latest is None else 1
-        if found.begin.size:
+        if gaps.begin.size:
             # An execution was requested no later than the next executions with a known request.
             bound = np.where(executions.asked >= 0, executions.asked, _NEVER)
             bound = np.minimum.accumulate(np.append(bound, self._requests.after(number))[::-1])
-            ends = found.before + shift, found.after + shift
-            self._add_gaps(executions, found.begin, found.end, ends, bound[::-1])
-        latest = found.latest + shift
+            ends = gaps.before + shift, gaps.after + shift
+            self._add_gaps(executions, gaps.begin, gaps.end, ends, bound[::-1])
+        latest = gaps.latest + shift
         self._latest = executions.rows(slice(latest, latest + 1))
 
     def taken(self) -> PartGaps | None:
-        """Return the sums once all blocks were added; None without executions."""
+        """Return the idle time of the whole part, after its last block; None without executions."""
         if self._latest is None:
             return None
         last_gap = self._timeline.last_gap
@@ -253,7 +253,7 @@ class GapSums:
         )
 
     def _count(self, block: ExecutionBlock) -> None:
-        """Add a block's executions to those of their names."""
+        """Count the executions of a block by name, and sum the times of the short ones."""
         size = len(block.names)
         more = size - self._by_name.shape[1]
         self._by_name = np.pad(self._by_name, ((0, 0), (0, more)))

@@ -31,7 +31,7 @@ class Groups:
     """The groups of a run's gaps in a part, to which gaps are added in blocks."""
 
     def __init__(self, places: Mapping[int, Place | None]) -> None:
-        """Make no groups; `places` has the program's line of each stack id."""
+        """Start with no group; `places` has the program's line of each stack id."""
         self._places = places
         #: Codes of places: stacks with the same line are one place.
         self._code_of_place: dict[Place | None, int] = {None: 0}

@@ -103,7 +103,10 @@ class HostEvents:
         return cls(coverage, rows, nothing, kernels, generated, has_events, waits, union, launches)
 
     def move_to(self, begin: int, end: int) -> None:
-        """Read the launches near the time from `begin` to `end`; errors as `Trace.table`."""
+        """Make `launched` and the coverage of launches those between two times, in ns since 1970.
+
+        Errors as `Trace.table`.
+        """
         self.launched, launches = self._launches.near(begin, end)
         first = int(np.searchsorted(self._union[1], begin))
         last = int(np.searchsorted(self._union[0], end, "right"))

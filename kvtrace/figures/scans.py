@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from kvtrace.schema.layout import OBSERVED, SHARED, fetch, pass_parts, run_folder, run_parts
-from kvtrace.schema.parts import check_part, open_part, part_footer
+from kvtrace.schema.opened_parts import check_part, open_part, part_footer
 from kvtrace.schema.repair import LATEST
 from kvtrace.schema.tables import TABLES
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from kvtrace.schema.layout import pass_parts, run_folder, run_parts
-from kvtrace.schema.parts import part_facts, part_footer
+from kvtrace.schema.opened_parts import part_facts, part_footer
 from kvtrace.schema.remote import remote_folder
 from kvtrace.schema.window import whole_trace
 

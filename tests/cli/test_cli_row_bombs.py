@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kvtrace.schema.errors import DamagedFile
-from kvtrace.schema.parts import open_part
+from kvtrace.schema.opened_parts import open_part
 from kvtrace.schema.trace import open_trace
 from tests.cli.reading_commands import READING, asked, part_of
 from tests.cli.trace_mutations import repeat_rows

@@ -30,11 +30,11 @@ def test_gaps_are_the_times_without_an_execution(intervals, rows_of_block, is_wi
     gaps, ends_before, latest = [], [], None
     for first in range(0, len(intervals), rows_of_block):
         block = np.array(intervals[first : first + rows_of_block], np.int64)
-        found = timeline.add(block[:, 0], block[:, 1])
-        gaps += zip(found.begin.tolist(), found.end.tolist(), strict=True)
-        assert (block[found.after, 0] == found.end).all()
-        ends_before += [latest if row < 0 else block[row, 1] for row in found.before.tolist()]
-        latest = latest if found.latest < 0 else block[found.latest, 1]
+        of_block = timeline.add(block[:, 0], block[:, 1])
+        gaps += zip(of_block.begin.tolist(), of_block.end.tolist(), strict=True)
+        assert (block[of_block.after, 0] == of_block.end).all()
+        ends_before += [latest if row < 0 else block[row, 1] for row in of_block.before.tolist()]
+        latest = latest if of_block.latest < 0 else block[of_block.latest, 1]
     # each gap begins where the execution before it ended, or with the window
     begins = [begin for begin, _ in gaps]
     assert begins == [0 if end is None else end for end in ends_before]

@@ -69,13 +69,13 @@ def test_blocks_of_a_window_have_its_executions_in_order(
 
     numbers = [number for number, _ in read]
     assert numbers == sorted(set(numbers))
-    found = [
+    executions = [
         (start - EPOCH, block.names[name])
         for _, block in read
         for start, name in zip(block.start.tolist(), block.name.tolist(), strict=True)
     ]
     expected = sorted(((start, n) for n, start in enumerate(starts) if low <= EPOCH + start < high))
-    assert found == [(start, f"k{n}") for start, n in expected]
+    assert executions == [(start, f"k{n}") for start, n in expected]
 
 
 def test_a_long_run_is_read_in_several_blocks(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from kvtrace.schema.checksums import verify_part
 from kvtrace.schema.compaction import compact
 from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.layout import part_path
-from kvtrace.schema.parts import open_part
+from kvtrace.schema.opened_parts import open_part
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id

@@ -1,8 +1,6 @@
 """Parts: the order of their rows, and which are refused."""
 
-import os
 import random
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -86,50 +84,6 @@ def test_only_columns_that_are_read_are_refused_for_their_size(tmp_path: Path) -
     for _ in range(2):
         with pytest.raises(DamagedFile, match="bytes hold more than"):
             read_part(path, table, ["count", "text"])
-
-
-def test_footer_that_was_kept_is_not_used_for_a_changed_part(tmp_path: Path) -> None:
-    path = tmp_path / "part-00000.parquet"
-
-    def write(number: int, changed: int) -> None:
-        columns = {name: pa.array([number], pa.int64()) for name in ("seq", "call_id")}
-        table = pa.table(columns, metadata=captured_facts("launches", "r").metadata())
-        pq.write_table(table, path)
-        os.utime(path, ns=(changed, changed))
-
-    parts._FOOTERS.clear()  # other tests may have filled it
-    write(1, 10**18)
-    assert read_part(path, TABLES["launches"], ["seq"])["seq"].to_pylist() == [1]
-    assert path.stat().st_ino in {inode for _, inode, _, _ in parts._FOOTERS}
-    write(2, 10**18 + 1)
-
-    assert read_part(path, TABLES["launches"], ["seq"])["seq"].to_pylist() == [2]
-    path.write_bytes(path.read_bytes()[:-8] + bytes(8))
-    with pytest.raises(DamagedFile):
-        read_part(path, TABLES["launches"], ["seq"])
-
-
-def test_bounds_of_a_part_are_those_of_its_content_now(tmp_path: Path) -> None:
-    path = tmp_path / "part-00000.parquet"
-    seen: list[object] = []
-
-    def read(number: int, changed: int) -> list[int]:
-        columns = {name: pa.array([number, 9], pa.int64()) for name in ("seq", "call_id")}
-        table = pa.table(columns, metadata=captured_facts("launches", "r").metadata())
-        pq.write_table(table, path)
-        os.utime(path, ns=(changed, changed))
-
-        def choose(bounds: Callable[[str], list[parts.Bounds]]) -> list[int]:
-            seen.append((bounds("seq"), bounds("enter")))
-            return [0]
-
-        for _ in range(2):
-            (piece,) = parts.part_pieces(path, TABLES["launches"], ["seq"], choose)
-        return list(piece["seq"].to_pylist())
-
-    assert read(3, 10**18) == [3, 9]
-    assert read(5, 10**18 + 1) == [5, 9]
-    assert seen == [([(first, 9)], [None]) for first in (3, 3, 5, 5)]
 
 
 def test_a_part_without_a_chosen_row_group_is_not_read(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from typing import Any
 import pyarrow as pa
 
 from kvtrace.schema.content import artifact_row
-from kvtrace.schema.parts import open_part, part_facts, write_part
+from kvtrace.schema.opened_parts import open_part, part_facts
+from kvtrace.schema.parts import write_part
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace

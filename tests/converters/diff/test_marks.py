@@ -14,12 +14,12 @@ STEP = 100_000  # ns from launch to launch
 
 @pytest.fixture(params=[2, 131_072])
 def piece(request, monkeypatch):
-    """How many launches are read at once."""
+    """Read launches in pieces of two rows, and in one piece."""
     monkeypatch.setattr("kvtrace.schema.parts.ROW_GROUP_ROWS", request.param)
 
 
-def notes_on_order(found):
-    return [note for note in found.notes if note.startswith("the same launches")]
+def notes_on_order(difference):
+    return [note for note in difference.notes if note.startswith("the same launches")]
 
 
 def test_launches_are_matched_by_mark_and_order(tmp_path, piece):
@@ -27,15 +27,15 @@ def test_launches_are_matched_by_mark_and_order(tmp_path, piece):
     marks = [("warm", 0, 2 * STEP), ("step", 2 * STEP, 9 * STEP)]
     a = write_trace(tmp_path / "a", [one, two], marks=marks)
     b = write_trace(tmp_path / "b", [two, one], marks=marks)
-    found = compare(a, b)
-    assert found.empty
-    assert [(c.mark, c.kernel, c.before, c.after) for c in found.launches] == [
+    difference = compare(a, b)
+    assert difference.empty
+    assert [(c.mark, c.kernel, c.before, c.after) for c in difference.launches] == [
         ("warm", "scale", 2, 1),
         ("warm", "other", 0, 1),
         ("step", "scale", 1, 2),
         ("step", "other", 1, 0),
     ]
-    (note,) = notes_on_order(found)
+    (note,) = notes_on_order(difference)
     assert note == (
         "the same launches come in another order from number 1 on: scale before, other after"
     )
@@ -64,5 +64,5 @@ def test_pieces_of_any_sizes_are_compared_in_pairs(before, after, with_none):
     shorter = min(map(len, lists))
     ends_with_none = pairs[-1:] == [None]
     assert ends_with_none == (with_none or len(lists[0]) != len(lists[1]))
-    found = [np.concatenate([np.zeros(0, np.int64), *(p[n] for p in pairs if p)]) for n in (0, 1)]
-    assert [of_side.tolist() for of_side in found] == [items[:shorter] for items in lists]
+    paired = [np.concatenate([np.zeros(0, np.int64), *(p[n] for p in pairs if p)]) for n in (0, 1)]
+    assert [of_side.tolist() for of_side in paired] == [items[:shorter] for items in lists]
