@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE
 WORKERS ?= auto
 
 # Markers are described in tests/support/tiers.py.
-FIRST_TIER := smoke or not (process or browser or sweep)
+FIRST_TIER := smoke or not (process or browser or sweep or costly or night)
 CHOSEN :=
 # Of `make fuzz`.
 SEED ?= $(shell date +%Y%m%d)
@@ -63,7 +63,7 @@ test: install  ## before a commit: the tests that need one process, and a few of
 # mypy, and what node checks, take one core each; pytest takes them all.
 test-all: install  ## what CI runs: lint, every test, some with other Tritons, Spark, TileLang
 	@$(MAKE) -j 2 lint frontend-test
-	@$(MAKE) pytest
+	@$(MAKE) pytest CHOSEN='-m "not night"'
 	$(BIN)/python requirements/bounds.py --beside
 	@$(MAKE) test-spark
 	@$(MAKE) test-tilelang

@@ -1,10 +1,11 @@
-"""What tests need besides this process, and a check that those that need it say so.
+"""Tiers of tests: markers that say what a test needs besides this process, and checks of them.
 
-Three markers: `process` (it starts a program, or forks), `browser` (it opens a page in Chromium),
-`sweep` (it takes a part of many cases, for seconds). A fixture that brings the need along says
-`@needs("browser")`: it marks all tests that use it. `make test` leaves marked tests out, except
-those that are marked `smoke`, too. A test that starts something without a marker for it fails, so
-no test is in a tier by mistake.
+`process` (starts a program, or forks), `browser` (opens a page in Chromium), `sweep` (takes a part
+of many cases, for seconds) and `costly("reason")` (takes more than a second of processor time)
+leave a test to `.ci/run`; `night("reason")` leaves it to the night. Those that are marked `smoke`,
+too, run in `make test` all the same. A fixture that brings a need along says `@needs("browser")`:
+it marks all tests that use it. A test that starts something without a marker for it fails, and so
+does a marker `costly` or `night` without a reason, so no test is in a tier by mistake.
 """
 
 import sys
@@ -15,7 +16,9 @@ from typing import Any, Final, TypeVar
 
 import pytest
 
-KINDS: Final = ("process", "browser", "sweep")
+KINDS: Final = ("process", "browser", "sweep", "costly", "night")
+#: Kinds whose marker says why: `@pytest.mark.night("forty cases of one formula; one stays")`.
+WITH_REASON: Final = ("costly", "night")
 #: Small programs that are asked for one answer in milliseconds, mostly by the code that is tested,
 #: and by Python and Triton once a process (`uname`, `ldconfig`).
 TOOLS: Final = frozenset(
@@ -88,6 +91,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             raise pytest.UsageError(
                 f"{item.nodeid} is marked smoke, and `make test` runs it anyway"
             )
+        for marker in item.iter_markers():
+            if marker.name in WITH_REASON and not "".join(map(str, marker.args)).strip():
+                raise pytest.UsageError(f"{item.nodeid} is marked {marker.name} without a reason")
 
 
 @pytest.hookimpl(wrapper=True)
