@@ -16,6 +16,9 @@ WORKERS ?= auto
 # Markers are described in tests/support/tiers.py.
 FIRST_TIER := smoke or not (process or browser or sweep or costly or night)
 CHOSEN :=
+# Seconds of processor time and megabytes a process; beyond a fifth more, the tests fail.
+DAY_BUDGET := --processor-budget 360 --memory-budget 700
+CI_BUDGET := --processor-budget 2200
 # Of `make fuzz`.
 SEED ?= $(shell date +%Y%m%d)
 
@@ -57,13 +60,13 @@ build/tilelang: requirements/tilelang.lock | .venv/.packages
 demo: install  ## capture a training run; make every file; find a defect; diff two versions
 	@PATH="$(CURDIR)/$(BIN):$$PATH" bash examples/demo.sh demo-out
 
-test: install  ## before a commit: the tests that need one process, and a few of the others
-	@$(MAKE) pytest CHOSEN='-m "$(FIRST_TIER)"'
+test: install  ## before a commit: the core, and the add-ons that the change since main reaches
+	@$(MAKE) pytest CHOSEN='--changed -m "$(FIRST_TIER)" $(DAY_BUDGET)'
 
 # mypy, and what node checks, take one core each; pytest takes them all.
 test-all: install  ## what CI runs: lint, every test, some with other Tritons, Spark, TileLang
 	@$(MAKE) -j 2 lint frontend-test
-	@$(MAKE) pytest CHOSEN='-m "not night"'
+	@$(MAKE) pytest CHOSEN='-m "not night" $(CI_BUDGET)'
 	$(BIN)/python requirements/bounds.py --beside
 	@$(MAKE) test-spark
 	@$(MAKE) test-tilelang

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from tests.support import tiers
+from tests.support import budgets, changed, tiers
 from tests.support.thorough import usually
 
 # The costliest tests of properties leave the number of examples to the profile: fifty, every night
@@ -36,8 +36,14 @@ LEAST_FREE = 4 << 30
 COLLECTED_EACH = 50_000
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    for plugin in (budgets, changed):
+        plugin.add_options(parser)
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    config.pluginmanager.register(tiers)
+    for plugin in (tiers, budgets, changed):
+        config.pluginmanager.register(plugin)
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # As in what a shell starts in the background; programs that tests start would inherit it.
         signal.signal(signal.SIGINT, signal.default_int_handler)

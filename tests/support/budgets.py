@@ -1,0 +1,124 @@
+"""Processor time and memory of a session of tests, against the budgets that its caller states.
+
+Each test's time is its own and that of the programs that it waited for, from setup to teardown. A
+session's is that of its processes as the system counts it, with collection. `--processor-budget`
+and `--memory-budget` fail a session that exceeds them by more than a fifth; processor time, not the
+clock, so that a busy machine changes little.
+"""
+
+import os
+import resource
+from collections import Counter
+from collections.abc import Generator
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+import pytest
+
+TOLERANCE: Final = 1.2
+#: How many of the dearest tests a summary names.
+NAMED: Final = 20
+#: Bytes of a unit of `ru_maxrss` on Linux.
+KIB: Final = 1024
+
+_started: Final = pytest.StashKey[float]()
+
+
+def add_options(parser: pytest.Parser) -> None:
+    group = parser.getgroup("budgets")
+    group.addoption("--processor-budget", type=float, help="seconds of processor time in all")
+    group.addoption("--memory-budget", type=float, help="megabytes that a process may reach")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(_Sums(config), "budgets-sums")
+
+
+def processor_seconds() -> float:
+    """Return the processor time of this process and of the programs that it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def folder_of(nodeid: str) -> str:
+    """Return the folder of tests that a sum is made of: a room's, or an add-on's."""
+    parts = PurePosixPath(nodeid.partition("::")[0]).parts[1:-1]
+    return "/".join(parts[: 2 if parts[:1] == ("addons",) else 1]) or "."
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    item.stash[_started] = processor_seconds()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object]:
+    try:
+        return (yield)
+    finally:
+        used = processor_seconds() - item.stash[_started]
+        item.user_properties.append(("processor", used))
+
+
+class _Sums:
+    """What the processes of a session used, gathered where its summary is printed."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.tests: dict[str, float] = {}
+        #: Of each process that ran tests: seconds of processor time, and bytes at its peak.
+        self.processes: list[tuple[float, int]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.when == "teardown":
+            self.tests[report.nodeid] = dict(report.user_properties).get("processor", 0.0)
+
+    def pytest_testnodedown(self, node: Any) -> None:
+        self.processes.append(tuple(node.workeroutput["budgets"]))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * KIB
+        output = getattr(self.config, "workeroutput", None)
+        if output is not None:
+            output["budgets"] = (processor_seconds(), peak)
+            return
+        if not self.processes:
+            self.processes.append((processor_seconds(), peak))
+        if session.exitstatus == pytest.ExitCode.OK and self.exceeded():
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def exceeded(self) -> list[str]:
+        """Return a sentence for each budget that is exceeded by more than the tolerance."""
+        seconds, peak = self.used()
+        sentences = []
+        if (most := self.config.option.processor_budget) and seconds > most * TOLERANCE:
+            sentences.append(f"{seconds:.0f} s of processor time; the budget is {most:.0f} s")
+        if (most := self.config.option.memory_budget) and peak > most * TOLERANCE:
+            sentences.append(f"{peak:.0f} MB in a process; the budget is {most:.0f} MB")
+        return sentences
+
+    def used(self) -> tuple[float, float]:
+        """Return the seconds of all processes, and the megabytes of the largest."""
+        return (
+            sum(seconds for seconds, _ in self.processes),
+            max((peak for _, peak in self.processes), default=0) / 1e6,
+        )
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.config.option.verbose < 0 and not self.exceeded():
+            return
+        seconds, peak = self.used()
+        terminalreporter.section("processor time")
+        terminalreporter.line(f"{seconds:.0f} s in all, at most {peak:.0f} MB in a process")
+        folders = Counter[str]()
+        for nodeid, used in self.tests.items():
+            folders[folder_of(nodeid)] += used
+        terminalreporter.line(
+            "by folder: " + ", ".join(f"{name} {used:.0f}" for name, used in folders.most_common())
+        )
+        for nodeid, used in Counter(self.tests).most_common(NAMED):
+            terminalreporter.line(f"{used:7.2f} s  {nodeid}")
+        for sentence in self.exceeded():
+            terminalreporter.line(f"over the budget by more than a fifth: {sentence}", red=True)

@@ -1,0 +1,59 @@
+"""A session of tests fails when it exceeds its budget of processor time or memory."""
+
+import pytest
+
+from tests.support.budgets import folder_of
+from tests.support.tiers import unnoted
+
+pytest_plugins = ["pytester"]
+
+CONFTEST = """
+from tests.support import budgets
+
+def pytest_addoption(parser):
+    budgets.add_options(parser)
+
+def pytest_configure(config):
+    config.pluginmanager.register(budgets)
+"""
+
+
+@pytest.fixture
+def inner(pytester):
+    """Run pytest with the budgets on a test that passes."""
+    pytester.makeconftest(CONFTEST)
+    pytester.makepyfile("def test_passes(): pass")
+
+    def run(*options):
+        with unnoted():
+            return pytester.runpytest_inprocess(*options)
+
+    return run
+
+
+def test_session_within_its_budgets_passes(inner):
+    result = inner("--processor-budget", "1e6", "--memory-budget", "1e6")
+
+    assert result.ret == pytest.ExitCode.OK
+    result.stdout.fnmatch_lines(["*processor time*", "* s  *::test_passes"])
+    result.stdout.no_fnmatch_line("over the budget*")
+
+
+@pytest.mark.parametrize("budget", ["--processor-budget", "--memory-budget"])
+def test_session_beyond_a_budget_fails_and_says_by_which(inner, budget):
+    result = inner(budget, "0.001")
+
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    result.stdout.fnmatch_lines(["over the budget by more than a fifth: *; the budget is 0 *"])
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "folder"),
+    [
+        ("tests/schema/test_writer.py::test_a[x/y]", "schema"),
+        ("tests/addons/judge/commands/test_judge.py::test_b", "addons/judge"),
+        ("tests/test_forks.py::test_c", "."),
+    ],
+)
+def test_sums_are_by_room_or_add_on(nodeid, folder):
+    assert folder_of(nodeid) == folder
