@@ -16,7 +16,8 @@ TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="
 RIGHTS = {
     ("publish.yml", "publish"): {"contents": "write", "id-token": "write", "attestations": "write"},
 }
-RELEASED = re.compile(r"@(?:v\d+(?:\.\d+)*|[0-9a-f]{40})$")
+#: An action of others, pinned to a commit, with its release beside it.
+PINNED = re.compile(r"uses: [\w./-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+")
 
 
 def read(name):
@@ -60,9 +61,32 @@ def test_workflow_job_has_existing_files_timeout_and_permissions(file, name, job
     assert job["timeout-minutes"] <= 60
     for step in job["steps"]:
         assert "uses" in step or "run" in step
-        if not step.get("uses", "./").startswith("./"):
-            assert RELEASED.search(step["uses"]), step["uses"]
         assert missing_in(step.get("run", "")) == set()
+
+
+@pytest.mark.parametrize("path", [*WORKFLOWS, ROOT / "action.yml"], ids=lambda path: path.name)
+def test_actions_are_pinned_to_a_commit_with_their_release(path):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    used = [line.strip().removeprefix("- ") for line in lines if re.search(r"\buses:", line)]
+    assert used
+    own = "uses: ./.github/workflows/"
+    assert [line for line in used if not (line.startswith(own) or PINNED.fullmatch(line))] == []
+
+
+def test_one_python_runs_everything_and_the_others_the_first_tier():
+    first, others = (workflow("ci.yml")["jobs"][name] for name in ("everything", "test"))
+    assert ".ci/run" in first["steps"][-1]["run"]
+    assert others["steps"][-1]["run"] == "make test"
+
+
+def test_coverage_is_measured_once_a_night():
+    runs = {
+        path.name: [step.get("run") for job in jobs.values() for step in job.get("steps", ())]
+        for path in WORKFLOWS
+        for jobs in [workflow(path.name)["jobs"]]
+    }
+    assert [name for name, steps in runs.items() if "make coverage" in steps] == ["thorough.yml"]
+    assert runs["thorough.yml"].count("make coverage") == 1
 
 
 def test_missing_make_targets_and_files_in_a_command_are_found():
@@ -70,14 +94,25 @@ def test_missing_make_targets_and_files_in_a_command_are_found():
     assert missing_in(command) == {"demos", "requirements/bound.py", ".ci/ran"}
 
 
+def minor(python):
+    return int(python.removeprefix("3."))
+
+
+def pythons_of_ci():
+    """The Python that runs everything, and those that run `make test`, in order."""
+    jobs = workflow("ci.yml")["jobs"]
+    (first,) = (
+        step["with"]["python-version"] for step in jobs["everything"]["steps"] if "with" in step
+    )
+    return sorted([first, *jobs["test"]["strategy"]["matrix"]["python"]], key=minor)
+
+
 def test_classifiers_claim_the_pythons_and_systems_that_are_tested():
     claimed = set(re.findall(r"Python :: (3\.\d+)", "\n".join(CLASSIFIERS)))
     built = {f"3.{build[3:-2]}" for build in PROJECT["tool"]["cibuildwheel"]["build"]}
-    assert set(workflow("ci.yml")["jobs"]["test"]["strategy"]["matrix"]["python"]) == claimed
+    assert pythons_of_ci() == sorted(claimed, key=minor)
     assert built == claimed
-    assert (
-        f">={min(claimed, key=lambda each: int(each[2:]))}" == PROJECT["project"]["requires-python"]
-    )
+    assert f">={min(claimed, key=minor)}" == PROJECT["project"]["requires-python"]
 
     wheels = workflow("wheels.yml")["jobs"]["pure"]["strategy"]["matrix"]
     systems = {"Linux": "ubuntu", "MacOS": "macos", "Windows": "windows"}
@@ -86,13 +121,17 @@ def test_classifiers_claim_the_pythons_and_systems_that_are_tested():
     assert set(wheels["python"]) <= claimed
 
 
-def test_hooks_before_a_commit_cover_python_and_the_report_page():
+def test_hooks_before_a_commit_check_staged_files_only():
     (repository,) = read(".pre-commit-config.yaml")["repos"]
     hooks = {hook["id"]: hook for hook in repository["hooks"]}
-    assert hooks.keys() >= {"ruff", "ruff-format", "mypy", "frontend"}
+    assert hooks.keys() == {"ruff", "ruff-format", "codespell", "prettier"}
     assert [name for name, hook in hooks.items() if missing_in(hook["entry"])] == []
+    assert not any("make" in hook["entry"] for hook in hooks.values())
+    assert all(hook.get("pass_filenames", True) for hook in hooks.values())
     page = "converters/report/frontend/src/app/view.ts"
-    assert re.search(hooks["frontend"]["files"], page)
+    assert re.search(hooks["prettier"]["files"], page)
+    for page in ("README.md", "docs/release.md", "news/+name.added.md"):
+        assert re.search(hooks["codespell"]["files"], page)
 
 
 def test_dependabot_watches_every_lock_file():
