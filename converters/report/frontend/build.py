@@ -90,7 +90,7 @@ def lint() -> None:
     Raises:
         BuildFailed: prettier, eslint or tsc reports a problem.
     """
-    format_sources("--check")
+    format_sources("--check", *sources())
     cache, settings = FOLDER / "node_modules/.cache/eslint/", FOLDER / "eslint.config.js"
     options = ("--max-warnings=0", "--cache", f"--cache-location={cache}", f"--config={settings}")
     run_tool("eslint", *options, *sources(), folder=ROOT)
@@ -104,15 +104,19 @@ def sources() -> list[str]:
     return [str(folder.relative_to(ROOT)) for folder in folders]
 
 
-def format_sources(how: str) -> None:
-    """Check the sources' format (`--check`) or rewrite the sources (`--write`) with prettier.
+def format_sources(how: str, *paths: str) -> None:
+    """Check the format of files and folders (`--check`) or rewrite them (`--write`) with prettier.
+
+    Args:
+        how: `--check` or `--write`.
+        *paths: Files and folders, relative to the checkout.
 
     Raises:
         BuildFailed: a source is not formatted.
     """
     settings = f"--config={FOLDER / '.prettierrc.json'}"
     ignored = f"--ignore-path={FOLDER / '.prettierignore'}"
-    run_tool("prettier", how, "--log-level=warn", settings, ignored, *sources(), folder=ROOT)
+    run_tool("prettier", how, "--log-level=warn", settings, ignored, *paths, folder=ROOT)
 
 
 def test() -> None:
@@ -161,8 +165,12 @@ def _run(command: list[str], node: str, folder: Path = FOLDER) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Build, check or test the report's page.")
     parser.add_argument(
-        "what", nargs="?", choices=["build", "format", "lint", "test"], default="build"
+        "what",
+        nargs="?",
+        choices=["build", "check-format", "format", "lint", "test"],
+        default="build",
     )
+    parser.add_argument("files", nargs="*", help="of check-format, relative to the checkout")
     parser.add_argument("-o", "--output", type=Path, default=ASSET)
     options = parser.parse_args()
     try:
@@ -170,7 +178,9 @@ if __name__ == "__main__":
             write_types()
             build(options.output)
         elif options.what == "format":
-            format_sources("--write")
+            format_sources("--write", *sources())
+        elif options.what == "check-format":
+            format_sources("--check", *options.files)
         elif options.what == "lint":
             lint()
         else:
