@@ -12,6 +12,7 @@ PAGES: Final = {
     "README.md": "index.md",
     "ARCHITECTURE.md": "project/architecture.md",
     "CHANGELOG.md": "project/changes.md",
+    "CODE_OF_CONDUCT.md": "project/conduct.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "LICENSE": "project/LICENSE.txt",
     "SECURITY.md": "project/security.md",

@@ -479,7 +479,16 @@ def test_tests_mirror_the_tree() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", ["ARCHITECTURE.md", "CONTRIBUTING.md", "docs/design.md", "docs/internals/rooms.md"]
+    "page",
+    [
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/design.md",
+        "docs/internals/rooms.md",
+        "docs/contributing/report_view.md",
+        "docs/contributing/tests.md",
+        "docs/contributing/where.md",
+    ],
 )
 def test_pages_name_files_that_are_there(page: str) -> None:
     named = re.findall(r"`([\w./]+(?:\.py|/))`", (ROOT / page).read_text(encoding="utf-8"))

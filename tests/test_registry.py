@@ -1,4 +1,4 @@
-"""What is registered: kvtrace's own entries, and the package of CONTRIBUTING, installed."""
+"""What is registered: kvtrace's own entries, and the package of the documentation, installed."""
 
 import os
 import re
@@ -54,13 +54,12 @@ def install(folder: Path, package: str, entries: str, **modules: str) -> None:
 
 
 def section() -> str:
-    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    return page.split("## A package that adds to kvtrace\n")[1].split("\n## ")[0]
+    return (ROOT / "docs/contributing/package.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture
 def example(tmp_path: Path) -> Path:
-    """The package of CONTRIBUTING, installed in a folder beside the library and a program."""
+    """The documented package, installed in a folder beside the library and a program."""
     toml = re.search(r"```toml\n(.*?)```", section(), re.DOTALL)
     assert toml
     entries = toml[1].replace('project.entry-points."', "").replace('"', "")

@@ -1,4 +1,4 @@
-"""README.md and the entry pages stay short, and links of developers' pages lead somewhere."""
+"""README.md, CONTRIBUTING.md and entry pages are short; links of developers' pages lead to files."""
 
 import re
 from pathlib import Path
@@ -10,6 +10,13 @@ from tests.docs.pages import ENTRY_PAGES, ROOT
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 #: Lines of a screen.
 SCREEN = 45
+
+
+def test_contributing_is_two_screens_that_lead_to_every_page_about_it():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 2 * SCREEN
+    pages = {page.name for page in (ROOT / "docs" / "contributing").glob("*.md")}
+    assert set(re.findall(r"\]\(docs/contributing/([\w.]+)\)", text)) == pages
 
 
 def test_readme_has_at_most_120_lines_and_says_what_an_installation_takes():

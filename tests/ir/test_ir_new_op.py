@@ -1,4 +1,4 @@
-"""A new op, added to a copy of kvtrace in the three files that CONTRIBUTING.md names."""
+"""A new op, added to a copy of kvtrace in the three files that docs/contributing/where.md names."""
 
 import json
 import shutil
@@ -121,7 +121,7 @@ def test_contributed_op_that_wraps_is_not_proven_in_range(results):
 def test_contributing_names_the_files_to_change():
     (row,) = [
         line
-        for line in (ROOT / "CONTRIBUTING.md").read_text().splitlines()
+        for line in (ROOT / "docs/contributing/where.md").read_text().splitlines()
         if line.startswith("| op of the IR")
     ]
     assert "kvtrace/ir/ops.py" in row

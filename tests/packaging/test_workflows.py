@@ -12,6 +12,7 @@ WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 CLASSIFIERS = PROJECT["project"]["classifiers"]
 TARGETS = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+CHOOSER = ".github/ISSUE_TEMPLATE/config.yml"
 #: Jobs that may do more than read, and what.
 RIGHTS = {
     ("publish.yml", "publish"): {"contents": "write", "id-token": "write", "attestations": "write"},
@@ -132,6 +133,29 @@ def test_hooks_before_a_commit_check_staged_files_only():
     assert re.search(hooks["prettier"]["files"], page)
     for page in ("README.md", "docs/release.md", "news/+name.added.md"):
         assert re.search(hooks["codespell"]["files"], page)
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted(set((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml")) - {ROOT / CHOOSER}),
+    ids=lambda path: path.stem,
+)
+def test_issue_form_asks_questions_with_names_of_their_own(path):
+    form = yaml.safe_load(path.read_text(encoding="utf-8"))
+    assert form["name"]
+    assert form["description"]
+    names = [question["id"] for question in form["body"]]
+    assert all(isinstance(name, str) for name in names)
+    assert len(set(names)) == len(names) > 1
+    assert all(question["attributes"]["label"] for question in form["body"])
+
+
+def test_code_owners_name_folders_that_exist():
+    lines = (ROOT / ".github/CODEOWNERS").read_text(encoding="utf-8").splitlines()
+    rules = [line.split() for line in lines if line and not line.startswith("#")]
+    assert rules[0][0] == "*"
+    assert all(owner.startswith("@") for _, *owners in rules for owner in owners)
+    assert [path for path, *_ in rules[1:] if not (ROOT / path.strip("/")).is_dir()] == []
 
 
 def test_dependabot_watches_every_lock_file():
