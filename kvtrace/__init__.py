@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.errors import KernelDefect as KernelDefect
     from kvtrace.traced import trace as trace
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _HOMES = {
     "KernelDefect": "kvtrace.schema.errors",

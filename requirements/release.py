@@ -1,9 +1,9 @@
 """Check that a tag is of the release that the tree is, and print what CHANGELOG.md says of it.
 
-    python requirements/release.py v0.2.0
+    python requirements/release.py v0.3.0
 
 Ends with 1, and says why, where the tag, `kvtrace.__version__` and the newest section of
-CHANGELOG.md differ.
+CHANGELOG.md differ, or entries in news/ were not collected.
 """
 
 import re
@@ -27,6 +27,11 @@ def newest_section() -> tuple[str, str]:
     return name, re.split(r"^## ", rest, maxsplit=1, flags=re.M)[0].strip()
 
 
+def uncollected_entries() -> list[str]:
+    """Return the names of the changelog's entries that are still files of their own."""
+    return sorted(path.name for path in (ROOT / "news").glob("*.*.md"))
+
+
 def main(tag: str) -> int:
     """Compare, and print the notes."""
     section, notes = newest_section()
@@ -35,6 +40,9 @@ def main(tag: str) -> int:
             f"the tag is {tag}, kvtrace.__version__ {version()}, CHANGELOG.md's newest {section}",
             file=sys.stderr,
         )
+        return 1
+    if names := uncollected_entries():
+        print(f"news/ has entries; run `towncrier build`: {', '.join(names)}", file=sys.stderr)
         return 1
     print(notes)
     return 0

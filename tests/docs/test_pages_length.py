@@ -1,4 +1,4 @@
-"""README.md, CONTRIBUTING.md and entry pages are short; links of developers' pages lead to files."""
+"""README.md, CONTRIBUTING.md and entry pages are short; developers' pages have no broken links."""
 
 import re
 from pathlib import Path

@@ -1,11 +1,13 @@
 """Workflows, hooks and recipes: what they name is there, and they may do no more than they must."""
 
 import re
+import shutil
 import tomllib
 
 import pytest
 import yaml
 
+import kvtrace
 from tests.support.tree import ROOT
 
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
@@ -170,12 +172,82 @@ def test_dependabot_watches_every_lock_file():
     assert list((ROOT / "requirements").glob("*.txt"))
 
 
-def test_release_is_refused_for_a_tag_of_another_version():
-    release = ROOT / "requirements" / "release.py"
-    space = {"__name__": "release", "__file__": str(release)}
-    exec(compile(release.read_text(encoding="utf-8"), str(release), "exec"), space)
-    assert space["main"](f"v{space['version']()}") == 0
-    assert space["main"]("v0.0.9") == 1
+@pytest.fixture
+def release(tmp_path):
+    """The check of a release, in a copy of the files that it reads, without entries."""
+    script = tmp_path / "requirements" / "release.py"
+    for name in ("requirements/release.py", "kvtrace/__init__.py", "CHANGELOG.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copyfile(ROOT / name, tmp_path / name)
+    (tmp_path / "news").mkdir()
+    shutil.copyfile(ROOT / "news" / "README.md", tmp_path / "news" / "README.md")
+    space = {"__name__": "release", "__file__": str(script)}
+    exec(compile(script.read_text(encoding="utf-8"), str(script), "exec"), space)
+    return space["main"]
+
+
+def test_release_prints_the_section_of_its_version_and_no_other(release, capsys):
+    assert release(f"v{kvtrace.__version__}") == 0
+    notes = capsys.readouterr().out
+    assert "### Added\n" in notes
+    assert "\n## " not in notes
+
+
+def test_release_is_refused_for_a_tag_of_another_version(release):
+    assert release("v0.0.9") == 1
+
+
+def test_release_is_refused_while_entries_are_not_collected(release, tmp_path, capsys):
+    (tmp_path / "news" / "+top-start.changed.md").write_text("`kvtrace top` starts sooner.\n")
+    assert release(f"v{kvtrace.__version__}") == 1
+    assert "+top-start.changed.md" in capsys.readouterr().err
+
+
+def test_section_of_the_release_has_at_most_60_lines_and_four_headings(release, capsys):
+    release(f"v{kvtrace.__version__}")
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) < 60
+    headings = [line.removeprefix("### ") for line in lines if line.startswith("### ")]
+    kinds = [kind["name"] for kind in PROJECT["tool"]["towncrier"]["type"]]
+    assert headings == [kind for kind in kinds if kind in headings]
+
+
+def problem_of_entry(path):
+    """What is wrong with a file of news/; None: nothing."""
+    kinds = {kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"]}
+    text = path.read_text(encoding="utf-8")
+    links = re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)
+    if not ((parts := path.name.split(".")) and len(parts) == 3 and parts[1] in kinds):
+        return "it is not named +NAME.KIND.md"
+    if not path.name.startswith("+"):
+        return "its name has no + in front"
+    if len(text.splitlines()) != 1:
+        return "it is not one line"
+    return None if links and all((ROOT / link).is_file() for link in links) else "it links no page"
+
+
+def test_entries_of_the_changelog_are_one_line_with_a_link_to_a_page():
+    entries = [path for path in (ROOT / "news").iterdir() if path.name != "README.md"]
+    assert {path.name: problem_of_entry(path) for path in entries if problem_of_entry(path)} == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("+top.changed.md", "Sooner ([docs/top.md](docs/top.md#marks)).\n", None),
+        ("+top.changed.md", "Sooner ([docs/top.md](docs/tops.md)).\n", "it links no page"),
+        ("+top.changed.md", "Sooner\n([docs/top.md](docs/top.md)).\n", "it is not one line"),
+        ("+top.news.md", "Sooner ([docs/top.md](docs/top.md)).\n", "it is not named +NAME.KIND.md"),
+        (
+            "top.fixed.md",
+            "Sooner ([docs/top.md](docs/top.md)).\n",
+            "its name has no + in front",
+        ),
+    ],
+)
+def test_problem_of_an_entry_is_named(tmp_path, name, text, problem):
+    (tmp_path / name).write_text(text)
+    assert problem_of_entry(tmp_path / name) == problem
 
 
 def test_release_tools_have_the_versions_of_the_lock_file():
