@@ -17,6 +17,7 @@ from kvtrace.backends.cupti.record_kinds import KINDS, record_lengths
 from kvtrace.schema.errors import KvtraceError
 
 _FORCED: Final = 1  # CUPTI_ACTIVITY_FLAG_FLUSH_FORCED
+_DRIVER: Final = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
 _ZEROED_OUT_ACTIVITY_BUFFER: Final = 5  # of CUpti_ActivityAttribute
 
 #: `CUptiResult`s that a user can do something about.
@@ -55,7 +56,7 @@ class Cupti:
                 "version of kvtrace does not know; launches are recorded without the timeline"
             )
         self.record_lengths = lengths
-        self._driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+        self._driver = _load_driver(_DRIVER)
         self._contexts: dict[int, ctypes.c_void_p] = {}
         self._subscriber: ctypes.c_void_p | None = None
 
@@ -221,6 +222,17 @@ def _load() -> tuple[str, ctypes.CDLL]:
         "CUPTI was not found in this process, beside torch or triton, or in CUDA's toolkit"
         f"{detail}; launches are recorded without the device timeline"
     )
+
+
+def _load_driver(name: str) -> ctypes.CDLL:
+    """Return CUDA's driver; CuptiUnavailable where it is missing, as beside a mere toolkit."""
+    try:
+        return ctypes.CDLL(name)
+    except OSError as error:
+        raise CuptiUnavailable(
+            f"NVIDIA's driver is not installed here ({error}); launches are recorded without the "
+            "device timeline"
+        ) from error
 
 
 def _candidates() -> Iterator[str]:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from kvtrace.backends.cupti.library import CuptiUnavailable, _check_device
+from kvtrace.backends.cupti.library import CuptiUnavailable, _check_device, _load_driver
 
 
 @pytest.mark.parametrize(
@@ -21,3 +21,8 @@ def test_timeline_error_names_what_torch_is_built_for(
         monkeypatch.setattr(torch.version, name, value, raising=False)
     with pytest.raises(CuptiUnavailable, match=words):
         _check_device()
+
+
+def test_missing_driver_beside_an_installed_toolkit_is_told_in_a_sentence() -> None:
+    with pytest.raises(CuptiUnavailable, match=r"is not installed here \(libabsent\.so\.1: "):
+        _load_driver("libabsent.so.1")
