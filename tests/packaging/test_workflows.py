@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import subprocess
 import tomllib
 
 import pytest
@@ -158,6 +159,25 @@ def test_code_owners_name_folders_that_exist():
     assert rules[0][0] == "*"
     assert all(owner.startswith("@") for _, *owners in rules for owner in owners)
     assert [path for path, *_ in rules[1:] if not (ROOT / path.strip("/")).is_dir()] == []
+
+
+def test_commits_that_blame_skips_are_of_the_history():
+    lines = (ROOT / ".git-blame-ignore-revs").read_text(encoding="utf-8").splitlines()
+    commits = [line for line in lines if line and not line.startswith("#")]
+    assert [line for line in commits if not re.fullmatch("[0-9a-f]{40}", line)] == []
+    assert len(set(commits)) == len(commits)
+    if git("rev-parse", "--is-shallow-repository") != "false":
+        pytest.skip("needs the whole history")
+    history = set(git("rev-list", "HEAD").splitlines())
+    assert [commit for commit in commits if commit not in history] == []
+
+
+def git(*arguments):
+    """What git prints of the checkout; nothing where there is no history."""
+    done = subprocess.run(
+        ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
 
 
 def test_dependabot_watches_every_lock_file():
