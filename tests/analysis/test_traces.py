@@ -245,7 +245,7 @@ def test_neither_the_package_nor_capture_imports_readers(tmp_path):
 
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "out")],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True,
     )  # fmt: skip
 
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
@@ -263,7 +263,7 @@ def test_a_program_that_reads_a_trace_prints_nothing_else(copied):
 
     done = subprocess.run(
         [sys.executable, "-c", program, str(copied("device"))],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True,
     )  # fmt: skip
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
