@@ -41,6 +41,7 @@ def helpers_of(text: str) -> Iterator[tuple[str, str]]:
             yield node.name, "\n".join(map(ast.unparse, [node.args, *body]))
 
 
+@pytest.mark.costly("parses every file of tests")
 def test_no_helper_is_written_twice() -> None:
     places = defaultdict(list)
     for path in TESTS:

@@ -29,6 +29,7 @@ def unanalyzed_trace(tmp_path):
     return Path(shutil.copytree(FIXTURE, tmp_path / "out", ignore=derived))
 
 
+@pytest.mark.costly("every pass of a trace; each alone stays by day")
 def test_missing_passes_run_once_and_are_reported(unanalyzed_trace, capsys):
     report(unanalyzed_trace)
 

@@ -33,7 +33,7 @@ trace.kernels.df("spark")
 def test_mypy_refuses_columns_that_rows_do_not_have():
     done = subprocess.run(
         [sys.executable, "-m", "mypy", "--strict", "--no-pretty", "-c", SCRIPT],
-        cwd=ROOT, capture_output=True, text=True, timeout=280,
+        cwd=ROOT, capture_output=True, text=True,
     )  # fmt: skip
 
     errors = [line for line in done.stdout.splitlines() if line.startswith("<string>:")]

@@ -70,7 +70,12 @@ def test_results_print_and_serialize_as_the_command_does(copied, capsys, monkeyp
     assert len(result) == result.arrow.num_rows > 0
 
 
-@pytest.mark.parametrize("name", ["llama_steady", "train"])
+LONG = pytest.param(
+    "llama_steady", marks=pytest.mark.costly("a run of 17,000 launches; the others stay by day")
+)
+
+
+@pytest.mark.parametrize("name", [LONG, "train"])
 def test_the_first_row_of_a_profile_is_the_first_of_its_printed_table(copied, name):
     profile = kvtrace.open(copied(name)).profile()
 
@@ -164,6 +169,7 @@ def test_convert_writes_the_same_file_as_the_command(copied, tmp_path, capsys):
     assert (tmp_path / "b.csv").read_bytes() == (tmp_path / "a.csv").read_bytes()
 
 
+@pytest.mark.costly("four comparisons; those of the command stay by day")
 def test_diff_accepts_directories_and_opened_traces(copied, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     before, after = copied("device"), copied("ranks")
@@ -245,7 +251,7 @@ def test_neither_the_package_nor_capture_imports_readers(tmp_path):
 
     done = subprocess.run(
         [sys.executable, "-c", program, str(tmp_path / "out")],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True,
     )  # fmt: skip
 
     assert (done.returncode, done.stdout) == (0, "[]\n"), done.stderr
@@ -263,7 +269,7 @@ def test_a_program_that_reads_a_trace_prints_nothing_else(copied):
 
     done = subprocess.run(
         [sys.executable, "-c", program, str(copied("device"))],
-        capture_output=True, text=True, timeout=60,
+        capture_output=True, text=True,
     )  # fmt: skip
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -3,57 +3,31 @@
 One has steps by period, 164 kernels and host events, one two ranks, one marks and a start-up.
 """
 
-import json
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 from statistics import median
 
 import pytest
 
-from kvtrace.cli import main
-from kvtrace.converters.diff.snapshot import take_snapshot
 from kvtrace.converters.profile.call_paths import GROUPINGS
 from kvtrace.converters.profile.call_tree import call_tree
-from kvtrace.converters.report.data import report_data
-from kvtrace.schema.trace import resolve
 from tests.converters.figures_by_hand import HandSql
+from tests.converters.recorded_outputs import recorded_outputs
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
-
-
-def printed(*arguments):
-    text = StringIO()
-    with redirect_stdout(text):
-        assert main([*map(str, arguments)]) == 0
-    return text.getvalue()
+LONG = pytest.mark.costly("all outputs of a model's run; those of a small program stay by day")
 
 
-class Outputs:
-    """What `info`, `profile`, a side of `diff` and the page say of a trace."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.info = json.loads(printed("info", folder, "--json"))
-        self.profile = json.loads(printed("profile", folder, "--json"))
-        self.text = " ".join(printed("profile", folder).split())
-        side = resolve(str(folder))
-        self.diff = take_snapshot(side, "before")
-        self.page = report_data(side.trace, side.runs, "title", "trace/")
-
-    def sql(self, query):
-        """What `kvtrace sql` answers, over its own views."""
-        ((value,),) = (
-            row.values() for row in json.loads(printed("sql", self.folder, query, "--json"))
-        )
-        return value
-
-
-@pytest.fixture(scope="module", params=["llama_steady", "llama_ranks", "planted/item"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("llama_steady", marks=LONG),
+        pytest.param("llama_ranks", marks=LONG),
+        "planted/item",
+    ],
+)
 def traced(request):
     """A trace by SQL by hand, and its outputs."""
-    folder = FIXTURES / request.param
-    return HandSql(folder), Outputs(folder)
+    outputs = recorded_outputs(request.param)
+    return HandSql(outputs.folder), outputs
 
 
 def summed(rows, name):

@@ -4,7 +4,6 @@ import json
 import re
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 
 import duckdb
 import pytest
@@ -15,13 +14,15 @@ from kvtrace.converters.report.data import report_data
 from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.schema.trace import resolve
 from kvtrace.text import duration
+from tests.converters.recorded_outputs import FIXTURES, recorded_outputs
 from tests.converters.report_page import opened_page, written_page
 
-FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
-NAMES = [
-    "llama", "llama_graphs", "llama_liger", "llama_liger_cached", "llama_ranks", "llama_steady",
-    "decoding", "device", "inductor", "ranks", "planted/item", "planted/loader", "planted/good",
+SMALL = ["llama_graphs", "ranks", "planted/item", "planted/good"]
+LARGE = [
+    "llama", "llama_liger", "llama_liger_cached", "llama_ranks", "llama_steady", "decoding",
+    "device", "inductor", "planted/loader",
 ]  # fmt: skip
+OF_MODELS = pytest.mark.costly("all outputs of a larger run; those of four others stay by day")
 
 
 class Tables:
@@ -53,19 +54,13 @@ def as_json(value):
     return None if value is None else json.loads(json.dumps(asdict(value)))
 
 
-def printed(capsys, *arguments):
-    main([*arguments, "--json"])
-    return json.loads(capsys.readouterr().out)
-
-
-@pytest.fixture(params=NAMES)
-def outputs(request, capsys):
+@pytest.fixture(
+    scope="module", params=[*SMALL, *(pytest.param(name, marks=OF_MODELS) for name in LARGE)]
+)
+def outputs(request):
     """The trace, what `info` and `profile` print as JSON, and the data of the page."""
-    folder = FIXTURES / request.param
-    side = resolve(str(folder))
-    report = report_data(side.trace, side.runs, "title", "trace/")
-    info, profile = printed(capsys, "info", str(folder)), printed(capsys, "profile", str(folder))
-    return Tables(folder), info, profile, report
+    of = recorded_outputs(request.param)
+    return Tables(of.folder), of.info, of.profile, of.page
 
 
 def test_counts_of_the_whole_run_are_equal_in_all_outputs(outputs):
@@ -159,25 +154,20 @@ def test_executions_below_five_microseconds_are_counted_one_by_one(outputs):
         assert advice["text"].startswith(f"{number:,} executions take less than 5 µs")
 
 
-def test_steps_and_startup_of_ranks_are_not_added_up(capsys):
-    profile = printed(capsys, "profile", str(FIXTURES / "llama_ranks"))
-    window = profile["window"]
-    longest = max(
-        run["ended"] - run["started"]
-        for run in printed(capsys, "info", str(FIXTURES / "llama_ranks"))["runs"]
-    )
+@OF_MODELS
+def test_steps_and_startup_of_ranks_are_not_added_up():
+    of = recorded_outputs("llama_ranks")
+    window = of.profile["window"]
+    longest = max(run["ended"] - run["started"] for run in of.info["runs"])
 
     assert (window["steps"], window["runs"]) == (20, 2)
     assert window["before_ns"] < longest
-    main(["profile", str(FIXTURES / "llama_ranks")])
-    assert "10 steps of each of 2 runs" in capsys.readouterr().out
+    assert "10 steps of each of 2 runs" in of.text
 
 
-def test_findings_are_counted_alike_by_rule_in_sanitize_sql_and_page(capsys):
-    folder = FIXTURES / "llama_liger_cached"
-    side = resolve(str(folder))
-    report = report_data(side.trace, side.runs, "title", "trace/")
-    tables = Tables(folder)
+def test_findings_are_counted_alike_by_rule_in_sanitize_sql_and_page():
+    of = recorded_outputs("llama_liger_cached")
+    report, tables = of.page, Tables(of.folder)
     for rule in ("out-of-bounds", "mask-always-false"):
         number = tables.value(
             "SELECT count(DISTINCT finding_id) FROM {findings} "
@@ -209,10 +199,9 @@ def test_findings_are_counted_alike_by_rule_in_sanitize_sql_and_page(capsys):
 
 
 def test_bytes_and_flops_of_a_launch_are_the_sums_of_its_ops():
-    folder = FIXTURES / "llama_liger_cached"
-    side = resolve(str(folder))
-    report = report_data(side.trace, side.runs, "title", "trace/")
-    by_call = Tables(folder).rows(
+    of = recorded_outputs("llama_liger_cached")
+    report = of.page
+    by_call = Tables(of.folder).rows(
         "SELECT call_id, sum(bytes)::BIGINT, sum(flops)::BIGINT FROM {ops} GROUP BY call_id"
     )
 
@@ -227,10 +216,8 @@ def test_bytes_and_flops_of_a_launch_are_the_sums_of_its_ops():
 
 def test_called_from_covers_the_part_that_was_asked_for():
     side = resolve(str(FIXTURES / "planted" / "item"))
-    steady, whole = (
-        report_data(side.trace, side.runs, "title", "trace/", RequestedPart(whole=is_whole))
-        for is_whole in (False, True)
-    )
+    steady = recorded_outputs("planted/item").page
+    whole = report_data(side.trace, side.runs, "title", "trace/", RequestedPart(whole=True))
 
     for report in (steady, whole):
         tree = call_tree(report.call_sums, "stack")
@@ -242,7 +229,7 @@ def test_called_from_covers_the_part_that_was_asked_for():
 def test_the_tiles_of_the_page_are_the_figures_of_the_profile(
     name, report_browser, tmp_path, capsys
 ):
-    profile = printed(capsys, "profile", str(FIXTURES / name))
+    profile = recorded_outputs(name).profile
     path = written_page(FIXTURES / name, tmp_path / "page.html", "--no-replay")
     with opened_page(report_browser, path) as opened:
         page = opened.page
@@ -274,7 +261,8 @@ def test_the_tiles_of_the_page_are_the_figures_of_the_profile(
     assert causes.pop("busy") == time["busy"]["busy_ns"]
     assert causes == profile["gaps"]["by_cause"]
     assert advice == [advised["cost_ns"] for advised in profile["advice"]]
-    tree = printed(capsys, "profile", str(FIXTURES / name), "--by", "source")["by"]["tree"]
+    assert main(["profile", str(FIXTURES / name), "--by", "source", "--json"]) == 0
+    tree = json.loads(capsys.readouterr().out)["by"]["tree"]
     by_line = [line for file in tree["branches"] for line in file["branches"] if line["line"]]
     costs = sorted((line["device_ns"] for line in by_line if not line["kernel"]), reverse=True)
     assert lines == [ns for ns in costs[:3] if ns]

@@ -68,7 +68,6 @@ def run(command: Command, folder: Path, environment: dict[str, str]) -> str:
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
-            timeout=120,
         )
     text = printed.read_text(encoding="utf-8")
     assert done.returncode == command.code, f"{command.text}\n{text}"

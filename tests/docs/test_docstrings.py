@@ -9,12 +9,15 @@ not give them; whatever raises needs Raises. Elsewhere names and types may be en
 import ast
 import inspect
 import re
+from collections import defaultdict
 from collections.abc import Collection, Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import FunctionType
 from typing import Any, Final
+
+import pytest
 
 import kvtrace
 from kvtrace.analysis.traces import OpenedTrace
@@ -84,6 +87,7 @@ def _is_written(function: FunctionType) -> bool:
     return is_named and function.__module__.startswith("kvtrace.")
 
 
+@pytest.mark.costly("parses every module of the package")
 def test_public_functions_have_docstrings():
     assert _undocumented() == []
 
@@ -93,34 +97,58 @@ def test_functions_of_the_api_describe_parameters_and_errors():
     assert _incomplete() == []
 
 
-def _gone(path: Path, docstring: str, files: Collection[Path]) -> list[str]:
+class Files:
+    """Paths, by which of them end in a path that a docstring names."""
+
+    def __init__(self, paths: Collection[Path]) -> None:
+        self._paths = frozenset(map(str, paths))
+        self._by_name: defaultdict[str, list[str]] = defaultdict(list)
+        for path in self._paths:
+            self._by_name[path.rpartition("/")[2]].append(path)
+
+    def __contains__(self, path: Path) -> bool:
+        return str(path) in self._paths
+
+    def has_below(self, folder: Path, name: str) -> bool:
+        """Return whether a path in a folder, or deeper, ends in a name."""
+        return any(
+            path.startswith(f"{folder}/") and path.endswith(f"/{name}")
+            for path in self._by_name[name.rpartition("/")[2]]
+        )
+
+
+def _gone(path: Path, docstring: str, files: Files) -> list[str]:
     """Return the Python files that a docstring names beside, above or below its module, but lacks.
 
     `ir/ops.py` may also be a path in the package or in the room.
     """
-    inside = [str(each) for each in files if path.parent in each.parents]
     return [
         name
         for name in re.findall(r"(?<![\w/.])(?:\w+/)*\w+\.py\b", docstring)
         if name not in FOREIGN
         and not any(folder / name in files for folder in path.parents)
-        and not any(each.endswith(f"/{name}") for each in inside)
+        and not files.has_below(path.parent, name)
     ]
 
 
 def test_module_docstrings_name_existing_files():
     modules = set(package_files(".py"))
-    files = modules | {ROOT / name for name in tracked_names()}
+    files = Files(modules | {ROOT / name for name in tracked_names()})
     gone = {
         str(path.relative_to(ROOT)): names
         for path in modules
-        if (docstring := ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))))
-        and (names := _gone(path, docstring, files))
+        if (names := _gone(path, _module_docstring(path), files))
     }
     assert gone == {}
     module = ROOT / "kvtrace" / "ir" / "flow.py"
     text = "`ops.py`, `schema/tables.py`, `addons/ops.py` and `tables.py`."
     assert _gone(module, text, files) == ["addons/ops.py", "tables.py"]
+
+
+def _module_docstring(path: Path) -> str:
+    """Return the docstring of a module that names a file somewhere."""
+    text = path.read_text(encoding="utf-8")
+    return (ast.get_docstring(ast.parse(text)) or "") if ".py" in text else ""
 
 
 def test_functions_without_args_or_raises_are_found():

@@ -82,7 +82,6 @@ def build(folder: Path) -> None:
         env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
         text=True,
-        timeout=250,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout + done.stderr == ""

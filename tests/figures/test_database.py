@@ -71,7 +71,6 @@ def test_forked_child_has_its_own_database_and_exits_normally():
         [sys.executable, "-c", FORKING, TRACE],
         capture_output=True,
         text=True,
-        timeout=60,
         cwd=ROOT,
     )
     assert (ran.stdout, ran.stderr) == ("0 [(3,)]\n", "")

@@ -250,11 +250,12 @@ def assert_placed(read):
     assert found == {(run, record): call for run, record, call in rows}
 
 
-@pytest.mark.parametrize("runs", some(FIXTURES, 12), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 13), ids=lambda path: path.parent.name)
 def test_figures_of_recorded_kernels_are_the_same_in_all_outputs(runs):
     assert_same(open_trace(runs.parent))
 
 
+@pytest.mark.costly("all outputs of a large trace; recorded ones stay by day")
 def test_figures_of_a_trace_with_all_phases_are_the_same_in_all_outputs(tmp_path):
     shown = assert_same(open_trace(build_report_trace(tmp_path).path))
 

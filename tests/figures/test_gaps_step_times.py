@@ -13,7 +13,12 @@ from kvtrace.schema.trace import open_trace
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 
 
-@pytest.mark.parametrize("name", ["llama_steady", "llama", "planted/item"])
+LONG = pytest.param(
+    "llama_steady", marks=pytest.mark.costly("a run of 17,000 launches; the others stay by day")
+)
+
+
+@pytest.mark.parametrize("name", [LONG, "llama", "planted/item"])
 def test_the_steps_add_up_to_the_window(name):
     trace = open_trace(FIXTURES / name)
     profile = read_profile(trace, trace.runs)
@@ -25,6 +30,7 @@ def test_the_steps_add_up_to_the_window(name):
     assert steps.begin[0] == 0
 
 
+@pytest.mark.costly("four profiles of a model's run; their sum stays by day")
 def test_a_step_is_idle_as_long_as_in_a_window_of_its_own():
     trace = open_trace(FIXTURES / "llama_steady")
     (steps,) = read_profile(trace, trace.runs).gaps.steps

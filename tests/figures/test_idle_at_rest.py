@@ -186,6 +186,7 @@ def write(folder, run_id, run):
         writer.close()
 
 
+@pytest.mark.costly("figures of twelve traces; those at rest stay by day")
 @settings(max_examples=usually(6, thorough=120), deadline=None)
 @given(
     runs=st.lists(RUN, min_size=1, max_size=2),

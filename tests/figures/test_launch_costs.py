@@ -60,6 +60,7 @@ def test_kernels_whose_launches_are_alike_do_not_stand_out(name):
     assert costs_of(name) == ()
 
 
+@pytest.mark.costly("all outputs of a trace; the sentences stay by day")
 def test_all_outputs_have_the_same_sentence():
     trace = open_trace(FIXTURES / "llama_liger_cached")
     profile, overview = read_profile(trace, trace.runs), read_overview(trace, trace.runs)

@@ -13,7 +13,12 @@ from kvtrace.schema.trace import open_trace
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
 
 
-@pytest.mark.parametrize("name", ["llama_steady", "llama_graphs", "llama_ranks", "planted/good"])
+LONG = pytest.param(
+    "llama_steady", marks=pytest.mark.costly("a run of 17,000 launches; the others stay by day")
+)
+
+
+@pytest.mark.parametrize("name", [LONG, "llama_graphs", "llama_ranks", "planted/good"])
 def test_library_and_node_times_are_equal_from_stored_sums(name, tmp_path):
     folder = shutil.copytree(FIXTURES / name, tmp_path / "out")
     trace = open_trace(folder)

@@ -161,6 +161,7 @@ def figures_of(times, names):
     return calls, medians
 
 
+@pytest.mark.costly("eight windows of each of six traces; those of recorded traces stay by day")
 @settings(max_examples=usually(6, thorough=25), deadline=None)
 @given(
     st.lists(st.tuples(KERNELS, LAUNCHES, OTHERS), min_size=3, max_size=3),
@@ -220,7 +221,7 @@ def some_parts(runs):
         yield part, tuple(runs[rank] for rank in ranks)
 
 
-@pytest.mark.parametrize("runs", some(FIXTURES, 10), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 11), ids=lambda path: path.parent.name)
 def test_sums_of_recorded_traces_are_those_of_their_rows(runs, tmp_path, monkeypatch):
     monkeypatch.setattr("kvtrace.figures.sums_building._cuts", at_twentieths)
     shutil.copytree(runs.parent, tmp_path / "out")

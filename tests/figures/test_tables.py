@@ -9,6 +9,7 @@ from kvtrace.converters.parallel import in_order
 from kvtrace.figures.tables import open_times
 from kvtrace.schema.trace import open_trace
 from tests.support.foreign_producer import write_foreign
+from tests.support.thorough import usually
 
 
 @pytest.fixture
@@ -28,6 +29,6 @@ def test_threads_may_ask_one_opened_trace_at_once(often_switched, tmp_path):
         with open_times(trace, trace.runs, "execution_times") as database:
             return database.execute("SELECT count(*) FROM execution_times").fetchall()
 
-    for _ in range(20):
+    for _ in range(usually(5, thorough=100)):
         trace = open_trace(out)
         assert list(in_order([partial(executions, trace)] * 4)) == [[(5,)]] * 4

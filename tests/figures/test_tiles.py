@@ -58,6 +58,7 @@ def integer_rows(tiles):
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+@pytest.mark.costly("tiles of ten traces; single ones stay by day")
 @settings(max_examples=10, deadline=None)
 @given(rows=ROWS, tiles_of_run=st.sampled_from([1, 4, 300]), kept=st.sampled_from([2, 100]))
 def test_tiles_add_up_to_the_rows(tmp_path_factory, rows, tiles_of_run, kept):

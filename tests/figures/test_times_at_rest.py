@@ -33,6 +33,7 @@ def files_in(folder):
     return sorted((folder / KEPT_TIMES).glob("*"))
 
 
+@pytest.mark.costly("several reads of a model's run; those of small traces stay by day")
 def test_kept_figures_are_those_of_the_sums(folder, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(kept, "LEAST_RUNS", 99)
@@ -84,6 +85,7 @@ def test_oldest_files_are_removed(folder, monkeypatch):
     assert first != second
 
 
+@pytest.mark.costly("reads each damaged file anew; removed ones stay by day")
 def test_a_damaged_file_is_written_again(folder):
     expected = figures_of(folder)
     for file in files_in(folder):

@@ -83,6 +83,7 @@ def slow_launches(kernels, launches):
     return found
 
 
+@pytest.mark.costly("compares many intervals in pairs")
 @settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_view_compiling_equals_a_brute_force_search(tmp_path_factory, runs):
@@ -102,6 +103,7 @@ def test_sums_of_kernels_of_recorded_traces_add_up(runs):
     assert sum(row["host_ns"] or 0 for row in kernels) == pc.sum(host["host_ns"]).as_py()
 
 
+@pytest.mark.costly("a database for each view; the ones used most stay by day")
 def test_every_view_can_be_queried_after_creating_it_with_used_views(tmp_path):
     trace = written(tmp_path, [([("a", 0, None)], [(0, 0, 5, 1, "run", 3, True)])])
     assert rows_of(trace, "SELECT kernel, called_file, grid_x FROM called WHERE call_id = 0") == [

@@ -26,6 +26,7 @@ def answers(trace, runs):
         return {view: query(database, f"FROM {view} ORDER BY ALL") for view in VIEWS}
 
 
+@pytest.mark.costly("all views of five traces, twice; recorded ones stay by day")
 @settings(max_examples=usually(5, thorough=60), deadline=None)
 @given(
     st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=3),
@@ -42,7 +43,7 @@ def test_any_runs_with_and_without_stored_sums_give_the_same_rows(
     assert answers(trace, trace.runs) == expected
 
 
-@pytest.mark.parametrize("runs", some(FIXTURES, 4), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("runs", some(FIXTURES, 9), ids=lambda path: path.parent.name)
 def test_recorded_traces_give_the_same_rows(runs, tmp_path):
     shutil.copytree(runs.parent, tmp_path / "out")
     trace = open_trace(tmp_path / "out")

@@ -51,7 +51,12 @@ def test_steady_part_of_a_recorded_run_is_found_with_its_number_of_steps(name, h
     assert how == "whole" or kernels["compile_begin"].null_count == kernels.num_rows
 
 
-@pytest.mark.parametrize("name", ["llama", "llama_steady"])
+LONG = pytest.param(
+    "llama_steady", marks=pytest.mark.costly("a run of 17,000 launches; the others stay by day")
+)
+
+
+@pytest.mark.parametrize("name", ["llama", LONG])
 def test_steady_step_time_equals_that_of_torch_profiler(name):
     reference = json.loads((FIXTURES / f"{name}.json").read_text())
     trace = open_trace(FIXTURES / name)

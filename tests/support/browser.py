@@ -29,6 +29,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+#: How long something may take to be shown: a busy machine is slow, and pytest ends a test later.
+LONGEST_MS = 240_000
 
 
 def chromium_path() -> str:
@@ -60,12 +62,19 @@ class OpenPage:
     def go(self, address: str) -> None:
         """Go to an address inside the page, as `#/kernels`; wait until all of it is shown."""
         self.page.evaluate("address => { location.hash = address; }", address)
+        self._wait_for(address[1:])
+
+    def arrive(self) -> None:
+        """Wait until all of what the address names is shown and, after that, listens to keys."""
+        self._wait_for(self.page.evaluate("() => location.hash.slice(1)"))
+
+    def _wait_for(self, address: str) -> None:
         self.page.wait_for_function(
             """address => {
               const told = document.documentElement.dataset;
               return told.address === address && !Number(told.waiting ?? 0);
             }""",
-            arg=address[1:],
+            arg=address,
         )
 
     def begin_again(self, address: str) -> None:
@@ -160,6 +169,7 @@ class Browser:
         context = self._chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme
         )
+        context.set_default_timeout(LONGEST_MS)
         page = context.new_page()
         if prepare is not None:
             prepare(page)
@@ -168,7 +178,7 @@ class Browser:
         page.on("pageerror", lambda problem: opened.console.append(f"error: {problem}"))
         page.on("request", lambda request: opened.requests.append(request.url))
         page.goto(path.as_uri() + address)
-        page.wait_for_selector("html[data-ready=true]", timeout=30_000)
+        page.wait_for_selector("html[data-ready=true]")
         return opened
 
 

@@ -388,6 +388,7 @@ def test_text_fits_its_width(sides):
     assert max(map(len, difference_text(found, width=80))) <= 110  # paths are never cut
 
 
+@pytest.mark.costly("many comparisons; one of each kind stays by day")
 def test_the_command_line(tmp_path, capsys):
     write_trace(tmp_path / "t", [SCALE], run_id="20260101T000000-1", git_commit="a" * 40)
     write_trace(
@@ -421,6 +422,7 @@ def test_changed_numbers_show_their_difference(sides):
     assert "    registers             32 → 40 (+25.0%)" in difference_text(found)
 
 
+@pytest.mark.costly("runs of models; written ones stay by day")
 def test_the_recorded_runs_compare_steady_launches():
     """Of an H200: with compiling launches in it, matmul was said to be 0.34 times as slow."""
     runs = [resolve(FIXTURES / name) for name in ("train", "train_compiled")]

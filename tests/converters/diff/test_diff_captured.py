@@ -15,7 +15,10 @@ from kvtrace.schema.trace import resolve
 from tests.support.kept import kept
 from tests.support.warm_python import warm_python
 
-pytestmark = pytest.mark.skipif(find_spec("triton") is None, reason="nothing here can launch")
+pytestmark = [
+    pytest.mark.skipif(find_spec("triton") is None, reason="nothing here can launch"),
+    pytest.mark.costly("replays and judges five traces; written traces are compared by day"),
+]
 
 ROOT = Path(__file__).parents[3]
 PROGRAM = '''"""Adds and scales."""

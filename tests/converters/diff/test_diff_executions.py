@@ -102,6 +102,7 @@ def test_a_slower_kernel_of_a_library_is_a_line_of_the_headline_and_violates_rul
     assert difference.answers[0].word == "no"  # not faster
 
 
+@pytest.mark.costly("every output; the totals stay by day")
 def test_text_markdown_json_and_page_have_rows_and_total(sides, capsys):
     difference = compare(*map(selection, sides))
     text = "\n".join(headline_text(difference))

@@ -84,6 +84,7 @@ def device_times_of(difference):
     }
 
 
+@pytest.mark.costly("thousands of rows; few stay by day")
 @pytest.mark.parametrize("seed", range(3))
 def test_sampled_and_full_comparisons_have_the_same_verdicts(tmp_path, seed):
     before = written(tmp_path / "a", (seed, 1), [1.0] * len(PLANTED))
@@ -109,6 +110,7 @@ def test_sampled_and_full_comparisons_have_the_same_verdicts(tmp_path, seed):
         assert np.ptp(time.interval) > 0.9 * np.ptp(expected[name].interval)
 
 
+@pytest.mark.costly("thousands of rows; few stay by day")
 def test_outputs_say_that_times_are_of_a_sample(tmp_path):
     before, after = (written(tmp_path / side, (5,), [1.0] * len(PLANTED)) for side in "ab")
     with sampling(20_000, 24_000):

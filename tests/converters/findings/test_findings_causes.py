@@ -51,6 +51,7 @@ def found(llama: Path) -> Findings:
 # -- the whole of it ----------------------------------------------------------------------------
 
 
+@pytest.mark.costly("findings of a model; written ones stay by day")
 def test_errors_come_first_and_all_of_it_fits_on_a_screen_or_two(found: Findings) -> None:
     text = findings_text(found, width=80)
 
@@ -115,6 +116,7 @@ def test_machine_readable_outputs_keep_every_finding(found: Findings) -> None:
     assert {each["properties"]["cause"] for each in results} == {o["cause"] for o in objects}
 
 
+@pytest.mark.costly("judges generated kernels; written findings stay by day")
 def test_code_from_inductors_cache_is_placed_by_the_line_that_launched_it(cached: Path) -> None:
     """Nothing was generated there, so the graph's nodes alone are known, and no lines."""
     found = judged(cached)
@@ -183,6 +185,7 @@ def fewer_bytes(arg: Any) -> int:
     return int(arg["storage_bytes"]) - 64
 
 
+@pytest.mark.costly("judges generated kernels; written findings stay by day")
 def test_a_defect_planted_in_a_generated_kernel_is_reported(llama: Path, tmp_path: Path) -> None:
     kernel = "triton_poi_fused_add_0"
     folder = shrunk(llama, tmp_path / "t", kernel, "in_ptr0", shape=less, storage_bytes=fewer_bytes)
@@ -197,6 +200,7 @@ def test_a_defect_planted_in_a_generated_kernel_is_reported(llama: Path, tmp_pat
     assert sum("error[out-of-bounds]" in line for line in text) == 2
 
 
+@pytest.mark.costly("judges generated kernels; written findings stay by day")
 def test_a_warning_planted_in_a_generated_kernel_is_no_lint(llama: Path, tmp_path: Path) -> None:
     kernel = "triton_poi_fused_add_0"
     folder = shrunk(llama, tmp_path / "t", kernel, "in_ptr0", shape=less)

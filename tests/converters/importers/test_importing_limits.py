@@ -3,6 +3,7 @@
 import gzip
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -36,17 +37,29 @@ def run(*words, **options):
     )  # fmt: skip
 
 
+def processor_seconds(process):
+    """Processor time that a running program has taken."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def seconds_of_ended():
+    """Processor time of all programs that this process started and that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def test_decompression_bomb_is_refused_early(tmp_path, capsys):
     """A gzip file of repeated members: a few MB that unpack to 2 GB."""
     member = gzip.compress(EVENT * 200_000)
     path = tmp_path / "bomb.json.gz"
     path.write_bytes(gzip.compress(HEAD) + member * 150 + gzip.compress(LAST))
-    began = time.monotonic()
+    began = time.process_time()
 
     assert main(["import", str(path), "-o", str(tmp_path / "out")]) == 2
 
     assert "unpacks to more than 50 times its size" in capsys.readouterr().err
-    assert time.monotonic() - began < 30
+    assert time.process_time() - began < 30
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -81,23 +94,27 @@ def test_a_file_that_takes_more_memory_than_is_allowed_is_refused_with_the_optio
     assert "--memory 200" in complaint
     assert not (tmp_path / "out").exists()
     assert 0 < most < 400_000
-    assert run(path, "-o", tmp_path / "out").wait(120) == 0
+    assert run(path, "-o", tmp_path / "out").wait() == 0
     assert open_trace(tmp_path / "out").table("gpu_kernels").num_rows == 600_001
 
 
 @pytest.mark.process
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc says what a program has taken")
 def test_ctrl_c_ends_an_import_at_once_with_one_sentence(tmp_path):
     path = written(tmp_path / "large.json", 2_000_000)
     process = run(path, "-o", tmp_path / "out")
     while not list(tmp_path.glob(".out.*.tmp")):
         assert process.poll() is None
         time.sleep(0.01)
-    time.sleep(0.3)
-    began = time.monotonic()
+    begun = processor_seconds(process)
+    while (before := processor_seconds(process)) < begun + 0.3:
+        assert process.poll() is None
+        time.sleep(0.01)
+    others = seconds_of_ended()
     process.send_signal(signal.SIGINT)
-    complaint = process.communicate(timeout=60)[1]
+    complaint = process.communicate()[1]
 
-    assert time.monotonic() - began < 2
+    assert seconds_of_ended() - others - before < 2
     assert process.returncode == 130
     assert complaint == f"kvtrace: interrupted; nothing of {path} was imported\n"
     assert list(tmp_path.iterdir()) == [path]

@@ -55,6 +55,7 @@ def test_planted_inefficiency_is_reported_at_its_line(tmp_path, rule):
     assert profile_object(profile)["advice"][0]["figures"]
 
 
+@pytest.mark.costly("records and replays kernels; the rules by themselves stay by day")
 def test_efficient_kernels_give_no_advice(tmp_path):
     profile = profile_of(tmp_path / "out", advice_kernels.run_good_ones)
 
@@ -62,6 +63,7 @@ def test_efficient_kernels_give_no_advice(tmp_path):
     assert [f"{one.rule}: {one.kernel} {one.figures}" for one in profile.advice] == []
 
 
+@pytest.mark.costly("the profile of a model; the rules by themselves stay by day")
 def test_program_that_keeps_the_device_idle_gets_advice():
     trace = open_trace(FIXTURES / "llama")
     assert read_profile(trace, trace.runs).advice[0].rule == "launch-bound"

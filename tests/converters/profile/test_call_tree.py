@@ -228,6 +228,7 @@ def test_text_fits_the_terminal_and_shows_the_most_expensive_entries_first(
     assert len(call_tree_text(sums, grouping, full=True, width=width)) >= len(lines) - 1
 
 
+@pytest.mark.costly("the profile of a model; small trees stay by day")
 def test_command_prints_a_tree_and_its_json_is_complete(capsys):
     trace = str(FIXTURES / "llama")
     assert main(["profile", trace, "--by", "module"]) == 0

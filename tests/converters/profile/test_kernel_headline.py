@@ -92,6 +92,7 @@ def test_limits_that_are_assumed_are_named():
     )
 
 
+@pytest.mark.costly("all outputs of a model's run; the sentences stay by day")
 def test_profile_and_page_have_the_same_sentences():
     trace = open_trace(FIXTURES / "llama_liger_cached")
     profile = read_profile(trace, trace.runs, calls=True)

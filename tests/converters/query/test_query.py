@@ -184,6 +184,7 @@ def test_a_relative_directory_and_a_run_whose_name_is_a_number(tmp_path, monkeyp
     assert ask(side, "SELECT run, count(*) FROM launches GROUP BY run") == [("0012", 4)]
 
 
+@pytest.mark.costly("sorts more than fits into memory")
 def test_memory_is_limited_and_a_temporary_folder_is_used_beyond_the_limit(tmp_path):
     side = write_trace(tmp_path / "t", [SCALE])
     text = "SELECT count(*) FROM (SELECT DISTINCT hash(range) AS h FROM range(3000000)) ORDER BY 1"

@@ -9,8 +9,7 @@ from kvtrace.converters.profile.call_paths import TreeLeaf
 from kvtrace.converters.profile.call_tree import CallFigures, CallSums
 from kvtrace.converters.report.budget import without_code
 from kvtrace.converters.report.costly_lines import costly_lines
-from kvtrace.converters.report.data import report_data
-from kvtrace.schema.trace import resolve
+from tests.converters.recorded_outputs import recorded_outputs
 from tests.converters.report_page import opened_page, written_page
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "h200"
@@ -46,8 +45,7 @@ def test_without_gpu_time_or_a_known_line_there_is_nothing_to_show(sums):
 
 
 def test_a_page_without_source_has_no_code_of_lines():
-    side = resolve(str(FIXTURES / "llama_steady"))
-    report = report_data(side.trace, side.runs, "title", "trace/")
+    report = recorded_outputs("llama").page
 
     assert any(line.code for line in report.costly_lines.lines)
     assert not any(line.code for line in without_code(report).costly_lines.lines)

@@ -216,7 +216,7 @@ def test_no_tooltip_is_left_when_the_pointer_is_elsewhere(few, how):
     few.page.evaluate("() => document.activeElement.blur()")
     hover(few)
     LEAVINGS[how](few.page)
-    few.page.wait_for_selector(".tooltip", state="detached", timeout=2000)
+    few.page.wait_for_selector(".tooltip", state="detached")
     few.page.mouse.up()
 
 

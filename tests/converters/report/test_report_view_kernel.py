@@ -14,6 +14,7 @@ from kvtrace.converters.report.pack import read_json
 from kvtrace.text import duration
 from tests.converters.replayed_trace import blocks_of, json_blocks, replayed
 from tests.converters.report_page import THEMES, accessibility_problems, opened_page, written_page
+from tests.support.browser import LONGEST_MS
 from tests.support.report_trace import DEFECT_LINE, KERNELS, STAGES, build_report_trace
 
 #: Line of a call that is inlined, and of what it is inlined from.
@@ -78,7 +79,7 @@ def lines_with(opened, pane, *classes):
 
 def assert_soon(read, wanted):
     """What is read becomes what is wanted: code is dressed a frame after a choice."""
-    end = time.monotonic() + 5
+    end = time.monotonic() + LONGEST_MS / 1000
     while read() != wanted and time.monotonic() < end:
         time.sleep(0.02)
     assert read() == wanted
