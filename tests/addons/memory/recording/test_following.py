@@ -263,9 +263,7 @@ api.current().add_mark("done", 1, None, {})
 
 
 @pytest.mark.process
-@pytest.mark.night(
-    "16 s of Inductor; test_hooks_are_removed_with_the_session allocates as its code"
-)
+@pytest.mark.night("16 s; test_hooks_are_removed_with_the_session allocates as its code")
 def test_memory_that_generated_code_allocates_is_recorded(tmp_path):
     done = started(tmp_path, COMPILED, TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "cache"))
 
