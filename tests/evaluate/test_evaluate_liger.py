@@ -33,7 +33,14 @@ def traced(tmp_path_factory):
     assert "capture-failure" not in codes
 
 
-@pytest.mark.parametrize("name", list(OPERATORS))
+#: Operators that take more than a second: a share of the others works alike.
+DEAR = ("fused_moe", "mhc_post_res", "mhc_coeffs")
+COSTLY = pytest.mark.costly("1 to 4 s of processor time; the other operators stay")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[COSTLY] * (name in DEAR)) for name in OPERATORS]
+)
 def test_an_operator_equals_torch_forward_and_backward(name, traced):
     operator = OPERATORS[name]
     traced.append(name)

@@ -44,6 +44,7 @@ def events(selection: Selection, tmp_path_factory: pytest.TempPathFactory) -> li
     return list(document["traceEvents"])
 
 
+@pytest.mark.costly("imports another package and all of its models")
 def test_each_operator_has_the_work_of_its_call(
     model: ModuleType, selection: Selection, events: list[dict[str, Any]]
 ) -> None:

@@ -147,7 +147,7 @@ def term(draw, random, shape):
     )
 
 
-@settings(max_examples=usually(20, thorough=200), deadline=None)
+@settings(max_examples=usually(8, thorough=200), deadline=None)
 @given(st.lists(random_parts(), min_size=1, max_size=3), st.integers(1, 4), st.integers(-50, 500))
 def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step):
     element_bytes = several[0][0]

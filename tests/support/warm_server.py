@@ -18,6 +18,8 @@ from types import CodeType
 from typing import Any
 
 LARGEST_REQUEST = 1 << 17
+#: Settings that take effect when torch is imported, which has happened here.
+OF_TORCH = ("KVTRACE_DEVICE", "KVTRACE_MEMORY")
 
 
 def served(connection: socket.socket) -> dict[str, Any]:
@@ -95,6 +97,10 @@ def _run_autostart_line() -> None:
     path = Path(sysconfig.get_paths()["purelib"]) / "kvtrace.pth"
     if path.exists():
         exec(path.read_text("utf-8"))
+    boot = sys.modules.get("kvtrace._boot")
+    if boot is not None and any(map(os.environ.get, OF_TORCH)):
+        for library in sorted(boot._libraries & sys.modules.keys()):
+            boot._imported(library)
 
 
 if __name__ == "__main__":

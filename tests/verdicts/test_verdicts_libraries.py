@@ -194,7 +194,13 @@ def test_every_call_recorded_on_the_gpu_is_judged_in_seconds(say):
 
 
 @pytest.mark.sweep
-@pytest.mark.parametrize("library", ["Liger", "Inductor, recorded on an H200"])
+@pytest.mark.parametrize(
+    "library",
+    [
+        "Liger",
+        pytest.param("Inductor, recorded on an H200", marks=pytest.mark.night("9 s; Liger stays")),
+    ],
+)
 def test_accesses_have_conditions_for_all_shapes(library, request, say):
     judged = request.getfixturevalue("judged_liger" if library == "Liger" else "judged_inductor")
     counts, reasons = Counter(), Counter()
@@ -237,6 +243,7 @@ def by_module(judged):
 
 
 @pytest.mark.sweep
+@pytest.mark.night("9 s; conditions for all shapes of Liger stay")
 def test_no_first_bad_size_of_ligers_kernels_is_invented(liger):
     """Each overflow shows when one program of that size is run, and not at the size before.
 

@@ -38,6 +38,7 @@ def compared(by_version):
 
 
 @pytest.mark.process
+@pytest.mark.night("13 s; .ci/run runs quick tests with the oldest and newest Triton")
 def test_at_least_sixty_programs_are_recorded_judged_and_replayed_by_each(by_version):
     for found in by_version.values():
         assert found.keys() == programs().keys()
@@ -50,6 +51,7 @@ def test_at_least_sixty_programs_are_recorded_judged_and_replayed_by_each(by_ver
 
 
 @pytest.mark.process
+@pytest.mark.night("13 s; .ci/run runs quick tests with the oldest and newest Triton")
 def test_no_version_shows_a_race_in_a_program_that_has_none(by_version):
     from tests.kernels.defects import within
 
@@ -66,11 +68,13 @@ def test_no_version_shows_a_race_in_a_program_that_has_none(by_version):
 
 
 @pytest.mark.process
+@pytest.mark.night("13 s; .ci/run runs quick tests with the oldest and newest Triton")
 def test_each_difference_between_versions_has_an_explanation(by_version):
     assert [found for found, why in compared(by_version) if why is None] == []
 
 
 @pytest.mark.process
+@pytest.mark.night("13 s; .ci/run runs quick tests with the oldest and newest Triton")
 def test_every_explanation_is_needed(by_version):
     used = {why.reason for _, why in compared(by_version) if why is not None}
     first, *others = map(numbers, by_version)

@@ -193,6 +193,7 @@ def split(x, out, n, SPLIT: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + tl.program_id(0), total)
 
 
+@pytest.mark.costly("compares two runs; nine lighter diffs stay")
 def test_split_size_that_depends_on_the_batch_is_reported(tmp_path):
     def run(out, batch):
         x = torch.randn(batch, 256)
@@ -215,6 +216,7 @@ def test_diff_without_digests_reports_no_results(tmp_path):
     assert not any("digest" in line for line in headline_text(found))
 
 
+@pytest.mark.costly("compares two runs; nine lighter diffs stay")
 def test_json_text_and_markdown_of_diff_contain_the_first_difference(plain, tmp_path, capsys):
     planted = {"x2": flip(0)}
     a, b = plain, recorded(tmp_path / "b", planted=planted)

@@ -112,6 +112,7 @@ def special() -> Any:
     return changed
 
 
+@pytest.mark.costly("3 to 5 s of drawn inputs; 19 lighter pairs stay")
 def test_a_factored_scale_is_not_known_from_ir_alone(sides):
     found = difference(sides(both(scaled(), factored()), launch_on(), check=""))
 
@@ -120,6 +121,8 @@ def test_a_factored_scale_is_not_known_from_ir_alone(sides):
     assert "KVTRACE_CHECK=kernel:GLOB" in found.answers[1].settle
 
 
+@pytest.mark.costly("2 s of drawn inputs")
+@pytest.mark.smoke
 def test_recorded_results_within_the_bound_make_the_answer_yes(sides):
     found = difference(sides(both(scaled(), factored()), launch_on()))
 
@@ -132,6 +135,7 @@ def test_recorded_results_within_the_bound_make_the_answer_yes(sides):
     )
 
 
+@pytest.mark.costly("3 to 5 s of drawn inputs; 19 lighter pairs stay")
 def test_element_beyond_both_bounds_makes_the_answer_no(sides, capsys):
     folders = sides(both(scaled(), special()), launch_on(1234.5))
     meaning = only(difference(folders))
@@ -347,6 +351,7 @@ def test_the_time_limit_is_respected(sides):
     assert "--meaning" in answer(folders, seconds=-1.0).evidence
 
 
+@pytest.mark.costly("3 to 5 s of drawn inputs; 19 lighter pairs stay")
 def test_output_with_an_unrecorded_launch_is_not_known(sides):
     def launch(kernel):
         for value in (1.0, 1234.5):
@@ -376,6 +381,7 @@ def summed_too_large() -> Any:
     return changed
 
 
+@pytest.mark.costly("3 to 5 s of drawn inputs; 19 lighter pairs stay")
 def test_sums_that_are_all_too_large_are_not_explained_by_rounding(sides):
     found = difference(sides(both(summed(), summed_too_large()), launch_on()))
 

@@ -25,6 +25,7 @@ def kept(tmp_path):
     return tmp_path / "out"
 
 
+@pytest.mark.costly("a run that is checked afterwards")
 def test_recorded_launches_are_checked_once_with_a_note(kept, capsys):
     report(kept)
     assert ": 2 kept launches checked against the IR in " in capsys.readouterr().out
@@ -33,6 +34,8 @@ def test_recorded_launches_are_checked_once_with_a_note(kept, capsys):
     assert "checked against" not in capsys.readouterr().out
 
 
+@pytest.mark.costly("a run that is checked afterwards")
+@pytest.mark.smoke
 def test_check_beyond_the_time_limit_is_skipped_with_the_command_in_a_note(kept, capsys):
     report(kept, "--no-replay")
     assert passes(kept) == set()

@@ -74,6 +74,7 @@ def repository(history, project):
 
 
 @pytest.mark.process
+@pytest.mark.night("7 s; bisections that end at once or after a step stay")
 def test_first_bad_commit_is_found_without_touching_the_checkout(repository, capsys, run_bench):
     before = state_of(repository)
     culprit = git(repository, "rev-parse", "HEAD~2")

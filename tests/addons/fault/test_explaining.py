@@ -40,6 +40,7 @@ FOUND = {
 }  # fmt: skip
 #: Those whose calls are judged in less than a second.
 QUICK = [name for name in FOUND if name != "stale_length_graph"]
+COSTLY = pytest.mark.costly("judging its calls takes 3 s; those of ten other traces take less")
 
 
 @functools.cache
@@ -49,7 +50,9 @@ def fault_of(name):
     return fault
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[COSTLY] * (name not in QUICK)) for name in FOUND]
+)
 def test_recorded_fault_is_named(name):
     kernel, line, argument, cause, phase = FOUND[name]
     fault = fault_of(name)
@@ -69,6 +72,7 @@ def test_index_that_was_too_large_is_in_the_registers():
     assert fault.index_arguments == ("index",)
 
 
+@COSTLY
 def test_overwritten_parameters_are_not_believed():
     """The store ran on into the graph's own memory: all of its parameters are 1."""
     fault = fault_of("stale_length_graph")
@@ -178,7 +182,9 @@ ADVICE = {
 }
 
 
-@pytest.mark.parametrize("name", ADVICE)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[COSTLY] * (name not in QUICK)) for name in ADVICE]
+)
 def test_fault_says_what_to_do(name):
     fault = fault_of(name)
     assert ADVICE[name] in fault.advice

@@ -199,6 +199,7 @@ def mixed(tmp_path_factory):
 
 
 @pytest.mark.parametrize("at_once", some([(3, 4_000_000), (1, 4_000_000), (99, 50)], 3))
+@pytest.mark.costly("reads a fleet of 24 runs three times")
 def test_reading_runs_in_portions_gives_the_same_figures(mixed, monkeypatch, at_once):
     runs, launches = at_once
     trace = open_trace(mixed)
@@ -218,6 +219,7 @@ def test_reading_runs_in_portions_gives_the_same_figures(mixed, monkeypatch, at_
     assert portioned == whole
 
 
+@pytest.mark.costly("reads a fleet of 24 runs three times")
 def test_stored_sums_give_the_same_changes_and_times_within_a_bin(mixed, tmp_path):
     shutil.copytree(mixed, tmp_path / "out")
     trace = open_trace(tmp_path / "out")

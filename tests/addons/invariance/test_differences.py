@@ -85,6 +85,7 @@ def test_refactored_kernel_has_the_same_results_in_the_diff(
     assert "changed, y: the same bits (by TTIR)" in told
 
 
+@pytest.mark.costly("3 s; eight lighter diffs stay")
 def test_diff_shows_an_element_with_another_value(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -110,6 +111,7 @@ def test_diff_gives_the_reason_why_kernels_are_not_compared(
     assert "merge? not known" in told
 
 
+@pytest.mark.costly("3 s; eight lighter diffs stay")
 def test_diff_without_time_has_no_comparison_and_no_approval(
     trace_of: Make, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -222,6 +222,7 @@ def test_texts_of_two_different_trees_differ(recorded: Recorded) -> None:
         assert not any(word in text for word in ("Attribute(", "Quotient(", "lane["))
 
 
+@pytest.mark.costly("searches to its limit; other traps stay")
 def test_comparison_of_two_sorts_ends_within_its_time_limit(recorded: Recorded) -> None:
     import time
 

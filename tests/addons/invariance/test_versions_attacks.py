@@ -53,6 +53,7 @@ def test_rewritten_comparisons_and_quotients_are_equal(name: str) -> None:
     assert answers(name) == [Answer.YES]
 
 
+@pytest.mark.costly("compares two kernels on drawn inputs")
 def test_zero_times_nan_differs_from_zero() -> None:
     assert answers("2 of_floats plus nothing") == [Answer.NO]
 

@@ -27,7 +27,9 @@ from kvtrace.addons.judge.walls import filters, leftovers, mounts, system_calls 
 
 ESCAPES = Path(__file__).with_name("escapes")
 NEW_MOUNTS, NEW_USER = 0x00020000, 0x10000000
-SECONDS, MEMORY_MB = 3, 160
+#: Programs without an end, and the seconds after which they are ended; others end by themselves.
+ENDLESS = ("forks_without_end", "floods_output", "loops_without_end")
+SECONDS, MANY_SECONDS, MEMORY_MB = 3, 250, 160
 
 
 def become(user: int, host: Path) -> None:
@@ -63,8 +65,9 @@ def result_of(name: str, scratch: Path, host: Path, *, unconfined: bool) -> dict
     program.write_text(text.replace("@HOST@", str(host)), encoding="utf-8")
     folder = scratch / name
     work = partial(
-        run_confined, partial(runpy.run_path, str(program)), folder, seconds=SECONDS,
-        memory_mb=MEMORY_MB, code=[program], unconfined=unconfined,
+        run_confined, partial(runpy.run_path, str(program)), folder,
+        seconds=SECONDS if name in ENDLESS else MANY_SECONDS, memory_mb=MEMORY_MB, code=[program],
+        unconfined=unconfined,
     )  # fmt: skip
     with helper_process() as helper:
         helper.ask(work)

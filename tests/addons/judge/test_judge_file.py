@@ -24,7 +24,7 @@ from tests.support.thorough import usually
 
 RIGHT, WRONG = labeled("right"), labeled("wrong")
 #: Step through the kernels; `benchmarks/judge.py` judges all of them, too.
-EACH = usually(4, thorough=1)
+EACH = usually(7, thorough=1)
 
 
 @cache

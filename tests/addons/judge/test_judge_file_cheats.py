@@ -14,13 +14,13 @@ from tests.addons.judge.labeled import FOLDER, pairs, request_for
 from tests.support.thorough import usually
 
 PAIRS = pairs()
-#: Cheats that are always judged: one for each way in which the verdict is reached.
+#: One cheat for each way in which the verdict is reached; half of them are judged at every change.
 TELLING = (
     "norm_as_scalar", "sorted_after", "transposed_before", "weights_of_integers",
     "right_where_it_is_judged", "negative_integers",
 )  # fmt: skip
 EACH = usually(len(PAIRS), thorough=1)
-NAMES = sorted({*TELLING, *list(PAIRS)[::EACH]})
+NAMES = sorted({*TELLING[::2], *list(PAIRS)[::EACH]})
 
 
 def test_collection_has_at_least_forty_cheats():

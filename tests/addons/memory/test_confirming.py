@@ -1,10 +1,11 @@
 """Programs run with filled memory: does what they print depend on it?"""
 
 import json
-import subprocess
-import sys
 
 import pytest
+
+from kvtrace.cli import main
+from tests.support.warm_python import warm_python
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.process
@@ -30,19 +31,16 @@ print("sum", float(y.sum()), random.random() if "random" in sys.argv else "")
 
 
 @pytest.fixture
-def confirmed(tmp_path, monkeypatch):
+def confirmed(tmp_path, monkeypatch, capsys):
     """Return a function that asks `kvtrace confirm` of the program; exit code and JSON."""
     (tmp_path / "prog.py").write_text(PROGRAM, encoding="utf-8")
     monkeypatch.setenv("KVTRACE_DEVICE", "cpu")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
 
     def ask(*arguments, options=()):
-        done = subprocess.run(
-            [sys.executable, "-m", "kvtrace", "confirm", "--json", *options, "--",
-             sys.executable, str(tmp_path / "prog.py"), *arguments],
-            capture_output=True, text=True, timeout=300, check=False,
-        )  # fmt: skip
-        return done.returncode, json.loads(done.stdout)
+        program = [*warm_python().command, str(tmp_path / "prog.py"), *arguments]
+        code = main(["confirm", "--json", *options, "--", *program])
+        return code, json.loads(capsys.readouterr().out)
 
     return ask
 
@@ -78,10 +76,7 @@ def test_output_that_varies_by_itself_decides_nothing(confirmed):
     assert (code, answer["answer"]) == (0, "varies")
 
 
-def test_a_command_that_is_not_there_is_one_sentence():
-    done = subprocess.run(
-        [sys.executable, "-m", "kvtrace", "confirm", "--", "no-such-program"],
-        capture_output=True, text=True, timeout=100, check=False,
-    )  # fmt: skip
-    assert done.returncode == 2
-    assert done.stderr == "kvtrace: no-such-program cannot be run: No such file or directory.\n"
+def test_a_command_that_is_not_there_is_one_sentence(capsys):
+    assert main(["confirm", "--", "no-such-program"]) == 2
+    message = "kvtrace: no-such-program cannot be run: No such file or directory.\n"
+    assert capsys.readouterr().err == message

@@ -1,8 +1,7 @@
 """Findings of a trace that are confirmed: the program is run for each line that they name."""
 
 import json
-import subprocess
-import sys
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from kvtrace.addons.memory.rules import READ, RESULT
 from kvtrace.cli import main
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
+from tests.support.warm_python import warm_python
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.process
@@ -58,7 +58,8 @@ def program(tmp_path, monkeypatch):
     with monkeypatch.context() as recording:
         recording.setenv("KVTRACE", str(tmp_path / "out"))
         recording.setenv("KVTRACE_MEMORY", "on")
-        subprocess.run([sys.executable, file], check=True, capture_output=True, timeout=300)
+        done = warm_python().run(file, folder=tmp_path, environment=os.environ)
+    assert done.returncode == 0, done.stderr
     return file
 
 
@@ -75,7 +76,7 @@ def severities(trace):
 
 def test_a_confirmed_finding_is_an_error_and_others_stay_as_they_are(program, capsys):
     out = program.parent / "out"
-    code = main(["confirm", "--trace", str(out), "--", sys.executable, str(program)])
+    code = main(["confirm", "--trace", str(out), "--", *warm_python().command, str(program)])
     shown = capsys.readouterr().out
     assert code == 1
     assert [line.split(" ")[0] for line in shown.splitlines()][:1] == [UNPRINTED]  # read most often
@@ -107,7 +108,7 @@ def test_a_confirmed_finding_is_an_error_and_others_stay_as_they_are(program, ca
 def test_most_lines_are_asked_first_and_later_answers_are_added(program, capsys):
     out = program.parent / "out"
     asked = ["confirm", "--trace", str(out), "--json", "--most", "1"]
-    assert main([*asked, "--", sys.executable, str(program)]) == 0
+    assert main([*asked, "--", *warm_python().command, str(program)]) == 0
     first, *others = json.loads(capsys.readouterr().out)
     assert (first["line"], first["confirmation"]["answer"]) == (UNPRINTED, "same")
     assert first["findings"] == [{"rule": READ, "kernel": "doubled"}]
@@ -118,18 +119,19 @@ def test_most_lines_are_asked_first_and_later_answers_are_added(program, capsys)
 
 def test_a_program_whose_output_varies_confirms_nothing(program, capsys):
     out = program.parent / "out"
-    command = ["confirm", "--trace", str(out), "--", sys.executable, str(program), "random"]
+    command = ["confirm", "--trace", str(out), "--", *warm_python().command, str(program), "random"]
     assert main(command) == 0
     shown = capsys.readouterr().out
     assert shown.count("not known: the output also varies") == 3
     assert {severity for severity, _ in severities(open_trace(out)).values()} == {"warning", "note"}
 
 
+@pytest.mark.night("6 s; test_confirming.py asks of a line that allocates nothing")
 def test_a_program_that_allocates_elsewhere_confirms_nothing(program, capsys):
     out = program.parent / "out"
     moved = program.with_name("moved.py")
     moved.write_text(PROGRAM, encoding="utf-8")
-    assert main(["confirm", "--trace", str(out), "--", sys.executable, str(moved)]) == 0
+    assert main(["confirm", "--trace", str(out), "--", *warm_python().command, str(moved)]) == 0
     assert capsys.readouterr().out.count("the program allocated nothing there") == 3
 
 

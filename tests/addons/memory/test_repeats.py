@@ -34,6 +34,7 @@ from tests.addons.memory.followed_calls import (
     operator,
     tensor,
 )
+from tests.support.thorough import usually
 
 #: A kernel of two tensors in one storage, one of a view, and two that store what they read beyond
 #: another storage, and one that may store anywhere; an operator that encloses others and writes its
@@ -186,7 +187,7 @@ def followed_both_ways(events, varied, ends=(), least=(4, 2)):
     return described(plain), described(repeating)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=usually(60, thorough=2000), deadline=None)
 @given(repeating(), st.lists(st.integers(1, 200), max_size=2), SIZES)
 def test_what_repeats_is_followed_as_each_event_is(run, ends, least):
     events, varied = events_of(run)

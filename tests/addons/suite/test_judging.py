@@ -42,6 +42,14 @@ JUDGED = [
     ("chunk_output:without_gate", "wrong-result"),
     ("chunk_output:half_products", "wrong-result"),
 ]
+#: Judged at each push: right ones of a function and of a kernel, and one by each of two analyses.
+BY_DAY = (
+    "rms_norm:in_blocks",
+    "chunk_output:chunk_fwd_kernel_o",
+    "rms_norm:without_epsilon",
+    "cross_entropy:programs_race",
+)
+NIGHT = pytest.mark.night("8 to 17 s each; four stay, and tests/addons/judge has all rules")
 
 
 def judged(name):
@@ -52,7 +60,10 @@ def judged(name):
 
 @pytest.mark.process
 @pytest.mark.sweep
-@pytest.mark.parametrize(("name", "rule"), JUDGED)
+@pytest.mark.parametrize(
+    ("name", "rule"),
+    [pytest.param(*case, marks=[NIGHT] * (case[0] not in BY_DAY)) for case in JUDGED],
+)
 def test_a_candidate_is_right_or_wrong_for_its_reason(name, rule):
     (judgment,) = judged(name)
 

@@ -56,6 +56,7 @@ def test_tensors_that_overlap_where_the_kernel_writes_are_not_separated():
         overlapping.with_separate_tensors()
 
 
+@pytest.mark.costly("evaluates 2,048 rows of 1,024 numbers for each axis")
 def test_a_launch_that_is_too_large_to_be_judged_says_so():
     launch = launch_of("002-_rms_norm_forward_kernel_0")
     arguments = {

@@ -22,16 +22,22 @@ async def answers(*calls):
         return [await client.call_tool(name, arguments) for name, arguments in calls]
 
 
-@pytest.mark.process
-def test_a_client_lists_calls_and_judges_a_candidate():
-    judging = {"suite": str(SUITE), "candidate": f"{CANDIDATES}/rms_norm.py:without_weight"}
-    calls = (
-        ("suite_calls", {"suite": str(SUITE)}),
-        ("suite_judge", {**judging, "calls": ["002-*"]}),
-        ("suite_judge", {**judging, "candidate": f"{SUITE.parent}/other.py:f"}),
-    )
+def answered(*calls):
+    # In a separate thread, since a browser of another test may run an event loop in this one.
     with ThreadPoolExecutor(1) as thread:
-        listed, judged, refused = thread.submit(asyncio.run, answers(*calls)).result()
+        return thread.submit(asyncio.run, answers(*calls)).result()
+
+
+def judging(candidate):
+    return {"suite": str(SUITE), "candidate": candidate, "calls": ["002-*"]}
+
+
+@pytest.mark.process
+def test_a_client_lists_calls_and_a_candidate_outside_of_the_roots_is_refused():
+    listed, refused = answered(
+        ("suite_calls", {"suite": str(SUITE)}),
+        ("suite_judge", judging(f"{SUITE.parent}/other.py:f")),
+    )
 
     content = json.loads(listed.content[0].text)
     norm = content["calls"][1]
@@ -40,8 +46,15 @@ def test_a_client_lists_calls_and_judges_a_candidate():
     moved = (2 * 2048 * 1024 + 1024) * 2 + 2048 * 4  # bytes; the H200 moves 4,800 a nanosecond
     assert norm["roofline"]["ns"] == pytest.approx(moved / 4800)
     assert norm["roofline"]["ns"] < norm["median_ns"]
+    assert refused.is_error
+    assert "is not below the server's roots" in refused.content[0].text
+
+
+@pytest.mark.process
+@pytest.mark.night("9 s; test_judging.py judges candidates, and commands/test_mcp.py by a client")
+def test_a_client_judges_a_candidate():
+    (judged,) = answered(("suite_judge", judging(f"{CANDIDATES}/rms_norm.py:without_weight")))
+
     (judgment,) = json.loads(judged.content[0].text)
     assert judgment["verdict"] == "wrong"
     assert judgment["findings"][0]["rule"] == "wrong-result"
-    assert refused.is_error
-    assert "is not below the server's roots" in refused.content[0].text

@@ -158,6 +158,7 @@ def test_elements_without_a_bound_fail_beyond_the_granted_share():
 
 
 @pytest.mark.parametrize("in_place", [False, True])
+@pytest.mark.costly("products in 8 bits, evaluated twice")
 def test_bounds_of_8_bit_products_detect_rounding_to_bfloat16(in_place):
     left, right, _ = factors(4096, torch.float8_e4m3fn)
 

@@ -26,7 +26,7 @@ MOST_MUTANTS = 9
 PARTS = 4
 #: Mutants of each sample of the corpus, and of how many samples one is taken.
 OF_A_SAMPLE = usually(2, thorough=4)
-EACH = usually(3, thorough=1)
+EACH = usually(6, thorough=1)
 ALLOWED = ("all programs write the same value", "a lock lets", "atomics order the programs")
 """Why programs may meet and yet not race: clashes byte by byte do not know of it."""
 

@@ -304,6 +304,7 @@ def test_a_size_beyond_the_grid_limit_has_no_launch():
 
 
 @pytest.mark.parametrize("subject", ["page", "table"])
+@pytest.mark.costly("searches sizes of two arguments; fixed ones stay")
 def test_a_contract_lets_values_grow_with_what_bounds_them(subject):
     contract = contract_of(f"0 <= {subject} < cache.shape[0]")
 

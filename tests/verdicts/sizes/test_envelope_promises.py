@@ -241,6 +241,7 @@ def test_rows_end_within_their_time_limit(seconds):
         assert {row.kind for row in found} == {"unknown"}
 
 
+@pytest.mark.costly("searches until its time is up")
 def test_time_may_be_up_while_a_size_is_shown_to_be_bad():
     relations = Relations(next(s for s in CORPUS if s.name == "a program for each row").call())
     began = time.thread_time()

@@ -184,6 +184,7 @@ def test_outputs_of_launches_in_a_graph_are_examined_at_replays(tmp_path, driver
     assert "check-in-graph" in codes(tmp_path)
 
 
+@pytest.mark.costly("fills all slots; lighter launches stay")
 def test_more_launches_than_slots_are_left_out_and_the_program_goes_on(tmp_path, driver):
     driver.slow = True
     out = torch.zeros(COUNT)
@@ -228,6 +229,7 @@ def test_a_failing_driver_call_ends_examinations_with_a_message(tmp_path, driver
     assert len(rows(tmp_path, "launches")) == 2
 
 
+@pytest.mark.costly("fills all slots; lighter launches stay")
 def test_memory_is_allocated_by_the_first_launch_only(tmp_path, driver):
     out = torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="finite,digest"):

@@ -17,9 +17,12 @@ from tests.addons.fault.polling_kernels import (
 )
 
 _TARGET = re.compile(r"\.L_x_\d+")
+COSTLY = pytest.mark.costly("compiles its kernels for 2 s; those of one architecture stay")
 
 
-@pytest.fixture(scope="module", params=[80, 90, 100])
+@pytest.fixture(
+    scope="module", params=[80, pytest.param(90, marks=COSTLY), pytest.param(100, marks=COSTLY)]
+)
 def architecture(request):
     return request.param
 

@@ -210,7 +210,7 @@ def test_fma_in_only_one_variant_is_found_in_ptx(
     over=st.one_of(st.text(max_size=8), st.sampled_from(("M", "rows", "grid", "x", "BLOCK_M"))),
     kernel=st.one_of(st.none(), st.text(max_size=8), st.just("_product")),
 )
-@settings(max_examples=usually(15, thorough=200))
+@settings(max_examples=usually(6, thorough=200))
 def test_any_arguments_give_an_answer_or_an_error_message(
     trace: Path, over: str, kernel: str | None
 ) -> None:

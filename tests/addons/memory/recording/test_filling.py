@@ -1,12 +1,11 @@
 """Fresh memory of recorded programs, filled as the environment asks."""
 
 import os
-import subprocess
-import sys
 
 import pytest
 
 from kvtrace.addons.memory.fresh_memory import FILL, FILLED
+from tests.support.warm_python import warm_python
 
 pytest.importorskip("triton")
 pytestmark = pytest.mark.process
@@ -66,11 +65,14 @@ print(bool((y[:90] == 2).all()), bool(y[90:].isnan().all()), bool((y[90:] == 0).
 """
 
 
+NIGHT = pytest.mark.night("7 s each; two stay, and test_fresh_memory_is_filled fills all memory")
+
+
 @pytest.mark.parametrize(
     ("how", "expected"),
     [
-        ("zero", "True False True"),
-        ("nan", "True True False"),
+        pytest.param("zero", "True False True", marks=NIGHT),
+        pytest.param("nan", "True True False", marks=NIGHT),
         ("nan@prog.py:9", "True True False"),  # as findings name it: where the function begins
         ("nan@prog.py:11", "True False True"),  # Inductor allocates it, not this line
     ],
@@ -100,9 +102,6 @@ def filled(tmp_path, how, text=PROGRAM):
         "KVTRACE": str(tmp_path / "out"), "KVTRACE_DEVICE": "cpu", FILL: how,
         FILLED: str(tmp_path / "witness"),
     }  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, program], env=environment, capture_output=True, text=True, timeout=300,
-        check=False,
-    )  # fmt: skip
+    done = warm_python().run(program, folder=tmp_path, environment=environment)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

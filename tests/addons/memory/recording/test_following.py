@@ -2,8 +2,6 @@
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -18,30 +16,24 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.settings import settings_from_arguments
 from tests.support.tiers import needs
+from tests.support.tree import ROOT
+from tests.support.warm_python import warm_python
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("triton")
 
 PROGRAM = Path(__file__).parent / "memory_program.py"
-RECORDS = "import kvtrace._boot"
 
 
 def run(folder, **variables):
     """The program's output; it runs as with the autostart line."""
-    code = f"{RECORDS}\nimport runpy\nrunpy.run_path({str(PROGRAM)!r}, run_name='__main__')"
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=folder,
-        env={
-            **{k: v for k, v in os.environ.items() if not k.startswith("KVTRACE")},
-            "PYTHONPATH": str(Path.cwd()),
-            "TRITON_CACHE_DIR": str(folder / "cache"),
-            **variables,
-        },
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
+    environment = {
+        **{k: v for k, v in os.environ.items() if not k.startswith("KVTRACE")},
+        "PYTHONPATH": str(ROOT),
+        "TRITON_CACHE_DIR": str(folder / "cache"),
+        **variables,
+    }
+    done = warm_python().run(PROGRAM, folder=folder, environment=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1]), done.stderr
 
@@ -59,15 +51,9 @@ def recorded(tmp_path_factory):
 def started(folder, program, **variables):
     """The process of a program that recorded memory in its folder, which has ended."""
     (folder / "program.py").write_text(program)
-    recording = {"KVTRACE": "out", "KVTRACE_MEMORY": "on", "PYTHONPATH": str(Path.cwd())}
-    return subprocess.run(
-        [sys.executable, "program.py"],
-        cwd=folder,
-        env=os.environ | recording | variables,
-        capture_output=True,
-        text=True,
-        timeout=280,
-    )
+    recording = {"KVTRACE": "out", "KVTRACE_MEMORY": "on", "PYTHONPATH": str(ROOT)}
+    environment = os.environ | recording | variables
+    return warm_python().run("program.py", folder=folder, environment=environment)
 
 
 class Tables:
@@ -277,6 +263,7 @@ api.current().add_mark("done", 1, None, {})
 
 
 @pytest.mark.process
+@pytest.mark.night("16 s; test_hooks_are_removed_with_the_session allocates as its code")
 def test_memory_that_generated_code_allocates_is_recorded(tmp_path):
     done = started(tmp_path, COMPILED, TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "cache"))
 
@@ -379,8 +366,8 @@ if child == 0:
 assert os.waitpid(child, 0)[1] == 0
 torch.full((2,), 1.0)
 """
-    env = os.environ | {"KVTRACE": "out", "KVTRACE_MEMORY": "on", "PYTHONPATH": str(Path.cwd())}
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env=env, check=True, timeout=120)
+    done = started(tmp_path, code)
+    assert done.returncode == 0, done.stderr
 
     trace = open_trace(tmp_path / "out")
     names = {

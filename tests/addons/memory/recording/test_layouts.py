@@ -186,6 +186,7 @@ def test_calls_of_threads_at_once_are_all_recorded(installed):
     assert len(set(memoryview(operations[3]).cast("q"))) == 4
 
 
+@pytest.mark.costly("a million calls of an operator")
 def test_more_calls_than_there_is_room_for_are_counted(installed):
     value = torch.zeros(1)
     native.take(False)

@@ -113,6 +113,7 @@ def test_a_result_that_shares_a_results_storage_is_created(listener):
     assert [t["offset_bytes"] for t in row["tensors"]] == [0, 0, 8]
 
 
+@pytest.mark.costly("a million calls of an operator")
 def test_lost_calls_are_a_message(listener):
     value = torch.zeros(1)
     for _ in range((1 << 20) + 3):

@@ -166,6 +166,7 @@ def test_only_calls_during_the_recording_are_recorded(tmp_path):
     assert len(read_graphs(trace)) == 1
 
 
+@pytest.mark.costly("compares two runs of graphs")
 def test_diff_finds_another_op_and_another_constant_of_graphs_with_the_same_figures(tmp_path):
     x = np.ones((4, 64), np.float32)
     weight = np.ones(64, np.float32)
