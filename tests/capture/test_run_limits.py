@@ -190,15 +190,19 @@ def test_sums_of_sampled_launches_are_of_all_launches(tmp_path, limit):
 
 def test_ring_limit_keeps_the_last_seconds(tmp_path):
     program = Program(tmp_path / "out", limit="ring:1s")
-    begun = time.monotonic()
-    while time.monotonic() < begun + 3:
-        program.launch(20)
-        time.sleep(0.02)
+    made, slowest = 0, 0
+    while not made or recorded_seqs(tmp_path / "out")[0] < made // 2:
+        for _ in range(20):
+            began = time.time_ns()
+            program.launch(20)
+            slowest, made = max(slowest, time.time_ns() - began), made + 20
+            time.sleep(0.02)
     program.session.stop("exit")
     enter = open_trace(tmp_path / "out").table("launches", columns=["enter"])["enter"]
     times = enter.cast("int64").to_pylist()
-    assert 0.5e9 < max(times) - min(times) < 2.5e9  # of three seconds, on a machine that is slow
-    assert recorded_seqs(tmp_path / "out")[0] > 0
+    # more than half are gone, and what began in the second before a part was dropped is there
+    assert max(times) - min(times) > 0.9e9 - slowest
+    assert recorded_seqs(tmp_path / "out")[0] >= made // 2
     assert validate(tmp_path / "out") == []
 
 

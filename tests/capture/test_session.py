@@ -159,6 +159,7 @@ def test_time_of_kvtrace_in_the_program_is_recorded(session):
     assert 1_000_000_000 < run.self_overhead_ns < 60_000_000_000
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_code_objects_are_freed_after_a_recording(session):
     # given a function whose code nobody else has, which a stack is recorded of
     names = {"session": session, "kernel_id": session.add_kernel(KERNEL)}

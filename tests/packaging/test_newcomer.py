@@ -34,8 +34,8 @@ def double(source, result, size, BLOCK: tl.constexpr):
 source = torch.ones(1000)
 double[(4,)](source, torch.empty_like(source), 1000, BLOCK=256)
 """
-#: Seconds that no step may take, on two cores that others use as well.
-PATIENCE = 120
+#: Seconds that no step may take: those of a test, whatever else the machine does.
+PATIENCE = 300
 
 
 @pytest.fixture(scope="module")
