@@ -67,6 +67,15 @@ def pytest_unconfigure() -> None:
 
 
 @pytest.fixture
+def young_heap() -> None:
+    """Let the collector, and who asks it for all objects, look at what the test makes alone.
+
+    All that earlier tests left takes a second of each such look.
+    """
+    gc.freeze()
+
+
+@pytest.fixture
 def say(record_property: Callable[[str, object], None]) -> Callable[..., None]:
     """Add lines to a section of the terminal's summary: say(section, *lines)."""
 

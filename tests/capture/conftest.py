@@ -48,7 +48,7 @@ class Autostarting:
             env=self.environment(variables),
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=300,
         )
 
     def run_warm(
@@ -69,7 +69,7 @@ class Autostarting:
                 if line.strip() == said:
                     break
             kill(process.pid)
-            out, err = process.communicate(timeout=120)
+            out, err = process.communicate(timeout=300)
             return subprocess.CompletedProcess(process.args, process.wait(), out, err)
 
 

@@ -45,7 +45,7 @@ print("to the end")
 def test_a_sub_interpreter_records_nothing_and_does_no_harm(variable, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)} | variable,
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "to the end\n", "")
     assert not (tmp_path / "inside").exists()
@@ -78,11 +78,17 @@ time.sleep(float(sys.argv[2]))
 """
 
 
-@pytest.mark.parametrize("seconds", ["0", "0.05", "0.4", "1"])
+LONGER = pytest.mark.night("a program that runs longer before it ends; two short ones stay")
+
+
+@pytest.mark.parametrize(
+    "seconds",
+    ["0", "0.05", *(pytest.param(more, marks=LONGER) for more in ("0.4", "1"))],
+)
 def test_daemon_threads_that_record_at_the_end_print_nothing(seconds, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", DAEMONS, tmp_path / "out", seconds], cwd=ROOT,
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert open_trace(tmp_path / "out").runs[0].sealed

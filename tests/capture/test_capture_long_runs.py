@@ -113,7 +113,7 @@ def test_kvtrace_run_has_options_for_limit_and_sample(tmp_path, monkeypatch):
     command = [sys.executable, "-m", "kvtrace", "run", "-o", str(tmp_path / "out")]
     options = ["--limit", "ring:1h,5GB"]
     done = subprocess.run(
-        [*command, *options, str(script)], capture_output=True, text=True, timeout=60, check=True
+        [*command, *options, str(script)], capture_output=True, text=True, timeout=300, check=True
     )
     variables = json.loads(done.stdout)
     assert variables["KVTRACE_LIMIT"] == "ring:1h,5GB"

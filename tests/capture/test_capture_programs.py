@@ -75,7 +75,7 @@ def test_interrupt_seals_the_run_with_ending_signal(autostarting, program, tmp_p
 
 def test_killed_program_leaves_the_flushed_rows(autostarting, program, tmp_path):
     def kill_after_a_flush(pid):
-        late = time.monotonic() + 50  # before the program's own end
+        late = time.monotonic() + 300  # before the program's own end
         while not (flushed() and launches_of(open_trace(tmp_path / "out"))):
             assert time.monotonic() < late
             time.sleep(0.05)

@@ -40,7 +40,7 @@ def ran(*command, folder, environment, **settings):
     settings = {"TRITON_CACHE_DIR": str(folder / "triton"), **settings}
     done = subprocess.run(
         [sys.executable, *map(str, command)], env=environment | settings, cwd=folder,
-        capture_output=True, text=True, timeout=200,
+        capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done
@@ -132,14 +132,18 @@ def test_limits_and_samples_import_no_further_modules(limits, launches, native, 
     assert validate(trace.path) == []
 
 
+#: Every setting takes a program of its own, and seconds.
+LIKE_ANOTHER = pytest.mark.night("its sentence is made as those of MODE=ops and CHECK, which stay")
+
+
 @pytest.mark.parametrize(
     ("setting", "value", "packages"),
     [
-        ("MODE", "timeline", "numpy"),
+        pytest.param("MODE", "timeline", "numpy", marks=LIKE_ANOTHER),
         ("MODE", "ops", "numpy and ml_dtypes and z3"),
-        ("SANITIZE", "raise", "numpy and ml_dtypes and z3"),
+        pytest.param("SANITIZE", "raise", "numpy and ml_dtypes and z3", marks=LIKE_ANOTHER),
         ("CHECK", "first", "numpy"),
-        ("DEVICE", "cpu", "numpy and ml_dtypes"),
+        pytest.param("DEVICE", "cpu", "numpy and ml_dtypes", marks=LIKE_ANOTHER),
     ],
 )
 def test_setting_that_needs_missing_packages_is_reported_once_and_ignored(
@@ -201,7 +205,7 @@ def test_command_that_needs_missing_packages_prints_how_to_install_them(command,
     words = [str(both[1].path) if word == "TRACE" else word for word in command]
     done = subprocess.run(
         [sys.executable, "-m", "kvtrace", *words], env=without(tmp_path / "small", ROOT),
-        cwd=tmp_path, capture_output=True, text=True, timeout=100,
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stdout == ""
@@ -232,7 +236,7 @@ def test_commands_of_a_recording_machine_need_only_pyarrow(command, said, both, 
     environment = without(tmp_path / "small", ROOT)
     done = subprocess.run(
         [sys.executable, "-m", "kvtrace", *command], env=environment,
-        cwd=tmp_path, capture_output=True, text=True, timeout=100,
+        cwd=tmp_path, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode in (0, 1), done.stderr
     assert "Traceback" not in done.stderr
@@ -254,7 +258,7 @@ def test_journal_of_a_killed_process_is_sealed_with_pyarrow_alone(tmp_path):
     begun = RECORDED_PROGRAM.partition("kvtrace.stop()")[0]
     killed = f"{begun}session.flush()\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"
     command = [sys.executable, "-c", killed, "out"]
-    done = subprocess.run(command, env=environment, cwd=tmp_path, timeout=100)
+    done = subprocess.run(command, env=environment, cwd=tmp_path, timeout=300)
     assert done.returncode == -signal.SIGKILL
     done = ran("-m", "kvtrace", "trace", "recover", "out", folder=tmp_path, environment=environment)
     assert done.stdout.startswith("sealed ")

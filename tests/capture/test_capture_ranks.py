@@ -48,7 +48,7 @@ def killed(autostarting, folder):
         if time.monotonic() - begun > SECONDS:
             os.kill(int(words[3]), signal.SIGKILL)
             break
-    process.communicate(timeout=120)
+    process.communicate(timeout=300)
     assert process.returncode
 
 
@@ -120,7 +120,7 @@ def test_child_processes_share_a_group_without_any_variable():
     children = [context.Process(target=_put_group_id, args=(answer,)) for _ in range(2)]
     for child in children:
         child.start()
-    found = {answer.get(timeout=30) for _ in children}
+    found = {answer.get(timeout=300) for _ in children}
     for child in children:
         child.join()
     assert len(found) == 1

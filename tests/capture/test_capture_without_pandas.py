@@ -38,7 +38,7 @@ def recorded(tmp_path):
         environment = os.environ | {"PYTHONPATH": path} | settings
         done = subprocess.run(
             [sys.executable, *command], env=environment, cwd=tmp_path, capture_output=True,
-            text=True, timeout=120,
+            text=True, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         assert "pandas" not in done.stderr

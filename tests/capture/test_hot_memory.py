@@ -25,6 +25,7 @@ def test_recorded_tensors_are_freed_with_the_programs_last_reference(kind):
         assert gone() is None
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_launches_leave_nothing_for_the_garbage_collector(kind):
     with wrapped(kind) as (recorder, _):
         function, x = Function(Kernel()), torch.zeros(8)
@@ -61,6 +62,7 @@ def test_references_are_balanced(kind):
     assert abs(after[4] - before[4]) < 50  # None is everybody's
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_a_recorder_is_collected_with_its_wrapper(kind):
     recorder, adapter = recorder_of(kind), Adapter()
     function = recorder.wrap(Function.run, adapter)

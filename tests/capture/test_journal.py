@@ -135,7 +135,7 @@ def test_rows_are_written_while_the_journal_thread_is_behind(tmp_path, monkeypat
     program.journal.start()
     # Launches that are taken now, before the thread has come to the calls above, have to wait.
     program.recorder.launch = lambda: program.launch(program.call())
-    assert done.wait(120)
+    assert done.wait(300)
     program.journal.close("exit")
 
     assert program.errors == []
@@ -240,8 +240,11 @@ def few_files(tmp_path):
     subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
+LONG_SEGMENTS = pytest.mark.night("as with short segments, of which more are finished; that stays")
+
+
 @pytest.mark.process
-@pytest.mark.parametrize("rows", [SEGMENT_ROWS, 300])
+@pytest.mark.parametrize("rows", [pytest.param(SEGMENT_ROWS, marks=LONG_SEGMENTS), 300])
 def test_programs_killed_at_random_moments_leave_valid_traces(rows):
     kills = kill_many(2 * len(KINDS), seed=rows, rows=rows)
 

@@ -42,7 +42,7 @@ class Program:
         self.session.flush()
 
     def await_end(self):
-        late = time.monotonic() + 20
+        late = time.monotonic() + 300
         while self.session.recording:
             assert time.monotonic() < late
             time.sleep(0.01)
@@ -99,14 +99,15 @@ def test_recording_ends_by_time_or_by_size(tmp_path, limit):
     begun = time.monotonic()
     while program.session.recording:
         program.launch(500)
-        assert time.monotonic() < begun + 20
+        if limit == "1s":
+            time.sleep(0.01)
     took = time.monotonic() - begun
     program.session.stop("exit")
     assert open_trace(tmp_path / "out").runs[0].ending == "limit"
     assert validate(tmp_path / "out") == []
     size = sum(path.stat().st_size for path in (tmp_path / "out").rglob("*") if path.is_file())
     # A quick machine launches a hundred thousand times in the half second between two looks.
-    assert (1 <= took < 10) if limit == "1s" else (size < 500_000)
+    assert took >= 1 if limit == "1s" else size < 500_000
 
 
 def test_stop_waits_while_another_thread_ends_the_recording(tmp_path):
@@ -114,7 +115,7 @@ def test_stop_waits_while_another_thread_ends_the_recording(tmp_path):
     sealing = threading.Event()
     program.session.at_end.append(lambda: (sealing.set(), time.sleep(0.5)))
     program.launch(20)
-    assert sealing.wait(20)
+    assert sealing.wait(300)
     program.session.stop("exit")
     assert open_trace(tmp_path / "out").runs[0].sealed
 
@@ -147,7 +148,7 @@ def test_sums_limit_keeps_what_all_launches_add_up_to(tmp_path, capfd):
     another = program.session.add_call(
         program.session.add_kernel(kernel(1)), (1, 1, 1), arguments(1), ()
     )
-    for number in range(20_000):
+    for number in range(8_000):
         call = another if number % 4 == 0 else program.call
         program.session.add_launch(call, EPOCH + number, EPOCH + number + number % 100)
         if number % 200 == 199:
@@ -163,15 +164,15 @@ def test_sums_limit_keeps_what_all_launches_add_up_to(tmp_path, capfd):
     assert "partial" in run.required_features
     rows = host_times(trace, [run]).calls.sort_by("call_id").to_pylist()
     assert [(row["launches"], row["host_ns"]) for row in rows] == [
-        (15_000, sum(number % 100 for number in range(20_000) if number % 4)),
-        (5_000, sum(number % 100 for number in range(0, 20_000, 4))),
+        (6_000, sum(number % 100 for number in range(8_000) if number % 4)),
+        (2_000, sum(number % 100 for number in range(0, 8_000, 4))),
     ]
     assert [row["host_median_ns"] for row in rows] == [50, 48]
     with connect(trace, [run], "SELECT 1 FROM call_sums, phase_sums") as database:
         text = "SELECT launches, host_ns FROM call_sums ORDER BY call_id"
         assert query(database, text)[1] == [(row["launches"], row["host_ns"]) for row in rows]
-        assert query(database, "SELECT sum(launches) FROM phase_sums")[1] == [(20_000,)]
-    assert read_overview(trace, [run]).runs[0].launches == 20_000
+        assert query(database, "SELECT sum(launches) FROM phase_sums")[1] == [(8_000,)]
+    assert read_overview(trace, [run]).runs[0].launches == 8_000
     assert len(list((out / "older_launch_sums").rglob("*.parquet"))) <= 8
     assert capfd.readouterr().err == ""
 
@@ -189,15 +190,19 @@ def test_sums_of_sampled_launches_are_of_all_launches(tmp_path, limit):
 
 def test_ring_limit_keeps_the_last_seconds(tmp_path):
     program = Program(tmp_path / "out", limit="ring:1s")
-    begun = time.monotonic()
-    while time.monotonic() < begun + 3:
-        program.launch(20)
-        time.sleep(0.02)
+    made, slowest = 0, 0
+    while not made or recorded_seqs(tmp_path / "out")[0] < made // 2:
+        for _ in range(20):
+            began = time.time_ns()
+            program.launch(20)
+            slowest, made = max(slowest, time.time_ns() - began), made + 20
+            time.sleep(0.02)
     program.session.stop("exit")
     enter = open_trace(tmp_path / "out").table("launches", columns=["enter"])["enter"]
     times = enter.cast("int64").to_pylist()
-    assert 0.5e9 < max(times) - min(times) < 2.5e9  # of three seconds, on a machine that is slow
-    assert recorded_seqs(tmp_path / "out")[0] > 0
+    # more than half are gone, and what began in the second before a part was dropped is there
+    assert max(times) - min(times) > 0.9e9 - slowest
+    assert recorded_seqs(tmp_path / "out")[0] >= made // 2
     assert validate(tmp_path / "out") == []
 
 
@@ -258,8 +263,8 @@ def test_program_killed_while_parts_are_deleted_leaves_a_valid_trace(tmp_path, s
     command = [sys.executable, "-m", "tests.capture.killed_program", "launches", out, progress]
     process = subprocess.Popen([*command, "50", limit], cwd=ROOT)
     try:
-        made, late = 0, time.monotonic() + 30
-        while made < 2000 and time.monotonic() < late:
+        made = 0
+        while made < 2000:
             made = int.from_bytes(progress.read_bytes(), "little")
             time.sleep(0.005)
         time.sleep(random.Random(seed).uniform(0, 0.6))

@@ -12,6 +12,7 @@ from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
 from kvtrace.settings import settings_from_arguments
 from tests.capture.killed_program import arguments, kernel
+from tests.support.tiers import some
 
 EPOCH = 1_767_323_045_000_000_000
 COUNTS = ("launches", "tuning_launches", "host_ns", "compiling_launches")
@@ -75,7 +76,7 @@ def figures(trace):
     ]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some(range(4), 4))
 def test_figures_with_trials_are_those_of_an_unlimited_recording(tmp_path, seed):
     choose = random.Random(seed)
     recordings = Recordings(tmp_path, f"sums:{choose.choice((20, 50, 100))} launches")

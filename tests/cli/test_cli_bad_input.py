@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
 from tests.cli.reading_commands import COMMANDS, READING, asked, part_of
+from tests.support.tiers import some
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,6 +18,10 @@ ROOT = Path(__file__).parents[2]
 JUDGES_DAMAGE = (
     "trace validate", "trace recover", "trace compact", "top", "trace prune",
 )  # fmt: skip
+
+
+#: What is harmed for each command: a table that all read, and one that most read.
+DAMAGED = list(product([c for c in READING if c not in JUDGES_DAMAGE], ["runs", "kernels"]))
 
 
 def assert_one_sentence(code, out, err):
@@ -81,9 +87,9 @@ def test_an_unknown_run_is_reported(kvtrace, sound_trace, command, run):
     assert run.removeprefix("@") in err
 
 
-@pytest.mark.parametrize("table", ["runs", "kernels"])
-@pytest.mark.parametrize("command", [c for c in READING if c not in JUDGES_DAMAGE])
-def test_a_truncated_parquet_file(kvtrace, own_trace, command, table):
+@pytest.mark.parametrize("case", some(DAMAGED, 3), ids="-".join)
+def test_a_truncated_parquet_file(kvtrace, own_trace, case):
+    command, table = case
     part = part_of(own_trace, table)
     part.write_bytes(part.read_bytes()[:-20])
     code, out, err = kvtrace(*asked(command, own_trace))
@@ -92,9 +98,9 @@ def test_a_truncated_parquet_file(kvtrace, own_trace, command, table):
     assert table in err
 
 
-@pytest.mark.parametrize("table", ["runs", "kernels"])
-@pytest.mark.parametrize("command", [c for c in READING if c not in JUDGES_DAMAGE])
-def test_a_file_of_major_version_2(kvtrace, own_trace, command, table):
+@pytest.mark.parametrize("case", some(DAMAGED, 3), ids="-".join)
+def test_a_file_of_major_version_2(kvtrace, own_trace, case):
+    command, table = case
     rewrite_as_version(part_of(own_trace, table), "2.0")
     code, out, err = kvtrace(*asked(command, own_trace))
     assert_one_sentence(code, out, err)
@@ -217,7 +223,7 @@ def test_python_m_kvtrace_reports_errors_the_same_way(own_trace, command):
         [sys.executable, "-m", "kvtrace", *asked(command, own_trace)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
         cwd=ROOT,
     )
     assert_one_sentence(done.returncode, done.stdout, done.stderr)

@@ -22,7 +22,7 @@ def python(*arguments, **settings):
         [sys.executable, *arguments],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         cwd=ROOT,
         **settings,
     )
@@ -190,7 +190,7 @@ def test_ctrl_c_ends_the_program_with_130():
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGINT)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert "Traceback" not in err
 
@@ -205,7 +205,7 @@ def test_closed_pipe_prints_no_error(sound_trace):
             stdout=output,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=120,
+            timeout=300,
             cwd=ROOT,
         )
     assert done.stderr == ""

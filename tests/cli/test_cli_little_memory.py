@@ -27,6 +27,7 @@ def large(tmp_path_factory):
 
 
 @pytest.mark.process
+@pytest.mark.night("writes eight million launches; test_cli_row_bombs.py refuses too large files")
 def test_too_little_memory_is_reported_in_a_sentence(large, tmp_path):
     def limit():
         resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
@@ -34,7 +35,7 @@ def test_too_little_memory_is_reported_in_a_sentence(large, tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, "convert", "csv", str(large), "-o", str(tmp_path / "csv")],
         env={"OPENBLAS_NUM_THREADS": "1", "ARROW_DEFAULT_MEMORY_POOL": "system"},
-        preexec_fn=limit, capture_output=True, text=True, timeout=120,
+        preexec_fn=limit, capture_output=True, text=True, timeout=300,
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("kvtrace: the machine has not enough memory; ")

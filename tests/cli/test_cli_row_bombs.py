@@ -63,7 +63,7 @@ def test_commands_on_a_row_bomb_end_soon_and_in_little_memory(table, own_trace):
 
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(words)],
-        capture_output=True, text=True, timeout=60, check=True, cwd=own_trace.parent,
+        capture_output=True, text=True, timeout=300, check=True, cwd=own_trace.parent,
     )  # fmt: skip
 
     ended = {

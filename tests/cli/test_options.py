@@ -41,7 +41,7 @@ def test_a_directory_of_traces_lists_them(kvtrace, own_trace, command):
 def run_piped(own_trace):
     def run(*words):
         command = [sys.executable, "-m", "kvtrace", *map(str, words)]
-        return subprocess.run(command, capture_output=True, check=False, timeout=200)
+        return subprocess.run(command, capture_output=True, check=False, timeout=300)
 
     return run
 

@@ -237,7 +237,7 @@ def test_no_canary_is_in_the_redacted_copy(which, private, request, tmp_path):
         assert [word for word in secrets if word.encode() in content] == []
 
 
-@pytest.mark.parametrize("private", ["source", "paths", "names", "marks", "command"])
+@pytest.mark.parametrize("private", some(["source", "paths", "names", "marks", "command"], 2))
 def test_a_copy_is_judged_as_the_trace_is(private, captured, kvtrace, tmp_path):
     assert kvtrace("trace", "redact", captured, "-o", tmp_path / "copy", f"--{private}")[0] == 0
 
@@ -266,6 +266,7 @@ def test_observed_defects_stay_in_a_redacted_copy_without_their_texts(captured, 
     assert kvtrace("sanitize", tmp_path / "copy")[0] == 1
 
 
+@pytest.mark.costly("ten commands; a copy is judged, and looked through for words, by day")
 def test_commands_work_on_a_copy_with_everything_redacted(captured, kvtrace, tmp_path):
     assert kvtrace("trace", "redact", captured, "-o", "copy", "--all")[0] == 0
 

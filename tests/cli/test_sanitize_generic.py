@@ -18,6 +18,8 @@ from kvtrace.cli import main
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "train"
 #: Numbers of a matmul, and of the cross entropy, an address of which hangs on data.
 TWO = (1, 5)
+#: All kernels of the trace, for seconds; of two of them the tests with `two` ask.
+DEAR = pytest.mark.costly("all sizes of a training step; two of its kernels are judged by day")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -67,6 +69,7 @@ def trace_of_two_launches(tmp_path_factory):
     return out
 
 
+@DEAR
 def test_conditions_of_a_trace_from_a_gpu(sizes_output):
     code, out, err = sizes_output
 
@@ -130,6 +133,7 @@ def test_the_old_option_generic_still_works_and_names_the_command(kvtrace, two):
 # -- the size envelope ----------------------------------------------------------------------------
 
 
+@DEAR
 def test_the_table_of_sizes_says_where_a_kernel_ends(sizes_output):
     text = " ".join(sizes_output[1].split())
 
@@ -142,6 +146,7 @@ def test_the_table_of_sizes_says_where_a_kernel_ends(sizes_output):
     assert "grid_x = cdiv(rows, 32)" in text
 
 
+@DEAR
 def test_the_documentation_shows_the_printed_conditions(sizes_output):
     document = " ".join((Path(__file__).parents[2] / "docs" / "generic.md").read_text().split())
     example = document[document.index("rows (was 198):") : document.index("columns (was 180):")]

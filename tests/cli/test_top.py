@@ -47,13 +47,13 @@ class Program:
             [sys.executable, "-c", PROGRAM, out, str(rows)],
             cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while not list(out.glob(".journal/run=*/launches-*")):
             assert time.monotonic() < end
             time.sleep(0.05)
 
     def end(self):
-        output, _ = self.process.communicate("", timeout=60)
+        output, _ = self.process.communicate("", timeout=300)
         return int(output)
 
 
@@ -166,7 +166,7 @@ def pages_drawn_by_top(out, end, at_least):
             [sys.executable, "-m", "kvtrace", "top", str(out), "--interval", "0.1"],
         )
     drawn = b""
-    limit = time.monotonic() + 60
+    limit = time.monotonic() + 300
     ended = False
     while time.monotonic() < limit:
         if select.select([terminal], [], [], 0.1)[0]:

@@ -43,7 +43,7 @@ def handover(tmp_path):
 
 
 def ask(handover, path, method="GET", **headers):
-    connection = http.client.HTTPConnection("127.0.0.1", handover.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", handover.port, timeout=300)
     connection.request(method, path, headers=headers)
     answer = connection.getresponse()
     body = answer.read()
@@ -132,7 +132,7 @@ def test_the_ui_must_be_a_web_address(tmp_path, ui):
 
 def open_page(page, address):
     """Open the hand-over page; it opens the UI, or its button does where that is blocked."""
-    with page.context.expect_page(timeout=10_000) as popup:
+    with page.context.expect_page(timeout=300_000) as popup:
         page.goto(address)
         if page.locator("#open").is_enabled():
             page.click("#open")
@@ -156,7 +156,7 @@ def test_chromium_posts_the_bytes_to_the_ui(tmp_path):
         console = []
         page.on("console", lambda message: console.append(message.text))
         window = open_page(page, served.address)
-        assert served.wait(20)
+        assert served.wait(300)
         window.wait_for_function("window.received !== null")
         received = window.evaluate("window.received")
         page.get_by_text("Done.").wait_for()
@@ -181,8 +181,8 @@ def test_real_perfetto_ui_draws_the_timeline(kvtrace, sound_trace, tmp_path):
     ):
         page = chromium._chromium.new_context().new_page()
         window = open_page(page, served.address)
-        assert served.wait(30)
-        window.get_by_text("rank 0").first.wait_for(timeout=60_000)
+        assert served.wait(300)
+        window.get_by_text("rank 0").first.wait_for(timeout=300_000)
         title = window.title()
 
     assert "out/" in title
@@ -201,8 +201,8 @@ def test_the_real_perfetto_ui_shows_devices_first_and_unfolded(kvtrace, tmp_path
     ):
         page = chromium._chromium.new_context(viewport={"width": 1500, "height": 1000}).new_page()
         window = open_page(page, served.address)
-        assert served.wait(30)
-        window.get_by_text("stream 7").first.wait_for(timeout=60_000)
+        assert served.wait(300)
+        window.get_by_text("stream 7").first.wait_for(timeout=300_000)
         titles = window.locator(".pf-track__title-popup").all_text_contents()
 
     first = titles.index("GPU 0 · rank 0")
@@ -249,7 +249,7 @@ def test_kvtrace_view_ends_when_the_timeline_was_fetched(kvtrace, sound_trace, m
         parts = urlsplit(address)
 
         def act():
-            connection = http.client.HTTPConnection(parts.netloc, timeout=10)
+            connection = http.client.HTTPConnection(parts.netloc, timeout=300)
             connection.request("GET", parts.path + "trace")
             fetched["trace"] = connection.getresponse().read()
             connection.request("POST", parts.path + "done")

@@ -29,7 +29,7 @@ def run(*command, cwd, **variables):
         env=environment,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
 
 

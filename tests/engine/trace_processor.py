@@ -74,7 +74,7 @@ class _Pipe:
 
     def close(self) -> None:
         self._input.close()
-        self._process.wait(20)
+        self._process.wait(300)
         self._output.close()
         self._log.close()
 

@@ -51,7 +51,7 @@ class Environment:
             env=kept | variables,
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=300,
         )
 
 

@@ -34,8 +34,8 @@ def double(source, result, size, BLOCK: tl.constexpr):
 source = torch.ones(1000)
 double[(4,)](source, torch.empty_like(source), 1000, BLOCK=256)
 """
-#: Seconds that no step may take, on two cores that others use as well.
-PATIENCE = 120
+#: Seconds that no step may take: those of a test, whatever else the machine does.
+PATIENCE = 300
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +93,14 @@ def test_wheel_alone_records_a_finding_and_writes_a_page(way, tmp_path, record_p
     code, said = way.go("kvtrace view out")
     assert code == 0, said
     (address,) = re.findall(r"file://\S+", said)
-    with urllib.request.urlopen(address, timeout=30) as page:
+    with urllib.request.urlopen(address, timeout=300) as page:
         text = page.read().decode()
     assert text.startswith("<!doctype html>")
     assert "<title>out" in text
     with way.start("kvtrace view out --serve --no-browser") as served:
         assert served.stdout is not None
         address = next(found for line in served.stdout if (found := re.search(r"http://\S+", line)))
-        with urllib.request.urlopen(address[0], timeout=30) as page:
+        with urllib.request.urlopen(address[0], timeout=300) as page:
             assert page.read().decode().startswith("<!doctype html>")
         served.send_signal(signal.SIGINT)
     assert served.returncode == 0
@@ -114,9 +114,9 @@ def test_timeline_is_served_until_it_was_fetched(way, tmp_path):
     with way.start("kvtrace view out --perfetto --wait 40") as served:
         assert served.stdout is not None
         address = next(found for line in served.stdout if (found := re.search(r"http://\S+", line)))
-        with urllib.request.urlopen(address[0] + "trace", timeout=30) as timeline:
+        with urllib.request.urlopen(address[0] + "trace", timeout=300) as timeline:
             assert b"double" in timeline.read()
-        urllib.request.urlopen(address[0] + "done", data=b"", timeout=30).close()
+        urllib.request.urlopen(address[0] + "done", data=b"", timeout=300).close()
         said, _ = served.communicate(timeout=PATIENCE)
 
     assert served.returncode == 0

@@ -36,6 +36,7 @@ def pure_wheel(unpacked, tmp_path_factory):
 
 
 @pytest.mark.process
+@pytest.mark.night("builds twice; the wheel of one build is looked through in test_install.py")
 def test_two_wheel_builds_are_equal_byte_by_byte(built, source_tree, tmp_path):
     # given the same files elsewhere, of another time, for a user with another mask
     copy = shutil.copytree(

@@ -74,6 +74,7 @@ def test_a_kernel_is_loaded_run_compared_and_judged(tmp_path):
 
 
 @pytest.mark.process
+@pytest.mark.night("six seconds; a kernel that is right stays, above, and differences, below")
 def test_harness_reports_a_wrong_result_and_a_violation(tmp_path):
     code, result, told = result_of(tmp_path, "2 * room")
     assert code == 1

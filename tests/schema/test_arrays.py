@@ -6,13 +6,14 @@ from array import array
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.schema.arrays import array_of, array_of_memory, comparable, memory_of
 from kvtrace.schema.numpy_arrays import are_null, array_of_numpy, numpy_of
 from kvtrace.schema.table_types import FACTS, NAME, TIME
 from kvtrace.schema.tables import TABLES
+from tests.support.thorough import usually
 
 TYPES = sorted({field.type for table in TABLES.values() for field in table.schema}, key=str)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=4)
@@ -50,6 +51,7 @@ def by_pyarrow(values, kind):
 
 
 @pytest.mark.parametrize("kind", TYPES, ids=str)
+@settings(max_examples=usually(15, thorough=150), deadline=None)
 @given(data=st.data())
 def test_array_of_python_values_equals_pyarrows_array(kind, data):
     values = data.draw(st.lists(values_of(kind), max_size=20))

@@ -224,7 +224,7 @@ def test_news_of_a_killed_process_is_not_live(tmp_path):
         "writer.append('launches', {'seq': [0], 'call_id': [0]}); writer.flush();"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
-    subprocess.run([sys.executable, "-c", program, tmp_path / "out"], cwd=ROOT, timeout=60)
+    subprocess.run([sys.executable, "-c", program, tmp_path / "out"], cwd=ROOT, timeout=300)
 
     (news,) = Follower(tmp_path / "out", COLUMNS).look()
 

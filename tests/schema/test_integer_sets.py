@@ -1,7 +1,6 @@
 """Sets of integers as ranges, against Python's own sets."""
 
-import random
-
+import numpy as np
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,19 +28,17 @@ def test_integer_set_contains_exactly_the_added_values(pieces, asked):
 
 def test_integer_set_with_many_gaps_contains_exactly_the_added_values():
     found = IntegerSet()
-    values = [3 * value for value in random.Random(3).sample(range(400_000), 400_000)]
+    values = 3 * np.random.default_rng(3).permutation(400_000)
     for begin in range(0, 400_000, 60_000):
-        found.add(pa.array(values[begin : begin + 60_000], pa.int64()))
+        found.add(pa.array(values[begin : begin + 60_000]))
     assert len(found) == 400_000
-    assert found.contains_each(pa.array(values, pa.int64())).true_count == 400_000
-    assert (
-        found.contains_each(pa.array([value + 1 for value in values], pa.int64())).true_count == 0
-    )
+    assert found.contains_each(pa.array(values)).true_count == 400_000
+    assert found.contains_each(pa.array(values + 1)).true_count == 0
 
 
 def test_integer_set_of_consecutive_ids_stores_one_range():
     found = IntegerSet()
     for start in range(0, 10_000_000, 100_000):
-        found.add(pa.array(range(start, start + 100_000), pa.int64()))
+        found.add(pa.array(np.arange(start, start + 100_000)))
     assert len(found) == 10_000_000
     assert len(found._range_starts) == 1

@@ -20,6 +20,7 @@ from kvtrace.schema.validation import validate
 from kvtrace.schema.versions import captured_facts
 from kvtrace.schema.writer import RunWriter
 from tests.figures.written_runs import EPOCH, KERNELS, LAUNCHES, written
+from tests.support.thorough import usually
 from tests.support.tiers import some
 from tests.support.tree import ROOT
 
@@ -29,6 +30,11 @@ EXECUTION_KEYS = (
     *("call_id", "name", "kind", "stack_id", "forward_stack_id", "tuning", "replayed", "timed"),
 )
 TIMES = ("weight", "taken_ns", "shortest_ns", "longest_ns", "last_end", "bins", "counts")
+#: Of tests with examples of 0.2 s each.
+DEAR = pytest.mark.costly(
+    "every example is two traces; by day a recording is compared here, and sessions that drop rows "
+    "in tests/capture/test_run_limits_sums.py"
+)
 LIMIT = {"settings": {"limit": "sums:1GB"}}
 
 
@@ -94,7 +100,8 @@ def both(leaves, older):
         yield sums_of(expected, keys, further), sums_of(found, keys, further)
 
 
-@settings(max_examples=20, deadline=None)
+@DEAR
+@settings(max_examples=usually(12, thorough=200), deadline=None)
 @given(KERNELS, LAUNCHES, st.lists(st.integers(0, 30), max_size=20))
 def test_sums_of_dropped_launches_are_those_of_launches(tmp_path_factory, kernels, launches, cuts):
     folder = tmp_path_factory.mktemp("runs")
@@ -170,7 +177,8 @@ def executed(folder, executions):
     return open_trace(folder)
 
 
-@settings(max_examples=20, deadline=None)
+@DEAR
+@settings(max_examples=usually(12, thorough=200), deadline=None)
 @given(EXECUTIONS)
 def test_sums_of_dropped_executions_are_those_of_executions(tmp_path_factory, executions):
     folder = tmp_path_factory.mktemp("runs")
@@ -180,7 +188,8 @@ def test_sums_of_dropped_executions_are_those_of_executions(tmp_path_factory, ex
         assert found == expected
 
 
-@settings(max_examples=10, deadline=None)
+@DEAR
+@settings(max_examples=usually(12, thorough=100), deadline=None)
 @given(EXECUTIONS, st.lists(st.integers(0, 30), min_size=8, max_size=20))
 def test_only_what_ran_between_trials_may_differ_at_the_ends_of_parts(
     tmp_path_factory, executions, cuts

@@ -1,6 +1,8 @@
 """Old runs dropped: what remains is a whole trace, whatever is killed when."""
 
 import json
+import shutil
+from pathlib import Path
 
 import pytest
 
@@ -19,15 +21,21 @@ from tests.schema.written_runs import run_child
 from tests.support.tiers import some
 
 
-@pytest.fixture
-def out(tmp_path):
+@pytest.fixture(scope="module")
+def six(tmp_path_factory):
     """Six runs, the oldest first; the two newest but one are ranks of one job."""
-    folder = tmp_path / "out"
+    folder = tmp_path_factory.mktemp("six") / "out"
     for number, (days, group) in enumerate(
         [(40, None), (30, None), (20, None), (10, "job"), (10, "job"), (1, None)]
     ):
         write_run(folder, number, days, group)
     return folder
+
+
+@pytest.fixture
+def out(six, tmp_path):
+    """A copy of the six runs, which a test may change."""
+    return Path(shutil.copytree(six, tmp_path / "out"))
 
 
 def kept(out):
@@ -162,14 +170,14 @@ KILLED_BEFORE = """
 @pytest.mark.process
 @pytest.mark.parametrize("asked", ["{'keep_last': 1}", "{'derived': True}"])
 def test_a_prune_killed_at_any_moment_leaves_a_valid_trace(tmp_path, asked):
-    ended = False
+    ended, whole = False, tmp_path / "whole"
+    for number in range(3):
+        write_run(tmp_path / "out", number, 30 - number)
+    unite([tmp_path / "out"], whole)
+    newest = content(whole, [open_trace(whole).run_ids[-1]])["launches"]
     for count in (1, 2, 3, 5, 8, 13, 30, 1000):
-        out, united = tmp_path / f"out{count}", tmp_path / f"united{count}"
-        for number in range(3):
-            write_run(out, number, 30 - number)
-        unite([out], united)
+        united = Path(shutil.copytree(whole, tmp_path / f"united{count}"))
         runs = open_trace(united).run_ids
-        newest = content(united, [runs[-1]])["launches"]
         done = run_child(KILLED_BEFORE, count, united, asked)
         ended = "done" in done.stdout
         # what is left is read, run by run

@@ -51,7 +51,7 @@ launch(5000)
 def run(out, then="die()", program=PROGRAM):
     return subprocess.run(
         [sys.executable, "-c", f"{program}{then}", out], cwd=ROOT, capture_output=True, text=True,
-        timeout=120,
+        timeout=300,
     )  # fmt: skip
 
 

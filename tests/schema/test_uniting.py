@@ -32,12 +32,8 @@ def two(tmp_path):
 
 def test_united_trace_has_every_row_and_each_artifact_once(two, tmp_path):
     before = [files(folder) for folder in two]
-    expected = {
-        table: sorted((row for each in contents for row in each), key=str)
-        for table, *contents in (
-            (table, content(two[0])[table], content(two[1])[table]) for table in content(two[0])
-        )
-    }
+    first, second = (content(folder) for folder in two)
+    expected = {table: sorted([*first[table], *second[table]], key=str) for table in first}
 
     done = unite(two, tmp_path / "all")
 

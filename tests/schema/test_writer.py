@@ -274,7 +274,7 @@ def test_ranks_write_into_one_directory_at_once(tmp_path):
     for rank in ranks:
         rank.start()
     for rank in ranks:
-        rank.join(60)
+        rank.join(300)
 
     trace = open_trace(tmp_path)
 

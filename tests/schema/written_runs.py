@@ -36,9 +36,9 @@ def run_child(code: str, *arguments: object) -> subprocess.CompletedProcess[str]
     command = ["-c", textwrap.dedent(code), *map(str, arguments)]
     if sys.platform == "linux":
         warm = warm_python(modules=("pyarrow.parquet", "pytest", "hypothesis"))
-        return warm.run(*command, folder=ROOT, environment=environment, timeout=60)
+        return warm.run(*command, folder=ROOT, environment=environment, timeout=300)
     return subprocess.run(
-        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=60
+        [sys.executable, *command], capture_output=True, text=True, env=environment, timeout=300
     )
 
 

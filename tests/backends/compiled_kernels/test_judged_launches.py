@@ -262,7 +262,7 @@ def test_a_program_is_judged_by_the_command_and_its_environment(tmp_path, asked,
         env={"PATH": "", "HOME": str(tmp_path), "KVTRACE_RULES": rules, **variables},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
     )
     assert done.returncode == code, done.stderr
     assert ("KernelDefect: " in done.stderr) is (code == 1)

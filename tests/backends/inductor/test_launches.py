@@ -138,9 +138,9 @@ def test_the_launcher_that_inductor_picks_stays_the_same(autotuner: Any, tmp_pat
         before = autotuner.launchers[0]
         assert before.__globals__["launch_enter_hook"] is not None
         assert not triton.knobs.runtime.launch_enter_hook.calls
-        begin = time.perf_counter()
+        begin = time.process_time()
         autotuner.run(x, x, out, 100, stream=0)
-        assert time.perf_counter() - begin < 5
+        assert time.process_time() - begin < 5
         assert autotuner.launchers[0] is before
 
 

@@ -121,7 +121,7 @@ import atexit, threading
 @atexit.register  # before kvtrace's, so it runs after it
 def last():
     go.set()
-    thread.join(60)
+    thread.join(300)
 
 import duckdb  # its bindings print what is left of them at the very end
 import torch, triton, triton.language as tl

@@ -41,6 +41,7 @@ def test_results_are_those_of_tritons_interpreter(tmp_path):
     assert json.loads(ours.stdout) == json.loads(done.stdout)
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_an_access_outside_of_a_reached_tensor_is_dropped_and_reported(tmp_path):
     whole = torch.ones(3, 16)
     targets = [torch.ones(16), torch.ones(12)]
@@ -58,6 +59,7 @@ def test_an_access_outside_of_a_reached_tensor_is_dropped_and_reported(tmp_path)
     assert "4 bytes past the end of *table[1] of shape (12,) in program (1, 0, 0)" in texts[0]
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_an_address_of_a_tensor_that_is_gone_is_refused(tmp_path):
     targets = [torch.ones(1 << 16) for _ in range(2)]
     table = torch.tensor([target.data_ptr() for target in targets])
@@ -72,6 +74,7 @@ def test_an_address_of_a_tensor_that_is_gone_is_refused(tmp_path):
     assert targets[0][:17].tolist() == [8.0] * 16 + [1.0]
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_a_storage_that_only_a_view_keeps_alive_is_found(tmp_path):
     view, pairs = torch.ones(64)[32:40], torch.full((4,), 1 + 1j)
     table = torch.tensor([view.data_ptr(), pairs.data_ptr()])
@@ -97,6 +100,7 @@ class Wrapper(torch.Tensor):
         raise AssertionError("the program's code was run")
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_tensors_that_the_program_froze_are_found(tmp_path):
     target = torch.ones(16)
     table = torch.tensor([target.data_ptr()])

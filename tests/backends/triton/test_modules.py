@@ -20,6 +20,7 @@ def test_equal_ttir_of_one_file_is_parsed_once() -> None:
     assert module_from(text, "/a/k.py", "cuda:80") is not module
 
 
+@pytest.mark.usefixtures("young_heap")
 def test_a_parsed_module_is_freed_with_its_last_user() -> None:
     text = CORPUS["vector_add"]()
     first = module_from(text, "/c/k.py", "cuda:90")

@@ -100,7 +100,7 @@ def _run_program(folder: Path, setting: str, *arguments: str, cache: str = "cach
         "TRITON_CACHE_DIR": str(folder / cache),
         "XDG_CACHE_HOME": str(folder / "home"),
     }
-    done = warm_python().run(script, *arguments, folder=folder, environment=variables, timeout=200)
+    done = warm_python().run(script, *arguments, folder=folder, environment=variables, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "could not be recorded" not in done.stderr
     return json.loads(done.stdout.splitlines()[-1])

@@ -113,6 +113,7 @@ def test_the_program_ends_without_messages_on_drivers(trained: Compiled) -> None
 
 
 @pytest.mark.process
+@pytest.mark.night("nine seconds; a training program that launches no trials stays, above")
 def test_templates_fusions_and_searches_take_their_first_choice(tmp_path: Path) -> None:
     chosen = Compiled(INSTALLED, CHOSEN, tmp_path)
 
