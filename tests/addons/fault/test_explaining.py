@@ -107,10 +107,17 @@ def test_json_has_the_same(capsys):
 
 
 def test_brief_text_has_at_most_five_lines():
-    for name in FOUND:
+    for name in QUICK:
         lines = list(brief_text([fault_of(name)]))
         assert 1 <= len(lines) <= 5
         assert FOUND[name][0] in lines[0]
+
+
+@COSTLY
+def test_brief_text_of_many_calls_has_at_most_five_lines():
+    lines = list(brief_text([fault_of("stale_length_graph")]))
+    assert 1 <= len(lines) <= 5
+    assert FOUND["stale_length_graph"][0] in lines[0]
 
 
 def test_a_newer_dump_of_another_process_is_not_taken_for_its_own(tmp_path):

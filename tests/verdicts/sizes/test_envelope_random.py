@@ -81,7 +81,7 @@ def launches(kernel, first, relations, row, count):
 @pytest.mark.sweep
 @pytest.mark.timeout(7200)
 def test_no_proven_size_is_bad(tmp_path, say):
-    count, sizes = usually(7, thorough=100), usually(12, thorough=200)
+    count, sizes = usually(10, thorough=100), usually(12, thorough=200)
     kernels = drawn_kernels(count)
     module = module_of(kernels, tmp_path)
     counts, wrong = Counter(), []
