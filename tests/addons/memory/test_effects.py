@@ -289,13 +289,13 @@ def sized(call, name, nbytes):
 def test_a_huge_grid_takes_no_longer_than_a_small_one():
     call = call_of(kernels.scaled_in_place, (1 << 20,), {"x": out(64), "n": 64}, {"COUNT": 1, **B})
     call = sized(call, "x", 1 << 28)
-    begin = time.perf_counter()
+    begin = time.process_time()
 
     result = effect(call, "x")
 
     assert result.exact
     assert result.stored == result.read_first == ByteRanges.of(0, 1 << 28)
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
 
 
 def test_a_large_grid_with_an_unrecorded_condition_is_bounded_by_formulas():
@@ -334,10 +334,10 @@ def test_a_scatter_over_a_huge_grid_ends_early():
     index = torch.zeros(1, dtype=torch.int64)
     call = call_of(kernels.scattered, (1 << 20,), {"index": index, "x": X, "out": out(8)}, B)
     call = sized(call, "index", 1 << 29)
-    begin = time.perf_counter()
+    begin = time.process_time()
 
     result = effect(call, "out")
 
     assert result.reason
     assert result.may_store == elements((0, 8))
-    assert time.perf_counter() - begin < 20
+    assert time.process_time() - begin < 20
