@@ -18,8 +18,8 @@ from kvtrace.cli import main
 FIXTURE = Path(__file__).parents[1] / "fixtures" / "h200" / "train"
 #: Numbers of a matmul, and of the cross entropy, an address of which hangs on data.
 TWO = (1, 5)
-#: All kernels of the trace, for seconds; of two of them the tests with `two` ask.
-DEAR = pytest.mark.costly("all sizes of a training step; two of its kernels are judged by day")
+#: Of seconds: all kernels of the trace, or two sizes of two of them.
+DEAR = pytest.mark.costly("many sizes of a training step; two of its kernels are judged by day")
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -49,6 +49,14 @@ def two(tmp_path_factory):
     is_chosen = pc.is_in(rows["kernel_id"], pa.array(TWO, rows["kernel_id"].type))
     pq.write_table(rows.filter(is_chosen), part)
     return out
+
+
+@pytest.fixture(scope="module")
+def strictly(two):
+    """Exit code and JSON of `kvtrace sizes --strict` on two of its kernels."""
+    with redirect_stdout(StringIO()) as out:
+        code = main(["sizes", str(two), "--strict", "--json"])
+    return code, json.loads(out.getvalue())
 
 
 @pytest.fixture(scope="module")
@@ -107,9 +115,9 @@ def test_json_has_the_same_conditions_as_the_text(kvtrace, trace_of_two_launches
     assert other["verdict"] == "violation"
 
 
-def test_strict_fails_on_unknown_verdicts(kvtrace, two):
+def test_strict_fails_on_unknown_verdicts(strictly):
     # without --strict it is 0: see test_conditions_of_a_trace_from_a_gpu
-    assert kvtrace("sizes", two, "--strict")[0] == 1
+    assert strictly[0] == 1
 
 
 @pytest.mark.parametrize("other", [["--sarif"], ["--all"], ["--rule", "race"], ["--junit", "f"]])
@@ -120,14 +128,14 @@ def test_options_that_exclude_each_other_are_refused(kvtrace, other):
     assert "--generic (now kvtrace sizes) allows only" in err
 
 
-def test_the_old_option_generic_still_works_and_names_the_command(kvtrace, two):
-    text = kvtrace("sizes", two)[1]
-    code, out, err = kvtrace("sanitize", two, "--generic")
+def test_the_old_option_generic_still_works_and_names_the_command(kvtrace, trace_of_two_launches):
+    text = kvtrace("sizes", trace_of_two_launches)[1]
+    code, out, err = kvtrace("sanitize", trace_of_two_launches, "--generic")
 
     message = "sanitize --generic is now kvtrace sizes; the option will be removed in 0.4."
     assert err == f"kvtrace: {message}\n"
     # further down it says how far it came in its time
-    assert (code, out.splitlines()[:20]) == (0, text.splitlines()[:20])
+    assert (code, out.splitlines()[:20]) == (1, text.splitlines()[:20])
 
 
 # -- the size envelope ----------------------------------------------------------------------------
@@ -156,8 +164,8 @@ def test_the_documentation_shows_the_printed_conditions(sizes_output):
     assert example.strip() in re.sub(r"\(\S*/matmul.py", "(matmul.py", text)
 
 
-def test_json_has_the_table_of_sizes(kvtrace, two):
-    kernels = json.loads(kvtrace("sizes", two, "--json")[1])
+def test_json_has_the_table_of_sizes(strictly):
+    _, kernels = strictly
 
     matmul = next(kernel for kernel in kernels if kernel["kernel"] == "matmul_kernel")
     row = next(row for row in matmul["envelope"] if row["quantity"] == "rows")
@@ -170,6 +178,7 @@ def test_json_has_the_table_of_sizes(kvtrace, two):
     assert matmul["at"] is None
 
 
+@DEAR
 def test_a_size_is_judged_without_running_it(kvtrace, two):
     code, out, err = kvtrace("sizes", two, "--at", "rows=20_000_000")
 

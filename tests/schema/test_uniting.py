@@ -69,6 +69,7 @@ def test_run_of_a_united_trace_is_complete_when_read_alone(two, tmp_path):
     assert validate(tmp_path / "all") == []
 
 
+@pytest.mark.costly("unites a trace of every version; two of this version are united by day")
 def test_traces_of_all_format_versions_can_be_united(tmp_path):
     traces = []
     for golden in sorted(GOLDEN.iterdir()):
