@@ -83,7 +83,8 @@ def place_findings(
     counts: Counter[tuple[str | None, str, str | None]] = Counter()
     judged: Counter[int] = Counter()
     for tally in findings.tallies:
-        counts[tally.rule, tally.counts_as, tally.severity] += tally.count
+        verdict = "suppressed" if tally.suppressed else tally.verdict
+        counts[tally.rule, verdict, tally.severity] += tally.count
         if tally.kernel_id is None or tally.run not in judged_runs:
             continue
         kernel = kernels.index_of(runs[tally.run], tally.kernel_id)

@@ -25,7 +25,7 @@ from kvtrace.clients.recorded import DEFAULT, Outcome
 from kvtrace.converters.findings import (
     Finding,
     Findings,
-    finding_objects,
+    findings_object,
     findings_text,
     without_proven,
 )
@@ -188,12 +188,12 @@ class OpenedTrace:
 
         """
         judged = judge_runs(self.selection, rules or (environment_rules(),), proven=proven)
-        findings = judged.findings if proven else without_proven(judged.findings)
+        findings = judged if proven else without_proven(judged)
         text = findings_text(findings, base=str(Path.cwd()))
         presentation = Presentation(text, findings_html, finding_text, finding_html)
-        notes = (*judged.failures, *self.notes)
+        notes = (*judged.not_evaluated, *self.notes)
         return CommandResult(
-            "findings", findings, _finding_objects, Finding, findings.listed, presentation, notes
+            "findings", findings, findings_object, Finding, findings.listed, presentation, notes
         )
 
     def replay(self, *clients: str) -> tuple[Outcome, ...]:
@@ -392,7 +392,3 @@ def _label(trace_or_path: OpenedTrace | str | os.PathLike[str]) -> str:
         if isinstance(trace_or_path, OpenedTrace)
         else os.fspath(trace_or_path)
     )
-
-
-def _finding_objects(findings: Findings) -> list[dict[str, Any]]:
-    return finding_objects(findings.listed)
