@@ -221,7 +221,7 @@ class OpenedTrace:
         Args:
             output: The file.
             replay: Replay and judge first what has not been; None: within the budget.
-            budget: Seconds for that, calls with the most device time first; None: 30.
+            budget: Seconds of processor time for that, the cheapest calls first; None: 30.
             source: Include sources, IR and addresses as expressions.
             max_mb: Largest size of the page, in MiB.
 

@@ -92,7 +92,7 @@ def test_the_first_screen_says_how_many_calls_were_judged(report_browser, page):
     with opened_page(report_browser, page) as opened:
         findings = opened.text("#overview-findings")
         assert "1 of 23 unique calls judged in " in findings
-        assert "those with the most device time first" in findings
+        assert "the cheapest first" in findings
         assert f"kvtrace sanitize {page.parent}/out/" in findings
         assert "where judged" in findings
         assert opened.page.locator("#overview-findings .pill.fine").count() == 0
