@@ -27,7 +27,7 @@ def predicted_and_taken(trace: Path, seconds: float) -> tuple[int, float, float,
     None if the passes take less than `seconds`, after which they are predicted.
     """
     from kvtrace.analysis.judging import environment_rules, sanitizer
-    from kvtrace.analysis.missing_passes import most_device_time_first
+    from kvtrace.analysis.missing_passes import cheapest_calls_first
     from kvtrace.analysis.progress import RemainingTime
     from kvtrace.clients.recorded import InTime, replay
     from kvtrace.schema.trace import select_runs
@@ -35,7 +35,7 @@ def predicted_and_taken(trace: Path, seconds: float) -> tuple[int, float, float,
 
     selection = select_runs(trace)
     run = selection.runs[0]
-    order = most_device_time_first(selection.trace, [run])[run.run_id]
+    order = tuple(cheapest_calls_first(selection.trace, run))
     clients = ["tracer", "profiler", sanitizer(rule_ids([environment_rules()]))]
     predictions: list[tuple[float, float]] = []
     began = time.process_time()

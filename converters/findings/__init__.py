@@ -15,6 +15,7 @@ from kvtrace.converters.findings.model import (
     StackFrame,
     Tally,
     finding_objects,
+    findings_object,
     without_proven,
 )
 from kvtrace.converters.findings.reading import observed_rules, read_findings
@@ -26,6 +27,7 @@ __all__ = [
     "StackFrame",
     "Tally",
     "finding_objects",
+    "findings_object",
     "findings_text",
     "junit",
     "observed_rules",

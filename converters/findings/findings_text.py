@@ -13,8 +13,9 @@ from typing import Final
 from kvtrace.converters.findings.causes import by_cause, source_operators
 from kvtrace.converters.findings.model import (
     CONTEXT,
+    COUNTED,
+    SEVERITIES,
     UNUSED_IGNORE,
-    VERDICTS,
     Finding,
     Findings,
     StackFrame,
@@ -37,9 +38,12 @@ _COLOR_CODES: Final = {
 }
 _LABEL: Final = 10
 _REASONS: Final = 12
-#: Most kernels with a line of counts each, and the verdicts by which they are selected.
+#: Most kernels with a line of counts each.
 _KERNELS: Final = 12
-_NOTABLE: Final = ("violation", "unknown", "suppressed")
+#: What is counted even if there is none of it.
+_ALWAYS: Final = ("error", "unknown", "proven")
+#: What selects and sorts the kernels with a line of counts each.
+_NOTABLE: Final = ("error", "warning", "unknown", "suppressed")
 #: Most source lines of generated code, and most other locations of a cause, that are listed.
 _SHOWN: Final = 3
 _OTHERS: Final = 6
@@ -67,7 +71,7 @@ def findings_text(
         above = group[0]
     for line in causes.lint_lines():
         lines += [*wrapped(line, width), ""]
-    return lines + printer.summary(findings, causes.lints)
+    return lines + printer.summary(findings)
 
 
 def findings_lines(findings: Findings, *, base: str | None = None) -> list[str]:
@@ -140,25 +144,10 @@ class Printer:
             lines += self._labeled(label, text)
         return lines
 
-    def summary(self, findings: Findings, lints: Sequence[Finding] = ()) -> list[str]:
-        """Return lines with the counts and shares of verdicts, and the reasons of unknown ones.
-
-        `lints` are findings of lint rules in generated code, which are counted separately.
-        """
-        if not findings.analyzed and not findings.tallies:
-            return ["not analyzed yet: kvtrace sanitize fills the findings"]
-        lint_counts = Counter(dict.fromkeys(findings.counts, 0))
-        for finding in lints:
-            lint_counts[finding.kernel] += finding.calls
-        total = findings.total
-        total["violation"] -= lint_counts.total()
-        total["lint"] = lint_counts.total()
-        lines = wrapped(f"verdicts on unique calls: {_shares_text(total)}", self._width)
-        kernels = {
-            kernel: {**sums, "violation": sums["violation"] - lint_counts[kernel]}
-            for kernel, sums in findings.counts.items()
-        }
-        for text in _kernel_lines(kernels):
+    def summary(self, findings: Findings) -> list[str]:
+        """Return lines with the counts and shares of verdicts, and the reasons of unknown ones."""
+        lines = wrapped(counts_text(findings), self._width)
+        for text in _kernel_lines(findings.counts):
             lines += wrapped(text, self._width, indent=2)
         if findings.reasons:
             lines.append("unknown because:")
@@ -180,12 +169,10 @@ class Printer:
     def heading_parts(self, group: Sequence[Finding]) -> tuple[str, str, str]:
         """Return the location of a group's first finding, the label `kind[rules]`, and the kind.
 
-        The kind is a severity, "unknown", "proven" or "suppressed".
+        The kind is what the finding counts as.
         """
         finding = group[0]
-        kind = finding.severity if finding.verdict == "violation" else finding.verdict
-        if finding.suppressed:
-            kind = "suppressed"
+        kind = finding.counts_as
         location = self._location_text(StackFrame(finding.file, finding.line, finding.column, None))
         rules = ", ".join(dict.fromkeys(finding.rule for finding in group))
         return location, f"{kind}[{rules}]", kind
@@ -416,15 +403,29 @@ def _visible_part(text: str, column: int | None, width: int) -> tuple[str, int |
     return "…" + visible_text + ("" if fits else "…"), caret - start + 1
 
 
-def _shares_text(total: Mapping[str, int]) -> str:
-    count = sum(total.values())
-    if not count:
-        return "none, as no rule had anything to judge"
-    names = [*VERDICTS, *(name for name in ("suppressed", "lint") if total.get(name))]
-    parts = [
-        f"{plural_verdict(total.get(name, 0), name)} ({percent(total.get(name, 0) / count)})"
-        for name in names
-    ]
+def counts_text(findings: Findings) -> str:
+    """Return a line with the counts and shares of all verdicts, for the end of an output."""
+    if not findings.analyzed and not findings.tallies:
+        return "not analyzed yet: kvtrace sanitize fills the findings"
+    total = findings.total
+    if not total.total():
+        return "verdicts on unique calls: none, as no rule had anything to judge"
+    return f"verdicts on unique calls: {verdict_counts(total, shares=True)}"
+
+
+def verdict_counts(counts: Mapping[str, int], *, shares: bool = False) -> str:
+    """Return counts by the names in `COUNTED` as text, such as "2 errors, 0 unknown, 3 proven".
+
+    Warnings, notes and suppressed findings are left out if there are none. `shares` adds the share
+    of each in percent.
+    """
+    count = sum(counts.values())
+    parts = []
+    for name in COUNTED:
+        number = counts.get(name, 0)
+        if number or name in _ALWAYS:
+            share = f" ({percent(number / count)})" if shares else ""
+            parts.append(plural_verdict(number, name) + share)
     return ", ".join(parts)
 
 
@@ -435,36 +436,37 @@ def _joined_start(names: Sequence[str], between: str) -> str:
 
 
 def _kernel_lines(kernels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """Yield lines of counts: for kernels with violations, unknowns or suppressed findings.
+    """Yield lines of counts for kernels with errors, warnings, unknowns or suppressed findings.
 
-    One more line counts such kernels beyond the first `_KERNELS`, and one all other kernels.
+    Those with most errors come first. One more line counts such kernels beyond the first
+    `_KERNELS`, one the kernels with notes alone, and one all other kernels.
 
     `kernels` has the counts of verdicts by kernel.
     """
-    notable = {k: sums for k, sums in kernels.items() if any(map(sums.get, _NOTABLE))}
-    sorted_kernels = sorted(
-        notable, key=lambda kernel: [-notable[kernel].get(v, 0) for v in _NOTABLE]
-    )
-    for kernel in sorted(sorted_kernels[:_KERNELS]):
-        yield f"{kernel}: {_counts_text(notable[kernel])}"
-    other_counts: Counter[str] = Counter()
-    for kernel in sorted_kernels[_KERNELS:]:
-        other_counts.update(notable[kernel])
-    if other_counts:
-        others = plural(len(sorted_kernels) - _KERNELS, "other kernel")
-        yield f"… and {others}: {_counts_text(other_counts)}"
-    proven = [sums["proven"] for kernel, sums in kernels.items() if kernel not in notable]
+    notable = [kernel for kernel, sums in kernels.items() if any(map(sums.get, _NOTABLE))]
+    notable.sort(key=lambda kernel: [-kernels[kernel][name] for name in _NOTABLE])
+    others = [kernel for kernel in kernels if kernel not in notable]
+    noted = [kernel for kernel in others if kernels[kernel]["note"]]
+    proven = [kernel for kernel in others if not kernels[kernel]["note"]]
+    for kernel in notable[:_KERNELS]:
+        yield f"{kernel}: {verdict_counts(kernels[kernel])}"
+    if len(notable) > _KERNELS:
+        number = plural(len(notable) - _KERNELS, "other kernel")
+        yield f"… and {number}: {_summed(kernels, notable[_KERNELS:])}"
+    if noted:
+        yield f"{plural(len(noted), 'kernel')} with notes alone: {_summed(kernels, noted)}"
     if proven:
-        yield f"{plural(len(proven), 'kernel')} with nothing to report: {sum(proven):,} proven"
+        proven_count = sum(kernels[kernel]["proven"] for kernel in proven)
+        yield f"{plural(len(proven), 'kernel')} with nothing to report: {proven_count:,} proven"
 
 
-def _counts_text(sums: Mapping[str, int]) -> str:
-    names: Iterable[str] = VERDICTS if not sums.get("suppressed") else (*VERDICTS, "suppressed")
-    return ", ".join(plural_verdict(sums.get(name, 0), name) for name in names)
+def _summed(kernels: Mapping[str, Mapping[str, int]], names: Iterable[str]) -> str:
+    sums: Counter[str] = Counter()
+    for name in names:
+        sums.update(kernels[name])
+    return verdict_counts(sums)
 
 
-def plural_verdict(number: int, verdict: str) -> str:
-    """Return a number of verdicts as text: "1 violation", "2 violations", "3 proven"."""
-    if verdict == "lint":
-        return f"{plural(number, verdict)} of generated code"
-    return plural(number, verdict) if verdict == "violation" else f"{number:,} {verdict}"
+def plural_verdict(number: int, name: str) -> str:
+    """Return a number of verdicts of a name in `COUNTED` as text: "1 error", "3 proven"."""
+    return plural(number, name) if name in SEVERITIES else f"{number:,} {name}"

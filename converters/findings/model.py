@@ -5,10 +5,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+from kvtrace.text import plural
+
 VERDICTS: Final = ("violation", "unknown", "proven")
 SEVERITIES: Final = ("error", "warning", "note")
 #: Severities of defects. An error makes a command fail, a warning only with `strict`.
 DEFECTS: Final = ("error", "warning")
+#: What verdicts count as, in the order of all outputs: a violation as its severity.
+COUNTED: Final = (*SEVERITIES, "unknown", "suppressed", "proven")
 #: Number of source lines that are shown before and after a finding's line.
 CONTEXT: Final = 1
 #: The rule of notes on comments that suppress nothing; the sanitizer does not have it.
@@ -92,9 +96,14 @@ class Finding:
     cause: str = ""
 
     @property
+    def counts_as(self) -> str:
+        """The name in `COUNTED` that the finding is counted and labeled by."""
+        return counted_as(self.verdict, self.severity, suppressed=self.suppressed)
+
+    @property
     def is_defect(self) -> bool:
         """Whether the finding is an error or a warning that no comment suppresses."""
-        return self.verdict == "violation" and self.severity in DEFECTS and not self.suppressed
+        return self.counts_as in DEFECTS
 
     @property
     def is_of_unjudged_call(self) -> bool:
@@ -140,8 +149,8 @@ class Tally:
 
     @property
     def counts_as(self) -> str:
-        """The verdict, or "suppressed" if a comment suppresses the rows."""
-        return "suppressed" if self.suppressed else self.verdict
+        """The name in `COUNTED` that the rows are counted by."""
+        return counted_as(self.verdict, self.severity, suppressed=self.suppressed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +163,8 @@ class Findings:
     unknown verdicts by reason. `rules` has the passes' rules by id. `lines` has recorded source
     lines around the locations of `listed`, by file and line. `named` are rules that the user
     requested by name. `left_out` has a sentence on each run of which nothing can be judged; its
-    kernels are *unknown*.
+    kernels are *unknown*. `not_evaluated` has a sentence on each call whose evaluation failed.
+    `calls` counts the unique calls of the runs.
     """
 
     listed: tuple[Finding, ...] = ()
@@ -165,20 +175,22 @@ class Findings:
     lines: Mapping[tuple[str, int], str] = field(default_factory=dict)
     named: frozenset[str] = frozenset()
     left_out: tuple[str, ...] = ()
+    not_evaluated: tuple[str, ...] = ()
+    calls: int = 0
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """Counts of verdicts by kernel name, with "suppressed" as a separate verdict."""
+        """Counts of verdicts by kernel name, and by the names in `COUNTED`."""
         counts: dict[str, dict[str, int]] = {}
         for tally in self.tallies:
-            sums = counts.setdefault(tally.kernel, dict.fromkeys((*VERDICTS, "suppressed"), 0))
-            sums[tally.counts_as] = sums.get(tally.counts_as, 0) + tally.count
+            sums = counts.setdefault(tally.kernel, dict.fromkeys(COUNTED, 0))
+            sums[tally.counts_as] += tally.count
         return dict(sorted(counts.items()))
 
     @property
     def total(self) -> Counter[str]:
-        """Counts of verdicts over all kernels, with "suppressed" as a separate verdict."""
-        total: Counter[str] = Counter()
+        """Counts of verdicts over all kernels, by the names in `COUNTED`."""
+        total = Counter(dict.fromkeys(COUNTED, 0))
         for tally in self.tallies:
             total[tally.counts_as] += tally.count
         return total
@@ -194,9 +206,18 @@ class Findings:
         )
 
     @property
-    def violations(self) -> int:
-        """Number of violations over all calls that no comment suppresses."""
-        return self.total["violation"]
+    def nothing_judged(self) -> str | None:
+        """The reason in a sentence if no call of the runs was judged; else None."""
+        if not self.calls:
+            return "nothing was judged: no kernel was launched while this trace was recorded"
+        if self.judges_nothing:
+            reason = next(iter(self.reasons), "no reason was recorded")
+            return f"nothing was judged of {plural(self.calls, 'unique call')}: {reason}"
+        if not self.analyzed and not self.tallies and not self.rules:
+            return "nothing was judged: what the chosen rules need was not recorded"
+        if not self.tallies and len(self.not_evaluated) >= self.calls:
+            return f"nothing was judged: {self.not_evaluated[0]}"
+        return None
 
     def failures(self, *, strict: bool = False) -> int:
         """Return the number of errors; with `strict`, of warnings and unknown verdicts, too."""
@@ -212,6 +233,36 @@ def is_failing(verdict: str, severity: str | None, *, strict: bool) -> bool:
     if verdict == "violation":
         return severity == "error" or (strict and severity in DEFECTS)
     return strict and verdict == "unknown"
+
+
+def counted_as(verdict: str, severity: str | None, *, suppressed: bool) -> str:
+    """Return the name in `COUNTED` that a verdict is counted by.
+
+    Verdicts and severities that only newer versions know count as unknown and as notes.
+    """
+    if suppressed:
+        return "suppressed"
+    if verdict == "violation":
+        return severity if severity in SEVERITIES else "note"
+    return "proven" if verdict == "proven" else "unknown"
+
+
+def findings_object(findings: Findings) -> dict[str, Any]:
+    """Return counts, verdicts, and what was not judged, as a JSON-ready dict."""
+    unjudged: list[dict[str, Any]] = [
+        {"kernel": finding.kernel, "calls": finding.calls, "reason": finding.reason}
+        for finding in findings.listed
+        if finding.is_of_unjudged_call
+    ]
+    sentences = dict.fromkeys((*findings.left_out, *findings.not_evaluated))
+    if findings.nothing_judged:
+        sentences[findings.nothing_judged] = None
+    unjudged += [{"kernel": None, "calls": None, "reason": sentence} for sentence in sentences]
+    return {
+        "counts": dict(findings.total),
+        "verdicts": finding_objects(findings.listed),
+        "unjudged": unjudged,
+    }
 
 
 def finding_objects(findings: Iterable[Finding]) -> list[dict[str, Any]]:

@@ -125,7 +125,8 @@ def read_findings(
         names = pa.array(sorted(selected))
         table = table.filter(pc.is_in(without_dictionary(table["rule"]), names))
     if not table.num_rows and not analyzed and not unjudged_kernels:
-        return Findings(analyzed=analyzed, rules=rule_texts)
+        count = trace.table("calls", runs, ["call_id"]).num_rows
+        return Findings(analyzed=analyzed, rules=rule_texts, calls=count)
     lines = SourceLines(trace, runs)
     suppressions = Suppressions(lines)
     is_not_proven = pc.not_equal(table["verdict"].cast(pa.string()), "proven")
@@ -171,6 +172,7 @@ def read_findings(
         rules=rule_texts,
         lines=dict(_source_excerpts(listed, lines)),
         left_out=tuple(left_out.values()),
+        calls=len(calls),
     )
 
 

@@ -1,7 +1,7 @@
 """Findings on the page, with the report's indexes of kernels, variants, calls and stacks."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -51,16 +51,11 @@ class PageFindings:
         """Return the number of distinct violations that are neither suppressed nor notes."""
         return sum(finding.found.is_defect for finding in self.placed)
 
-    def of_kernel(self, kernel: int, verdict: str) -> int:
-        """Return how many findings of a kernel (an index) have `verdict` and are not suppressed.
-
-        Violations that are notes do not count.
-        """
+    def of_kernel(self, kernel: int, names: Container[str]) -> int:
+        """Return how many findings of a kernel (an index) count as one of `names`."""
         return sum(
             kernel in (finding.kernel, *self.kernels.get(finding.found.finding_id, ()))
-            and finding.found.verdict == verdict
-            and (verdict == "unknown" or finding.found.is_defect)
-            and not finding.found.suppressed
+            and finding.found.counts_as in names
             for finding in self.placed
         )
 
@@ -83,7 +78,8 @@ def place_findings(
     counts: Counter[tuple[str | None, str, str | None]] = Counter()
     judged: Counter[int] = Counter()
     for tally in findings.tallies:
-        counts[tally.rule, tally.counts_as, tally.severity] += tally.count
+        verdict = "suppressed" if tally.suppressed else tally.verdict
+        counts[tally.rule, verdict, tally.severity] += tally.count
         if tally.kernel_id is None or tally.run not in judged_runs:
             continue
         kernel = kernels.index_of(runs[tally.run], tally.kernel_id)

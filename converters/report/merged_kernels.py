@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.disassembly import disassembler
+from kvtrace.converters.findings.model import DEFECTS
 from kvtrace.converters.profile.occupancy import occupancy_of
 from kvtrace.converters.profile.recompiles import Recompile, variants_of
 from kvtrace.converters.report.calls import CallRows
@@ -358,7 +359,8 @@ def kernels_of(
                 best_ns=best_ns,
                 achieved=None if replayed is None else replayed.achieved(best_ns),
                 violations=_violations(kernel, findings, without_ir),
-                unknowns=None if findings is None else findings.of_kernel(kernel, "unknown"),
+                errors=None if findings is None else findings.of_kernel(kernel, ("error",)),
+                unknowns=None if findings is None else findings.of_kernel(kernel, ("unknown",)),
                 judged=0 if findings is None else findings.judged[kernel],
                 unjudged_calls=0 if findings is None else findings.unjudged_calls[kernel],
                 without_ir=kernel in without_ir,
@@ -372,6 +374,6 @@ def kernels_of(
 def _violations(
     kernel: int, findings: "PageFindings | None", without_ir: Container[int]
 ) -> int | None:
-    """Return the number of violations; None instead of 0 if the kernel was not judged."""
-    number = None if findings is None else findings.of_kernel(kernel, "violation")
+    """Return the number of errors and warnings; None instead of 0 if the kernel was not judged."""
+    number = None if findings is None else findings.of_kernel(kernel, DEFECTS)
     return number or (None if kernel in without_ir else number)

@@ -129,6 +129,8 @@ class Kernel:
     spills: int | None
     shared_bytes: int | None
     violations: int | None
+    errors: int | None
+    """Those of `violations` that are errors; the others are warnings."""
     unknowns: int | None
     judged: int
     """Number of accesses of the kernel's calls with any verdict."""
@@ -491,7 +493,7 @@ MEASURED: Final[dict[str, dict[str, bool]]] = {
             "compilations calls launches tuning_launches runs host_ns device_ns "
             "device_executions compile_ns "
             "registers spills shared_bytes",
-            "bytes flops best_ns achieved violations unknowns judged unjudged_calls",
+            "bytes flops best_ns achieved violations errors unknowns judged unjudged_calls",
         ),
         (
             "variants",

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,21 +25,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRuns:
-    """The findings of runs.
-
-    `failures` has a sentence for each call whose evaluation failed.
-    """
-
-    findings: Findings
-    failures: tuple[str, ...]
-
-
 def judge_runs(
     selection: Selection, names: Sequence[str], *, proven: bool = False, shown: Shown = unshown,
     engine: Engine | None = None,
-) -> JudgedRuns:  # fmt: skip
+) -> Findings:  # fmt: skip
     """Judge runs by rules, write the table findings of the trace, and return the findings.
 
     Args:
@@ -73,8 +62,8 @@ def judge_runs(
         judge_by_kernel(trace, run, rules, names)
     known_rules = (*judged, *observed, *run_rules(), *pass_rules())
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known_rules)
-    findings = replace(findings, named=_split_names(names) & set(rules))
-    return JudgedRuns(findings, tuple(failures))
+    named = _split_names(names) & set(rules)
+    return replace(findings, named=named, not_evaluated=tuple(failures))
 
 
 def _judge_here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:

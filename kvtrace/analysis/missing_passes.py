@@ -1,7 +1,8 @@
 """Passes that a trace lacks, which `kvtrace report` and `diff` run first if that takes seconds."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import prod
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.analysis.progress import Progress, RemainingTime, Shown, unshown
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from kvtrace.clients.recorded import InTime
     from kvtrace.schema.trace import Run, Selection, Trace
 
-#: Seconds for passes that the user did not request.
+#: Stages with the IR that is evaluated.
+_IR_STAGES: Final = ("ttir_generic", "ttgir")
+#: Seconds of processor time for passes that the user did not request.
 MOST_SECONDS: Final = 30.0
 #: Seconds that are measured before a pass that must reach all calls is given up.
 _MEASURED: Final = 5.0
@@ -38,10 +41,10 @@ def run_missing_passes(
 
     Args:
         selection: The runs; unsealed runs, excerpts and runs without IR are skipped.
-        seconds: Seconds for all runs; None: no limit.
-        partial: With a limit, whether to analyze the calls with the most device time (then the most
-            launches) first, until the time is used up, and to keep results of some calls beside the
-            trace (`results_beside`). Otherwise a pass that would take longer has no results.
+        seconds: Seconds of processor time for all runs; None: no limit.
+        partial: With a limit, whether to analyze the cheapest calls first, until the time is used
+            up, and to keep results of some calls beside the trace (`results_beside`). Otherwise a
+            pass that would take longer has no results.
         shown: The progress display.
 
     """
@@ -53,13 +56,12 @@ def run_missing_passes(
     ]
     if not runs or not trace.table("calls", runs, ["call_id"]).num_rows:
         return
-    deadline = None if seconds is None else time.monotonic() + seconds
-    order = most_device_time_first(trace, runs) if partial and deadline is not None else None
+    deadline = None if seconds is None else time.process_time() + seconds
     for number, run in enumerate(runs):
         clients = missing_clients[run.run_id]
         in_time = None
-        if order is not None and deadline is not None:
-            in_time = _in_time(order[run.run_id], deadline, len(runs) - number)
+        if partial and deadline is not None:
+            in_time = _in_time(cheapest_calls_first(trace, run), deadline, len(runs) - number)
         try:
             yield _run_passes(trace, run, clients, deadline, in_time, shown)
         except KvtraceError as error:
@@ -67,36 +69,36 @@ def run_missing_passes(
             return
 
 
-def most_device_time_first(trace: "Trace", runs: "Sequence[Run]") -> dict[str, list[int]]:
-    """Return the ids of each run's calls: those with most device time, then most launches, first.
+def cheapest_calls_first(trace: "Trace", run: "Run") -> dict[int, int]:
+    """Return the estimated cost of each call of a run by its id, the cheapest call first.
 
-    Over the whole run, as the passes do not depend on the part that is shown.
+    The cost is the number of programs times the size of the kernel's IR: both are in tables, so
+    that nothing is parsed for an estimate.
     """
-    from kvtrace.figures.times import device_times, figures_of_calls, host_times
+    sizes: dict[str, int] = {}
+    for row in trace.table("artifacts", (run,), ["sha256", "size_bytes"]).to_pylist():
+        sizes[row["sha256"]] = row["size_bytes"] or 0
+    ir_sizes: dict[int, int] = {}
+    for row in trace.table("kernels", (run,), ["kernel_id", "stages"]).to_pylist():
+        stages = (stage for stage in row["stages"] or () if stage["stage"] in _IR_STAGES)
+        ir_sizes[row["kernel_id"]] = max((sizes.get(s["artifact"], 0) for s in stages), default=0)
+    costs: dict[int, int] = {}
+    columns = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z"]
+    for row in trace.table("calls", (run,), columns).to_pylist():
+        programs = prod(max(row[axis] or 1, 1) for axis in columns[2:])
+        costs[row["call_id"]] = programs * max(ir_sizes.get(row["kernel_id"], 0), 1)
+    return dict(sorted(costs.items(), key=lambda entry: entry[1]))
 
-    host, device = (times(trace, runs, with_medians=False) for times in (host_times, device_times))
-    figures = figures_of_calls(host, device).select(["run", "call_id", "device_ns", "launches"])
-    weights = {
-        (row["run"], row["call_id"]): (row["device_ns"] or 0, row["launches"] or 0)
-        for row in figures.to_pylist()
-    }
-    order: dict[str, list[int]] = {run.run_id: [] for run in runs}
-    calls = trace.table("calls", runs, ["call_id"]).to_pylist()
-    calls.sort(key=lambda row: weights.get((row["run"], row["call_id"]), (0, 0)), reverse=True)
-    for row in calls:
-        order[row["run"]].append(row["call_id"])
-    return order
 
-
-def _in_time(order: Sequence[int], deadline: float, runs: int) -> "InTime":
+def _in_time(costs: Mapping[int, int], deadline: float, runs: int) -> "InTime":
     """Return the calls of a run in order, with its share of the time until a deadline.
 
     `runs` counts the runs that share the time: this one and those after it.
     """
     from kvtrace.clients.recorded import InTime
 
-    now = time.monotonic()
-    return InTime(order, now + max(deadline - now, 0.0) / runs)
+    now = time.process_time()
+    return InTime(tuple(costs), now + max(deadline - now, 0.0) / runs, costs)
 
 
 def _missing_clients(trace: "Trace", run: "Run") -> list[str]:
@@ -110,7 +112,7 @@ def _missing_clients(trace: "Trace", run: "Run") -> list[str]:
 def _has_ir(trace: "Trace", run: "Run") -> bool:
     stages = trace.table("kernels", (run,), ["stages"])["stages"].to_pylist()
     return any(
-        stage["stage"] in ("ttir_generic", "ttgir") and stage["artifact"]
+        stage["stage"] in _IR_STAGES and stage["artifact"]
         for kernel_stages in stages
         for stage in kernel_stages or ()
     )
@@ -123,12 +125,14 @@ def _run_passes(
     from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
     from kvtrace.clients.recorded import replay  # not where nothing is missing
 
-    began, rules = time.monotonic(), _environment_rule_ids() if "sanitizer" in clients else ()
+    began, rules = time.process_time(), _environment_rule_ids() if "sanitizer" in clients else ()
     with shown(f"replay {run.run_id}") as report:
         progress = TimedProgress(report, deadline if in_time is None else None)
         passes = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
         outcome = replay(trace, run, progress, passes, in_time)
-    kernels_end = None if in_time is None else max(in_time.end, time.monotonic() + _LEAST_SECONDS)
+    kernels_end = (
+        None if in_time is None else max(in_time.end, time.process_time() + _LEAST_SECONDS)
+    )
     judge_by_kernel(trace, run, rules, (environment_rules(),), again=False, end=kernels_end)
     for error in outcome.errors:
         raise error
@@ -137,16 +141,13 @@ def _run_passes(
         calls = f"{succeeded:,} of {outcome.calls + outcome.remaining:,} unique calls"
     else:
         calls = plural(succeeded, "unique call")
-    passed = time.monotonic() - began
+    passed = time.process_time() - began
     done = f"{run.run_id}: analyzed {calls} in {passed:.1f} s ({', '.join(clients)})"
     if not outcome.remaining:
         return done if deadline is None else f"{done}, skip with --no-replay"
     seconds = progress.remaining_seconds
     rest = "the rest" if seconds is None else f"the rest takes about {seconds:,.0f} s more"
-    return (
-        f"{done}, those with the most device time first; {rest}: "
-        f"kvtrace report {trace.path} --replay"
-    )
+    return f"{done}, the cheapest first; {rest}: kvtrace report {trace.path} --replay"
 
 
 def _environment_rule_ids() -> tuple[str, ...]:
@@ -166,7 +167,7 @@ class TimedProgress:
 
     def __init__(
         self, report: Progress | None, deadline: float | None, doing: str = "analyzing",
-        what: str = "unique calls", clock: Callable[[], float] = time.monotonic,
+        what: str = "unique calls", clock: Callable[[], float] = time.process_time,
     ) -> None:  # fmt: skip
         """Begin to measure.
 

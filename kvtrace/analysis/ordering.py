@@ -44,8 +44,8 @@ def judge_kernels(trace: Trace, run: Run, end: float | None = None) -> None:
     """Judge each kernel of a run by `pipeline-order`, and write the verdicts to `findings`.
 
     Kernels without recorded TTGIR or without calls are skipped, and of kernels with equal TTGIR
-    only one is judged. From the time `end` (`time.monotonic()`) on, kernels are *unknown*, and the
-    verdicts are kept beside the trace (`results_beside`).
+    only one is judged. From the time `end` (`time.process_time()`) on, kernels are *unknown*, and
+    the verdicts are kept beside the trace (`results_beside`).
 
     Raises:
         KvtraceError: The trace cannot be read or written.
@@ -102,7 +102,7 @@ def _verdicts(
     modules = generic_ttgirs(list(asynchronous.values()))
     for digest, module in zip(asynchronous, modules, strict=True):
         equal_kernels = kernels_by_ttgir[digest]
-        if end is not None and time.monotonic() >= end:
+        if end is not None and time.process_time() >= end:
             yield equal_kernels[0], _NOT_REACHED
             continue
         call_ids = [call for kernel in equal_kernels for call in calls[kernel["kernel_id"]]]

@@ -25,7 +25,7 @@ from kvtrace.clients.recorded import DEFAULT, Outcome
 from kvtrace.converters.findings import (
     Finding,
     Findings,
-    finding_objects,
+    findings_object,
     findings_text,
     without_proven,
 )
@@ -188,12 +188,12 @@ class OpenedTrace:
 
         """
         judged = judge_runs(self.selection, rules or (environment_rules(),), proven=proven)
-        findings = judged.findings if proven else without_proven(judged.findings)
+        findings = judged if proven else without_proven(judged)
         text = findings_text(findings, base=str(Path.cwd()))
         presentation = Presentation(text, findings_html, finding_text, finding_html)
-        notes = (*judged.failures, *self.notes)
+        notes = (*judged.not_evaluated, *self.notes)
         return CommandResult(
-            "findings", findings, _finding_objects, Finding, findings.listed, presentation, notes
+            "findings", findings, findings_object, Finding, findings.listed, presentation, notes
         )
 
     def replay(self, *clients: str) -> tuple[Outcome, ...]:
@@ -221,7 +221,7 @@ class OpenedTrace:
         Args:
             output: The file.
             replay: Replay and judge first what has not been; None: within the budget.
-            budget: Seconds for that, calls with the most device time first; None: 30.
+            budget: Seconds of processor time for that, the cheapest calls first; None: 30.
             source: Include sources, IR and addresses as expressions.
             max_mb: Largest size of the page, in MiB.
 
@@ -392,7 +392,3 @@ def _label(trace_or_path: OpenedTrace | str | os.PathLike[str]) -> str:
         if isinstance(trace_or_path, OpenedTrace)
         else os.fspath(trace_or_path)
     )
-
-
-def _finding_objects(findings: Findings) -> list[dict[str, Any]]:
-    return finding_objects(findings.listed)

@@ -44,7 +44,7 @@ BudgetOption = Annotated[
         "--budget",
         metavar="SECONDS",
         min=0.0,
-        help="Seconds for replaying and judging calls, those with the most device time first  "
+        help="Seconds of processor time for replaying and judging calls, the cheapest first  "
         "[default: 30]",
         show_default=False,
     ),

@@ -2,7 +2,6 @@
 
 import json
 import os
-import stat
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -71,7 +70,7 @@ def command(
         Option(
             "--lines/--blocks",
             help="Print one line per finding, path:line:column: severity[rule]: text  [default: "
-            "into a pipe]",
+            "into a pipe or file, with the counts on standard error]",
             show_default=False,
         ),
     ] = None,
@@ -86,8 +85,8 @@ def command(
     Each access is proven safe over the whole grid, or a violation with a witness, or unknown with
     the reason. Violations that the run itself observed are also listed. Fills the derived table
     findings. Exit code 1 on an error that no comment `# kvtrace: ignore[rule] reason` suppresses,
-    with --strict also on a warning or an unknown, which all kernels without IR are. KVTRACE_RULES
-    sets --rule and --no-rule, KVTRACE_STRICT sets --strict.
+    with --strict also on a warning or an unknown, which all kernels without IR are; 2 if nothing
+    was judged. KVTRACE_RULES sets --rule and --no-rule, KVTRACE_STRICT sets --strict.
 
     Example:
         kvtrace sanitize out/
@@ -118,23 +117,22 @@ def command(
     names = [*(rule or [settings.rules]), *(f"-{name}" for name in excluded if name)]
     lists_proven = everything or junit_file is not None
     evaluation = None if engine is None else engine.evaluation(master)
-    judged = judge_runs(
+    findings = judge_runs(
         selection, names, proven=lists_proven, shown=calls_progress, engine=evaluation
     )
-    for failure in (*judged.findings.left_out, *judged.failures):
+    for failure in (*findings.left_out, *findings.not_evaluated):
         complain(failure)
-    findings = judged.findings
     strict = strict or settings.strict
     if junit_file is not None:
         _write_junit(findings, junit_file, strict)
     if as_lines is None:
-        as_lines = _is_pipe()
+        as_lines = not sys.stdout.isatty()
     _print(findings, selection, as_json, as_sarif, everything, as_lines)
     complain_of(selection.trace)
-    is_judged = findings.analyzed or findings.tallies or findings.rules or not selection.runs
-    if not is_judged:
-        complain("nothing was judged: what the chosen rules need was not recorded")
-    return 1 if findings.failures(strict=strict) or (strict and not is_judged) else 0
+    if findings.nothing_judged:
+        complain(findings.nothing_judged)
+        return 2
+    return 1 if findings.failures(strict=strict) else 0
 
 
 def _write_junit(findings: "Findings", file: Path, strict: bool) -> None:
@@ -150,13 +148,13 @@ def _print(
     as_lines: bool,
 ) -> None:  # fmt: skip
     from kvtrace import __version__
-    from kvtrace.converters.findings import finding_objects, findings_text, sarif, without_proven
-    from kvtrace.converters.findings.findings_text import findings_lines
+    from kvtrace.converters.findings import findings_object, findings_text, sarif, without_proven
+    from kvtrace.converters.findings.findings_text import counts_text, findings_lines
     from kvtrace.text import terminal_width
 
     shown = findings if everything else without_proven(findings)
     if as_json:
-        print(json.dumps(finding_objects(shown.listed), indent=2))
+        print(json.dumps(findings_object(shown), indent=2))
     elif as_sarif:
         root = selection.runs[0].git_root if selection.runs else None
         print(json.dumps(sarif(shown, __version__, root=root), indent=2))
@@ -169,14 +167,8 @@ def _print(
             shown, color=color, width=min(terminal_width(), 120), base=str(Path.cwd())
         )
         print_lines(lines, raw=color)
-
-
-def _is_pipe() -> bool:
-    """Return whether standard output is a pipe to another program."""
-    try:
-        return stat.S_ISFIFO(os.fstat(sys.stdout.fileno()).st_mode)
-    except (OSError, ValueError):
-        return False  # standard output is not a file
+    if as_sarif or (as_lines and not as_json):
+        complain(counts_text(findings))
 
 
 def _shows_color() -> bool:

@@ -1,8 +1,8 @@
 """Evaluation of the unique calls of a recorded run for clients, whose tables are written."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -47,12 +47,23 @@ class InTime:
 
     Attributes:
         order: Ids of all calls, those to evaluate first in front.
-        end: The time (`time.monotonic()`) from which on no further call is begun.
+        end: The processor time (`time.process_time()`) from which on no further call is begun,
+            unless the rest costs less than the pass has spent, and twice its time is not used up.
+        costs: Estimated costs by call id, in any unit; without them the pass ends at `end`.
 
     """
 
     order: Sequence[int]
     end: float
+    costs: Mapping[int, float] = field(default_factory=dict)
+
+    def is_over(self, began: float, now: float, remaining: Set[int]) -> bool:
+        """Return whether no further call is begun of a pass that began at a time."""
+        if now < self.end:
+            return False
+        rest = sum(self.costs.get(call_id, 0) for call_id in remaining)
+        is_small = 0 < rest < sum(self.costs.values()) - rest
+        return not is_small or now - self.end >= self.end - began
 
 
 def replay(
@@ -87,7 +98,7 @@ def replay(
     left_out = runs_without_ir(trace, (run,)).get(run.run_id)
     if left_out is not None:
         return Outcome(run.run_id, 0, (), left_out=left_out)
-    began, remaining = time.monotonic(), evaluable_calls(trace, run)
+    began, remaining = time.process_time(), evaluable_calls(trace, run)
     total = len(remaining)
     steps = examine(trace, run, client_pass, None if in_time is None else in_time.order)
     failures: list[str] = []
@@ -97,11 +108,11 @@ def replay(
             failures.append(failure)
         if progress is not None:
             progress(calls_done, total)
-        if in_time is not None and time.monotonic() >= in_time.end:
+        if in_time is not None and in_time.is_over(began, time.process_time(), remaining):
             break
     partial: dict[str, Any] = {}
     if remaining:
-        seconds = round(time.monotonic() - began, 1)
+        seconds = round(time.process_time() - began, 1)
         partial[PARTIAL] = {"remaining": sorted(remaining), "seconds": seconds}
     for member in client_pass.members:
         write(trace, run.run_id, member, partial)

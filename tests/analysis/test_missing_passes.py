@@ -8,7 +8,6 @@ import pytest
 from kvtrace.analysis import missing_passes
 from kvtrace.analysis.missing_passes import TimedProgress
 from kvtrace.cli import main
-from kvtrace.figures.times import device_times, figures_of_calls, host_times
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.trace import open_trace, select_runs
 from tests.analysis.reported import passes, report
@@ -66,16 +65,14 @@ def test_missing_passes_are_not_run_with_no_replay(unanalyzed_trace, capsys):
     assert "analyzed" not in capsys.readouterr().out
 
 
-def test_calls_with_the_most_device_time_are_analyzed_first_within_the_budget(
-    unanalyzed_trace, capsys
-):
+def test_the_cheapest_calls_are_analyzed_first_within_the_budget(unanalyzed_trace, capsys):
     before = passes(unanalyzed_trace)
 
     report(unanalyzed_trace, "--budget", "0")
 
     stdout = capsys.readouterr().out
     assert "analyzed 1 of 13 unique calls in " in stdout
-    assert "those with the most device time first; the rest" in stdout
+    assert "the cheapest first; the rest" in stdout
     assert f"kvtrace report {unanalyzed_trace} --replay" in stdout
     assert before == set()
     assert passes(unanalyzed_trace) <= {"order"}  # nothing in the trace stands for all calls
@@ -94,7 +91,7 @@ def test_results_of_sanitize_are_used(unanalyzed_trace, capsys):
 
     report(unanalyzed_trace, "--budget", "0")
 
-    assert " s (tracer, profiler), those with" in capsys.readouterr().out
+    assert " s (tracer, profiler), the cheapest" in capsys.readouterr().out
     assert passes(unanalyzed_trace) == {"sanitizer", "order"}
 
 
@@ -112,20 +109,19 @@ def test_a_trace_that_cannot_be_written_has_the_results_on_its_page(unanalyzed_t
     assert list(elsewhere.iterdir()) == []
 
 
-def test_calls_are_ordered_by_device_time(unanalyzed_trace):
+def test_calls_are_ordered_by_programs_times_size_of_ir(unanalyzed_trace):
     selection = select_runs(unanalyzed_trace)
     (run,) = selection.runs
-    figures = figures_of_calls(
-        *(times(selection.trace, [run]) for times in (host_times, device_times))
-    )
-    device_ns = {row["call_id"]: row["device_ns"] or 0 for row in figures.to_pylist()}
-
-    order = missing_passes.most_device_time_first(selection.trace, [run])[run.run_id]
-
-    times_in_order = [device_ns.get(call_id, 0) for call_id in order]
-    assert sorted(order) == sorted(selection.trace.table("calls", [run])["call_id"].to_pylist())
-    assert times_in_order == sorted(times_in_order, reverse=True)
-    assert times_in_order[0] > times_in_order[-1]
+    costs = missing_passes.cheapest_calls_first(selection.trace, run)
+    calls = selection.trace.table("calls", [run]).to_pylist()
+    assert sorted(costs) == sorted(row["call_id"] for row in calls)
+    assert list(costs.values()) == sorted(costs.values())
+    grids: dict[int, set[tuple[int, int]]] = {}
+    for row in calls:
+        programs = row["grid_x"] * row["grid_y"] * row["grid_z"]
+        grids.setdefault(row["kernel_id"], set()).add((programs, costs[row["call_id"]]))
+    for of_kernel in grids.values():  # a kernel's calls cost as many times as they have programs
+        assert len({cost / programs for programs, cost in of_kernel}) == 1
 
 
 def test_a_slow_pass_of_a_diff_is_stopped_and_writes_nothing(unanalyzed_trace, capsys, monkeypatch):

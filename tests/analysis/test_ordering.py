@@ -83,7 +83,7 @@ def test_an_ordering_fault_is_an_error_with_its_line(racy_trace, capsys):
     code, out, _ = run_sanitize(capsys, racy_trace, "--json", "--rule", RULE)
 
     assert code == 1
-    (finding,) = json.loads(out)
+    (finding,) = json.loads(out)["verdicts"]
     assert (finding["rule"], finding["verdict"], finding["severity"]) == (
         RULE,
         "violation",
@@ -115,7 +115,7 @@ def test_sarif_has_the_rule_with_its_page(racy_trace, capsys):
 def test_rule_pipeline_order_can_be_left_out(racy_trace, capsys):
     code, out, _ = run_sanitize(capsys, racy_trace, "--json", "--no-rule", RULE)
 
-    assert (code, json.loads(out)) == (0, [])
+    assert (code, json.loads(out)["verdicts"]) == (0, [])
     assert findings(racy_trace) == []
 
 
@@ -132,7 +132,7 @@ def test_unreadable_ttgir_is_judged_unknown(trace, capsys):
     with_other_ttgir(trace, "tiled_product", lambda text: text.replace("arith.addi", "arith.adds"))
     code, out, _ = run_sanitize(capsys, trace, "--json", "--rule", RULE)
 
-    (finding,) = json.loads(out)
+    (finding,) = json.loads(out)["verdicts"]
     assert (code, finding["verdict"]) == (0, "unknown")
     assert re.match(r"Triton [\d.]+ cannot read the IR of kernel tiled_product", finding["reason"])
     assert run_sanitize(capsys, trace, "--strict", "--rule", RULE)[0] == 1

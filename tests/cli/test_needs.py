@@ -36,7 +36,7 @@ ANSWERS = {
     "profile": (["profile", "TRACE"], prints(r"triad +\d+\.\d %")),
     "diff": (["diff", "TRACE", "TRACE"], prints(r"faster\? +no (.*\n)*triad +\w+ +\d")),
     "fleet": (["fleet", "TRACE", "-o", "fleet.html"], prints(r"triad +\d+\.\d µs")),
-    "sanitize": (["sanitize", "TRACE"], prints("0 unknown .*7 proven")),
+    "sanitize": (["sanitize", "TRACE", "--blocks"], prints("0 unknown .*7 proven")),
     "replay": (["replay", "TRACE"], prints("1 of 1 unique calls replayed")),
     "sizes": (["sizes", "TRACE"], prints("3 with an exact condition")),
     "invariance": (["invariance", "TRACE"], prints("triad +out +invariant")),

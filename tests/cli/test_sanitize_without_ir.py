@@ -42,12 +42,36 @@ def said(capsys, *words):
 
 def test_sanitize_counts_every_kernel_as_unknown(trace, capsys):
     code, out, err = said(capsys, "sanitize", trace, "--blocks")
-    assert code == 0
+    assert code == 2
+    assert err.count("nothing was judged of ") == 1
     assert "cannot be judged" in out
     assert "0 proven" in out
     assert "0 unknown" not in out
     assert "nothing to evaluate or judge" in err
-    assert said(capsys, "sanitize", trace, "--strict")[0] == 1
+    assert said(capsys, "sanitize", trace, "--strict")[0] == 2
+
+
+def test_a_trace_without_launches_is_not_judged(tmp_path, capsys):
+    out = write_trace(tmp_path / "out", []).trace.path
+    for options in ((), ("--blocks",), ("--strict",), ("--sarif",)):
+        code, _, err = said(capsys, "sanitize", out, *options)
+        assert code == 2
+        assert "nothing was judged: no kernel was launched" in err
+    code, text, _ = said(capsys, "sanitize", out, "--json")
+    answer = json.loads(text)
+    assert (code, answer["verdicts"], set(answer["counts"].values())) == (2, [], {0})
+    assert "no kernel was launched" in answer["unjudged"][0]["reason"]
+
+
+def test_lines_end_with_the_counts_on_standard_error(tmp_path, capsys):
+    out = write_foreign(tmp_path / "out", origins=("jit", "jit"), stage="ttir_generic", text=COPY)
+    code, text, err = said(capsys, "sanitize", out)
+    assert code == 0
+    assert "verdicts on unique calls: 0 errors" in err
+    assert "verdicts on unique calls" not in text
+    counts = json.loads(said(capsys, "sanitize", out, "--json")[1])["counts"]
+    assert counts["proven"] > 0
+    assert f"{counts['proven']} proven" in err
 
 
 def test_no_text_of_another_producer_is_proven(tmp_path, capsys):
@@ -59,8 +83,10 @@ def test_no_text_of_another_producer_is_proven(tmp_path, capsys):
 
 def test_outputs_for_machines_have_what_was_not_judged(trace, tmp_path, capsys):
     _, out, _ = said(capsys, "sanitize", trace, "--json")
-    findings = json.loads(out)
+    answer = json.loads(out)
+    findings = answer["verdicts"]
     assert findings
+    assert answer["counts"]["unknown"] == sum(row["calls"] or 0 for row in answer["unjudged"])
     assert {finding["verdict"] for finding in findings} == {"unknown"}
     _, out, _ = said(capsys, "sanitize", trace, "--sarif")
     (run,) = json.loads(out)["runs"]
@@ -99,10 +125,10 @@ def test_kernels_without_recorded_code_are_not_the_same(tmp_path, capsys):
 
 def test_a_mixed_run_counts_the_unjudged(mixed, capsys):
     code, out, _ = said(capsys, "sanitize", mixed, "--blocks")
-    assert code == 0
-    assert "softmax: 0 violations, 1 unknown, 0 proven" in out
+    assert code == 2
+    assert "softmax: 0 errors, 1 unknown, 0 proven" in out
     assert "it is from toydsl" in out
-    assert said(capsys, "sanitize", mixed, "--strict")[0] == 1
+    assert said(capsys, "sanitize", mixed, "--strict")[0] == 2
     _, out, _ = said(capsys, "replay", mixed)
     assert "0 of 2 unique calls replayed to their end" in out
     _, out, _ = said(capsys, "diff", mixed, mixed)
@@ -137,7 +163,7 @@ def test_graphs_that_were_evaluated_without_rules_are_unknown(tmp_path, capsys):
     add_ops(side, [Op(0, 0, "load", 11, {"bytes": 4000})])
     path = side.trace.path
     code, text, _ = said(capsys, "sanitize", path, "--strict", "--blocks")
-    assert code == 1
+    assert code == 2
     assert "1 unknown, 0 proven" in text
     assert "it is from numpy, was evaluated while the program ran, and has no TTIR" in text
     code, text, _ = said(capsys, "diff", path, path, "--strict")
@@ -161,7 +187,7 @@ def test_rules_that_judge_nothing_are_not_green(tmp_path, capsys):
         tmp_path / "out", stage="ttir_generic", text=COPY, has_arguments=False
     )  # fmt: skip
     code, _, err = said(capsys, "sanitize", out, "--rule", "uninitialized-read", "--strict")
-    assert code == 1
+    assert code == 2
     assert "nothing was judged: what the chosen rules need was not recorded" in err
     code, text, _ = said(capsys, "invariance", out, "--strict")
     assert code == 1

@@ -73,7 +73,7 @@ def test_a_pass_ends_after_the_call_during_which_its_time_is_used_up(selection, 
 
 def test_time_that_is_used_up_by_the_last_call_leaves_no_rest(selection, order, monkeypatch):
     trace, (run,) = selection.trace, selection.runs
-    clock = SimpleNamespace(monotonic=lambda: float(len(finished)))
+    clock = SimpleNamespace(process_time=lambda: float(len(finished)))
     finished: list[int] = []
     monkeypatch.setattr(recorded, "time", clock)
     outcome = replay(
@@ -81,3 +81,12 @@ def test_time_that_is_used_up_by_the_last_call_leaves_no_rest(selection, order, 
     )
     assert (outcome.calls, outcome.remaining) == (13, 0)
     assert PARTIAL not in trace.passes(run.run_id)["profiler"]
+
+
+def test_a_pass_goes_on_while_the_rest_costs_less_than_what_was_spent():
+    in_time = InTime((0, 1, 2), 10.0, {0: 1, 1: 4, 2: 3})
+    assert not in_time.is_over(0.0, 9.0, {0, 1, 2})
+    assert in_time.is_over(0.0, 10.0, {1, 2})
+    assert not in_time.is_over(0.0, 10.0, {2})
+    assert in_time.is_over(0.0, 20.0, {2})  # twice its time is the end
+    assert InTime((0, 1), 10.0).is_over(0.0, 10.0, {1})  # without an estimate

@@ -58,11 +58,12 @@ def environment(programs, tmp_path_factory):
 
 
 def run(command: Command, folder: Path, environment: dict[str, str]) -> str:
-    """Run a command as a shell does and return what it prints, which goes to no pipe."""
+    """Run a command as a shell does and return what it prints, with findings as on a terminal."""
+    text = re.sub(r"(kvtrace sanitize)(?!.*(\||--lines))", r"\1 --blocks", command.text)
     printed = folder.parent / "printed.txt"
     with printed.open("w") as file:
         done = subprocess.run(
-            ["bash", "-c", command.text],
+            ["bash", "-c", text],
             cwd=folder,
             env=environment,
             stdin=subprocess.DEVNULL,

@@ -25,7 +25,7 @@ def findings(recorded):
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         code = main(["sanitize", str(recorded), "--all", "--json"])
-    return json.loads(printed.getvalue()), code
+    return json.loads(printed.getvalue())["verdicts"], code
 
 
 def of(findings, kernel, verdict=None):

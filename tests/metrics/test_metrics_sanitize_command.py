@@ -40,7 +40,7 @@ def sanitize(recordings, tmp_path, capsys, monkeypatch):
         if not copy.exists():
             shutil.copytree(recordings / name, copy)
         capsys.readouterr()
-        code = main(["sanitize", name, *options])
+        code = main(["sanitize", name, "--blocks", *options])
         out, err = capsys.readouterr()
         return code, out, err
 
@@ -66,7 +66,7 @@ def test_a_violation_exits_with_code_1_and_is_printed_like_a_compiler_error(sani
 def test_sanitize_without_findings_exits_with_code_0(sanitize):
     code, out, _ = sanitize("sound")
     assert code == 0
-    assert out.startswith("verdicts on unique calls: 0 violations (0.0 %), 0 unknown")
+    assert out.startswith("verdicts on unique calls: 0 errors (0.0 %), 0 unknown")
 
 
 def test_a_suppressed_violation_is_counted_and_exits_with_code_0(sanitize):
@@ -76,7 +76,7 @@ def test_a_suppressed_violation_is_counted_and_exits_with_code_0(sanitize):
     assert "ignored:   the allocator pads" in out
     assert "note[unused-ignore]: this comment suppresses nothing: no finding of race" not in out
     assert "note[unused-ignore]" in out
-    result = {f["rule"]: f for f in json.loads(sanitize("suppressed", "--json")[1])}
+    result = {f["rule"]: f for f in json.loads(sanitize("suppressed", "--json")[1])["verdicts"]}
     assert result["out-of-bounds"]["suppressed"]
     assert result["out-of-bounds"]["suppress_reason"] == "the allocator pads"
     assert not result["unused-ignore"]["suppressed"]
@@ -113,7 +113,7 @@ def test_warnings_alone_fail_with_strict_only(sanitize, tmp_path, monkeypatch):
 def test_rules_are_chosen_by_options_and_by_the_setting(sanitize, monkeypatch):
     def rules(*options):
         code, out, _ = sanitize("defect", "--json", "--all", *options)
-        return {result["rule"] for result in json.loads(out)}, code
+        return {result["rule"] for result in json.loads(out)["verdicts"]}, code
 
     assert rules("--rule", "out-of-view") == ({"out-of-view"}, 0)
     assert rules("--rule", "out-of-view", "--strict") == ({"out-of-view"}, 1)

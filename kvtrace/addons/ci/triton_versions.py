@@ -12,6 +12,7 @@ from kvtrace.addons.ci.comparing import Analyses, Comparison, Tell, compare_runs
 from kvtrace.addons.ci.recording import record_program
 from kvtrace.addons.ci.triton_installs import NotInstallable, installed_triton, with_triton
 from kvtrace.converters.findings import read_findings
+from kvtrace.converters.findings.model import SEVERITIES
 from kvtrace.converters.profile.specialization import specialization
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
@@ -152,7 +153,8 @@ def figures_of(selection: Selection) -> dict[Variant, Figures]:
     figures_by_variant: dict[Variant, Figures] = {}
     for row in selection.table("kernels", _COLUMNS).to_pylist():
         name = row["name"] or "?"
-        violations = findings.counts.get(name, {}).get("violation", 0)
+        counts = findings.counts.get(name, {})
+        violations = sum(counts.get(severity, 0) for severity in SEVERITIES)
         figures = Figures(
             registers=row["registers"],
             spills=row["spills"],

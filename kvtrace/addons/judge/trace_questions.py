@@ -23,7 +23,7 @@ class TooLong(KvtraceError):
 
 
 def sanitize(trace: str, run: str | None, rules: list[str] | None) -> Any:
-    """Judge a trace by rules, and return the findings as JSON."""
+    """Judge a trace by rules, and return counts, verdicts and what was not judged as JSON."""
     from kvtrace.analysis.traces import open as open_trace
 
     return open_trace(trace, run=run).sanitize(*(rules or ())).to_json()

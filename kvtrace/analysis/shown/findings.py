@@ -29,7 +29,7 @@ def findings_html(findings: Findings) -> str:
         omitted_text = plural(len(groups) - _SHOWN, "more finding")
         parts.append(markup.paragraph(f"… and {omitted_text}, in the result's text and rows"))
     parts += map(markup.paragraph, caused.lint_lines())
-    verdict_counts, *further_lines = printer.summary(findings, caused.lints)
+    verdict_counts, *further_lines = printer.summary(findings)
     parts.append(markup.paragraph(verdict_counts))
     if further_lines:
         parts.append(markup.folded("by kernel", markup.code(further_lines)))

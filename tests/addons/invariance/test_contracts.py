@@ -86,7 +86,7 @@ def test_broken_contract_fails_the_gate_and_is_in_every_format(
     ]
     assert rows[0]["contract"] == BROKEN.splitlines().index("# kvtrace: invariant over M") + 1
     assert main(["sanitize", trace, "--json"]) == 1
-    listed = json.loads(capsys.readouterr().out)
+    listed = json.loads(capsys.readouterr().out)["verdicts"]
     (found,) = [each for each in listed if each["rule"] == RULE]
     assert rows[0]["text"] in found["message"]
     assert found["message"] in result["message"]["text"]

@@ -171,7 +171,7 @@ def test_every_rule_gives_an_unknown_verdict_for_an_unevaluated_kernel(rule, tmp
         LAUNCHES["copy"]("cpu")
     code, text = run(tmp_path, capsys, "sanitize", "--rule", rule)
     assert code == 0
-    assert "0 violations" in text
+    assert "0 errors" in text
     assert "1 unknown" in text
     assert "is written in Gluon, which has no TTIR and is not evaluated" in text
     assert run(tmp_path, capsys, "sanitize", "--rule", rule, "--strict")[0] == 1

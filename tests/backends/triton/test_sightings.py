@@ -65,7 +65,7 @@ def test_a_defect_of_a_second_launch_is_listed_by_sanitize(
     for _ in range(2):  # judging again must not lose it
         code, out = sanitize(tmp_path, capsys, "--json", "--all")
         assert code == 1
-        (finding,) = [row for row in json.loads(out) if row["verdict"] == "violation"]
+        (finding,) = [row for row in json.loads(out)["verdicts"] if row["verdict"] == "violation"]
         assert (finding["rule"], finding["method"], finding["kernel"]) == (
             "out-of-bounds", method, "gather",
         )  # fmt: skip
@@ -74,7 +74,7 @@ def test_a_defect_of_a_second_launch_is_listed_by_sanitize(
         assert (finding["arg"], finding["address_offset"], finding["line"]) == ("source", 4012, 29)
         assert (finding["call"], finding["calls"], finding["launches"]) == (0, 1, 2)
         same = (finding["line"], finding["column"], finding["rule"])
-        others = [f for f in json.loads(out) if (f["line"], f["column"], f["rule"]) == same]
+        others = [f for f in json.loads(out)["verdicts"] if (f["line"], f["column"], f["rule"]) == same]
         assert others == [finding]  # neither proven nor unknown as well
 
 
@@ -87,7 +87,7 @@ def test_an_observed_defect_is_in_every_output(tmp_path, tensors, capsys):
     assert "error[out-of-bounds]: load ends 16 bytes" in text
     assert "decided:   seen while the program ran" in text
     assert "seen in:   1 unique call, in one or more of 2 launches" in text
-    assert "verdicts on unique calls: 1 violation (" in text
+    assert "verdicts on unique calls: 1 error (" in text
     (failure,) = ElementTree.parse(tmp_path / "junit.xml").getroot().iter("failure")
     assert "past the end of source" in failure.get("message")
     log = json.loads(sanitize(tmp_path / "out", capsys, "--sarif")[1])
@@ -102,7 +102,7 @@ def test_sql_has_one_row_per_observed_defect(tmp_path, tensors, capsys):
     assert sanitize(tmp_path, capsys)[0] == 1
     query = "SELECT call_id, verdict, method FROM findings WHERE rule = 'out-of-bounds' ORDER BY 1"
     assert main(["sql", str(tmp_path), query, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    rows = json.loads(capsys.readouterr().out)["verdicts"]
     found = [
         (row["call_id"], row["method"] == "observed") for row in rows if row["verdict"] != "proven"
     ]
@@ -118,7 +118,7 @@ def test_a_defect_that_judging_finds_too_is_one_finding(tmp_path, tensors, capsy
 
     assert [f.method for f in listed_findings(tmp_path)] == ["observed"]
     code, out = sanitize(tmp_path, capsys, "--json")
-    (finding,) = json.loads(out)
+    (finding,) = json.loads(out)["verdicts"]
     assert code == 1
     assert finding["method"] != "observed"
     assert (finding["calls"], finding["launches"], finding["lanes"]) == (1, 3, 24)
@@ -190,7 +190,7 @@ def test_an_assertion_that_failed_is_a_finding(tmp_path, tensors, asked, capsys)
     if asked == "raise":
         assert isinstance(raised.value.__context__, DeviceAssertion)
     code, out = sanitize(tmp_path, capsys, "--json")
-    (finding,) = json.loads(out)
+    (finding,) = json.loads(out)["verdicts"]
     assert (code, finding["rule"], finding["lane"]) == (1, "device-assert", [5])
     assert "an index is too large" in finding["message"]
     assert finding["kernel"] == "asserting"
@@ -228,7 +228,7 @@ def test_kernel_whose_accesses_were_optimized_away_is_judged(tmp_path, tensors, 
     code, out = sanitize(tmp_path, capsys)
     assert code == 0
     assert "unknown[out-of-bounds]: nothing to judge" in out
-    assert "0 violations, 1 unknown, 1 proven" in out  # of what its TTGIR has under way
+    assert "0 errors, 1 unknown, 1 proven" in out  # of what its TTGIR has under way
     assert sanitize(tmp_path, capsys, "--strict")[0] == 1
 
 

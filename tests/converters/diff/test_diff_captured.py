@@ -85,7 +85,7 @@ def test_sanitize_prints_text_json_and_sarif(recorded, capsys):
     assert "error[out-of-bounds]: store ends 4 bytes past the" in text
     assert "kernel add" in text
     assert main(["sanitize", out, "--json"]) == 1
-    rules = {found["rule"]: found for found in json.loads(capsys.readouterr().out)}
+    rules = {found["rule"]: found for found in json.loads(capsys.readouterr().out)["verdicts"]}
     assert sorted(rules) == ["out-of-bounds", "undefined-lanes"], rules
     found = rules["out-of-bounds"]
     assert (found["verdict"], found["past_end_bytes"], found["launches"]) == ("violation", 4, 3)

@@ -28,9 +28,9 @@ def test_violations_first_and_proven_ones_only_counted(side):
     findings = found_in(side)
     assert [f.finding_id for f in findings.listed] == ["v0", "u0"]
     assert findings.counts == {
-        "scale": {"violation": 1, "unknown": 1, "proven": 1, "suppressed": 0}
+        "scale": {"error": 1, "warning": 0, "note": 0, "unknown": 1, "suppressed": 0, "proven": 1}
     }
-    assert findings.violations == 1
+    assert findings.total["error"] == 1
     assert findings.analyzed
 
 
@@ -44,7 +44,7 @@ def test_rule_filter_reads_only_its_findings(side):
     add_findings(side, [VIOLATION, {**UNKNOWN, "rule": "race"}], [LOAD, INLINED])
     findings = found_in(side, rules=["race", "overflow"])
     assert [f.rule for f in findings.listed] == ["race"]
-    assert (findings.violations, findings.total["unknown"]) == (0, 1)
+    assert (findings.total["error"], findings.total["unknown"]) == (0, 1)
 
 
 def test_unknown_verdicts_count_as_failures_only_if_strict(side):
@@ -106,9 +106,9 @@ def test_text_has_the_format_of_compiler_diagnostics(side):
     assert "  called at: /home/user/kernels.py:13:5 scale" in whole
     assert "KVTRACE_TENSORS=int" in whole
     assert text[-5:] == [
-        "verdicts on unique calls: 1 violation (33.3 %), 1 unknown (33.3 %), 1 proven",
-        "  (33.3 %)",
-        "  scale: 1 violation, 1 unknown, 1 proven",
+        "verdicts on unique calls: 1 error (33.3 %), 1 unknown (33.3 %), 1 proven (33.3",
+        "  %)",
+        "  scale: 1 error, 1 unknown, 1 proven",
         "unknown because:",
         "       1 × the index is data that was not recorded",
     ]

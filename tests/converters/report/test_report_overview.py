@@ -14,7 +14,7 @@ def test_the_overview_shows_what_ran_its_figures_and_what_was_found(opened):
     assert found["launches"] == "300"
     assert found["kernels"] == "3"
     assert found["unique calls"] == "12"
-    assert found["violations"] == "1"
+    assert found["errors and warnings"] == "1"
     text = opened.text("main")
     assert "abababababab on main with uncommitted changes" in text
     assert "30 to warm up, 270 of the program" in text
@@ -28,7 +28,7 @@ def test_each_figure_says_whether_it_was_measured_or_derived(opened):
     )
     said = {name: (source, title) for name, source, title in sources}
     assert said["launches"][0] == said["host time"][0] == "measured"
-    assert said["bytes moved"][0] == said["violations"][0] == "derived"
+    assert said["bytes moved"][0] == said["errors and warnings"][0] == "derived"
     assert "recorded while the program ran" in said["host time"][1]
     assert "computed by kvtrace" in said["bytes moved"][1]
 

@@ -92,16 +92,17 @@ def test_the_first_screen_says_how_many_calls_were_judged(report_browser, page):
     with opened_page(report_browser, page) as opened:
         findings = opened.text("#overview-findings")
         assert "1 of 23 unique calls judged in " in findings
-        assert "those with the most device time first" in findings
+        assert "the cheapest first" in findings
         assert f"kvtrace sanitize {page.parent}/out/" in findings
         assert "where judged" in findings
         assert opened.page.locator("#overview-findings .pill.fine").count() == 0
+        assert "22 of 23 unique calls not judged" in opened.text("#overview-findings .pill.warning")
 
 
 def test_only_a_kernel_all_of_whose_calls_were_judged_is_green(report_browser, page):
     with opened_page(report_browser, page, "#/kernels") as opened:
         green = opened.page.locator("main tr", has=opened.page.locator(".pill.fine"))
-        assert [row.split()[0] for row in green.all_inner_texts()] == ["layer_norm_forward"]
+        assert [row.split()[0] for row in green.all_inner_texts()] == ["layer_norm_backward_weight"]
         assert opened.text("main").count("not judged") == 8
 
 

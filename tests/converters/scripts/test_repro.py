@@ -315,7 +315,7 @@ def test_the_script_of_a_finding_shows_it_again_with_the_same_argument(
     (folder / "defect.py").write_text(DEFECT)
     run(folder, "defect", folder / "defect.py")
     main(["sanitize", str(folder / "defect"), "--json"])
-    (finding,) = json.loads(capsys.readouterr().out)
+    (finding,) = json.loads(capsys.readouterr().out)["verdicts"]
     script = folder / "shown_again.py"
     chosen = ("--finding", finding["finding_id"], "-o", str(script))
     assert main(["repro", str(folder / "defect"), *chosen]) == 0

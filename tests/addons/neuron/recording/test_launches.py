@@ -177,7 +177,7 @@ def test_nki_rules_are_selected_by_name(
 ) -> None:
     main(["sanitize", str(trace.path), "--json", *options])
 
-    output = json.loads(capsys.readouterr().out)
+    output = json.loads(capsys.readouterr().out)["verdicts"]
     assert {row["rule"] for row in output} == rules
     assert all("other=" not in row["hint"] for row in output)
 

@@ -231,6 +231,8 @@ export interface Kernel {
   readonly spills: number | null;
   readonly shared_bytes: number | null;
   readonly violations: number | null;
+  /** Those of `violations` that are errors; the others are warnings. */
+  readonly errors: number | null;
   readonly unknowns: number | null;
   /** Number of accesses of the kernel's calls with any verdict. */
   readonly judged: number;

@@ -100,7 +100,7 @@ export function NotReached({ report }: { report: Report }) {
   const calls = `${formatCount(totals.calls - partial.remaining)} of ${plural(totals.calls, "unique call")}`;
   return (
     <Note kind="warning">
-      {`${calls} ${done} in ${formatCount(Math.round(partial.seconds))} s, those with the most device time first. For the rest: `}
+      {`${calls} ${done} in ${formatCount(Math.round(partial.seconds))} s, the cheapest first. For the rest: `}
       {commands.map((command) => (
         <span key={command}>
           <Command>{command}</Command>{" "}
@@ -121,17 +121,17 @@ export function NotDerived({ what, variant }: { what: string; variant: Maybe<num
   );
 }
 
-/** "no violation", in green only if all calls were judged. */
-export function NoViolation({ report, words }: { report: Report; words: string }) {
+/** The words, in green, if all calls were judged; else in yellow how many were not. */
+export function JudgedChip({ report, words }: { report: Report; words: string | null }) {
   const unjudged = report.kernels.filter((kernel) => kernel.without_ir && kernel.calls).length;
   if (unjudged) {
     const others = `${plural(unjudged, "kernel")} without IR not judged`;
-    return <Pill kind="plain">{`${words} where judged, ${others}`}</Pill>;
+    return <Pill kind="warning">{others}</Pill>;
   }
   const remaining = report.partial?.verdicts ? report.partial.remaining : 0;
-  if (!remaining) return <Pill kind="fine">{words}</Pill>;
-  const judged = formatCount(report.totals.calls - remaining);
-  return <Pill kind="plain">{`${words} in ${judged} judged calls`}</Pill>;
+  if (!remaining) return words === null ? null : <Pill kind="fine">{words}</Pill>;
+  const all = plural(report.totals.calls, "unique call");
+  return <Pill kind="warning">{`${formatCount(remaining)} of ${all} not judged`}</Pill>;
 }
 
 /** The color of a severity or a message's level. */

@@ -57,10 +57,10 @@ export function workFigures(
     derived("bytes moved", work.bytes, "bytes", REPLAYED, details.replayed),
     derived("FLOPs", work.flops, "flops", REPLAYED, details.replayed),
     derived(
-      "violations",
+      "errors and warnings",
       work.violations,
       "count",
-      "Distinct violations, by kvtrace sanitize",
+      "Distinct errors and warnings, by kvtrace sanitize",
       judged,
     ),
   ];

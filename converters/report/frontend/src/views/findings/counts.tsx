@@ -2,7 +2,7 @@
 
 import { useMemo } from "preact/hooks";
 import { href } from "../../app/router";
-import { formatCount, formatShare, plural } from "../../data/format";
+import { formatCount, formatShare } from "../../data/format";
 import { page } from "../../data/page";
 import type { Report } from "../../data/types";
 import { useBlock } from "../../data/use_block";
@@ -13,35 +13,35 @@ import { KernelLink, Missing, Section } from "../../parts/text";
 
 const VERDICTS = [
   ["proven", "Safe for every program, lane and iteration of the call"],
-  ["violation", "Violated, with a witness that was evaluated"],
+  ["error", "Violated, with a witness that was evaluated"],
+  ["warning", "Violated without leaving memory, with a witness that was evaluated"],
+  ["note", "Expected in generated code, or of no consequence"],
   ["unknown", "Not decided, each with a reason"],
   ["suppressed", "Violated or unknown, but a comment in the source marks it as intended"],
 ] as const;
 /** What the figures are called. */
 const NAMES = {
   proven: "proven safe",
-  violation: "violations",
+  error: "errors",
+  warning: "warnings",
+  note: "notes",
   unknown: "unknown",
   suppressed: "suppressed",
 } as const;
 
+/** What is counted even if there is none of it. */
+const ALWAYS: ReadonlySet<string> = new Set(["error", "unknown", "proven"]);
+
 export function VerdictFigures() {
   const sums = totals(page.report);
   const all = [...sums.values()].reduce((sum, count) => sum + count, 0);
-  const notes = page.report.findings.filter(
-    ({ found }) => found.verdict === "violation" && found.severity === "note",
-  ).length;
   return (
     <Figures
       id="verdict-figures"
-      of={VERDICTS.filter(([verdict]) => verdict !== "suppressed" || sums.has(verdict)).map(
+      of={VERDICTS.filter(([verdict]) => ALWAYS.has(verdict) || sums.has(verdict)).map(
         ([verdict, how]) => {
           const count = sums.get(verdict) ?? 0;
-          const share = `${formatShare(count, all)} of ${formatCount(all)} judged`;
-          const detail =
-            verdict === "violation" && notes
-              ? `${share}, ${plural(notes, "note")} among them`
-              : share;
+          const detail = `${formatShare(count, all)} of ${formatCount(all)} judged`;
           return derived(
             NAMES[verdict],
             count,
@@ -90,7 +90,7 @@ function columnsOf(rule: string): Column<VerdictRow>[] {
     verdict: "proven" | "violation" | "unknown",
     title: string,
   ): Column<VerdictRow> => ({
-    label: NAMES[verdict],
+    label: verdict === "violation" ? "errors to notes" : NAMES[verdict],
     title,
     number: true,
     source: "derived",
@@ -112,7 +112,7 @@ function columnsOf(rule: string): Column<VerdictRow>[] {
     },
     count(
       "violation",
-      "Accesses that violate a rule, over unique calls, including suppressed ones",
+      "Errors, warnings and notes on accesses, over unique calls, including suppressed ones",
     ),
     count("unknown", "Accesses that could not be decided, over unique calls"),
     count("proven", "Accesses that are safe for every program, lane and iteration"),
@@ -139,7 +139,7 @@ interface VerdictBlock {
 
 type VerdictRow = Record<"kernel" | "proven" | "violation" | "unknown", number>;
 
-/** One row a kernel, those with violations first; suppressed ones count as what they are. */
+/** One row a kernel, those with errors first, then warnings; suppressed ones count as what they are. */
 function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
   const rows = new Map<number, VerdictRow>();
   for (const [kernel, of, verdict, count] of block.rows) {
@@ -148,16 +148,25 @@ function verdictsByKernel(block: VerdictBlock, rule: string): VerdictRow[] {
     row[verdict === "proven" || verdict === "violation" ? verdict : "unknown"] += count;
     rows.set(kernel, row);
   }
+  const { kernels } = page.report;
+  const errors = ({ kernel }: VerdictRow): number => kernels[kernel]?.errors ?? 0;
+  const defects = ({ kernel }: VerdictRow): number => kernels[kernel]?.violations ?? 0;
   return [...rows.values()].sort(
-    (a, b) => b.violation - a.violation || b.unknown - a.unknown || a.kernel - b.kernel,
+    (a, b) =>
+      errors(b) - errors(a) ||
+      defects(b) - defects(a) ||
+      b.unknown - a.unknown ||
+      b.violation - a.violation ||
+      a.kernel - b.kernel,
   );
 }
 
-/** Accesses over unique calls by verdict, suppressed ones apart. */
+/** Accesses over unique calls by what they count as: a violation as its severity. */
 export function totals({ finding_counts: counts }: Report): ReadonlyMap<string, number> {
   const sums = new Map<string, number>();
-  for (const { verdict, count } of counts ?? []) {
-    sums.set(verdict ?? "unknown", (sums.get(verdict ?? "unknown") ?? 0) + count);
+  for (const { verdict, severity, count } of counts ?? []) {
+    const name = (verdict === "violation" ? severity : verdict) ?? "unknown";
+    sums.set(name, (sums.get(name) ?? 0) + count);
   }
   return sums;
 }

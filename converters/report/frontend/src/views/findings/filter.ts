@@ -90,7 +90,7 @@ export function causesOf(filter: Filter): readonly (readonly Listed[])[] {
   for (const each of filtered(filter)) {
     const { cause } = each.placed;
     if (cause === null) {
-      if (filter.rule) alone.push([each]); // a lint of generated code
+      if (filter.rule || filter.kernel) alone.push([each]); // a lint of generated code
     } else {
       const group = groups.get(cause);
       if (group) group.push(each);

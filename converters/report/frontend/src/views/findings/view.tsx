@@ -7,7 +7,7 @@ import type { View, ViewProps } from "../../app/view";
 import { formatCount, formatPlace, shortText } from "../../data/format";
 import { page } from "../../data/page";
 import { Split } from "../../parts/beside";
-import { DroppedNotes, NotJudged, NotReached, Note, NoViolation } from "../../parts/text";
+import { DroppedNotes, NotJudged, JudgedChip, NotReached, Note } from "../../parts/text";
 import { KernelVerdicts, VerdictFigures } from "./counts";
 import { Detail, Steps } from "./detail";
 import { causesOf, chosenFilter, listedFindings, sentence, wordsMatch } from "./filter";
@@ -53,7 +53,7 @@ function Overview() {
       {judged ? <VerdictFigures /> : null}
       {report.judged && !all.length ? (
         <p id="no-finding">
-          <NoViolation report={report} words="no finding" /> Everything that was judged is proven.
+          <JudgedChip report={report} words="no finding" /> Everything that was judged is proven.
         </p>
       ) : null}
       {all.length ? (

@@ -87,6 +87,7 @@ export function KernelTable(props: KernelTableProps) {
     totals.flops !== null && field("FLOPs", "derived", "flops", "flops", `FLOPs, ${runs}`),
     {
       ...field("findings", "derived", "violations"),
+      key: (index) => 1e6 * (of(index).errors ?? 0) + (of(index).violations ?? 0),
       cell: (index) => <KernelFindings kernel={of(index)} />,
     },
     field("compile", "measured", "compile_ns", "ns", "Sum over variants"),
@@ -133,7 +134,7 @@ export function KernelTable(props: KernelTableProps) {
 }
 
 export function KernelFindings(props: { kernel: Kernel }) {
-  const { violations, unknowns, judged, unjudged_calls: unjudged, calls } = props.kernel;
+  const { errors, violations, unknowns, judged, unjudged_calls: unjudged, calls } = props.kernel;
   const notJudged = !judged || (calls > 0 && unjudged >= calls);
   if (violations === null || (notJudged && !violations)) {
     const title =
@@ -144,7 +145,8 @@ export function KernelFindings(props: { kernel: Kernel }) {
       </span>
     );
   }
-  if (violations) return <Pill kind="error">{plural(violations, "violation")}</Pill>;
+  if (errors) return <Pill kind="error">{plural(errors, "error")}</Pill>;
+  if (violations) return <Pill kind="warning">{plural(violations, "warning")}</Pill>;
   if (unknowns) return <Pill kind="warning">{formatCount(unknowns)} unknown</Pill>;
   if (unjudged) {
     return <span class="muted">{`none in ${calls - unjudged} of ${plural(calls, "call")}`}</span>;

@@ -7,7 +7,7 @@ import { page } from "../../data/page";
 import type { FindingCount, Kernel, PlacedFinding } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
-import { NotJudged, NotReached, NoViolation, Pill, severityKind } from "../../parts/text";
+import { NotJudged, JudgedChip, NotReached, Pill, severityKind } from "../../parts/text";
 
 /** What is counted of a rule. */
 interface RuleRow {
@@ -47,9 +47,12 @@ export function FindingsSummary() {
             </span>
           ) : null;
         })}
-        {!judged || findings.some((each) => isViolation(each)) ? null : (
-          <NoViolation report={page.report} words="no violation" />
-        )}{" "}
+        {judged ? (
+          <JudgedChip
+            report={page.report}
+            words={findings.some((each) => isViolation(each)) ? null : "no error, warning or note"}
+          />
+        ) : null}{" "}
         <a href={href("findings")}>All findings</a>
       </p>
       {listed.length ? (
@@ -117,8 +120,8 @@ const COLUMNS: readonly Column<RuleRow>[] = [
     key: (row) => row.rule,
   },
   {
-    ...figure<RuleRow>("violations", "derived", (row) => row.found),
-    title: "Distinct violations; some rules count several accesses as one",
+    ...figure<RuleRow>("findings", "derived", (row) => row.found),
+    title: "Distinct errors, warnings and notes; some rules count several accesses as one",
     cell: ({ bySeverity }) =>
       bySeverity.length
         ? bySeverity.map(([severity, count]) => (
