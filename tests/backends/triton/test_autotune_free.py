@@ -68,7 +68,12 @@ def test_autotuner_hooks_run_as_on_a_device(tuned: Tuned) -> None:
 @pytest.mark.process
 def test_tuning_makes_no_launches(tuned: Tuned) -> None:
     assert set(tuned.trace.table("launches")["phase"].to_pylist()) == {"run"}
-    assert tuned.trace.table("launches").num_rows == 23
+    assert tuned.trace.table("launches").num_rows == 23 + 8 * 3
+
+
+@pytest.mark.process
+def test_launches_of_a_kernel_that_other_threads_tune_all_run(tuned: Tuned) -> None:
+    assert tuned.seen["in threads"] == [[], "JITFunction"]
 
 
 @pytest.mark.process
