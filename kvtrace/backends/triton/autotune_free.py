@@ -34,15 +34,18 @@ _MEASURING_FUNCTIONS: Final = (
     "do_bench", "do_bench_cudagraph", "do_bench_proton", "do_bench_cudagraph_proton",
 )  # fmt: skip
 
-#: Finished tunings by id of tuner; None: each tuning begins with the first configuration.
+#: Finished tunings by id of the tuner's cache; None: each begins with the first configuration.
 _turns: dict[int, int] | None = None
 
 
 class _Decided(threading.local):
-    """Arguments of the running thread's finished tunings, by id of tuner, until its next launch."""
+    """Arguments of the running thread's finished tunings, until its next launch.
+
+    They are a new object for each tuning, so they identify the tuning.
+    """
 
     def __init__(self) -> None:
-        self.arguments: dict[int, Any] = {}
+        self.arguments: list[Any] = []
 
     def clear(self) -> None:
         """Forget the running thread's tunings."""
@@ -139,15 +142,14 @@ def _try_configuration(
 ) -> Sequence[float]:
     """Compile and check one configuration, and return three times: infinite unless it is chosen.
 
-    The first valid configuration of a tuning, from its turn on, is chosen. `tuner.nargs` is a new
-    object in each run of the tuner, so it identifies the tuning. The trial uses a copy of the
-    tuner: other threads launch through the tuner itself meanwhile.
+    The first valid configuration of a tuning, from its turn on, is chosen. The trial uses a copy
+    of the tuner: other threads launch through the tuner itself meanwhile.
     """
     never = [math.inf] * 3  # a list: Triton compares it with lists
     arguments = tuner.nargs
-    if arguments is not None and _decided.arguments.get(id(tuner)) is arguments:
+    if any(decided is arguments for decided in _decided.arguments):
         return never
-    turn = 0 if _turns is None else _turns.setdefault(id(tuner), 0)
+    turn = 0 if _turns is None else _turns.setdefault(id(tuner.cache), 0)
     if config in tuner.configs[: turn % len(tuner.configs)]:
         return never
     trial = copy.copy(tuner)
@@ -157,9 +159,9 @@ def _try_configuration(
     times: Sequence[float] = measure(trial, *args, config=config, **meta)
     if math.isfinite(times[0]):
         _clear_at_next_launch()
-        _decided.arguments[id(tuner)] = arguments
+        _decided.arguments.append(arguments)
         if _turns is not None:
-            _turns[id(tuner)] = turn + 1
+            _turns[id(tuner.cache)] = turn + 1
     return times
 
 
