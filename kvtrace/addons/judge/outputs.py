@@ -52,9 +52,9 @@ from kvtrace.addons.judge.problems import (
 from kvtrace.addons.judge.request import Folders, Request
 from kvtrace.addons.judge.state import depends_on_state
 from kvtrace.addons.judge.tensors import array
+from kvtrace.evaluate.grid_limits import CUDA_GRID_LIMITS
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
-from kvtrace.verdicts.sizes.envelope import GRID_LIMITS
 
 Log = Sequence[Mapping[str, Any]]
 #: Sort key of problems, the plainest first: the kind of case, and the share of wrong elements.
@@ -67,7 +67,7 @@ AWKWARD_VALUES: Final = "awkward"
 _PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
 _DECIDING: Final = ("error", "unjudged")
 #: Programs along the second and the third axis of a grid, at most, on CUDA devices.
-_MOST_PROGRAMS: Final = GRID_LIMITS[-1]
+_MOST_PROGRAMS: Final = CUDA_GRID_LIMITS[-1]
 
 
 def examine_results(request: Request, folders: Folders, folder: Path) -> None:

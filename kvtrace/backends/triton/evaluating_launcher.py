@@ -22,6 +22,7 @@ from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.backends.triton.sightings import DefectObserver
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
+from kvtrace.evaluate.grid_limits import Grid, as_launched, grid_problem, launches_programs
 from kvtrace.evaluate.reach import follows_addresses, reached
 from kvtrace.ir import Module
 from kvtrace.schema.errors import KvtraceError
@@ -72,6 +73,7 @@ class EvaluatingLauncher:
         self._hash = str(metadata.hash)
         self._target = target_of(metadata)
         self._num_ctas = int(metadata.num_ctas)
+        self._threads = int(metadata.num_warps) * int(metadata.target.warp_size)
         self._file = _defining_file(source)
         self._function = getattr(source, "fn", None)
         self._signature = tuple(signature_of(source).items())
@@ -102,10 +104,11 @@ class EvaluatingLauncher:
         del stream, function, packed_metadata  # there is no device
         for call in before_launch:
             call()
-        grid = (int(grid_x), int(grid_y), int(grid_z))
+        grid = as_launched((grid_x, grid_y, grid_z))
         if enter_hook is not None:
             enter_hook(launch_metadata)
-        if grid[0] * grid[1] * grid[2] > 0:
+        if launches_programs(grid, self._target):
+            self._check_grid(grid, values)
             if self._is_gluon:
                 self._leave_out()
             else:
@@ -115,8 +118,24 @@ class EvaluatingLauncher:
                 except KvtraceError as error:
                     self._record_failed(grid, values, begin, error)
                     raise
+        elif min(grid) > 0 and state.session is not None:
+            text = (
+                f"kernel {self._kernel} on grid {grid} was not launched: Triton's launchers "
+                "multiply its numbers in 32 bits, and launch nothing unless that is positive"
+            )
+            state.session.message("warning", "nothing-launched", text)
         if exit_hook is not None:
             exit_hook(launch_metadata)
+
+    def _check_grid(self, grid: Grid, values: tuple[Any, ...]) -> None:
+        """Raise the error of Triton's launchers for a grid that the target refuses."""
+        problem = grid_problem(grid, self._target, self._num_ctas, self._threads)
+        if problem is None:
+            return
+        backend = self._target.partition(":")[0].upper()
+        error = RuntimeError(f"Triton Error [{backend}]: invalid argument: {problem}")
+        self._record_failed(grid, values, time.time_ns(), error)
+        raise error
 
     def _leave_out(self) -> None:
         """Report that a launch of this kernel cannot be executed without a GPU, and skip it."""
@@ -144,7 +163,7 @@ class EvaluatingLauncher:
         self._run(module, grid, values, arguments)
 
     def _record_failed(
-        self, grid: tuple[int, int, int], values: tuple[Any, ...], begin: int, error: KvtraceError
+        self, grid: tuple[int, int, int], values: tuple[Any, ...], begin: int, error: Exception
     ) -> None:
         """Record a launch that failed, which the hot path does not: it records after returning."""
         session, adapter = state.session, state.adapter
