@@ -23,13 +23,16 @@ from kvtrace.backends.triton.sightings import DefectObserver
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.grid_limits import Grid, as_launched, grid_problem, launches_programs
+from kvtrace.evaluate.observe import OutOfBounds
 from kvtrace.evaluate.reach import follows_addresses, reached
+from kvtrace.evaluate.registry import place
 from kvtrace.ir import Module
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.without_ir import not_evaluated
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.watching import Watch
+    from kvtrace.capture.session import Session
     from kvtrace.clients.running import Member
 
 
@@ -166,15 +169,13 @@ class EvaluatingLauncher:
         self, grid: tuple[int, int, int], values: tuple[Any, ...], begin: int, error: Exception
     ) -> None:
         """Record a launch that failed, which the hot path does not: it records after returning."""
-        session, adapter = state.session, state.adapter
-        compiled = None if self.compiled is None else self.compiled()
-        if session is None or adapter is None or compiled is None or not session.records_launches:
+        session = state.session
+        if session is None:
             return
         try:
-            kernel_id = adapter.new_kernel(None, compiled)[0]
-            if kernel_id < 0:
+            call_id = self._record_call(session, grid, values)
+            if call_id < 0:
                 return
-            call_id = adapter.coming(compiled, kernel_id, grid, values, {}).call_id
             session.add_launch(call_id, begin, time.time_ns())
             session.message("error", "failed-launch", f"kernel {self._kernel}: {error}")
         except Exception as problem:  # noqa: BLE001 - counted; the launch ends as it would have
@@ -184,7 +185,11 @@ class EvaluatingLauncher:
         self, module: Module, grid: tuple[int, int, int], values: tuple[Any, ...],
         arguments: list[Argument],
     ) -> None:  # fmt: skip
-        observer = DefectObserver(self._kernel, arguments)
+        observer = DefectObserver(
+            self._kernel, arguments,
+            lambda defect: self._say_defect(observer, defect, grid, values),
+            lambda loop, trips: self._say_long_loop(observer, place(loop), trips, grid, values),
+        )  # fmt: skip
         watch, members = self._watchers()
         reason = None if watch is None else reason_not_recorded(watch.session)
         if watch is not None and members and reason is not None:
@@ -204,6 +209,50 @@ class EvaluatingLauncher:
             raise
         self._report_defects(observer, grid, values)
 
+    def _say_defect(
+        self, observer: DefectObserver, defect: OutOfBounds, grid: Grid, values: tuple[Any, ...]
+    ) -> None:
+        """Say an access out of bounds while the launch runs, and record the call of the launch."""
+        session = state.session
+        if session is None or reason_not_recorded(session):
+            return
+        try:
+            self._record_call(session, grid, values)
+            observer.say(session, defect)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            session.problem(error)
+
+    def _say_long_loop(
+        self, observer: DefectObserver, loop: str, trips: int, grid: Grid, values: tuple[Any, ...]
+    ) -> None:
+        """Say that a loop may not end, and record the call and its defects so far.
+
+        Raises:
+            KernelDefect: there is a defect, and the setting `sanitize` asks for an error.
+
+        """
+        session = state.session
+        if session is None or reason_not_recorded(session):
+            return
+        try:
+            self._record_call(session, grid, values)
+            text = f"the loop at {loop} in kernel {self._kernel} still runs after {trips:,} trips"
+            session.message("warning", "long-loop", text)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            session.problem(error)
+        self._report_defects(observer, grid, values)
+        observer.is_recorded = observer.has_defects
+
+    def _record_call(self, session: "Session", grid: Grid, values: tuple[Any, ...]) -> int:
+        """Record the call of a launch that has not returned; return its id, -1 if left out."""
+        adapter, compiled = state.adapter, None if self.compiled is None else self.compiled()
+        if adapter is None or compiled is None or not session.records_launches:
+            return -1
+        kernel_id = adapter.new_kernel(None, compiled)[0]
+        if kernel_id < 0:
+            return -1
+        return adapter.coming(compiled, kernel_id, grid, values, {}).call_id
+
     def _report_defects(
         self, observer: DefectObserver, grid: tuple[int, int, int], values: tuple[Any, ...]
     ) -> None:
@@ -215,6 +264,8 @@ class EvaluatingLauncher:
         """
         session = state.session
         if session is None or not observer.has_defects or reason_not_recorded(session):
+            return
+        if observer.is_recorded:
             return
         compiled = None if self.compiled is None else self.compiled()
         try:
