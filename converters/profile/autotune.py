@@ -262,14 +262,40 @@ def arguments_text(args: Sequence[dict[str, Any]] | None) -> str:
     return ", ".join(texts)
 
 
+def read_choices(trace: "Trace", runs: Sequence["Run"]) -> list[Tuning]:
+    """Return the recorded decisions of autotuners, with key, choice and the rest as `why`.
+
+    They have no trials: without a GPU there are none, and trials that fail are no launches.
+
+    Raises:
+        DamagedFile, NewerFormat: as the reader of the trace.
+
+    """
+    choices = []
+    for run in runs:
+        rows = trace.table("messages", [run], ["code", "text"])
+        for row in _rows_with(rows, "code", ["tuned"]).to_pylist():
+            head, _, why = row["text"].partition(": chose ")
+            kernel, _, key = head.partition(" for ")
+            choices.append(Tuning(run.run_id, kernel, None, None, key, (), f"chose {why}"))
+    return choices
+
+
 def tunings_text(tunings: Sequence[Tuning], width: int = 80) -> list[str]:
-    """Return lines for a terminal: a table of each tuning, with "*" at the kept configurations."""
+    """Return lines for a terminal: a table of each tuning, with "*" at the kept configurations.
+
+    A tuning without trials is a recorded decision: its key, and what was chosen and left out.
+    """
     if not tunings:
         return ["no autotuner ran in these runs"]
     lines: list[str] = []
     for tuning in tunings:
         if lines:
             lines.append("")
+        if not tuning.trials:
+            lines.append(printable(f"{tuning.kernel}: key {tuning.arguments}"))
+            lines += [line for part in tuning.why.split("; ") for line in wrapped(part, width, 2)]
+            continue
         lines.append(
             printable(f"{tuning.kernel}: {plural(len(tuning.trials), 'configuration')} tried")
         )

@@ -75,9 +75,9 @@ def command(
     selection = select(trace, run, every=everything)
     runs = selection.trace.runs if everything else selection.runs
     if autotune:
-        from kvtrace.converters.profile.autotune import read_tunings, tunings_text
+        from kvtrace.converters.profile.autotune import read_choices, read_tunings, tunings_text
 
-        tunings = read_tunings(selection.trace, runs)
+        tunings = (*read_tunings(selection.trace, runs), *read_choices(selection.trace, runs))
         if json:
             print(json_format.dumps([asdict(tuning) for tuning in tunings], indent=2))
         else:

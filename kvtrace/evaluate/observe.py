@@ -223,5 +223,8 @@ class Observer:
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Receive a finished loop, with the trips of each executing program (-1: unknown)."""
 
+    def long_loop(self, op: Op, trips: int) -> None:
+        """Receive a `while` that still runs after so many trips, once for each time it runs."""
+
     def device_assert(self, failure: FailedAssertion) -> None:
         """Receive a failed assertion of the kernel; then `DeviceAssertion` is raised."""

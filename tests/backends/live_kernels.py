@@ -47,3 +47,13 @@ def asserting(chosen, result, BLOCK: tl.constexpr):
 @triton.jit
 def unused(source, BLOCK: tl.constexpr):
     tl.load(source + tl.arange(0, BLOCK))
+
+
+@triton.jit
+def chase(following, values, out, STEP: tl.constexpr):
+    position = 0
+    total = 0.0
+    while (position != 9) & (total < 32):
+        total += STEP + tl.load(values + position)
+        position = tl.load(following + position)
+    tl.store(out, total)

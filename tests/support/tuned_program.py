@@ -5,11 +5,13 @@ Prints what it saw as JSON, for `tests/backends/triton/test_autotune_free.py`.
 
 import json
 import sys
+import threading
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
+from triton.runtime.autotuner import Autotuner
 from triton.testing import do_bench  # before Triton has a driver
 
 measured: list[str] = []
@@ -46,6 +48,44 @@ def launched(kernel: Any, times: int = 2, **given: Any) -> list[Any]:
     return [tuner.best_config.kwargs["BLOCK"], *total.unique().tolist()]
 
 
+class ArgumentsOfThread:
+    """`Autotuner.nargs` for each thread: Triton's own is shared, and threads fail on each other."""
+
+    def __init__(self) -> None:
+        self.of_thread = threading.local()
+
+    def __get__(self, tuner: Any, owner: Any) -> Any:
+        return getattr(self.of_thread, str(id(tuner)), None)
+
+    def __set__(self, tuner: Any, arguments: Any) -> None:
+        setattr(self.of_thread, str(id(tuner)), arguments)
+
+
+def launched_in_threads(threads: int, sizes: tuple[int, ...]) -> list[Any]:
+    """Launch one kernel first in all threads at once; return wrong results, and the kernel's type.
+
+    All threads tune for the first size, and each for sizes of its own afterwards.
+    """
+    kernel, gate, wrong = tuned(configurations(64, 128, 256)), threading.Barrier(threads), []
+
+    def launch_each(number: int) -> None:
+        gate.wait()
+        for n in (sizes[0], *(n + number for n in sizes)):
+            x, total = torch.ones(n), torch.zeros(n)
+            kernel[lambda meta, n=n: (triton.cdiv(n, meta["BLOCK"]),)](x, total, n)
+            if not torch.equal(x, total):
+                wrong.append([number, n])
+
+    Autotuner.nargs = ArgumentsOfThread()
+    workers = [threading.Thread(target=launch_each, args=(n,)) for n in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    del Autotuner.nargs
+    return [wrong, type(kernel.fn).__name__]
+
+
 def main() -> None:
     seen: dict[str, Any] = {}
     # The very first launch: Triton has no driver before it.
@@ -73,6 +113,7 @@ def main() -> None:
     tuner[(1,)](x, total, 300)
     seen["heuristics"] = [tuner.best_config.num_warps, *total.unique().tolist()]
     seen["hooked"], seen["measured"] = hooked, measured
+    seen["in threads"] = launched_in_threads(8, (300, 400))
 
     calls: list[int] = []
     options = ({}, {"quantiles": [0.5, 0.2]}, {"return_mode": "all"}, {"warmup": 1, "rep": 1})

@@ -54,7 +54,6 @@ from kvtrace.addons.judge.state import depends_on_state
 from kvtrace.addons.judge.tensors import array
 from kvtrace.evaluate.narrow import narrow_sums, uses_tf32
 from kvtrace.ir import Module, Op, source_stack
-from kvtrace.verdicts.sizes.envelope import GRID_LIMITS
 
 Log = Sequence[Mapping[str, Any]]
 #: Sort key of problems, the plainest first: the kind of case, and the share of wrong elements.
@@ -66,8 +65,6 @@ AWKWARD_VALUES: Final = "awkward"
 #: Kinds of cases, the plainest first.
 _PLAIN: Final = ("given", "values", "sizes", AWKWARD_VALUES, "view", BEYOND)
 _DECIDING: Final = ("error", "unjudged")
-#: Programs along the second and the third axis of a grid, at most, on CUDA devices.
-_MOST_PROGRAMS: Final = GRID_LIMITS[-1]
 
 
 def examine_results(request: Request, folders: Folders, folder: Path) -> None:
@@ -278,9 +275,6 @@ class Outputs:
                 "not-launched", "error", "no kernel is launched, so no kernel computes the results",
                 "launch the kernel for all sizes, or raise an error", case=case.label,
             )  # fmt: skip
-        if self._has_large_grid(launches, case) and not _must_be_accepted(case):
-            record["refused"] = "a grid is too large"
-            return
         self._given_log = self._given_log or entries
         expected = None if answer is None else answer.expected
         given_values = Values(case, self._folders.inputs, expected, self._folders.answers)
@@ -303,23 +297,6 @@ class Outputs:
         # PyTorch may compute gradients.
         if fresh is not None and outcome.is_right and not case.cotangents:
             self._report_host_results(given_values, outcome.memory, fresh, fresh_defects)
-
-    def _has_large_grid(self, launches: Log, case: Case) -> bool:
-        """Report grids that are too large for CUDA devices; return whether there are any."""
-        if not self._request.target.startswith("cuda"):
-            return False
-        grids = [(entry["launch"], [int(n) for n in entry["grid"]]) for entry in launches]
-        too_large = [
-            (name, grid) for name, grid in grids if max(grid[1:], default=0) > _MOST_PROGRAMS
-        ]
-        for name, grid in too_large:
-            self._add_problem(
-                "grid-too-large", "error" if _must_be_accepted(case) else "note",
-                f"{name} is launched on a grid of {grid}, but devices run at most "
-                f"{_MOST_PROGRAMS:,} programs along its second and third axis",
-                "put the longest axis first", case=case.label,
-            )  # fmt: skip
-        return bool(too_large)
 
     def judge_together(self) -> None:
         """Report problems that need the results of several cases, and sort all problems."""

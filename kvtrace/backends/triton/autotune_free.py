@@ -17,10 +17,12 @@ The replacements are made at the beginning of a recording, since the launch for 
 a driver may be autotuned. They read Triton's active driver only when Triton itself would.
 """
 
+import copy
 import functools
 import inspect
 import math
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -32,11 +34,25 @@ _MEASURING_FUNCTIONS: Final = (
     "do_bench", "do_bench_cudagraph", "do_bench_proton", "do_bench_cudagraph_proton",
 )  # fmt: skip
 
-#: Finished tunings by id of tuner; None: each tuning begins with the first configuration.
+#: Finished tunings by id of the tuner's cache; None: each begins with the first configuration.
 _turns: dict[int, int] | None = None
 
-#: Arguments of the last finished tuning, by id of tuner.
-_decided: dict[int, Any] = {}
+
+class _Decided(threading.local):
+    """Arguments of the running thread's finished tunings, until its next launch.
+
+    They are a new object for each tuning, so they identify the tuning.
+    """
+
+    def __init__(self) -> None:
+        self.arguments: list[Any] = []
+
+    def clear(self) -> None:
+        """Forget the running thread's tunings."""
+        self.arguments.clear()
+
+
+_decided: Final = _Decided()
 
 
 def install() -> Replacements:
@@ -126,32 +142,26 @@ def _try_configuration(
 ) -> Sequence[float]:
     """Compile and check one configuration, and return three times: infinite unless it is chosen.
 
-    The first valid configuration of a tuning, from its turn on, is chosen. `tuner.nargs` is a new
-    object in each run of the tuner, so it identifies the tuning.
+    The first valid configuration of a tuning, from its turn on, is chosen. The trial uses a copy
+    of the tuner: other threads launch through the tuner itself meanwhile.
     """
     never = [math.inf] * 3  # a list: Triton compares it with lists
-    if _decided.get(id(tuner)) is tuner.nargs:
+    arguments = tuner.nargs
+    if any(decided is arguments for decided in _decided.arguments):
         return never
-    turn = 0 if _turns is None else _turns.setdefault(id(tuner), 0)
+    turn = 0 if _turns is None else _turns.setdefault(id(tuner.cache), 0)
     if config in tuner.configs[: turn % len(tuner.configs)]:
         return never
-    not_set = object()
-    do_bench, kernel = vars(tuner).get("do_bench", not_set), tuner.fn
-    vars(tuner)["do_bench"] = _call_without_timing
-    tuner.fn = _UnlaunchedKernel(kernel)
-    try:
-        times: Sequence[float] = measure(tuner, *args, config=config, **meta)
-    finally:
-        tuner.fn = kernel
-        if do_bench is not_set:
-            del vars(tuner)["do_bench"]
-        else:
-            vars(tuner)["do_bench"] = do_bench
+    trial = copy.copy(tuner)
+    trial.nargs = arguments
+    trial.fn = _UnlaunchedKernel(tuner.fn)
+    vars(trial)["do_bench"] = _call_without_timing
+    times: Sequence[float] = measure(trial, *args, config=config, **meta)
     if math.isfinite(times[0]):
         _clear_at_next_launch()
-        _decided[id(tuner)] = tuner.nargs
+        _decided.arguments.append(arguments)
         if _turns is not None:
-            _turns[id(tuner)] = turn + 1
+            _turns[id(tuner.cache)] = turn + 1
     return times
 
 

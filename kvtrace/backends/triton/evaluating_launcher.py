@@ -22,13 +22,17 @@ from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
 from kvtrace.backends.triton.sightings import DefectObserver
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import Argument, TensorArgument
+from kvtrace.evaluate.grid_limits import Grid, as_launched, grid_problem, launches_programs
+from kvtrace.evaluate.observe import OutOfBounds
 from kvtrace.evaluate.reach import follows_addresses, reached
+from kvtrace.evaluate.registry import place
 from kvtrace.ir import Module
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.schema.without_ir import not_evaluated
 
 if TYPE_CHECKING:
     from kvtrace.backends.triton.watching import Watch
+    from kvtrace.capture.session import Session
     from kvtrace.clients.running import Member
 
 
@@ -72,6 +76,7 @@ class EvaluatingLauncher:
         self._hash = str(metadata.hash)
         self._target = target_of(metadata)
         self._num_ctas = int(metadata.num_ctas)
+        self._threads = int(metadata.num_warps) * int(metadata.target.warp_size)
         self._file = _defining_file(source)
         self._function = getattr(source, "fn", None)
         self._signature = tuple(signature_of(source).items())
@@ -102,10 +107,11 @@ class EvaluatingLauncher:
         del stream, function, packed_metadata  # there is no device
         for call in before_launch:
             call()
-        grid = (int(grid_x), int(grid_y), int(grid_z))
+        grid = as_launched((grid_x, grid_y, grid_z))
         if enter_hook is not None:
             enter_hook(launch_metadata)
-        if grid[0] * grid[1] * grid[2] > 0:
+        if launches_programs(grid, self._target):
+            self._check_grid(grid, values)
             if self._is_gluon:
                 self._leave_out()
             else:
@@ -115,8 +121,24 @@ class EvaluatingLauncher:
                 except KvtraceError as error:
                     self._record_failed(grid, values, begin, error)
                     raise
+        elif min(grid) > 0 and state.session is not None:
+            text = (
+                f"kernel {self._kernel} on grid {grid} was not launched: Triton's launchers "
+                "multiply its numbers in 32 bits, and launch nothing unless that is positive"
+            )
+            state.session.message("warning", "nothing-launched", text)
         if exit_hook is not None:
             exit_hook(launch_metadata)
+
+    def _check_grid(self, grid: Grid, values: tuple[Any, ...]) -> None:
+        """Raise the error of Triton's launchers for a grid that the target refuses."""
+        problem = grid_problem(grid, self._target, self._num_ctas, self._threads)
+        if problem is None:
+            return
+        backend = self._target.partition(":")[0].upper()
+        error = RuntimeError(f"Triton Error [{backend}]: invalid argument: {problem}")
+        self._record_failed(grid, values, time.time_ns(), error)
+        raise error
 
     def _leave_out(self) -> None:
         """Report that a launch of this kernel cannot be executed without a GPU, and skip it."""
@@ -144,18 +166,16 @@ class EvaluatingLauncher:
         self._run(module, grid, values, arguments)
 
     def _record_failed(
-        self, grid: tuple[int, int, int], values: tuple[Any, ...], begin: int, error: KvtraceError
+        self, grid: tuple[int, int, int], values: tuple[Any, ...], begin: int, error: Exception
     ) -> None:
         """Record a launch that failed, which the hot path does not: it records after returning."""
-        session, adapter = state.session, state.adapter
-        compiled = None if self.compiled is None else self.compiled()
-        if session is None or adapter is None or compiled is None or not session.records_launches:
+        session = state.session
+        if session is None:
             return
         try:
-            kernel_id = adapter.new_kernel(None, compiled)[0]
-            if kernel_id < 0:
+            call_id = self._record_call(session, grid, values)
+            if call_id < 0:
                 return
-            call_id = adapter.coming(compiled, kernel_id, grid, values, {}).call_id
             session.add_launch(call_id, begin, time.time_ns())
             session.message("error", "failed-launch", f"kernel {self._kernel}: {error}")
         except Exception as problem:  # noqa: BLE001 - counted; the launch ends as it would have
@@ -165,7 +185,11 @@ class EvaluatingLauncher:
         self, module: Module, grid: tuple[int, int, int], values: tuple[Any, ...],
         arguments: list[Argument],
     ) -> None:  # fmt: skip
-        observer = DefectObserver(self._kernel, arguments)
+        observer = DefectObserver(
+            self._kernel, arguments,
+            lambda defect: self._say_defect(observer, defect, grid, values),
+            lambda loop, trips: self._say_long_loop(observer, place(loop), trips, grid, values),
+        )  # fmt: skip
         watch, members = self._watchers()
         reason = None if watch is None else reason_not_recorded(watch.session)
         if watch is not None and members and reason is not None:
@@ -185,6 +209,50 @@ class EvaluatingLauncher:
             raise
         self._report_defects(observer, grid, values)
 
+    def _say_defect(
+        self, observer: DefectObserver, defect: OutOfBounds, grid: Grid, values: tuple[Any, ...]
+    ) -> None:
+        """Say an access out of bounds while the launch runs, and record the call of the launch."""
+        session = state.session
+        if session is None or reason_not_recorded(session):
+            return
+        try:
+            self._record_call(session, grid, values)
+            observer.say(session, defect)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            session.problem(error)
+
+    def _say_long_loop(
+        self, observer: DefectObserver, loop: str, trips: int, grid: Grid, values: tuple[Any, ...]
+    ) -> None:
+        """Say that a loop may not end, and record the call and its defects so far.
+
+        Raises:
+            KernelDefect: there is a defect, and the setting `sanitize` asks for an error.
+
+        """
+        session = state.session
+        if session is None or reason_not_recorded(session):
+            return
+        try:
+            self._record_call(session, grid, values)
+            text = f"the loop at {loop} in kernel {self._kernel} still runs after {trips:,} trips"
+            session.message("warning", "long-loop", text)
+        except Exception as error:  # noqa: BLE001 - counted; never the program's problem
+            session.problem(error)
+        self._report_defects(observer, grid, values)
+        observer.is_recorded = observer.has_defects
+
+    def _record_call(self, session: "Session", grid: Grid, values: tuple[Any, ...]) -> int:
+        """Record the call of a launch that has not returned; return its id, -1 if left out."""
+        adapter, compiled = state.adapter, None if self.compiled is None else self.compiled()
+        if adapter is None or compiled is None or not session.records_launches:
+            return -1
+        kernel_id = adapter.new_kernel(None, compiled)[0]
+        if kernel_id < 0:
+            return -1
+        return adapter.coming(compiled, kernel_id, grid, values, {}).call_id
+
     def _report_defects(
         self, observer: DefectObserver, grid: tuple[int, int, int], values: tuple[Any, ...]
     ) -> None:
@@ -196,6 +264,8 @@ class EvaluatingLauncher:
         """
         session = state.session
         if session is None or not observer.has_defects or reason_not_recorded(session):
+            return
+        if observer.is_recorded:
             return
         compiled = None if self.compiled is None else self.compiled()
         try:

@@ -4,6 +4,7 @@ Every launch by `kernel[grid](…)`, autotuned or not, calls `JITFunction.run`. 
 kernel (`compiled[grid](…)`) calls `CompiledKernel.__getitem__` instead.
 """
 
+import copy
 import sys
 import threading
 import time
@@ -38,6 +39,7 @@ from kvtrace.backends.triton.dispatchers import DispatcherHooks
 from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged
 from kvtrace.backends.triton.load_hooks import LoadHooks
 from kvtrace.backends.triton.modules import module_of
+from kvtrace.backends.triton.tuning_notes import TuningNotes, keeping_failure
 from kvtrace.capture.adapters import Apart
 from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE
 from kvtrace.capture.records import AUTOTUNE, ArgumentRecord, Parameter
@@ -255,7 +257,7 @@ class LaunchHooks:
         self._replaced.put_at_first_call(
             JITFunction, "run", lambda: self._hot_run(launch), self._session.problem
         )
-        self._replaced.put(Autotuner, "_bench", self._in_autotune(Autotuner._bench))
+        self._watch_tunings(Autotuner)
         direct = CompiledKernel.__getitem__
         self._replaced.put_at_first_call(
             CompiledKernel, "__getitem__", lambda: self._hot_getitem(direct), self._session.problem
@@ -325,15 +327,31 @@ class LaunchHooks:
             run = judged(CompiledKernel.run, judging, self._session)
             self._replaced.put(CompiledKernel, "run", run)
 
-    def _in_autotune(self, bench: Callable[..., Any]) -> Callable[..., Any]:
-        session = self._session
+    def _watch_tunings(self, autotuner: Any) -> None:
+        """Put an autotuner's trials into the phase "autotune", and note what it decides."""
+        session, bench, prune = self._session, autotuner._bench, autotuner.prune_configs
+        notes = TuningNotes(session)
+
+        def prune_configs(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            remaining = prune(self, *args, **kwargs)
+            notes.begin(self, kwargs.get("kwargs", args[0] if args else {}), remaining)
+            return remaining
 
         def _bench(self: Any, /, *args: Any, **kwargs: Any) -> Any:
+            trial = copy.copy(self)  # other threads may use the tuner itself
+            trial.nargs = self.nargs
+            vars(trial)["do_bench"] = keeping_failure(lambda *a, **k: self.do_bench(*a, **k))
             with session.in_phase("autotune"):
-                return bench(self, *args, **kwargs)
+                times = bench(trial, *args, **kwargs)
+            notes.end_trial(
+                self, kwargs.get("config"), times, timed=device_free_state.state.driver is None
+            )
+            return times
 
+        prune_configs.__wrapped__ = prune  # type: ignore[attr-defined]
         _bench.__wrapped__ = bench  # type: ignore[attr-defined]
-        return _bench
+        self._replaced.put(autotuner, "prune_configs", prune_configs)
+        self._replaced.put(autotuner, "_bench", _bench)
 
 
 def _device_of(kernel: Any) -> tuple[int, int]:

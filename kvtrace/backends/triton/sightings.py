@@ -15,10 +15,11 @@ from kvtrace.ir import source_stack
 from kvtrace.schema.layout import OBSERVED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from kvtrace.backends.triton.launches import LaunchAdapter
     from kvtrace.capture.session import Session
+    from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.errors import KernelDefect
     from kvtrace.verdicts.verdict import Verdict
@@ -31,9 +32,19 @@ _reported = weakref.WeakKeyDictionary()
 class DefectObserver(Observer):
     """An observer that collects the defects of one executed launch."""
 
-    def __init__(self, kernel: str, arguments: "Sequence[Argument]") -> None:
+    def __init__(
+        self,
+        kernel: str,
+        arguments: "Sequence[Argument]",
+        at_first: "Callable[[OutOfBounds], None]" = lambda _: None,
+        at_long_loop: "Callable[[Op, int], None]" = lambda *_: None,
+    ) -> None:
+        """Call `at_first` at an op's first access out of bounds, `at_long_loop` at long loops."""
         self._kernel = kernel
         self._arguments = arguments
+        self._at_first, self._at_long_loop = at_first, at_long_loop
+        #: The defects are recorded already, as the launch may never end.
+        self.is_recorded = False
         self._out_of_bounds: dict[tuple[int, str], OutOfBounds] = {}
         self._failure: FailedAssertion | None = None
 
@@ -48,6 +59,12 @@ class DefectObserver(Observer):
             key = (defect.op.index, defect.rule)
             earlier = self._out_of_bounds.get(key)
             self._out_of_bounds[key] = defect if earlier is None else earlier.followed_by(defect)
+            if earlier is None and defect.rule == "out-of-bounds":
+                self._at_first(defect)
+
+    def long_loop(self, op: "Op", trips: int) -> None:
+        """Pass a loop that may never end to the launcher."""
+        self._at_long_loop(op, trips)
 
     def device_assert(self, failure: FailedAssertion) -> None:
         """Store the failed assertion, which ends the launch."""
@@ -82,9 +99,6 @@ class DefectObserver(Observer):
 
                 launch = adapter.coming(compiled, kernel_id, grid, values, {})
                 defect = record_defects(session, launch, self._verdicts)
-        for out_of_bounds in self._out_of_bounds.values():
-            if out_of_bounds.rule == "out-of-bounds":
-                self._report(session, out_of_bounds, is_reported=defect is not None)
         return defect
 
     def _verdicts(self, call: "Call") -> "list[Verdict]":
@@ -100,7 +114,7 @@ class DefectObserver(Observer):
             verdicts.append(assertion_violation(self._failure, OBSERVED))
         return without_any_zeros(call.module, verdicts)
 
-    def _report(self, session: "Session", defect: OutOfBounds, *, is_reported: bool) -> None:
+    def say(self, session: "Session", defect: OutOfBounds) -> None:
         """Add a message about lanes outside of their tensor, once per source line of a kernel."""
         frames = source_stack(defect.op)
         file, line = (frames[0].file, frames[0].line) if frames else ("an unknown file", 0)
@@ -108,9 +122,10 @@ class DefectObserver(Observer):
         if (self._kernel, file, line) in reported:
             return
         reported.add((self._kernel, file, line))
-        if not is_reported:
-            judging = sys.modules.get("kvtrace.backends.compiled_kernels.judged_launches")
-            is_reported = judging is not None and judging.has_reported(session, file, line)
+        judging = sys.modules.get("kvtrace.backends.compiled_kernels.judged_launches")
+        is_reported = session.settings.sanitize != "off" or (
+            judging is not None and judging.has_reported(session, file, line)
+        )
         argument = self._arguments[defect.argument]
         sentence = _sentence(f"kernel {self._kernel}, {file}:{line}", defect, argument)
         session.message("info" if is_reported else "warning", "out-of-bounds", sentence)
@@ -121,9 +136,7 @@ def _sentence(location: str, defect: OutOfBounds, argument: Argument) -> str:
 
     effect = {"load": "given zero", "store": "dropped"}.get(defect.kind, "left out")
     shape = f" of shape {argument.shape}" if isinstance(argument, TensorArgument) else ""
-    lanes = "1 lane" if defect.lanes == 1 else f"{defect.lanes:,} lanes"
-    counted = f"{lanes} over the grid {'is' if defect.lanes == 1 else 'are'}"
     return (
         f"{location}: a {defect.kind} {outside_text(defect, argument.name)}{shape} "
-        f"in program {defect.program} ({counted} {effect}; the program continues)"
+        f"in program {defect.program} ({effect}; the program continues)"
     )

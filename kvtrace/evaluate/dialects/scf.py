@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -363,6 +363,9 @@ def _uniform_integer(value: Any) -> int | None:
     return int(first_element) if array.size == 1 or (array == first_element).all() else None
 
 
+LONG_LOOP: Final = 1 << 14
+"""Trips of a `while` after which observers are told, as it may never end; about a second."""
+
 # -- while ------------------------------------------------------------------------------------
 
 
@@ -370,6 +373,14 @@ def _uniform_integer(value: Any) -> int | None:
 def while_(op: Op, compiler: Compiler) -> Step:
     """Return the step of a loop that repeats while the condition of its first region holds."""
     return _While(op, compiler).step
+
+
+class _Earlier(NamedTuple):
+    """The values that a loop carries after a trip, and the version of the memory then."""
+
+    trip: int
+    version: int
+    values: list[Any]
 
 
 class _While:
@@ -390,6 +401,7 @@ class _While:
         results: list[Any] | None = None
         index = np.arange(programs)
         trip = 0
+        earlier: _Earlier | None = None
         while len(index):
             every = len(index) == programs
             inner = selected(values, self.outer, index, every=every)
@@ -420,9 +432,16 @@ class _While:
             )
             trips[index] += 1
             trip += 1
-            if flags.all() and version == scope.launch.memory.version:
-                after = carried if every else [select_programs(v, index) for v in carried]
-                self._check_progress(current, after, active)
+            if not flags.all():
+                earlier = None
+                continue
+            after = carried if every else [select_programs(v, index) for v in carried]
+            for known in (_Earlier(trip - 1, version, current), earlier):
+                if known is not None and known.version == scope.launch.memory.version:
+                    self._check_progress(known, after, active, trip)
+            if trip & (trip - 1) == 0:  # a later trip of any period finds this one
+                earlier = _Earlier(trip, scope.launch.memory.version, after)
+                self._tell(trip, active)
         for slot, value in zip(self.results, results or [], strict=True):
             values[slot] = value
         for observer in scope.launch.loop_observers:
@@ -451,20 +470,29 @@ class _While:
             return outcome, index
         return with_replaced_programs(carried, outcome, index, programs, self.initial_types), index
 
-    def _check_progress(self, before: list[Any], after: list[Any], scope: Scope) -> None:
-        """Wait for other programs if a trip changed neither memory nor carried values."""
+    def _check_progress(self, earlier: _Earlier, after: list[Any], scope: Scope, trip: int) -> None:
+        """Wait for other programs if memory and carried values are those after an earlier trip."""
         if not all(
-            old is new or equal_constants(old, new) for old, new in zip(before, after, strict=True)
+            old is new or equal_constants(old, new)
+            for old, new in zip(earlier.values, after, strict=True)
         ):
             return
+        program, trips = int(scope.linear[0]), trip - earlier.trip
+        what = "a trip" if trips == 1 else f"a sequence of {trips:,} trips"
         complaint = (
-            f"the loop at {place(self.op)} in kernel {scope.launch.kernel!r} waits forever: a "
-            f"trip of program {int(scope.linear[0])} changes neither memory nor any value, and "
+            f"the loop at {place(self.op)} in kernel {scope.launch.kernel!r} waits forever: "
+            f"{what} of program {program} changes neither memory nor any value, and "
             "no other program will"
         )
         if scope.launch.turns is None:
             raise Deadlock(complaint)
         scope.launch.turns.wait_for_change(complaint)
+
+    def _tell(self, trip: int, scope: Scope) -> None:
+        """Pass a loop of many trips to observers while the loop runs."""
+        if trip == LONG_LOOP:
+            for observer in scope.launch.observers:
+                observer.long_loop(self.op, trip)
 
     def _once_in_doubt(
         self, values: list[Any], scope: Scope, unknown: Unknown, forwarded: list[Any]

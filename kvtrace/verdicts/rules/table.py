@@ -190,6 +190,13 @@ RULES: Final = _by_id(
         _judge("rules.division"),
     ),
     Rule(
+        "grid-limit",
+        "error",
+        "a grid has more programs along an axis than the target launches",
+        "put the longest axis first, or let each program do more",
+        _judge("rules.grids"),
+    ),
+    Rule(
         "undefined-lanes",
         "warning",
         "lanes that a masked load leaves undefined are stored, or added by an atomic",

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from kvtrace.evaluate import TensorArgument
+from kvtrace.evaluate.grid_limits import CUDA_GRID_LIMITS
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.prover import Refuted
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
@@ -62,8 +63,6 @@ from kvtrace.verdicts.sizes.sized import (
     key_of,
 )
 from kvtrace.verdicts.sizes.sized_claims import Claim
-
-GRID_LIMITS: Final = ((1 << 31) - 1, 65_535, 65_535)
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -229,7 +228,7 @@ def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
 
 def _refusal(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
     """Return why no launch, or only another variant, can have these numbers, or None."""
-    for axis, grid_limit in enumerate(GRID_LIMITS):
+    for axis, grid_limit in enumerate(CUDA_GRID_LIMITS):
         if numbers["grid", axis, 0] > grid_limit:
             return (
                 "grid",

@@ -244,6 +244,7 @@ def _other_rule_claims(module: Module) -> Iterator[Claim]:
 _RULES_WITH_CLAIMS: Final = frozenset({
     "overflow", "out-of-bounds", "out-of-view", "misaligned", "null-pointer", "division-by-zero",
     "device-assert", "wrong-hint", "undefined-lanes", "undefined-use", "race",
+    "grid-limit",  # `envelope` compares each size's grid with the limits
 })  # fmt: skip
 
 

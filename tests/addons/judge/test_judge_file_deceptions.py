@@ -45,7 +45,7 @@ TELLING = {
     "unseen.undefined_lanes": "undefined-lanes",
     "unseen.trials_that_add_up": "wrong-result",
     "unseen.another_configuration": "never-written",
-    "unseen.a_grid_that_no_device_takes": "grid-too-large",
+    "unseen.a_grid_that_no_device_takes": "raises",
     "unseen.sixty_four_programs": "never-written",
     "unseen.the_clock": "surroundings",
     "unseen.when_garbage_is_collected": "result-changed",

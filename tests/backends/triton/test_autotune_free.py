@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from kvtrace.converters.profile.autotune import read_choices
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.support.tiers import needs
@@ -68,7 +69,12 @@ def test_autotuner_hooks_run_as_on_a_device(tuned: Tuned) -> None:
 @pytest.mark.process
 def test_tuning_makes_no_launches(tuned: Tuned) -> None:
     assert set(tuned.trace.table("launches")["phase"].to_pylist()) == {"run"}
-    assert tuned.trace.table("launches").num_rows == 23
+    assert tuned.trace.table("launches").num_rows == 23 + 8 * 3
+
+
+@pytest.mark.process
+def test_launches_of_a_kernel_that_other_threads_tune_all_run(tuned: Tuned) -> None:
+    assert tuned.seen["in threads"] == [[], "JITFunction"]
 
 
 @pytest.mark.process
@@ -90,3 +96,22 @@ def test_benchmark_calls_its_function_once_and_is_reported(tuned: Tuned) -> None
 def test_the_program_ends_without_output(tuned: Tuned) -> None:
     assert "Exception ignored" not in tuned.errors
     assert "active drivers" not in tuned.errors
+
+
+@pytest.mark.process
+def test_each_tuning_has_its_key_its_choice_and_what_was_left_out(tuned: Tuned) -> None:
+    choices = read_choices(tuned.trace, tuned.trace.runs)
+
+    valid = "the first valid one, as nothing is timed without a GPU"
+    assert {(choice.kernel, choice.arguments) for choice in choices} >= {
+        ("add", "n=300, x float32, total float32"),
+        ("add", "n=401, x float32, total float32"),
+    }
+    texts = [choice.why for choice in choices]
+    assert f"chose BLOCK=128 ({valid}); BLOCK=64, BLOCK=256 not tried" in texts
+    for hook in ("early_config_prune", "perf_model"):
+        pruned = f"chose BLOCK=256 ({valid}); BLOCK=64 left out by {hook}; BLOCK=128 not tried"
+        assert texts.count(pruned) == 1
+    assert f"chose num_warps=4 ({valid}); num_warps=8 not tried" in texts
+    (failed,) = (text for text in texts if "failed" in text)
+    assert failed.startswith(f"chose BLOCK=256 ({valid}); BLOCK=32 failed with Compile")

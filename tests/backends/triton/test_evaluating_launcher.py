@@ -86,3 +86,30 @@ def test_a_failed_launch_is_recorded_with_the_reason(tmp_path: Path) -> None:
         ("error", f"kernel shuffled: {ended.seen['error']}")
     }
     assert sum(row["count"] for row in messages) == 2
+
+
+GRIDS = f"""
+import torch
+{KERNEL}
+x = torch.zeros(4)
+for grid in ((4 / 2,), ("2",), (2**31,), (1, 65_536), (65_536, 32_768)):
+    try:
+        add_one[grid](x, 4, BLOCK=4)
+        seen[str(grid)] = x.tolist()
+    except Exception as error:
+        seen[str(grid)] = type(error).__name__
+"""
+
+
+def test_grids_that_a_device_refuses_are_refused_with_its_errors(tmp_path: Path) -> None:
+    ended = run(tmp_path, GRIDS, KVTRACE_TARGET="cuda:90")
+    assert ended.seen == {
+        "(2.0,)": "TypeError",
+        "('2',)": "TypeError",
+        "(2147483648,)": "OverflowError",
+        "(1, 65536)": "RuntimeError",
+        "(65536, 32768)": [0.0] * 4,
+    }
+    assert "(65536, 32768, 1) was not launched" in ended.errors
+    calls = plain_rows(open_trace(tmp_path / "out").table("calls"))
+    assert [row["grid_y"] for row in calls] == [65_536, 32_768]

@@ -11,7 +11,8 @@ import kvtrace
 from kvtrace.analysis.missing_passes import run_missing_passes
 from kvtrace.cli import main
 from kvtrace.converters.findings import read_findings
-from kvtrace.evaluate import DeviceAssertion
+from kvtrace.evaluate import Deadlock, DeviceAssertion
+from kvtrace.evaluate.dialects import scf
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace, resolve
 from tests.backends import gluon_kernels
@@ -126,7 +127,7 @@ def test_a_defect_that_judging_finds_too_is_one_finding(tmp_path, tensors, capsy
     assert read_findings(trace, trace.runs).failures() == 1
 
 
-def test_the_warning_counts_lanes_as_sanitize_does(tmp_path, tensors):
+def test_the_warning_is_of_the_first_access_and_sanitize_counts_lanes(tmp_path, tensors):
     source, _, result = tensors
     with kvtrace.capture(tmp_path):
         kernels.copy[(5,)](source, result, 1000, BLOCK=256)
@@ -136,7 +137,7 @@ def test_the_warning_counts_lanes_as_sanitize_does(tmp_path, tensors):
     assert level == "warning"
     assert finding.lanes == 280
     assert "a load ends 4 bytes past the end of source of shape (1000,)" in text
-    assert "(280 lanes over the grid are given zero; the program continues)" in text
+    assert "(given zero; the program continues)" in text
 
 
 def test_an_access_before_the_tensor_is_described_in_words(tmp_path):
@@ -261,3 +262,30 @@ def test_report_judges_runs_that_have_only_observed_defects(tmp_path, tensors):
     trace = open_trace(tmp_path)
     assert set(trace.passes(trace.runs[0].run_id)) >= {"observed", "sanitizer"}
     assert [f.method for f in listed_findings(tmp_path)] == ["observed"]
+
+
+def chased(step):
+    following = torch.tensor([3, 4, 9, 5, 2, 7], dtype=torch.int32)
+    kernels.chase[(1,)](following, torch.zeros(6), torch.zeros(1), STEP=step)
+
+
+def test_a_loop_whose_values_return_ends_with_an_error_and_its_defects(tmp_path):
+    with kvtrace.capture(tmp_path), pytest.raises(Deadlock, match="sequence of 4 trips"):
+        chased(0.0)
+
+    assert [level for level, _ in messages(tmp_path, "out-of-bounds")] == ["warning"] * 2
+    assert {f.rule for f in listed_findings(tmp_path)} == {"out-of-bounds"}
+    assert open_trace(tmp_path).table("launches").num_rows == 1
+
+
+def test_a_loop_that_may_not_end_is_told_while_it_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(scf, "LONG_LOOP", 8)
+    with kvtrace.capture(tmp_path):
+        chased(1.0)
+
+    ((level, text),) = messages(tmp_path, "long-loop")
+    assert level == "warning"
+    assert "in kernel chase still runs after 8 trips" in text
+    assert len(messages(tmp_path, "out-of-bounds")) == 2
+    assert {f.rule for f in listed_findings(tmp_path)} == {"out-of-bounds"}
+    assert open_trace(tmp_path).table("calls").num_rows == 1
