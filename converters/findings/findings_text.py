@@ -10,9 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.findings.causes import FOLLOWED, by_cause, source_operators
+from kvtrace.converters.findings.causes import by_cause, source_operators
 from kvtrace.converters.findings.model import (
     CONTEXT,
+    FOLLOWED,
     UNUSED_IGNORE,
     VERDICTS,
     Finding,
