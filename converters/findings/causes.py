@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kvtrace.converters.findings.model import Finding, Findings, Operator, RuleText
+from kvtrace.converters.findings.model import FOLLOWED, Finding, Findings, Operator, RuleText
 from kvtrace.converters.profile.call_paths import fused_operators
 
 #: Lint rules of old traces, whose passes did not record which rules are lints. A lint changes no
@@ -111,7 +111,10 @@ def _violation_key(finding: Finding, definition: int | None) -> tuple[Any, ...]:
         frames = [((f.line or 0) - definition, f.column, f.function) for f in finding.stack]
         names = [(*frame[:2], _COPY.sub("", frame[2] or "")) for frame in frames]
         return (*kind, finding.arg, _COPY.sub("", finding.kernel), names)
-    return (*kind, finding.arg, finding.file, finding.line, finding.column, finding.stack[1:])
+    place = finding.file, finding.line, finding.column, finding.stack[1:]
+    if finding.method == FOLLOWED:  # each line that made memory nobody wrote is a cause of its own
+        return (*kind, finding.arg, *place, finding.other_stack[:1])
+    return (*kind, finding.arg, *place)
 
 
 def _without_numbers(text: str | None) -> str | None:

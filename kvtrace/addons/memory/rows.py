@@ -8,12 +8,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect, Unknown
-from kvtrace.addons.memory.missing_stores import missing_stores
+from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect, StoreSite, Unknown
+from kvtrace.addons.memory.missing_stores import Why, missing_stores
+from kvtrace.addons.memory.moves import is_computed
+from kvtrace.addons.memory.operator_findings import OperatorLine, StoringCall, operator_row
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
 from kvtrace.addons.memory.used_reads import used_reads
 from kvtrace.evaluate import Access, Observer, TensorArgument
 from kvtrace.evaluate.order import memory_sites
+from kvtrace.ir import source_stack
 from kvtrace.text import plural
 from kvtrace.verdicts.replaying import run as evaluate_call
 from kvtrace.verdicts.verdict import Verdict, row_of
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.metrics.stacks import StackRows
     from kvtrace.recorded_calls.recorded import Call
+
+
+_Row = dict[str, Any]
 
 
 class JudgedRow(NamedTuple):
@@ -56,65 +62,80 @@ class Rows:
         for place, reads in self._follower.reads.items():
             self._used |= reads.spoilings
             for unwritten in reads.unwritten.values():
-                judged = (
+                row = (
                     self._of_operator(place, unwritten)
                     if place.kind == "operator"
                     else self._violation(place, unwritten)
                 )
-                if judged is not None:
+                if row is not None:
                     self._used.update(unwritten.reading.spoilings)
-                    row = self._row(*judged, unwritten.birth, unwritten.count)
+                    judged = self._judged(row, unwritten.birth, unwritten.count)
                     brought = self._brought(unwritten.state, unwritten.reading.unwritten)
-                    yield row if brought is None else row._replace(line="")
+                    yield judged if brought is None else judged._replace(line="")
             undisputed = None if reads.unwritten else self._undisputed(place, reads)
             if undisputed is not None:
-                yield self._row(*undisputed)
+                yield JudgedRow(undisputed)
         for place, leftover in self._follower.leftovers.items():
-            yield self._row(*self._leftover(place, leftover), leftover.birth)
+            yield self._judged(self._leftover(place, leftover), leftover.birth)
         for place, writer in self._follower.undeclared.items():
-            yield self._row(*self._undeclared(place, writer))
+            yield JudgedRow(self._undeclared(place, writer))
         unused = self._follower.spoiled - self._used - self._follower.carried
         for spoiling, foreign in self._foreign.items():
             if spoiling in unused and not spoiling.doubtful:
-                yield self._row(*self._unused(*foreign))
+                yield JudgedRow(self._unused(*foreign))
 
-    def _row(
-        self, call: Call, verdict: Verdict, birth: Birth | None = None, reads: int = 0
-    ) -> JudgedRow:
-        """Return the row of a verdict; those on storages of other origins are other findings."""
+    def _row(self, call: Call, verdict: Verdict) -> _Row:
         severity = RULES[verdict.rule]["severity"]
-        row = row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
-        if birth is None:
-            return JudgedRow(row)
+        return row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
+
+    def _judged(self, row: _Row, birth: Birth, reads: int = 0) -> JudgedRow:
+        """Return a row with its line; those on storages of other origins are other findings."""
         identity = f"{row['finding_id']} {self._memory.birth(birth)}"
         row["finding_id"] = sha256(identity.encode()).hexdigest()[:32]
-        line = self._memory.allocated_at(birth) if verdict.verdict == "violation" else ""
+        line = ""
+        if row["verdict"] == "violation":
+            line = self._memory.allocated_at(birth)
+            row["other_stack_id"] = self._stacks.add(self._memory.birth_frames(birth))
         return JudgedRow(row, line, reads)
 
-    def _undisputed(self, place: Place, reads: Reads) -> tuple[Call, Verdict] | None:
-        """Return the verdict on a call's reads of which none is a violation."""
-        call = self._memory.calls[place.row].call if place.kind == "launch" else None
+    def _line(self, place: Place) -> OperatorLine:
+        operator = self._memory.operators[place.row]
+        return OperatorLine(operator, place.argument, self._memory.frames(place.row))
+
+    def _undisputed(self, place: Place, reads: Reads) -> _Row | None:
+        """Return the verdict on reads of which none is a violation, of operators if unknown."""
+        if place.kind == "operator":
+            if not reads.unknown or reads.is_weak:
+                return None
+            message = (
+                f"whether all that {self._memory.operator(place.row)} reads was written is not "
+                f"known: {reads.reason}"
+            )
+            return operator_row(
+                self._line(place), READ, "unknown", message, self._stacks, reason=reads.reason
+            )
+        call = self._memory.calls[place.row].call
         if call is None:
             return None
-        argument = call.arguments[place.argument]
         if reads.unknown:
             return self._unknown(call, place, reads.reason)
+        argument = call.arguments[place.argument]
         op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
-        return call, Verdict(
+        return self._row(call, Verdict(
             READ, "proven", op, f"all that it reads of {argument.name} was written before",
             method="followed", access="load", arg=argument.name,
-        )  # fmt: skip
+        ))  # fmt: skip
 
-    def _unknown(self, call: Call, place: Place, reason: str) -> tuple[Call, Verdict]:
+    def _unknown(self, call: Call, place: Place, reason: str) -> _Row:
         """Return the verdict that reads are unknown, for a reason."""
         name = call.arguments[place.argument].name
         op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
-        return call, Verdict(
+        return self._row(call, Verdict(
             READ, "unknown", op, f"whether all that it reads of {name} was written is not known: "
             f"{reason}", reason=reason, access="load", arg=name,
-        )  # fmt: skip
+        ))  # fmt: skip
 
-    def _violation(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
+    def _violation(self, place: Place, first: Unwritten) -> _Row | None:
         judged = self._memory.at(place.row, first.seq)
         call = judged.call
         if call is None:
@@ -132,7 +153,7 @@ class Rows:
         op = _reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
         elements = _elements(unwritten, first.origin, argument.element.bytes)
         often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
-        return call, Verdict(
+        return self._row(call, Verdict(
             READ, "violation", op,
             f"{elements} of {argument.name} {_are(unwritten, argument.element.bytes)} read, and "
             f"{self._made(first.state, unwritten, argument.element.bytes)}{often}: "
@@ -140,64 +161,73 @@ class Rows:
             method="followed", access="load", arg=argument.name,
             address_offset=_first(unwritten) - first.origin,
             lanes=unwritten.size // argument.element.bytes,
+        ))  # fmt: skip
+
+    def _of_operator(self, place: Place, first: Unwritten) -> _Row | None:
+        """Return a finding at an operator's line, with the kernel that left out what it reads.
+
+        None if operators computed all of it, whose own reads are findings.
+        """
+        unwritten, state = first.reading.unwritten, first.state
+        for spoiling in state.spoilings:
+            if is_computed(spoiling.doubt):
+                unwritten = unwritten - spoiling.unwritten
+        if not unwritten:
+            return None
+        writer = next(iter(self._follower.writers(state)), first.given)
+        stored = None if writer is None else self._stored_by(writer, state)
+        copied = None if first.source is None else self._stored_by(first.source)
+        birth, history = self._memory.birth(first.birth), ""
+        if stored is not None:
+            size, offset = stored.argument.element.bytes, stored.argument.offset_bytes
+            name = stored.argument.name
+            history = f": {self._history(first.birth, state, unwritten, first.given)}"
+        else:
+            tensor = self._memory.operators[place.row].tensors[place.argument]
+            size, offset = tensor.element_bytes if tensor.has_known_size else 1, 0
+            name = f"what {birth} made"
+            if copied is not None:
+                name, history = f"a copy of {copied.argument.name}", f": {birth} made the copy"
+        often = f", in {plural(first.count, 'call')}" if first.count > 1 else ""
+        message = (
+            f"{self._memory.operator(place.row)} reads {_elements(unwritten, offset, size)} of "
+            f"{name}, and {self._made(state, unwritten, size)}{often}{history}"
+        )
+        by = stored or copied
+        return operator_row(
+            self._line(place), READ, "violation", message, self._stacks,
+            stored_by=None if by is None else StoringCall(by.call, by.argument.name),
         )  # fmt: skip
 
-    def _of_operator(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
-        """Return a finding at the kernel that left elements out which an operator reads."""
-        writers = self._follower.writers(first.state)
-        writer = writers[0] if writers else first.given
-        if writer is None:
-            return self._of_moved(place, first)
-        stored = self._stored_by(writer)
-        if stored is None:
-            return None
-        unwritten, argument = first.reading.unwritten, stored.argument
-        size = argument.element.bytes
-        return stored.verdict(
-            READ,
-            f"{self._memory.operator(place.row)} reads "
-            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name}, and "
-            f"{self._made(first.state, unwritten, size)}: "
-            f"{self._history(first.birth, first.state, unwritten, first.given)}",
-            unwritten,
-        )
-
-    def _of_moved(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
-        """Return a finding at the kernel that left out what an operator reads in a copy."""
-        stored = None if first.source is None else self._stored_by(first.source)
-        if stored is None:
-            return None  # no kernel has to do with it
-        size = self._memory.operators[place.row].tensors[place.argument].element_bytes
-        unwritten = first.reading.unwritten
-        return stored.verdict(
-            READ,
-            f"{self._memory.operator(place.row)} reads {_elements(unwritten, first.origin, size)} "
-            f"of a copy of {stored.argument.name}, and nobody wrote what was copied there: "
-            f"{self._memory.birth(first.birth)} made the copy",
-        )
-
-    def _leftover(self, place: Place, leftover: Leftover) -> tuple[Call, Verdict]:
-        stored = self._stored_by(place)
-        assert stored is not None  # it wrote
-        unwritten, argument = leftover.state.unwritten, stored.argument
-        size = argument.element.bytes
-        were = "was" if unwritten.size <= size else "were"
+    def _leftover(self, place: Place, leftover: Leftover) -> _Row:
+        unwritten = leftover.state.unwritten
+        stored = None if place.kind == "operator" else self._stored_by(place, leftover.state)
         brought = self._brought(leftover.state, unwritten)
+        if stored is None:
+            tensor = self._memory.operators[place.row].tensors[place.argument]
+            size, offset = tensor.element_bytes, 0
+            name = self._memory.birth(leftover.birth)
+        else:
+            size, offset = stored.argument.element.bytes, stored.argument.offset_bytes
+            name = stored.argument.name
+        were = "was" if unwritten.size <= size else "were"
         never = f"{were} never written, nor" if brought is None else f"{were} {brought}, and not"
-        return stored.verdict(
-            RESULT,
-            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name} "
-            f"{never} read in this run: "
-            f"{self._history(leftover.birth, leftover.state, unwritten)}",
-            unwritten,
+        message = (
+            f"{_elements(unwritten, offset, size)} of {name} {never} read in this run: "
+            f"{self._history(leftover.birth, leftover.state, unwritten)}"
         )
+        if stored is None:
+            return operator_row(self._line(place), RESULT, "violation", message, self._stacks)
+        return self._row(*stored.verdict(RESULT, message, unwritten))
 
     def _made(self, state: State, unwritten: ByteRanges, size: int) -> str:
         """Return why bytes of a state count as unwritten: nobody wrote them."""
         brought = self._brought(state, unwritten)
-        if brought is None:
-            return f"nobody wrote {_them(unwritten, size)}"
-        return f"{'it was' if unwritten.size <= size else 'they were'} {brought}"
+        if brought is not None:
+            return f"{'it was' if unwritten.size <= size else 'they were'} {brought}"
+        if any(spoiling.reaches(unwritten) for spoiling in state.spoilings):
+            return f"nobody wrote what {'it is' if unwritten.size <= size else 'they are'} made of"
+        return f"nobody wrote {_them(unwritten, size)}"
 
     def _brought(self, state: State, unwritten: ByteRanges) -> str | None:
         """Return from where a call brought foreign values into some bytes, if one did."""
@@ -209,33 +239,37 @@ class Rows:
                 return f"made by {call.kernel} of what it reads beyond {name}"
         return None
 
-    def _unused(self, call: Call, foreign: ForeignValues) -> tuple[Call, Verdict]:
+    def _unused(self, call: Call, foreign: ForeignValues) -> _Row:
         """Return the verdict that no harm came of a load that leaves its storage."""
         source, target = (call.arguments[i].name for i in (foreign.source, foreign.target))
-        return call, Verdict(
+        return self._row(call, Verdict(
             READ, "proven", foreign.op, f"nothing in this run uses what it reads beyond {source} "
             f"and stores in {target}", method="followed", access="load", arg=target,
-        )  # fmt: skip
+        ))  # fmt: skip
 
-    def _undeclared(self, place: Place, writer: Place) -> tuple[Call, Verdict]:
+    def _undeclared(self, place: Place, writer: Place) -> _Row:
         stored = self._stored_by(writer)
         assert stored is not None  # it wrote
-        return stored.verdict(
-            DECLARED,
+        message = (
             f"{stored.argument.name} is written inside of {self._memory.operator(place.row)}, "
-            "whose schema says that it only reads it: torch.compile may move it past other uses",
+            "whose schema says that it only reads it: torch.compile may move it past other uses"
         )
+        return self._row(*stored.verdict(DECLARED, message))
 
-    def _stored_by(self, place: Place) -> _Stored | None:
-        """Return the call at a place with its store; None: it has no IR, or no store there."""
-        judged = self._memory.calls[place.row]
-        if judged.call is None:
+    def _stored_by(self, place: Place, state: State | None = None) -> _Stored | None:
+        """Return the call at a place with its stores; None: it has no IR, or no store there.
+
+        It is the call with the contents of the launch that led to a state; of the first launch if
+        none did.
+        """
+        effect = None if state is None else self._follower.writers(state).get(place)
+        judged = self._memory.calls[place.row] if effect is None else self._memory.by_effect(effect)
+        stored = judged.effects.get(place.argument)
+        argument = None if judged.call is None else judged.call.arguments[place.argument]
+        if not isinstance(argument, TensorArgument) or stored is None or not stored.stores:
             return None
-        argument = judged.call.arguments[place.argument]
-        effect = judged.effects.get(place.argument)
-        if not isinstance(argument, TensorArgument) or effect is None or not effect.stores:
-            return None
-        return _Stored(judged.call, argument, effect)
+        assert judged.call is not None
+        return _Stored(judged.call, argument, stored)
 
     def _history(
         self, birth: Birth, state: State, unwritten: ByteRanges, given: Place | None = None
@@ -245,8 +279,8 @@ class Rows:
         if self._brought(state, unwritten) is not None:
             return texts[0]
         writers = self._follower.writers(state)
-        for place in (writers or ([] if given is None else [given]))[:2]:
-            stored = self._stored_by(place)
+        for place in (list(writers) or ([] if given is None else [given]))[:2]:
+            stored = self._stored_by(place, state)
             if stored is not None:
                 texts.append(stored.text(unwritten))
         if not writers and given is None:
@@ -255,8 +289,8 @@ class Rows:
 
 
 _WHY: Final = {
-    "mask": "; its mask admits no lane for the others",
-    "branch": "; no program comes to that store for the others",
+    "mask": "; {its} mask admits no lane for the others",
+    "branch": "; no program comes to {that} store for the others",
     "grid": "; no program and trip has their addresses: its grid or a loop is too small",
 }
 
@@ -274,26 +308,42 @@ class _Stored:
     ) -> tuple[Call, Verdict]:
         """Return a violation at the first store, with the unwritten bytes of the storage."""
         argument = self.argument
+        site = self.effect.stores[0] if unwritten is None else self._at_fault(unwritten)[0]
         return self.call, Verdict(
-            rule, "violation", self.effect.stores[0].op, message,
+            rule, "violation", site.op, message,
             method="followed", access="store", arg=argument.name,
             address_offset=None if unwritten is None else _first(unwritten) - argument.offset_bytes,
             lanes=None if unwritten is None else unwritten.size // argument.element.bytes,
         )  # fmt: skip
 
     def text(self, missing: ByteRanges) -> str:
-        """Return what the first store wrote, and why it left out some bytes of the storage."""
-        site, kernel = self.effect.stores[0], self.call.kernel
-        if not site.runs:
+        """Return what the call wrote, and why it left out some bytes of the storage."""
+        kernel, stored, sites = self.call.kernel, self.effect.stored, self.effect.stores
+        if not any(site.runs for site in sites):
             return f"{kernel} has a store to it that no program reaches"
-        stored = (
+        part = (
             "an unknown part"
-            if isinstance(site.stored, Unknown)
-            else _ranges(site.stored, self.argument.offset_bytes, self.argument.element.bytes)
+            if isinstance(stored, Unknown)
+            else _ranges(stored, self.argument.offset_bytes, self.argument.element.bytes)
         )
+        site, why = self._at_fault(missing)
+        line = next((frame.line for frame in source_stack(site.op)), None)
+        is_one = len(sites) == 1 or line is None
+        its = "its" if is_one else f"line {line}'s"
+        that = "that" if is_one else f"line {line}'s"
+        return f"{kernel} stored {part} of it{_WHY.get(why or '', '').format(its=its, that=that)}"
+
+    def _at_fault(self, missing: ByteRanges) -> tuple[StoreSite, Why | None]:
+        """Return the store that has most to do with missing bytes, and why it leaves them out.
+
+        It has their addresses, but a mask or a branch keeps it from them; else it is the first.
+        """
         missed = missing_stores(self.call, self.effect, missing)
         whys = {store.op.index: store.why for store in missed}
-        return f"{kernel} stored {stored} of it{_WHY.get(whys[site.op.index] or '', '')}"
+        sites = self.effect.stores
+        near = [site for site in sites if whys[site.op.index] in ("mask", "branch")]
+        site = next(iter(near), sites[0])
+        return site, whys[site.op.index]
 
 
 def _first(unwritten: ByteRanges) -> int:

@@ -6,6 +6,7 @@ import numpy as np
 
 from kvtrace.addons.memory.effects import Unknown
 from kvtrace.evaluate import Observer, TensorArgument, evaluate
+from kvtrace.ir.updates import update_of
 from kvtrace.recorded_calls.recorded import Call
 from tests.evaluate.plan.both_ways import with_copied_storages
 from tests.kernels.launching import bind, compile_for, to_tensor
@@ -34,8 +35,8 @@ class NotMarked(Exception):
 class Marked(Observer):
     """The bytes of each storage that programs store, and that they read before they store them."""
 
-    def __init__(self, arguments):
-        self._arguments = arguments
+    def __init__(self, arguments, exchanges):
+        self._arguments, self._exchanges = arguments, exchanges
         self._own = set()
         self.stored, self.read_first = {}, {}
 
@@ -56,7 +57,7 @@ class Marked(Observer):
             bytes_ = {b for start in starts for b in range(start, start + access.element_bytes)}
             bytes_ &= set(range(size))
             keys = {(program, argument.storage, byte) for byte in bytes_}
-            if access.kind != "store":
+            if access.kind != "store" and access.op.index not in self._exchanges:
                 read_first |= {byte for _, _, byte in keys - self._own}
             if access.kind != "load":
                 stored |= bytes_
@@ -66,7 +67,13 @@ class Marked(Observer):
 def marked(call):
     """Return (stored, read first) as sets of bytes, for each storage of a call with all data."""
     arguments = with_copied_storages(call.arguments)
-    observer = Marked(arguments)
+    used = {operand for op in call.module.ops for operand in op.operands}
+    exchanges = {
+        op.index
+        for op in call.module.ops
+        if op.name == "tt.atomic_rmw" and update_of(op) == "exch" and op.results[0] not in used
+    }
+    observer = Marked(arguments, exchanges)
     evaluate(
         call.module, arguments, call.grid, observers=(observer,), kernel=call.kernel,
         planned=False, chunk_bytes=0,
