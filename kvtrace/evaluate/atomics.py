@@ -90,11 +90,14 @@ def _add_and_return_old(flat: Array, index: Array, operands: Array) -> Array:
 
 
 def compare_and_swap(flat: Array, index: Array, expected: Array, wanted: Array) -> Array:
-    """Store `wanted` where memory equals `expected`, lane by lane; return what lanes found."""
-    old = np.empty(len(index), flat.dtype)
+    """Store `wanted` where memory has the bits of `expected`, lane by lane; return old contents."""
+    bits = np.dtype(f"u{flat.dtype.itemsize}")
+    memory, wanted = flat.view(bits), np.ascontiguousarray(wanted).view(bits)
+    expected = np.ascontiguousarray(expected).view(bits)
+    old = np.empty(len(index), bits)
     for turn in rounds_of(index):
         elements = index[turn]
-        found = flat[elements]
-        old[turn] = found
-        flat[elements] = np.where(found == expected[turn], wanted[turn], found)
-    return old
+        before = memory[elements]
+        old[turn] = before
+        memory[elements] = np.where(before == expected[turn], wanted[turn], before)
+    return old.view(flat.dtype)

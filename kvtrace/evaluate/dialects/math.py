@@ -63,8 +63,9 @@ def rsqrt(array: Array) -> Array:
 @elementwise("math.round", flops=1)
 def round_half_away(array: Array) -> Array:
     """Return floats rounded to whole numbers, halves away from zero."""
-    result: Array = np.copysign(np.floor(np.abs(array) + array.dtype.type(0.5)), array)
-    return result
+    whole = np.trunc(array)
+    result: Array = whole + np.copysign(np.abs(array - whole) >= 0.5, array)
+    return np.where(np.isfinite(array), np.copysign(result, array), array)
 
 
 @elementwise("math.fma", flops=2)
