@@ -9,7 +9,7 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, typed_result
 from kvtrace.evaluate.dialects.arith import unsigned
-from kvtrace.evaluate.directed import to_odd
+from kvtrace.evaluate.directed import from_integer_with_rest, to_odd
 from kvtrace.evaluate.registry import Step, elementwise, semantics
 from kvtrace.evaluate.rounding import from_memory, to_integer, to_memory
 from kvtrace.evaluate.scope import Scope
@@ -43,12 +43,19 @@ def signed_to_float(array: Array, element: ElementType) -> Array:
     """Return signed integers as floats, rounded once."""
     if array.dtype == np.bool_:
         return -array.astype(element.value)
-    return array.astype(element.value)
+    return _whole_to_float(array, element)
+
+
+def _whole_to_float(array: Array, element: ElementType) -> Array:
+    """Return integers as floats; for types that NumPy lacks, to odd, as the caller rounds again."""
+    if not element.rounded or array.dtype.itemsize < 4:
+        return array.astype(element.value)
+    return to_odd(*from_integer_with_rest(array, np.float32))
 
 
 def unsigned_to_float(array: Array, element: ElementType) -> Array:
     """Return unsigned integers as floats, rounded once."""
-    return unsigned(array).astype(element.value)
+    return _whole_to_float(unsigned(array), element)
 
 
 def float_to_signed(array: Array, element: ElementType) -> Array:

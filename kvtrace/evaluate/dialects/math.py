@@ -134,4 +134,4 @@ def erf(array: Array) -> Array:
     series = distance * (1 - distance * (nearest - distance * (2 * nearest * nearest - 1) / 3))
     table = _erf_table()
     value = table[position.astype(np.int64) + len(table) // 2] + slope * series
-    return np.asarray(value).astype(array.dtype)
+    return np.copysign(value, array).astype(array.dtype)
