@@ -6,6 +6,7 @@ Triton compiles libdevice's float32 functions for NVIDIA GPUs that way: operands
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -23,10 +24,21 @@ def flush(array: Array) -> Array:
     return np.where(denormal, np.copysign(np.float32(0), array), array)
 
 
+def flushed(function: Callable[..., Any], *arrays: Array) -> Array:
+    """Return a function's result, with float32 operands and results flushed."""
+    return flush(np.asarray(function(*map(flush, arrays))))
+
+
 def flushing(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function whose float32 operands and results are flushed."""
+    return partial(flushed, function)
 
-    def flushed(*arrays: Array) -> Array:
-        return flush(np.asarray(function(*map(flush, arrays))))
 
-    return flushed
+def flushes_atomics(target: str) -> bool:
+    """Return whether a target's atomic additions to float32 in global memory flush (PTX atom)."""
+    return target.startswith("cuda:")
+
+
+def flushed_by(function: Callable[..., Any], target: str) -> Callable[..., Any]:
+    """Return the flushing function for NVIDIA GPUs, else the function itself."""
+    return flushing(function) if target.startswith("cuda:") else function

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -58,6 +60,18 @@ def unsigned_to_float(array: Array, element: ElementType) -> Array:
     return _whole_to_float(unsigned(array), element)
 
 
+def _by_way_of_float32(function: Callable[..., Array], array: Array, element: ElementType) -> Array:
+    """Return integers as floats; the caller rounds the float32 once more to narrower types."""
+    return function(array, replace(element, memory=element.value))
+
+
+def _whole_by_target(function: Callable[..., Any], target: str) -> Callable[..., Any]:
+    """Return conversions that round to bfloat16 once, from sm_90 on, or twice."""
+    backend, _, architecture = target.partition(":")
+    twice = backend == "hip" or (architecture.isdigit() and int(architecture) < 90)
+    return partial(_by_way_of_float32, function) if twice else function
+
+
 def float_to_signed(array: Array, element: ElementType) -> Array:
     """Return floats as signed integers, rounded toward zero and saturated."""
     return to_integer(array, element, signed=True)
@@ -81,8 +95,8 @@ def truncated_integer(array: Array, element: ElementType) -> Array:
 
 
 elementwise("arith.truncf", "arith.extf")(truncated_float)
-elementwise("arith.sitofp")(signed_to_float)
-elementwise("arith.uitofp")(unsigned_to_float)
+elementwise("arith.sitofp", by_target=_whole_by_target)(signed_to_float)
+elementwise("arith.uitofp", by_target=_whole_by_target)(unsigned_to_float)
 elementwise("arith.fptosi")(float_to_signed)
 elementwise("arith.fptoui")(float_to_unsigned)
 typed_result(

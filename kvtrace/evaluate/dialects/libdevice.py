@@ -95,7 +95,23 @@ def fast_quotient(left: Array, right: Array) -> Array:
 
 def fast_power(left: Array, right: Array) -> Array:
     """Return 2^(right log2(left)): NaN for negative bases, and for 0 to the power 0."""
-    return np.asarray(np.exp2(right * flush(np.log2(flush(left)).astype(left.dtype))))
+    result = flush(np.asarray(np.exp2(right * np.log2(flush(left)))))
+    return np.where(np.isnan(result), _NAN, result)
+
+
+_NAN: Final = np.array(0x7FFFFFFF, np.uint32).view(np.float32)
+"""The NaN that NVIDIA GPUs make."""
+
+
+def _of_turns(function: _Function) -> _Function:
+    """Return a function of an angle that is first rounded as a number of turns (PTX sin.approx)."""
+
+    def approximate(array: Array) -> Array:
+        turns = array * array.dtype.type(1 / (2 * np.pi))
+        fraction = np.where(np.isfinite(turns), np.fmod(turns.astype(np.float64), 1.0), np.nan)
+        return np.asarray(function(2 * np.pi * fraction)).astype(array.dtype)
+
+    return approximate
 
 
 def first_set(array: Array) -> Array:
@@ -280,7 +296,7 @@ FUNCTIONS: dict[str, _Function] = {
     "y1": _wide(partial(special.bessel_of_orders, "y", np.array(1))),
     "yn": _wide(partial(special.bessel_of_orders, "y")),
     # approximations
-    "fast_cos": np.cos,
+    "fast_cos": _of_turns(np.cos),
     "fast_dividef": fast_quotient,
     "fast_fdivide": fast_quotient,
     "fast_exp": np.exp,
@@ -289,8 +305,8 @@ FUNCTIONS: dict[str, _Function] = {
     "fast_log2": np.log2,
     "fast_log10": np.log10,
     "fast_pow": fast_power,
-    "fast_sin": np.sin,
-    "fast_tan": np.tan,
+    "fast_sin": _of_turns(np.sin),
+    "fast_tan": _of_turns(np.tan),
     "rcp64h": reciprocal_of_high_word,
     # bits and integers
     "brev": reversed_bits,
@@ -405,9 +421,13 @@ def accuracy_of(symbol: str) -> Accuracy:
 _UNFLUSHED: Final = frozenset({
     "abs", "fabs", "copysign", "fmax", "fmin", "fdim", "ilogb", "isinf", "isnan", "signbit",
     "finite", "isfinited", "ldexp", "scalbn", "nextafter", "pow", "powi", "logb", "log", "log2",
-    "log10", "float_as_int", "float_as_uint", "int_as_float", "uint_as_float", "trunc",
+    "log10", "erfinv", "fast_pow", "float_as_int", "float_as_uint", "int_as_float", "uint_as_float", "trunc",
 })  # fmt: skip
 """Functions of libdevice that keep denormals, as an H100 shows."""
+
+
+_FLUSHING_OPERANDS: Final = frozenset({"exp", "j1", "rhypot"})
+"""Functions of libdevice that flush operands alone."""
 
 
 def library_function(symbol: str) -> _Function | None:
@@ -416,8 +436,19 @@ def library_function(symbol: str) -> _Function | None:
     if name not in FUNCTIONS and name[-1:] in ("f", "d"):
         name = name[:-1]
     function = FUNCTIONS.get(name)
-    flushes = function is not None and symbol.startswith("__nv_") and name not in _UNFLUSHED
-    return flushing(function) if flushes and function is not None else function
+    if function is None or not symbol.startswith("__nv_") or name in _UNFLUSHED:
+        return function
+    if name in ("cbrt", "rcbrt"):
+        return partial(_without_denormals, function)
+    return partial(_of_flushed, function) if name in _FLUSHING_OPERANDS else flushing(function)
+
+
+def _of_flushed(function: _Function, *arrays: Array) -> Array:
+    return np.asarray(function(*map(flush, arrays)))
+
+
+def _without_denormals(function: _Function, array: Array) -> Array:
+    return np.where((flush(array) == 0) & (array != 0), array.dtype.type(np.nan), function(array))
 
 
 def _base_name(symbol: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
-from kvtrace.evaluate.fixed_order import by_halves, is_order_fixed
+from kvtrace.evaluate.fixed_order import by_halves, half_sum, is_order_fixed
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
@@ -77,8 +77,9 @@ def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
     """
     dtype = type_.element.value
     rounded = rounding_to(type_.element)
-    is_sum = type_.element.kind == "f" and function in (np.add, np.multiply)
-    if is_sum and (is_order_fixed() or (dtype == np.float16 and function is np.add)):
+    if dtype == np.float16 and function is np.add:
+        return half_sum(array, axis)
+    if type_.element.kind == "f" and function in (np.add, np.multiply) and is_order_fixed():
         total = by_halves(function, array, axis).astype(dtype)
         return total if rounded is None else rounded(total)
     result: Array = np.asarray(function.reduce(array, axis=axis, dtype=dtype))
