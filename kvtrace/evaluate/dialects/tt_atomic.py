@@ -106,9 +106,7 @@ def atomic_rmw(op: Op, compiler: Compiler) -> Step:
     result = op.results[0].id
 
     def update(flat: Array, index: Array, lanes: list[Array]) -> Array | None:
-        return read_modify_write(
-            flat, index, lanes[0], name, wants_old=wants_old, flushes=flushes
-        )
+        return read_modify_write(flat, index, lanes[0], name, wants_old=wants_old, flushes=flushes)
 
     def step(values: list[Any], scope: Scope) -> None:
         mask_value = None if mask is None else values[mask]

@@ -183,7 +183,7 @@ def _multiplies_scaled(target: str) -> bool:
 _FIRST_WITH_SCALES = 100
 
 
-def _scaled_in_16_bits(array: Array, is_e5m2: bool, factors: Array | None, narrow: str) -> Array:
+def scaled_in_16_bits(array: Array, factors: Array | None, narrow: str, *, is_e5m2: bool) -> Array:
     """Return factors of a dot as Triton scales them for older targets: in bf16, or fp16.
 
     The byte 0 is the scale 0, and scales that fp16 cannot hold become 0 or infinite. Infinity and
@@ -225,14 +225,14 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
         scale = scales[position]
         is_e5m2 = kinds[position] in (1, "e5m2")
         if scale is None:
-            return array if native else _scaled_in_16_bits(array, is_e5m2, None, narrow)
+            return array if native else scaled_in_16_bits(array, None, narrow, is_e5m2=is_e5m2)
         factors = scale_factors(full_array(values[scale.id], value_type(scale.type)))
         depth = array.shape[axis] // factors.shape[-1]
         spread = np.repeat(factors, depth, axis=-1)
         spread = spread if position == 0 else np.swapaxes(spread, -1, -2)
         if native:
             return np.asarray(array * spread)
-        return _scaled_in_16_bits(array, is_e5m2, spread, narrow)
+        return scaled_in_16_bits(array, spread, narrow, is_e5m2=is_e5m2)
 
     def step(values: list[Any], _scope: Scope) -> None:
         unknown = unknown_of(values[slot] for slot in slots)
