@@ -95,7 +95,8 @@ def fast_quotient(left: Array, right: Array) -> Array:
 
 def fast_power(left: Array, right: Array) -> Array:
     """Return 2^(right log2(left)): NaN for negative bases, and for 0 to the power 0."""
-    result = flush(np.asarray(np.exp2(right * np.log2(flush(left)))))
+    wide = np.exp2(right * np.log2(flush(left).astype(np.float64)))
+    result = flush(np.asarray(wide).astype(left.dtype))
     return np.where(np.isnan(result), _NAN, result)
 
 
@@ -109,7 +110,8 @@ def _of_turns(function: _Function) -> _Function:
     def approximate(array: Array) -> Array:
         turns = array * array.dtype.type(1 / (2 * np.pi))
         fraction = np.where(np.isfinite(turns), np.fmod(turns.astype(np.float64), 1.0), np.nan)
-        return np.asarray(function(2 * np.pi * fraction)).astype(array.dtype)
+        angle = np.where(np.abs(array) <= np.pi, array, 2 * np.pi * fraction)
+        return np.asarray(function(angle)).astype(array.dtype)
 
     return approximate
 
@@ -421,7 +423,8 @@ def accuracy_of(symbol: str) -> Accuracy:
 _UNFLUSHED: Final = frozenset({
     "abs", "fabs", "copysign", "fmax", "fmin", "fdim", "ilogb", "isinf", "isnan", "signbit",
     "finite", "isfinited", "ldexp", "scalbn", "nextafter", "pow", "powi", "logb", "log", "log2",
-    "log10", "erfinv", "fast_pow", "float_as_int", "float_as_uint", "int_as_float", "uint_as_float", "trunc",
+    "log10", "erfinv", "fast_pow", "float_as_int", "float_as_uint", "int_as_float",
+    "uint_as_float", "trunc",
 })  # fmt: skip
 """Functions of libdevice that keep denormals, as an H100 shows."""
 

@@ -149,8 +149,8 @@ def bessel_i(order: int, array: Array) -> Array:
 def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
     r"""Return the Bessel function of kind "j" or "y" of integer orders, from SciPy.
 
-    Negative orders give NaN, as in libdevice; negative arguments are computed by 10.4.1. From arguments of 1e9 on, SciPy may give
-    NaN, as a phase would lose its digits.
+    Negative orders give NaN, as in libdevice; negative arguments are computed by 10.4.1. From
+    arguments of 1e9 on, SciPy may give NaN, as a phase would lose its digits.
 
     Raises:
         UnsupportedOp: SciPy is not installed.
