@@ -8,10 +8,12 @@ and 1, round 1 lane 2, round 2 lane 3.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from kvtrace.evaluate.flushing import flushed
 from kvtrace.evaluate.values import Array
 
 Update = Callable[[Array, Array], Array]
@@ -46,13 +48,21 @@ def rounds_of(index: Array) -> Iterator[Array]:
 
 
 def read_modify_write(
-    flat: Array, index: Array, operands: Array, name: str, *, wants_old: bool
+    flat: Array,
+    index: Array,
+    operands: Array,
+    name: str,
+    *,
+    wants_old: bool,
+    flushes: bool = False,
 ) -> Array | None:
     """Update memory elements in place, one element per lane, as if lanes ran in order.
 
     Return each lane's old contents if `wants_old`, else None. `name` is the operation (add, umax
-    …); names without a function store the operand.
+    …); names without a function store the operand. With `flushes`, sums of
+    float32 and their operands have no denormals.
     """
+    flushes = flushes and name == "fadd" and flat.dtype == np.float32
     target = flat
     if name in ("umax", "umin") or (name in _ON_BITS and flat.dtype.kind != "i"):
         unsigned = np.dtype(f"u{flat.dtype.itemsize}")
@@ -61,6 +71,10 @@ def read_modify_write(
     if not wants_old:
         if function is None:
             target[index] = operands
+        elif flushes:
+            for turn in rounds_of(index):
+                elements = index[turn]
+                target[elements] = flushed(function, target[elements], operands[turn])
         else:
             function.at(target, index, operands)
         return None
@@ -71,7 +85,11 @@ def read_modify_write(
         elements, operand = index[turn], operands[turn]
         before = target[elements]
         old[turn] = before.view(flat.dtype)
-        target[elements] = operand if function is None else function(before, operand)
+        if function is None:
+            target[elements] = operand
+        else:
+            add = partial(flushed, function) if flushes else function
+            target[elements] = add(before, operand)
     return old
 
 
@@ -90,11 +108,14 @@ def _add_and_return_old(flat: Array, index: Array, operands: Array) -> Array:
 
 
 def compare_and_swap(flat: Array, index: Array, expected: Array, wanted: Array) -> Array:
-    """Store `wanted` where memory equals `expected`, lane by lane; return what lanes found."""
-    old = np.empty(len(index), flat.dtype)
+    """Store `wanted` where memory has the bits of `expected`, lane by lane; return old contents."""
+    bits = np.dtype(f"u{flat.dtype.itemsize}")
+    memory, wanted = flat.view(bits), np.ascontiguousarray(wanted).view(bits)
+    expected = np.ascontiguousarray(expected).view(bits)
+    old = np.empty(len(index), bits)
     for turn in rounds_of(index):
         elements = index[turn]
-        found = flat[elements]
-        old[turn] = found
-        flat[elements] = np.where(found == expected[turn], wanted[turn], found)
-    return old
+        before = memory[elements]
+        old[turn] = before
+        memory[elements] = np.where(before == expected[turn], wanted[turn], before)
+    return old.view(flat.dtype)

@@ -151,7 +151,7 @@ class Compiler:
         meaning = ELEMENTWISE.get(op.name)
         if meaning is None:
             raise unsupported(op, self.kernel)
-        return self.elementwise(op, meaning)
+        return self.elementwise(op, meaning.on(self.module.target))
 
     def counting_step(self, op: Op, step: Step, elements: int, flops: int) -> Step:
         """Return `step`, followed by a report of one program's counts to observers."""

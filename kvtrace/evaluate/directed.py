@@ -74,7 +74,17 @@ def _finite(remainder: Array, *operands: Array) -> Array:
 def add(direction: Direction, left: Array, right: Array) -> Array:
     """Return left + right, rounded in a direction."""
     total, error = two_sum(left, right)
-    return rounded(total, _finite(error, left, right), direction)
+    return _zero_sum(direction, rounded(total, _finite(error, left, right), direction), left, right)
+
+
+def _zero_sum(direction: Direction, total: Array, left: Array, right: Array) -> Array:
+    """Return sums with the sign of zeros: -0 if both are, or if opposites are rounded down."""
+    if total.all():
+        return total
+    negative, other = np.signbit(left), np.signbit(right)
+    is_negative = (negative | other) if direction == "rd" else (negative & other)
+    cancels = (total == 0) & (left == -right)
+    return np.where(cancels, np.where(is_negative, total.dtype.type(-0.0), 0), total)
 
 
 def subtract(direction: Direction, left: Array, right: Array) -> Array:
@@ -118,16 +128,18 @@ def fused_multiply_add(direction: Direction, left: Array, right: Array, addend: 
         error = _finite(error, total)
         nearest = to_odd(total, error).astype(left.dtype)
         remainder = np.asarray(total - nearest.astype(np.float64)) + error
-        return rounded(nearest, _finite(remainder, left, right, addend), direction)
+        result = rounded(nearest, _finite(remainder, left, right, addend), direction)
+        return _zero_sum(direction, result, a * b, c).astype(left.dtype)
     product, low = two_product(left, right)
     total, high_rest = two_sum(product, addend)
     error, last = two_sum(high_rest, low)
     nearest, remainder = two_sum(total, to_odd(error, last))
     not_finite = ~np.isfinite(remainder)
     plain = left * right + addend
-    return rounded(
+    result = rounded(
         np.where(not_finite, plain, nearest), np.where(not_finite, 0, remainder), direction
     )
+    return _zero_sum(direction, result, product, addend)
 
 
 def to_odd(nearest: Array, remainder: Array) -> Array:
@@ -151,11 +163,16 @@ def narrowed(direction: Direction, array: Array) -> Array:
 
 def from_integer(direction: Direction, array: Array, dtype: type[np.floating]) -> Array:
     """Return integers (signed or unsigned) as floats of `dtype`, rounded in a direction."""
+    return rounded(*from_integer_with_rest(array, dtype), direction)
+
+
+def from_integer_with_rest(array: Array, dtype: type[np.floating]) -> tuple[Array, Array]:
+    """Return integers as the nearest floats, and what these lack, whose sign is exact."""
     nearest = array.astype(dtype)
     wide = array.astype(np.int64) if array.dtype.itemsize < 8 else array
     low = (wide & wide.dtype.type(0xFFFFFFFF)).astype(np.float64)
     high = (wide >> wide.dtype.type(32)).astype(np.float64) * 2.0**32
-    return rounded(nearest, (high - nearest.astype(np.float64)) + low, direction)
+    return nearest, np.asarray((high - nearest.astype(np.float64)) + low)
 
 
 TO_INTEGRAL: dict[Direction, Callable[[Array], Array]] = {

@@ -55,3 +55,12 @@ def product_by_terms(left: Array, right: Array) -> Array:
     for k in range(1, left.shape[-1]):
         total = total + left[..., :, k : k + 1] * right[..., k : k + 1, :]
     return total
+
+
+def half_sum(array: Array, axis: int) -> Array:
+    """Return a sum of float16 numbers, each partial sum rounded; its NaN is 0x7FFF, a GPU's."""
+    total = np.asarray(by_halves(np.add, array, axis))
+    return np.where(np.isnan(total), _HALF_NAN, total)
+
+
+_HALF_NAN = np.array(0x7FFF, np.uint16).view(np.float16)

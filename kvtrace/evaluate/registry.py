@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kvtrace.evaluate.accuracy import EXACT, Accuracy
@@ -35,17 +35,28 @@ Step = Callable[[list[Any], Scope], None]
 Lowering = Callable[["Op", "Compiler"], Step]
 
 
+ByTarget = Callable[[Callable[..., Any], str], Callable[..., Any]]
+
+
 @dataclass(frozen=True)
 class Elementwise:
     """A pure array function, the attributes that are passed first, and its FLOPs per element.
 
-    `accuracy` bounds a device's error.
+    `accuracy` bounds a device's error. `by_target` returns the function for a compile target, if
+    targets differ.
     """
 
     function: Callable[..., Any]
     flops: int
     attributes: tuple[str, ...]
     accuracy: Accuracy = EXACT
+    by_target: ByTarget | None = None
+
+    def on(self, target: str) -> Elementwise:
+        """Return the meaning of the op when it is compiled for a target."""
+        if self.by_target is None:
+            return self
+        return replace(self, function=self.by_target(self.function, target))
 
 
 ELEMENTWISE: dict[str, Elementwise] = {}
@@ -57,13 +68,17 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 def elementwise(
-    *names: str, flops: int = 0, attributes: tuple[str, ...] = (), accuracy: Accuracy = EXACT
+    *names: str,
+    flops: int = 0,
+    attributes: tuple[str, ...] = (),
+    accuracy: Accuracy = EXACT,
+    by_target: ByTarget | None = None,
 ) -> Callable[[_Function], _Function]:
     """Return a decorator that registers a pure array function for these ops."""
 
     def register(function: _Function) -> _Function:
         for name in names:
-            ELEMENTWISE[name] = Elementwise(function, flops, attributes, accuracy)
+            ELEMENTWISE[name] = Elementwise(function, flops, attributes, accuracy, by_target)
         return function
 
     return register

@@ -117,7 +117,10 @@ def _values_of_patterns(element: ElementType) -> Array:
 
 
 def to_integer(array: Array, element: ElementType, *, signed: bool) -> Array:
-    """Return floats rounded toward zero to integers, saturated; NaN gives 0 (PTX cvt)."""
+    """Return floats rounded toward zero to integers, saturated (PTX cvt).
+
+    NaN gives 0, but the highest bit alone to 64 bits, and of float64.
+    """
     bits = element.bits
     low = -(1 << (bits - 1)) if signed else 0
     high = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1
@@ -133,4 +136,6 @@ def to_integer(array: Array, element: ElementType, *, signed: bool) -> Array:
     for beyond, limit in ((below, low), (above, high)):
         if beyond.any():
             result = np.where(beyond, wide(limit).astype(element.value), result)
+    if bits == 64 or (bits == 32 and array.dtype == np.float64):
+        result = np.where(np.isnan(values), np.iinfo(f"i{bits // 8}").min, result)
     return result

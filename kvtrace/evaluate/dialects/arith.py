@@ -12,6 +12,7 @@ import numpy as np
 from kvtrace.evaluate import sums
 from kvtrace.evaluate.accuracy import JUMPS, Accuracy
 from kvtrace.evaluate.compiler import Compiler
+from kvtrace.evaluate.directed import fused_multiply_add
 from kvtrace.evaluate.registry import Step, elementwise, factored, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
@@ -27,6 +28,7 @@ from kvtrace.evaluate.values import (
     uniform_flag,
     unknown_of,
 )
+from kvtrace.evaluate.zeros import larger_number, maximum, minimum, smaller_number
 from kvtrace.ir import Op
 from kvtrace.ir.attributes import DenseAttribute, FloatAttribute, IntegerAttribute
 from kvtrace.ir.integers import PREDICATES
@@ -230,12 +232,20 @@ elementwise("arith.addf", flops=1)(np.add)
 elementwise("arith.subf", flops=1)(np.subtract)
 elementwise("arith.mulf", flops=1)(np.multiply)
 elementwise("arith.divf", flops=1, accuracy=Accuracy(2, pole=1))(np.divide)
-elementwise("arith.remf", flops=1, accuracy=JUMPS)(np.fmod)
+
+
+@elementwise("arith.remf", flops=1, accuracy=JUMPS)
+def remf(left: Array, right: Array) -> Array:
+    """Return left - trunc(left / right) * right, with two roundings: that is not exact `fmod`."""
+    rest = fused_multiply_add("rn", -np.trunc(left / right), right, left)
+    return np.where(np.isinf(right), left, rest)
+
+
 elementwise("arith.negf")(np.negative)
-elementwise("arith.maxnumf", flops=1)(np.fmax)
-elementwise("arith.minnumf", flops=1)(np.fmin)
-elementwise("arith.maximumf", flops=1)(np.maximum)
-elementwise("arith.minimumf", flops=1)(np.minimum)
+elementwise("arith.maxnumf", flops=1)(larger_number)
+elementwise("arith.minnumf", flops=1)(smaller_number)
+elementwise("arith.maximumf", flops=1)(maximum)
+elementwise("arith.minimumf", flops=1)(minimum)
 
 
 # -- comparisons and select -------------------------------------------------------------------

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from kvtrace.evaluate.compiler import Compiler, typed_result
 from kvtrace.evaluate.dialects.arith import unsigned
-from kvtrace.evaluate.directed import to_odd
+from kvtrace.evaluate.directed import from_integer_with_rest, to_odd
 from kvtrace.evaluate.registry import Step, elementwise, semantics
 from kvtrace.evaluate.rounding import from_memory, to_integer, to_memory
 from kvtrace.evaluate.scope import Scope
@@ -43,12 +45,31 @@ def signed_to_float(array: Array, element: ElementType) -> Array:
     """Return signed integers as floats, rounded once."""
     if array.dtype == np.bool_:
         return -array.astype(element.value)
-    return array.astype(element.value)
+    return _whole_to_float(array, element)
+
+
+def _whole_to_float(array: Array, element: ElementType) -> Array:
+    """Return integers as floats; for types that NumPy lacks, to odd, as the caller rounds again."""
+    if not element.rounded or array.dtype.itemsize < 4:
+        return array.astype(element.value)
+    return to_odd(*from_integer_with_rest(array, np.float32))
 
 
 def unsigned_to_float(array: Array, element: ElementType) -> Array:
     """Return unsigned integers as floats, rounded once."""
-    return unsigned(array).astype(element.value)
+    return _whole_to_float(unsigned(array), element)
+
+
+def _by_way_of_float32(function: Callable[..., Array], array: Array, element: ElementType) -> Array:
+    """Return integers as floats; the caller rounds the float32 once more to narrower types."""
+    return function(array, replace(element, memory=element.value))
+
+
+def _whole_by_target(function: Callable[..., Any], target: str) -> Callable[..., Any]:
+    """Return conversions that round to bfloat16 once, from sm_90 on, or twice."""
+    backend, _, architecture = target.partition(":")
+    twice = backend == "hip" or (architecture.isdigit() and int(architecture) < 90)
+    return partial(_by_way_of_float32, function) if twice else function
 
 
 def float_to_signed(array: Array, element: ElementType) -> Array:
@@ -74,8 +95,8 @@ def truncated_integer(array: Array, element: ElementType) -> Array:
 
 
 elementwise("arith.truncf", "arith.extf")(truncated_float)
-elementwise("arith.sitofp")(signed_to_float)
-elementwise("arith.uitofp")(unsigned_to_float)
+elementwise("arith.sitofp", by_target=_whole_by_target)(signed_to_float)
+elementwise("arith.uitofp", by_target=_whole_by_target)(unsigned_to_float)
 elementwise("arith.fptosi")(float_to_signed)
 elementwise("arith.fptoui")(float_to_unsigned)
 typed_result(

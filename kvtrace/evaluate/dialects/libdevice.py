@@ -6,6 +6,7 @@ that the libraries approximate are exact here, also their approximate forms (fas
 
 from __future__ import annotations
 
+import math as math_
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -19,6 +20,7 @@ from kvtrace.evaluate.dialects import math, special
 from kvtrace.evaluate.dialects.arith import unsigned
 from kvtrace.evaluate.dialects.tt_elementwise import high_half_signed, mulhiui
 from kvtrace.evaluate.directed import TO_INTEGRAL, Direction
+from kvtrace.evaluate.flushing import flush, flushing
 from kvtrace.evaluate.registry import Elementwise, Step, semantics, unsupported
 from kvtrace.evaluate.rounding import to_integer
 from kvtrace.evaluate.types import element_of
@@ -58,22 +60,20 @@ def logb(array: Array) -> Array:
     return np.where(np.isinf(array), np.inf, np.where(np.isnan(array), np.nan, result))
 
 
+def _ieee_remainder(left: float, right: float) -> float:
+    try:
+        return math_.remainder(left, right)
+    except ValueError:
+        return math_.nan
+
+
+_LIFTED_REMAINDER: Final = np.frompyfunc(_ieee_remainder, 2, 1)
+
+
 def remainder(left: Array, right: Array) -> Array:
     """Return the IEEE remainder: left minus right times the nearest whole number, ties to even."""
-    remainder_ = np.fmod(np.abs(left), 2 * np.abs(right))
-    divisor = np.abs(right)
-    remainder_ = np.where(np.isinf(divisor), np.abs(left), remainder_)
-    # 0 <= rest < 2 divisor, so 0, 1 or 2 divisors are nearest.
-    subtracts_one = (2 * remainder_ > divisor) & (
-        (2 * remainder_ < 3 * divisor) | np.isinf(3 * divisor)
-    )
-    subtracts_two = 2 * remainder_ >= 3 * divisor
-    remainder_ = np.where(
-        subtracts_two,
-        remainder_ - 2 * divisor,
-        np.where(subtracts_one, remainder_ - divisor, remainder_),
-    )
-    return np.where(np.signbit(left), -remainder_, remainder_)
+    wide = _LIFTED_REMAINDER(left.astype(np.float64), right.astype(np.float64))
+    return np.asarray(wide).astype(left.dtype)
 
 
 def fdim(left: Array, right: Array) -> Array:
@@ -85,6 +85,35 @@ def fdim(left: Array, right: Array) -> Array:
 def saturate(array: Array) -> Array:
     """Return numbers limited to the range 0 to 1; NaN gives 0."""
     return np.asarray(np.fmin(np.fmax(array, 0), 1))
+
+
+def fast_quotient(left: Array, right: Array) -> Array:
+    """Return left / right by a reciprocal, which is 0 for divisors above 2^126 (PTX div.approx)."""
+    beyond = (np.abs(right) > 2.0**126) & np.isfinite(right)
+    return np.where(beyond, left * np.copysign(np.float32(0), right), np.divide(left, right))
+
+
+def fast_power(left: Array, right: Array) -> Array:
+    """Return 2^(right log2(left)): NaN for negative bases, and for 0 to the power 0."""
+    wide = np.exp2(right * np.log2(flush(left).astype(np.float64)))
+    result = flush(np.asarray(wide).astype(left.dtype))
+    return np.where(np.isnan(result), _NAN, result)
+
+
+_NAN: Final = np.array(0x7FFFFFFF, np.uint32).view(np.float32)
+"""The NaN that NVIDIA GPUs make."""
+
+
+def _of_turns(function: _Function) -> _Function:
+    """Return a function of an angle that is first rounded as a number of turns (PTX sin.approx)."""
+
+    def approximate(array: Array) -> Array:
+        turns = array * array.dtype.type(1 / (2 * np.pi))
+        fraction = np.where(np.isfinite(turns), np.fmod(turns.astype(np.float64), 1.0), np.nan)
+        angle = np.where(np.abs(array) <= np.pi, array, 2 * np.pi * fraction)
+        return np.asarray(function(angle)).astype(array.dtype)
+
+    return approximate
 
 
 def first_set(array: Array) -> Array:
@@ -269,17 +298,17 @@ FUNCTIONS: dict[str, _Function] = {
     "y1": _wide(partial(special.bessel_of_orders, "y", np.array(1))),
     "yn": _wide(partial(special.bessel_of_orders, "y")),
     # approximations
-    "fast_cos": np.cos,
-    "fast_dividef": np.divide,
-    "fast_fdivide": np.divide,
+    "fast_cos": _of_turns(np.cos),
+    "fast_dividef": fast_quotient,
+    "fast_fdivide": fast_quotient,
     "fast_exp": np.exp,
     "fast_exp10": lambda array: np.power(array.dtype.type(10), array),
     "fast_log": np.log,
     "fast_log2": np.log2,
     "fast_log10": np.log10,
-    "fast_pow": np.power,
-    "fast_sin": np.sin,
-    "fast_tan": np.tan,
+    "fast_pow": fast_power,
+    "fast_sin": _of_turns(np.sin),
+    "fast_tan": _of_turns(np.tan),
     "rcp64h": reciprocal_of_high_word,
     # bits and integers
     "brev": reversed_bits,
@@ -391,12 +420,38 @@ def accuracy_of(symbol: str) -> Accuracy:
     return UNDOCUMENTED if accuracy is None else accuracy
 
 
+_UNFLUSHED: Final = frozenset({
+    "abs", "fabs", "copysign", "fmax", "fmin", "fdim", "ilogb", "isinf", "isnan", "signbit",
+    "finite", "isfinited", "ldexp", "scalbn", "nextafter", "pow", "powi", "logb", "log", "log2",
+    "log10", "erfinv", "fast_pow", "float_as_int", "float_as_uint", "int_as_float",
+    "uint_as_float", "trunc",
+})  # fmt: skip
+"""Functions of libdevice that keep denormals, as an H100 shows."""
+
+
+_FLUSHING_OPERANDS: Final = frozenset({"exp", "j1", "rhypot"})
+"""Functions of libdevice that flush operands alone."""
+
+
 def library_function(symbol: str) -> _Function | None:
     """Return the function of `__nv_tanhf`, `__ocml_tanh_f32` and the like; None if unknown."""
     name = _base_name(symbol)
-    if name in FUNCTIONS:
-        return FUNCTIONS[name]
-    return FUNCTIONS.get(name[:-1]) if name[-1:] in ("f", "d") else None
+    if name not in FUNCTIONS and name[-1:] in ("f", "d"):
+        name = name[:-1]
+    function = FUNCTIONS.get(name)
+    if function is None or not symbol.startswith("__nv_") or name in _UNFLUSHED:
+        return function
+    if name in ("cbrt", "rcbrt"):
+        return partial(_without_denormals, function)
+    return partial(_of_flushed, function) if name in _FLUSHING_OPERANDS else flushing(function)
+
+
+def _of_flushed(function: _Function, *arrays: Array) -> Array:
+    return np.asarray(function(*map(flush, arrays)))
+
+
+def _without_denormals(function: _Function, array: Array) -> Array:
+    return np.where((flush(array) == 0) & (array != 0), array.dtype.type(np.nan), function(array))
 
 
 def _base_name(symbol: str) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from kvtrace.evaluate import directed
 from kvtrace.evaluate.accuracy import JUMPS, STEADY, Accuracy
 from kvtrace.evaluate.dialects import special
+from kvtrace.evaluate.flushing import flushed_by
 from kvtrace.evaluate.registry import elementwise
 from kvtrace.evaluate.values import Array
 
@@ -18,15 +19,15 @@ _WAVE: Final = Accuracy(2, follows="steady")
 _POWER: Final = Accuracy(8, follows="jumps")
 
 elementwise("math.exp", flops=1, accuracy=Accuracy(2, argument=1))(np.exp)
-elementwise("math.exp2", flops=1, accuracy=Accuracy(2))(np.exp2)
+elementwise("math.exp2", flops=1, accuracy=Accuracy(2), by_target=flushed_by)(np.exp2)
 elementwise("math.expm1", flops=1, accuracy=Accuracy(2))(np.expm1)
 elementwise("math.log", flops=1, accuracy=Accuracy(2))(np.log)
 elementwise("math.log2", flops=1, accuracy=Accuracy(2))(np.log2)
 elementwise("math.log10", flops=1, accuracy=Accuracy(3))(np.log10)
 elementwise("math.log1p", flops=1, accuracy=Accuracy(2))(np.log1p)
-elementwise("math.sqrt", flops=1, accuracy=Accuracy(2))(np.sqrt)
-elementwise("math.sin", flops=1, accuracy=_WAVE)(np.sin)
-elementwise("math.cos", flops=1, accuracy=_WAVE)(np.cos)
+elementwise("math.sqrt", flops=1, accuracy=Accuracy(2), by_target=flushed_by)(np.sqrt)
+elementwise("math.sin", flops=1, accuracy=_WAVE, by_target=flushed_by)(np.sin)
+elementwise("math.cos", flops=1, accuracy=_WAVE, by_target=flushed_by)(np.cos)
 elementwise("math.tan", flops=1, accuracy=Accuracy(4, follows="jumps"))(np.tan)
 elementwise("math.tanh", flops=1, accuracy=Accuracy(2))(np.tanh)
 elementwise("math.sinh", flops=1, accuracy=Accuracy(3))(np.sinh)
@@ -41,8 +42,8 @@ elementwise("math.cbrt", flops=1, accuracy=Accuracy(2))(np.cbrt)
 elementwise("math.fpowi", flops=1, accuracy=_POWER)(np.power)
 elementwise("math.atan2", flops=1, accuracy=Accuracy(3, follows="jumps"))(np.arctan2)
 elementwise("math.powf", flops=1, accuracy=_POWER)(np.power)
-elementwise("math.floor", flops=1)(np.floor)
-elementwise("math.ceil", flops=1)(np.ceil)
+elementwise("math.floor", flops=1, by_target=flushed_by)(np.floor)
+elementwise("math.ceil", flops=1, by_target=flushed_by)(np.ceil)
 elementwise("math.trunc", flops=1)(np.trunc)
 elementwise("math.roundeven", "math.rint", flops=1)(np.rint)
 elementwise("math.absf", accuracy=STEADY)(np.abs)
@@ -53,7 +54,7 @@ elementwise("math.isinf", accuracy=JUMPS)(np.isinf)
 elementwise("math.isfinite", accuracy=JUMPS)(np.isfinite)
 
 
-@elementwise("math.rsqrt", flops=1, accuracy=Accuracy(2))
+@elementwise("math.rsqrt", flops=1, accuracy=Accuracy(2), by_target=flushed_by)
 def rsqrt(array: Array) -> Array:
     """Return 1 / sqrt(array)."""
     result: Array = np.reciprocal(np.sqrt(array))
@@ -63,8 +64,9 @@ def rsqrt(array: Array) -> Array:
 @elementwise("math.round", flops=1)
 def round_half_away(array: Array) -> Array:
     """Return floats rounded to whole numbers, halves away from zero."""
-    result: Array = np.copysign(np.floor(np.abs(array) + array.dtype.type(0.5)), array)
-    return result
+    whole = np.trunc(array)
+    result: Array = whole + np.copysign(np.abs(array - whole) >= 0.5, array)
+    return np.where(np.isfinite(array), np.copysign(result, array), array)
 
 
 @elementwise("math.fma", flops=2)
@@ -115,7 +117,7 @@ def _bits_lowest_first(array: Array) -> Array:
     return np.unpackbits(raw, axis=-1, bitorder="little").astype(np.bool_)
 
 
-@elementwise("math.erf", flops=1, accuracy=Accuracy(2))
+@elementwise("math.erf", flops=1, accuracy=Accuracy(2), by_target=flushed_by)
 def erf(array: Array) -> Array:
     """Return the error function, by a table and Taylor series of third order, within 1e-12.
 
@@ -133,4 +135,4 @@ def erf(array: Array) -> Array:
     series = distance * (1 - distance * (nearest - distance * (2 * nearest * nearest - 1) / 3))
     table = _erf_table()
     value = table[position.astype(np.int64) + len(table) // 2] + slope * series
-    return np.asarray(value).astype(array.dtype)
+    return np.copysign(value, array).astype(array.dtype)

@@ -48,21 +48,25 @@ tgamma = _scalar(math.gamma, pole=math.inf)
 def sinpi(array: Array) -> Array:
     """Return sin(pi x); x is reduced to a fraction of a quarter turn before it is multiplied."""
     x = np.asarray(array, np.float64)
+    x = np.where(np.isfinite(x), np.fmod(x, 2.0), np.nan)
     quarter_turns = np.rint(2 * x)
     angle = np.pi * (x - quarter_turns / 2)
     quarter = np.mod(np.where(np.isfinite(quarter_turns), quarter_turns, 0), 4)
     sine, cosine = np.sin(angle), np.cos(angle)
-    return np.asarray(np.choose(quarter.astype(int), [sine, cosine, -sine, -cosine]))
+    result = np.choose(quarter.astype(int), [sine, cosine, -sine, -cosine])
+    return np.where(result == 0, np.copysign(0.0, x), result)
 
 
 def cospi(array: Array) -> Array:
     """Return cos(pi x); x is reduced to a fraction of a quarter turn before it is multiplied."""
     x = np.asarray(array, np.float64)
+    x = np.where(np.isfinite(x), np.fmod(x, 2.0), np.nan)
     quarter_turns = np.rint(2 * x)
     angle = np.pi * (x - quarter_turns / 2)
     quarter = np.mod(np.where(np.isfinite(quarter_turns), quarter_turns, 0), 4)
     sine, cosine = np.sin(angle), np.cos(angle)
-    return np.asarray(np.choose(quarter.astype(int), [cosine, -sine, -cosine, sine]))
+    # The sum makes -0, which an odd quarter may give, +0.
+    return np.asarray(np.choose(quarter.astype(int), [cosine, -sine, -cosine, sine])) + 0.0
 
 
 def erfcx(array: Array) -> Array:
@@ -128,7 +132,7 @@ def normcdf(array: Array) -> Array:
 
 def normcdfinv(array: Array) -> Array:
     """Return the inverse of the distribution function of the standard normal distribution."""
-    return np.asarray(-math.sqrt(2.0) * erfcinv(2 * np.asarray(array, np.float64)))
+    return np.asarray(0.0 - math.sqrt(2.0) * erfcinv(2 * np.asarray(array, np.float64)))
 
 
 def bessel_i(order: int, array: Array) -> Array:
@@ -138,14 +142,15 @@ def bessel_i(order: int, array: Array) -> Array:
         UnsupportedOp: SciPy is not installed.
     """
     function = _scipy().i1 if order else _scipy().i0
-    return np.asarray(function(np.clip(array, -1e3, 1e3)))  # 1e3 overflows; infinities give NaN
+    result = np.asarray(function(np.clip(array, -1e3, 1e3)))  # 1e3 overflows; infinities give NaN
+    return np.copysign(result, array) if order else result
 
 
 def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
     r"""Return the Bessel function of kind "j" or "y" of integer orders, from SciPy.
 
-    Negative orders and arguments are computed by 10.4.1. From arguments of 1e9 on, SciPy may give
-    NaN, as a phase would lose its digits.
+    Negative orders give NaN, as in libdevice; negative arguments are computed by 10.4.1. From
+    arguments of 1e9 on, SciPy may give NaN, as a phase would lose its digits.
 
     Raises:
         UnsupportedOp: SciPy is not installed.
@@ -159,7 +164,8 @@ def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
     result = np.where(np.isinf(x), 0.0, result)
     flipped = np.where(is_odd, -result, result) if kind == "j" else np.nan
     result = np.where(x < 0, flipped, result)
-    return np.where((orders < 0) & is_odd, -result, result)
+    result = np.where((x == 0) & (result == 0) & is_odd, x, result)
+    return np.where(orders < 0, np.nan, result)
 
 
 def _scipy() -> Any:

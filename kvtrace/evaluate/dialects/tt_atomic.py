@@ -9,6 +9,7 @@ import numpy as np
 from kvtrace.evaluate.atomics import compare_and_swap, read_modify_write
 from kvtrace.evaluate.compiler import Compiler, slot_of
 from kvtrace.evaluate.errors import Deadlock
+from kvtrace.evaluate.flushing import flushes_atomics
 from kvtrace.evaluate.registry import Step, place, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import value_type
@@ -99,12 +100,13 @@ def atomic_rmw(op: Op, compiler: Compiler) -> Step:
     """Return the step of a read-modify-write, whose result is the old contents."""
     type_ = value_type(op.operand("value").type)
     name = update_of(op)
+    flushes = flushes_atomics(compiler.module.target)
     wants_old = is_used(op, compiler)
     pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
     result = op.results[0].id
 
     def update(flat: Array, index: Array, lanes: list[Array]) -> Array | None:
-        return read_modify_write(flat, index, lanes[0], name, wants_old=wants_old)
+        return read_modify_write(flat, index, lanes[0], name, wants_old=wants_old, flushes=flushes)
 
     def step(values: list[Any], scope: Scope) -> None:
         mask_value = None if mask is None else values[mask]

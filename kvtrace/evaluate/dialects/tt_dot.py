@@ -11,7 +11,7 @@ import numpy as np
 from kvtrace.evaluate.compiler import Compiler, attribute, slot_of, slots_of
 from kvtrace.evaluate.fixed_order import is_order_fixed, product_by_terms
 from kvtrace.evaluate.registry import Step, semantics
-from kvtrace.evaluate.rounding import from_memory, rounding_to, truncated_to_tf32
+from kvtrace.evaluate.rounding import from_memory, rounded_to_bf16, rounding_to, truncated_to_tf32
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import (
@@ -172,6 +172,37 @@ def scale_factors(bits: Array) -> Array:
     return np.where(exponent == 128, np.float32(np.nan), np.ldexp(np.float32(1), exponent))
 
 
+def _multiplies_scaled(target: str) -> bool:
+    """Return whether a target's tensor cores take scales; for others Triton scales the factors."""
+    backend, _, architecture = target.partition(":")
+    if backend == "cuda" and architecture.isdigit():
+        return int(architecture) >= _FIRST_WITH_SCALES
+    return architecture == "gfx950"
+
+
+_FIRST_WITH_SCALES = 100
+
+
+def scaled_in_16_bits(array: Array, factors: Array | None, narrow: str, *, is_e5m2: bool) -> Array:
+    """Return factors of a dot as Triton scales them for older targets: in bf16, or fp16.
+
+    The byte 0 is the scale 0, and scales that fp16 cannot hold become 0 or infinite. Infinity and
+    NaN of e5m2 are numbers from 65536 on in bf16 (seen on an H100, Triton 3.6).
+    """
+    if narrow == "bf16" and is_e5m2:
+        bits = np.ascontiguousarray(array).view(np.uint32)
+        wide = ((bits & np.uint32(0x80600000)) | np.uint32(143 << 23)).view(np.float32)
+        array = np.where(np.isfinite(array), array, wide)
+    if factors is None:
+        return array
+    scales = np.where(factors == np.float32(2.0**-127), np.float32(0), factors)
+    with np.errstate(all="ignore"):
+        if narrow == "bf16":
+            return rounded_to_bf16(array * scales)
+        halves = array.astype(np.float16) * scales.astype(np.float16)
+        return halves.astype(np.float32)
+
+
 @semantics("tt.dot_scaled")
 def dot_scaled(op: Op, compiler: Compiler) -> Step:
     """Return the step of a matrix product whose factors have a scale per block along K."""
@@ -183,6 +214,8 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
     scales = [op.optional("left_scale"), op.optional("right_scale")]
     added, sum_type = op.operand("added").id, value_type(op.operand("added").type)
     result = op.results[0].id
+    native = _multiplies_scaled(compiler.module.target)
+    narrow = "f16" if any(type_.element.name == "f16" for type_ in types) else "bf16"
 
     def scaled(values: list[Any], position: int) -> Array:
         axis = -1 - position
@@ -190,14 +223,16 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
         packed_axis = axis if along_depth[position] else -3 - axis
         array = unpacked(raw, kinds[position], packed_axis)
         scale = scales[position]
+        is_e5m2 = kinds[position] in (1, "e5m2")
         if scale is None:
-            return array
+            return array if native else scaled_in_16_bits(array, None, narrow, is_e5m2=is_e5m2)
         factors = scale_factors(full_array(values[scale.id], value_type(scale.type)))
         depth = array.shape[axis] // factors.shape[-1]
         spread = np.repeat(factors, depth, axis=-1)
-        product: Array
-        product = array * (spread if position == 0 else np.swapaxes(spread, -1, -2))
-        return product
+        spread = spread if position == 0 else np.swapaxes(spread, -1, -2)
+        if native:
+            return np.asarray(array * spread)
+        return scaled_in_16_bits(array, spread, narrow, is_e5m2=is_e5m2)
 
     def step(values: list[Any], _scope: Scope) -> None:
         unknown = unknown_of(values[slot] for slot in slots)

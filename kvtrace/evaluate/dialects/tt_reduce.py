@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
-from kvtrace.evaluate.fixed_order import by_halves, is_order_fixed
+from kvtrace.evaluate.fixed_order import by_halves, half_sum, is_order_fixed
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.rounding import rounding_to
 from kvtrace.evaluate.scope import Scope
@@ -23,6 +23,7 @@ from kvtrace.evaluate.values import (
     to_array,
     unknown_of,
 )
+from kvtrace.evaluate.zeros import sign_reduced_zeros
 from kvtrace.ir import Block, Op
 from kvtrace.ir.ops import KINDS, Kind
 
@@ -71,18 +72,18 @@ def _float_op_count(block: Block) -> int:
 def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
     """Return an array reduced along an axis by a ufunc, rounded to the element type.
 
-    float16 sums are accumulated in float32. Hardware combines within threads, then between them, in
-    another order, so the last bits of float sums differ there.
+    float16 sums round each partial sum, so they overflow as on a device. Hardware combines within
+    threads, then between them, in another order, so the last bits of float sums differ there.
     """
     dtype = type_.element.value
     rounded = rounding_to(type_.element)
-    if type_.element.kind == "f" and function in (np.add, np.multiply) and is_order_fixed():
-        wide = array.astype(np.float32) if dtype == np.float16 else array
-        total = by_halves(function, wide, axis).astype(dtype)
-        return total if rounded is None else rounded(total)
     if dtype == np.float16 and function is np.add:
-        return function.reduce(array, axis=axis, dtype=np.float32).astype(dtype)  # type: ignore[no-any-return]
-    result: Array = function.reduce(array, axis=axis, dtype=dtype)
+        return half_sum(array, axis)
+    if type_.element.kind == "f" and function in (np.add, np.multiply) and is_order_fixed():
+        total = by_halves(function, array, axis).astype(dtype)
+        return total if rounded is None else rounded(total)
+    result: Array = np.asarray(function.reduce(array, axis=axis, dtype=dtype))
+    result = sign_reduced_zeros(function, array, axis, result)
     return result if rounded is None else rounded(result)
 
 

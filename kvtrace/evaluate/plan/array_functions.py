@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from kvtrace.evaluate.fixed_order import half_sum
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.rounding import (
     from_memory,
@@ -18,6 +19,7 @@ from kvtrace.evaluate.rounding import (
 )
 from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array
+from kvtrace.evaluate.zeros import sign_reduced_zeros
 
 _ALL = frozenset(range(8))
 
@@ -215,7 +217,7 @@ def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
     np.maximum.reduce(array, axis, dtype, out)
     if np.isnan(out).any():
         np.fmax.reduce(array, axis, dtype, out)
-    return out
+    return sign_reduced_zeros(np.fmax, array, axis, out)
 
 
 def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
@@ -223,7 +225,7 @@ def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
     np.minimum.reduce(array, axis, dtype, out)
     if np.isnan(out).any():
         np.fmin.reduce(array, axis, dtype, out)
-    return out
+    return sign_reduced_zeros(np.fmin, array, axis, out)
 
 
 _BLOCK = 512
@@ -239,13 +241,29 @@ def _row_sums(array: Array, axis: int, dtype: Any, out: Array) -> Array:
     suits = axis == array.ndim - 1 and array.strides[-1] == array.itemsize and columns >= 32
     if not suits or array.dtype != dtype or (columns > 2 * _BLOCK and columns % _BLOCK):
         np.add.reduce(array, axis, dtype, out)
-        return out
+        return sign_reduced_zeros(np.add, array, axis, out)
     if columns <= 2 * _BLOCK:
         np.matmul(array, _ones(columns, array.dtype), out)
-        return out
+        return sign_reduced_zeros(np.add, array, axis, out)
     blocks = array.reshape(*array.shape[:-1], columns // _BLOCK, _BLOCK)
     np.add.reduce(np.matmul(blocks, _ones(_BLOCK, array.dtype)), axis, dtype, out)
+    return sign_reduced_zeros(np.add, array, axis, out)
+
+
+def _half_sums(array: Array, axis: int, _dtype: Any, out: Array) -> Array:
+    """Store the sum of float16 numbers along an axis, each partial sum rounded, in `out`."""
+    np.copyto(out, half_sum(array, axis))
     return out
+
+
+def _reduced_maximum(array: Array, axis: int, dtype: Any, out: Array) -> Array:
+    np.maximum.reduce(array, axis, dtype, out)
+    return sign_reduced_zeros(np.maximum, array, axis, out)
+
+
+def _reduced_minimum(array: Array, axis: int, dtype: Any, out: Array) -> Array:
+    np.minimum.reduce(array, axis, dtype, out)
+    return sign_reduced_zeros(np.minimum, array, axis, out)
 
 
 @lru_cache(maxsize=64)
@@ -257,11 +275,17 @@ def reduction(function: Any, working: np.dtype[Any]) -> Any:
     """Return the function (array, axis, dtype, out) that reduces by a ufunc in a dtype."""
     if function is np.add and working in (np.float32, np.float64):
         return _row_sums
-    if function is np.fmax:
-        return largest
-    if function is np.fmin:
-        return smallest
+    if function is np.add and working == np.float16:
+        return _half_sums
+    if working.kind == "f" and function in _EXTREMES:
+        return _EXTREMES[function]
     return _REDUCTIONS.setdefault(function, function.reduce)
 
 
+_EXTREMES: dict[Any, Any] = {
+    np.fmax: largest,
+    np.fmin: smallest,
+    np.maximum: _reduced_maximum,
+    np.minimum: _reduced_minimum,
+}
 _REDUCTIONS: dict[Any, Any] = {}

@@ -90,7 +90,8 @@ class PlanCompiler:
     def elementwise(self, op: Op) -> PlanStep:
         """Return a step that emits the op's array function as an instruction."""
         type_ = value_type(op.results[0].type)
-        return step_of_operations(op, *operations_of(op, ELEMENTWISE[op.name], type_))
+        meaning = ELEMENTWISE[op.name].on(self.module.target)
+        return step_of_operations(op, *operations_of(op, meaning, type_))
 
     def counts(self) -> dict[int, tuple[int, int]]:
         """Return (elements, FLOPs) of one execution of each compute op, as in array evaluation."""

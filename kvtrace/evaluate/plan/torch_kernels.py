@@ -23,6 +23,7 @@ import numpy as np
 from kvtrace.evaluate.plan import array_functions
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.values import Array
+from kvtrace.evaluate.zeros import sign_reduced_zeros
 
 LEAST_ELEMENTS = 1 << 14
 """NumPy computes smaller arrays: a call of PyTorch takes 2 microseconds."""
@@ -96,7 +97,7 @@ def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
     torch.amax(torch.from_numpy(array), axis, out=torch.from_numpy(out))
     if np.isnan(out).any():
         np.fmax.reduce(array, axis, dtype, out)
-    return out
+    return sign_reduced_zeros(np.fmax, array, axis, out)
 
 
 def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
@@ -107,7 +108,7 @@ def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
     torch.amin(torch.from_numpy(array), axis, out=torch.from_numpy(out))
     if np.isnan(out).any():
         np.fmin.reduce(array, axis, dtype, out)
-    return out
+    return sign_reduced_zeros(np.fmin, array, axis, out)
 
 
 def _suits_rows(array: Array, axis: int, out: Array) -> bool:

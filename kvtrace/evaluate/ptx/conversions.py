@@ -81,12 +81,14 @@ def _rounded_once(odd: Array, target: Type) -> Array:
 
 
 def _to_integer(form: Form, array: Array) -> Array:
-    """Return floats as integers, rounded as the modifier says, saturated; NaN gives 0."""
+    """Return floats as integers, rounded as the modifier says, saturated."""
     direction = next((_WHOLE[m] for m in form.modifiers if m in _WHOLE), None)
     target = form.target
     if direction is None or target.bits < 8:
         raise UnsupportedOp(f"the instruction {form.text!r}")
-    whole = directed.TO_INTEGRAL[direction](array.astype(np.float64))
+    whole = directed.TO_INTEGRAL[direction](
+        array if array.dtype == np.float64 else array.astype(np.float32)
+    )
     element = element_of(f"i{target.bits}")
     return encoded(
         to_integer(whole, element, signed=target.kind == "s").astype(target.value), target

@@ -13,7 +13,7 @@ from kvtrace.evaluate.arguments import Argument, TensorArgument
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Descriptor, Pointer, Unknown, to_array
-from kvtrace.ir.ops import positions_of
+from kvtrace.ir.ops import KINDS, positions_of
 from kvtrace.ir.tensor_maps import CHUNK_BYTES
 from kvtrace.verdicts.replaying import program_at
 from kvtrace.verdicts.rules.watched_values import Sighted
@@ -150,6 +150,14 @@ class TensorMapWatch(Instrument):
         start_bytes = batch.positions[-1] * size
         text = "the block starts {number} bytes along the inner axis, {past} past"
         yield from _first_violation(start_bytes % CHUNK_BYTES, start_bytes, text)
+        if self._writes and not KINDS[self._op.name].has("row"):
+            yield from self._negative_starts(batch)
+
+    def _negative_starts(self, batch: _DescriptorBatch) -> Iterator[_Violation]:
+        """Yield the first program whose written block starts before its descriptor, by axis."""
+        for axis, start in enumerate(batch.positions):
+            text = f"the block starts at {{number}} along axis {axis}, before the first element"
+            yield from _first_violation(start < 0, start, text, whole=False)
 
     def _check_extent(self, batch: _DescriptorBatch, scope: Any) -> None:
         """End the evaluation at a lane past the inner extent whose 16-byte chunk begins inside."""

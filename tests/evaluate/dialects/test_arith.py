@@ -8,6 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kvtrace.evaluate.registry import ELEMENTWISE
+from kvtrace.evaluate.rounding import rounded_to_bf16
+from kvtrace.evaluate.types import element_of
 from tests.evaluate.one_op import run_op
 
 WIDTHS = {"i8": 8, "i16": 16, "i32": 32, "i64": 64}
@@ -190,8 +193,9 @@ def test_casts_of_floats_to_integers_round_toward_zero_and_saturate(width):
     (result,) = run_op("arith.fptosi", [("f32", np.array(values))], [width])
     (positive,) = run_op("arith.fptoui", [("f32", np.array(values))], [width])
 
-    assert result.tolist() == [0, 0, 1, -2, high, low, 0, 100]
-    expected = [0, 0, 1, 0, (1 << bits) - 1, 0, 0, 100]
+    nan = low if width == "i64" else 0
+    assert result.tolist() == [0, 0, 1, -2, high, low, nan, 100]
+    expected = [0, 0, 1, 0, (1 << bits) - 1, 0, abs(nan), 100]
     assert [unsigned(x, bits) for x in positive.tolist()] == expected
 
 
@@ -294,3 +298,32 @@ def test_float64_is_rounded_to_bfloat16_only_once():
 
     step = 2.0**-7
     assert result.astype(float).tolist() == [1 + step, -1 - step, 1.0, math.inf, math.inf]
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_remainders_of_floats_follow_the_rounded_quotient(planned):
+    left, right = np.array([1e10, 33554432.0, -7.5, 5.0]), np.array([3.0, 3.0, 2.0, math.inf])
+
+    (narrow,) = run_op("arith.remf", [("f32", left), ("f32", right)], ["f32"], planned=planned)
+    (wide,) = run_op("arith.remf", [("f64", left), ("f64", right)], ["f64"], planned=planned)
+
+    assert narrow.tolist() == [256.0, -1.0, -1.5, 5.0]
+    assert wide.tolist() == [1.0, 2.0, -1.5, 5.0]
+
+
+@pytest.mark.parametrize("planned", [False, True])
+@pytest.mark.parametrize("source", ["i32", "i64"])
+def test_integers_become_bf16_by_one_rounding(source, planned):
+    numbers = np.array([16842753, -16842753, 16842751, 3])
+
+    (result,) = run_op("arith.sitofp", [(source, numbers)], ["bf16"], planned=planned)
+
+    assert result.astype(np.float32).tolist() == [16908288.0, -16908288.0, 16777216.0, 3.0]
+
+
+@pytest.mark.parametrize(("target", "right"), [("cuda:80", 0x4B80), ("cuda:100", 0x4B81)])
+def test_older_targets_round_to_bf16_twice(target, right):
+    meaning = ELEMENTWISE["arith.sitofp"].on(target)
+    numbers = meaning.function(np.array([16842753], np.int32), element_of("bf16"))
+
+    assert rounded_to_bf16(numbers).view(np.uint32)[0] >> 16 == right

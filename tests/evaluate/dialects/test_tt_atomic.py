@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import ml_dtypes
 import numpy as np
 import pytest
 
 from kvtrace.evaluate import Deadlock, ScalarArgument, Storage, evaluate
+from kvtrace.evaluate.atomics import compare_and_swap
 from kvtrace.ir import parse
 from kvtrace.recorded_calls.recorded import Call
 from kvtrace.verdicts.contents.index_arguments import index_arguments
@@ -106,3 +108,16 @@ def test_programs_race_if_release_acquire_or_scope_is_missing(flaw):
     text = ORDERED.replace(*FLAWED[flaw])
     assert text != ORDERED
     assert "violation" in race(text)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, ml_dtypes.bfloat16])
+def test_a_swap_of_floats_compares_bits(dtype):
+    memory = np.array([-0.0, np.nan, 1.0], dtype)
+    new = np.full(3, 7, dtype)
+
+    old = compare_and_swap(memory, np.arange(3), np.array([0.0, np.nan, 1.0], dtype), new)
+
+    assert np.signbit(memory[0])
+    assert memory[1:].tolist() == [7, 7]
+    assert np.isnan(old[1])
+    assert old[2] == 1

@@ -1,9 +1,11 @@
 """FLOPs of scaled products: 2 · M · N · K, also if several numbers share a byte."""
 
+import numpy as np
 import pytest
 import torch
 
 from kvtrace.evaluate import Observer, evaluate
+from kvtrace.evaluate.dialects.tt_dot import scale_factors, scaled_in_16_bits, unpacked
 from tests.kernels import blocks
 from tests.kernels.launching import bind, compile_for
 
@@ -53,3 +55,30 @@ def test_flops_count_4_bit_factors_packed_along_rows_one_by_one():
         a=M // 2 * K, b=K * N // 2,
     )  # fmt: skip
     assert result == 2 * M * N * K
+
+
+@pytest.mark.parametrize(
+    ("narrow", "right"),
+    [
+        ("bf16", [0.0, 2.0**-126, 1.0, 2.0**23, 2.0**127]),
+        ("f16", [0.0, 0.0, 1.0, np.inf, np.inf]),
+    ],
+)
+def test_scales_are_numbers_of_the_narrow_type(narrow, right):
+    scales = scale_factors(np.array([0, 1, 127, 150, 254], np.uint8).view(np.int8))
+
+    scaled = scaled_in_16_bits(np.ones(5, np.float32), scales, narrow, is_e5m2=False)
+
+    assert scaled.tolist() == right
+
+
+def test_infinity_of_e5m2_is_a_number_in_bf16_alone():
+    array = unpacked(np.array([0x7C, 0xFC, 0x7D], np.uint8).view(np.int8), "e5m2", 0)
+    ones = scale_factors(np.full(3, 127, np.uint8).view(np.int8))
+
+    assert scaled_in_16_bits(array, ones, "bf16", is_e5m2=True).tolist() == [
+        65536.0,
+        -65536.0,
+        81920.0,
+    ]
+    assert scaled_in_16_bits(array, ones, "f16", is_e5m2=True)[:2].tolist() == [np.inf, -np.inf]

@@ -79,6 +79,10 @@ SAMPLES.good(
     "descriptor's tiles moved by four columns", tiles_filled, table(48, at=4), TILES, (2, 1)
 )
 SAMPLES.bad(
+    "descriptor's tiles that begin before the first column",
+    tiles_filled, table(48, at=-4), TILES, (2, 1), descriptor_contract="store",
+)  # fmt: skip
+SAMPLES.bad(
     "descriptor without rows",
     tiles_filled, table(48, rows=0), TILES, (2, 1), descriptor_contract="store",
     mask_always_false="store",

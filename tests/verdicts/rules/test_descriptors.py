@@ -35,6 +35,18 @@ def filled_from(out, starts, columns, pitch, C: tl.constexpr):
 
 
 @triton.jit
+def added_before(out, at, R: tl.constexpr, C: tl.constexpr):
+    target = tl.make_tensor_descriptor(out, [8, 64], [64, 1], [R, C])
+    target.atomic_add([at, 0], tl.full((R, C), 3, out.dtype.element_ty))
+
+
+@triton.jit
+def read_before(out, at, R: tl.constexpr, C: tl.constexpr):
+    target = tl.make_tensor_descriptor(out, [8, 64], [64, 1], [R, C])
+    tl.store(out + tl.arange(0, C), tl.sum(target.load([at, 0]), 0))
+
+
+@triton.jit
 def filled_by(target, R: tl.constexpr, C: tl.constexpr):
     target.store([tl.program_id(0) * R, tl.program_id(1) * C], tl.full((R, C), 3, tl.float32))
 
@@ -68,6 +80,18 @@ def test_a_descriptor_of_an_unknown_target_is_unknown(target, reason):
     found = verdict(for_target(table(8), target))
 
     assert (found.verdict, found.reason) == ("unknown", reason)
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp16"])
+@pytest.mark.parametrize(
+    ("kernel", "at", "answer"),
+    [(added_before, -1, "violation"), (added_before, 7, "proven"), (read_before, -1, "proven")],
+)
+def test_only_writes_must_not_start_at_a_negative_row(kernel, at, answer, dtype):
+    found = verdict(call(kernel, (1,), out=tensor(8, 64, dtype=dtype), at=at, R=4, C=32))
+
+    assert found.verdict == answer
+    assert answer == "proven" or "the block starts at -1 along axis 0" in found.message
 
 
 def test_a_witness_says_what_is_written_past_the_extent():
@@ -127,6 +151,7 @@ def test_each_sample_says_what_breaks_the_contract():
         "descriptor from a base between multiples of 16 bytes": "base is 8 bytes past",
         "descriptor with rows of 60 16-bit floats, 120 bytes": "a stride of 120 bytes along axis 0",
         "descriptor's tiles moved by two columns": "the block starts 8 bytes along the inner axis",
+        "descriptor's tiles that begin before the first column": "starts at -4 along axis 1",
         "descriptor without rows": "an extent of 0 along axis 0 is not in 1 to 2^32",
         "descriptor read from a column between chunks": "load by descriptor: the block starts 12",
         "descriptor adds past its columns in the last tile": "elements 45 to 47 of the inner axis",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kvtrace.evaluate.atomics import read_modify_write
 from kvtrace.evaluate.compiler import slot_of
 from kvtrace.evaluate.dialects.tt_atomic import is_used
+from kvtrace.evaluate.flushing import flushes_atomics
 from kvtrace.evaluate.plan.accesses import atomic, mask_of
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.meanings.tt_memory import load, store
@@ -41,11 +42,12 @@ def atomic_rmw(op: Op, compiler: PlanCompiler) -> PlanStep:
     """Plan an atomic update whose old contents are not used."""
     type_ = value_type(op.operand("value").type)
     name = update_of(op)
+    flushes = flushes_atomics(compiler.module.target)
     used = is_used(op, compiler.arrays)
     pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
     def update(memory: Array, index: Array, values: Array) -> None:
-        read_modify_write(memory, index, values, name, wants_old=False)
+        read_modify_write(memory, index, values, name, wants_old=False, flushes=flushes)
 
     def step(walk: Walk) -> None:
         values = walk.values

@@ -8,9 +8,9 @@ import numpy as np
 
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
-from kvtrace.evaluate.plan.array_functions import converted_into, ufunc_operation
+from kvtrace.evaluate.plan.array_functions import ufunc_operation
 from kvtrace.evaluate.plan.bridge import array_call_step
-from kvtrace.evaluate.plan.instructions import Map, Operation, Reduce
+from kvtrace.evaluate.plan.instructions import Map, Reduce
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.steps import PlanCompiler, rounded
 from kvtrace.evaluate.plan.values import Constant, Register, Tensor
@@ -52,31 +52,23 @@ def _reduced(walk: Walk, value: Any, function: Any, axis: int, type_: ValueType)
         operand, box = walk.padded(operand), None
     if box is not None and _lanes_outside(operand, axis) and function is np.multiply:
         operand, box = walk.padded(operand), None
+    if box is not None and dtype == np.float16 and function is np.add:
+        operand, box = walk.padded(operand), None  # each partial sum is rounded
     extent = type_.shape[axis]
     if box is None and operand.register.lanes[axis] != extent and function in _COUNTED:
         operand = walk.spread(operand)
     addend = _without_added_zero(walk, operand, function)
     source = operand.register if addend is None else addend
-    narrow = dtype == np.float16 and function is np.add
-    working = np.dtype(np.float32) if narrow else dtype
     lanes = source.lanes[:axis] + source.lanes[axis + 1 :]
-    target = walk.register(source.axes, lanes, working)
-    walk.emit(Reduce(target, (source,), function, axis, working))
+    target = walk.register(source.axes, lanes, dtype)
+    walk.emit(Reduce(target, (source,), function, axis, dtype))
     total: Constant | Tensor = Tensor(target, shape)
     if addend is not None:
-        plus_zero = ufunc_operation("add", np.add, working)
-        total = walk.elementwise(plus_zero, (total, Constant(working.type(0), shape)), shape)
+        plus_zero = ufunc_operation("add", np.add, dtype)
+        total = walk.elementwise(plus_zero, (total, Constant(dtype.type(0), shape)), shape)
     if box is not None:
-        total = _with_fill(walk, total, operand, function, axis, working)
-    if narrow:
-        total = walk.elementwise(_to_half, (total,), shape)
+        total = _with_fill(walk, total, operand, function, axis, dtype)
     return rounded(walk, total, type_)
-
-
-_to_half = Operation(
-    "to_half", lambda array: array.astype(np.float16), converted_into, frozenset(),
-    np.dtype(np.float16),
-)  # fmt: skip
 
 
 def _is_cut_only_at(box: Any, axis: int) -> bool:
@@ -110,7 +102,7 @@ def _with_fill(
         times = ufunc_operation("multiply", np.multiply, working)
         lane_count = Constant(working.type(count), shape)
         fill = walk.elementwise(times, (fill, lane_count), shape)
-        if isinstance(fill, Constant) and fill.value == 0:
+        if isinstance(fill, Constant) and fill.value == 0 and working.kind != "f":
             return total
     return walk.elementwise(ufunc_operation("combine", function, working), (total, fill), shape)
 

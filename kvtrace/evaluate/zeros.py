@@ -1,0 +1,63 @@
+"""Signs of zeros in minima, maxima and sums, as devices have them; NumPy's depend on order.
+
+The maximum of zeros is +0 if any is, their minimum -0 if any is, and their sum -0 if all are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from kvtrace.evaluate.values import Array
+
+_LARGEST: Final = (np.fmax, np.maximum)
+_SMALLEST: Final = (np.fmin, np.minimum)
+
+
+def sign_reduced_zeros(function: Any, array: Array, axis: int, result: Array) -> Array:
+    """Correct in place the signs of zeros in floats that `function` reduced along an axis."""
+    if result.all() or array.dtype.kind != "f":
+        return result
+    is_zero, negative = array == 0, np.signbit(array)
+    if function in _LARGEST:
+        is_negative = ~(is_zero & ~negative).any(axis=axis)
+    elif function in _SMALLEST:
+        is_negative = (is_zero & negative).any(axis=axis)
+    elif function is np.add:
+        is_negative = (is_zero & negative).all(axis=axis)
+    else:
+        return result
+    zeros = result == 0
+    result[zeros] = np.where(is_negative, result.dtype.type(-0.0), result.dtype.type(0.0))[zeros]
+    return result
+
+
+def _signed_zeros(function: Any, left: Array, right: Array) -> Array:
+    result = np.asarray(function(left, right))
+    if result.all():
+        return result
+    join = np.logical_and if function in _LARGEST else np.logical_or
+    negative = join(np.signbit(left), np.signbit(right))
+    zeros = (left == 0) & (right == 0)
+    return np.where(zeros, np.copysign(result.dtype.type(0), np.where(negative, -1, 1)), result)
+
+
+def larger_number(left: Array, right: Array) -> Array:
+    """Return the maximum, the number where one operand is NaN."""
+    return _signed_zeros(np.fmax, left, right)
+
+
+def smaller_number(left: Array, right: Array) -> Array:
+    """Return the minimum, the number where one operand is NaN."""
+    return _signed_zeros(np.fmin, left, right)
+
+
+def maximum(left: Array, right: Array) -> Array:
+    """Return the maximum, NaN where an operand is NaN."""
+    return _signed_zeros(np.maximum, left, right)
+
+
+def minimum(left: Array, right: Array) -> Array:
+    """Return the minimum, NaN where an operand is NaN."""
+    return _signed_zeros(np.minimum, left, right)
