@@ -125,7 +125,9 @@ def test_training_kernels_have_no_access_out_of_bounds(trained, kvtrace):
     folder, _ = trained
     done = kvtrace("sanitize", "out", "--json", folder=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert [item for item in json.loads(done.stdout)["verdicts"] if item["verdict"] == "violation"] == []
+    assert [
+        item for item in json.loads(done.stdout)["verdicts"] if item["verdict"] == "violation"
+    ] == []
 
 
 @pytest.mark.process
@@ -147,7 +149,9 @@ def test_sanitizer_names_the_line_of_the_missing_mask(kvtrace, tmp_path):
     done = kvtrace("sanitize", "out", "--json", folder=tmp_path)
     # then the one violation is the load without its mask, in the last of four blocks
     assert done.returncode == 1, done.stderr
-    (found,) = [item for item in json.loads(done.stdout)["verdicts"] if item["verdict"] == "violation"]
+    (found,) = [
+        item for item in json.loads(done.stdout)["verdicts"] if item["verdict"] == "violation"
+    ]
     assert found["rule"] == "out-of-bounds"
     assert found["kernel"] == "double"
     assert found["arg"] == "source"

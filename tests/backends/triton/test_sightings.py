@@ -75,7 +75,9 @@ def test_a_defect_of_a_second_launch_is_listed_by_sanitize(
         assert (finding["arg"], finding["address_offset"], finding["line"]) == ("source", 4012, 29)
         assert (finding["call"], finding["calls"], finding["launches"]) == (0, 1, 2)
         same = (finding["line"], finding["column"], finding["rule"])
-        others = [f for f in json.loads(out)["verdicts"] if (f["line"], f["column"], f["rule"]) == same]
+        others = [
+            f for f in json.loads(out)["verdicts"] if (f["line"], f["column"], f["rule"]) == same
+        ]
         assert others == [finding]  # neither proven nor unknown as well
 
 
