@@ -168,6 +168,7 @@ def _print(
         )
         print_lines(lines, raw=color)
     if as_sarif or (as_lines and not as_json):
+        sys.stdout.flush()
         complain(counts_text(findings))
 
 
