@@ -83,6 +83,10 @@ class CallFacts:
     copied: bool = False
 
 
+#: What rows without a call are about: operators, which are no kernels.
+_OPERATORS: Final = CallFacts(kernel="PyTorch")
+
+
 def read_findings(
     trace: "Trace",
     runs: Sequence["Run"],
@@ -138,7 +142,7 @@ def read_findings(
     reasons: Counter[str] = Counter()
     finding_by_key: dict[tuple[str, str], Finding] = {}
     for row in rows.to_pylist():
-        call = calls.get((row["run"], row["call_id"]), CallFacts())
+        call = _facts_of(row, calls)
         finding = suppressed_by(suppressions, finding_of(row, call, stacks, rule_texts, lines.text))
         tallies[_tally(finding, call, row["rule"])] += 1
         if finding.verdict == "unknown" and not finding.suppressed:
@@ -347,6 +351,12 @@ def _rule_texts(passes: Iterable[Mapping[str, Any] | None]) -> dict[str, RuleTex
     return rules
 
 
+def _facts_of(row: Mapping[str, Any], calls: Mapping[tuple[str, int], CallFacts]) -> CallFacts:
+    """Return the facts of a row's call; what was not recorded of a call is unknown."""
+    unrecorded = _OPERATORS if row["call_id"] is None else CallFacts()
+    return calls.get((row["run"], row["call_id"]), unrecorded)
+
+
 def _facts_by_call(
     trace: "Trace",
     runs: Sequence["Run"],
@@ -462,7 +472,7 @@ def _proven_tallies(
     names = ["run", "call_id", "rule", "severity"]
     plain = pa.table({name: without_dictionary(table[name]) for name in names})
     for row in plain.group_by(names).aggregate([([], "count_all")]).to_pylist():
-        call = calls.get((row["run"], row["call_id"]), CallFacts())
+        call = _facts_of(row, calls)
         tally = Tally(
             row["run"], call.kernel_id, call.kernel, row["rule"], "proven", row["severity"],
             suppressed=False, count=0,

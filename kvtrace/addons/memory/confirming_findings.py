@@ -92,7 +92,9 @@ def _unwritten_lines(selection: Selection) -> Iterator[UnwrittenLine]:
         for judged in unwritten_memory(trace, run):
             line = lines.setdefault(judged.line, UnwrittenLine(judged.line))
             line.runs.add(run.run_id)
-            line.findings[judged.row["rule"], kernels.get(judged.row["call_id"], "?")] = None
+            call_id = judged.row["call_id"]
+            kernel = "PyTorch" if call_id is None else kernels.get(call_id, "?")
+            line.findings[judged.row["rule"], kernel] = None
             line.reads += judged.reads
     yield from lines.values()
 

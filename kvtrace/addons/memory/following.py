@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.events import Allocated, Event, Freed, Launched, Operated
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
-from kvtrace.addons.memory.moves import spoiling
+from kvtrace.addons.memory.moves import Source, computed, spoiling
 from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
 from kvtrace.addons.memory.reads import Answered, Reads
 from kvtrace.addons.memory.states import Effect, NewStates, Spoiling, State
@@ -94,6 +94,16 @@ class _Use(NamedTuple):
     place: Place
 
 
+class _Unwritten(NamedTuple):
+    """What an operator reads of memory that may not have been written.
+
+    `given`: the last kernel that was given it or, of a copy, the memory that it was made of.
+    """
+
+    state: State
+    given: Place | None
+
+
 def _uses_by(operator_id: int, operator: Operator) -> list[_Use]:
     tensors = operator.tensors
     leaves = any(tensor.is_of_host and tensor.role != "read" for tensor in tensors)
@@ -160,7 +170,7 @@ class Follower:
             self.launch_steps[seq] = steps
         self._moved: dict[tuple[Effect, int, int], Effect] = {}
         self._anywheres: dict[tuple[int, str], Effect] = {}
-        self._spoilings: dict[tuple[int, tuple[State, ...]], dict[int, Spoiling]] = {}
+        self._spoilings: dict[tuple[int, tuple[tuple[int, State], ...]], dict[int, Spoiling]] = {}
         self._uses: dict[int, list[_Use]] = {}
         self._operator_reads: dict[Place, Reads] = {}
         self.leftovers: dict[Place, Leftover] = {}
@@ -332,7 +342,8 @@ class Follower:
         if not operator.is_torchs:
             self._operate_around(operator, event)
             return
-        moves = self._moves(operator, event) if operator.effects.moves else {}
+        unwritten: dict[int, _Unwritten] = {}
+        written: list[tuple[Life, int]] = []
         for position, offset_bytes, size, is_of_host, birth, is_moved, effect, place in uses:
             begin = addresses[position] - offset_bytes
             if is_of_host:
@@ -342,14 +353,18 @@ class Follower:
                 life = self._new_life(begin, size, birth, time, whole=False)
             else:
                 life = self._life(begin, size, time)
+            if effect is None:
+                continue
+            if effect.may_read and not life.state.whole:
+                unwritten[position] = _Unwritten(life.state, life.given or life.source)
             if is_moved:
                 life.is_read = True  # what is moved is judged where it is used; the host uses it
-            elif effect is not None:
-                self._step(life, effect, place, time, offset_bytes)
-                spoiled = moves.get(position)
-                if spoiled is not None:
-                    life.source = self._source(operator, event)
-                    life.state = life.state.spoiled(spoiled)
+                continue
+            self._step(life, effect, place, time, offset_bytes)
+            if effect.may_write:
+                written.append((life, position))
+        if unwritten and written:
+            self._pass_on(operator_id, operator, unwritten, written)
 
     def _operate_around(self, operator: Operator, event: Operated) -> None:
         """Follow an operator of another library: what happened inside of it was followed already.
@@ -357,20 +372,29 @@ class Follower:
         What it was to write and nothing inside of it wrote, code wrote that kvtrace does not see.
         """
         self._note_undeclared(operator, event)
-        for tensor, address, effect in zip(
-            operator.tensors, event.addresses, operator.effects.writes, strict=True
+        unwritten: dict[int, _Unwritten] = {}
+        written: list[tuple[Life, int]] = []
+        for index, (tensor, address) in enumerate(
+            zip(operator.tensors, event.addresses, strict=True)
         ):
-            if effect is None or not tensor.storage_bytes:
-                continue
+            effect = operator.effects.writes[index]
             begin = address - tensor.offset_bytes
             life = self.lives.at(begin, tensor.storage_bytes)
-            if tensor.is_of_host:
+            if effect is None:
+                if tensor.role == "read" and life is not None and not life.state.whole:
+                    unwritten[index] = _Unwritten(life.state, life.given or life.source)
+            elif tensor.is_of_host and tensor.storage_bytes:
                 self._note_host(begin, tensor.storage_bytes, event.time)
-            elif life is None:
-                birth = Birth("operator", event.operator_id)
-                self._new_life(begin, tensor.storage_bytes, birth, event.time, whole=True)
-            elif life.written < event.begin:
+            elif tensor.storage_bytes and (life is None or life.written < event.begin):
+                if life is None:
+                    birth = Birth("operator", event.operator_id)
+                    life = self._new_life(
+                        begin, tensor.storage_bytes, birth, event.time, whole=True
+                    )
                 life.state, _ = life.state.step(effect)
+                written.append((life, index))
+        if unwritten and written:
+            self._pass_on(event.operator_id, operator, unwritten, written)
 
     def _note_undeclared(self, operator: Operator, event: Operated) -> None:
         begins = [
@@ -387,40 +411,52 @@ class Follower:
                 place = Place("operator", event.operator_id, index)
                 self.undeclared.setdefault(place, life.writer)
 
-    def _moves(self, operator: Operator, event: Operated) -> dict[int, Spoiling]:
-        """Return what a move leaves unwritten or in doubt, by the tensor that it writes."""
-        sources: list[tuple[OperatorTensor, State]] = []
-        for tensor, address, effect in zip(
-            operator.tensors, event.addresses, operator.effects.effects, strict=True
-        ):
-            if tensor.role == "read" and effect is not None and tensor.storage_bytes:
-                begin = address - tensor.offset_bytes
-                life = self._life(begin, tensor.storage_bytes, event.time)
-                sources.append((tensor, life.state))
-        if all(state.whole for _, state in sources):
-            return {}
-        for _, state in sources:
+    def _pass_on(
+        self,
+        operator_id: int,
+        operator: Operator,
+        unwritten: Mapping[int, _Unwritten],
+        written: Sequence[tuple[Life, int]],
+    ) -> None:
+        """Note what an operator makes of memory that may not have been written, by its tensors."""
+        states = {index: source.state for index, source in unwritten.items()}
+        for state in states.values():
             self.carried.update(state.spoilings)
-        key = event.operator_id, tuple(state for _, state in sources)
+        key = operator_id, tuple(states.items())
         spoilings = self._spoilings.get(key)
         if spoilings is None:
-            name = operator.name.partition(".")[0]
-            spoilings = self._spoilings[key] = {
-                index: spoiled
-                for index, (tensor, effect) in enumerate(
-                    zip(operator.tensors, operator.effects.writes, strict=True)
-                )
-                if effect is not None and (spoiled := spoiling(name, sources, tensor)) is not None
-            }
-        return spoilings
+            spoilings = self._spoilings[key] = self._made_of(operator, states)
+        writers = (
+            next(iter(self.writers(source.state)), source.given) for source in unwritten.values()
+        )
+        source = next((writer for writer in writers if writer is not None), None)
+        for life, index in written:
+            spoiled = spoilings.get(index)
+            if spoiled is not None:
+                life.source = source
+                life.state = life.state.spoiled(spoiled)
 
-    def _source(self, operator: Operator, event: Operated) -> Place | None:
-        """Return the last kernel that wrote, or was given, memory that a move reads."""
-        for tensor, address in zip(operator.tensors, event.addresses, strict=True):
-            life = self.lives.at(address - tensor.offset_bytes, tensor.storage_bytes)
-            if tensor.role == "read" and life is not None and not life.state.whole:
-                return next(iter(self.writers(life.state)), life.given or life.source)
-        return None
+    def _made_of(self, operator: Operator, unwritten: Mapping[int, State]) -> dict[int, Spoiling]:
+        """Return what an operator leaves unwritten or in doubt, by the tensor that it writes."""
+        name, effects = operator.name.partition(".")[0], operator.effects
+        sources = [
+            Source(tensor, unwritten.get(index) or self._states.whole(tensor.storage_bytes), effect)
+            for index, (tensor, effect) in enumerate(
+                zip(operator.tensors, effects.effects, strict=True)
+            )
+            if effect is not None and effect.may_read and tensor.storage_bytes
+        ]
+        made: dict[int, Spoiling] = {}
+        for index, effect in enumerate(effects.writes):
+            if effect is not None:
+                spoiled = (
+                    spoiling(name, sources, operator.tensors[index])
+                    if effects.moves
+                    else computed(name, sources, effect, is_known=operator.is_torchs)
+                )
+                if spoiled is not None:
+                    made[index] = spoiled
+        return made
 
     def _note_host(self, begin: int, size: int, time: int) -> None:
         """Note memory of the host, which counts as written."""
@@ -468,9 +504,18 @@ class Follower:
                 self.answers.append(answered)
 
     def _end(self, life: Life | None) -> None:
-        """Note a result that ends with bytes that nobody wrote, if a kernel wrote the others."""
+        """Note a result that ends with bytes that nobody wrote.
+
+        It is one if a kernel wrote the others, or if an operator moved what nobody wrote there.
+        """
         if life is None or life.is_read or not life.state.unwritten:
             return
         writers = self.writers(life.state)
         if writers:
             self.leftovers.setdefault(writers[0], Leftover(life.birth, life.state))
+        elif life.state.spoilings and life.writer is not None and self._moves(life.writer):
+            self.leftovers.setdefault(life.writer, Leftover(life.birth, life.state))
+
+    def _moves(self, place: Place) -> bool:
+        """Return whether a place is that of an operator that passes on values."""
+        return place.kind == "operator" and self._operators[place.row].effects.moves

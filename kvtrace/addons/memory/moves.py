@@ -1,21 +1,23 @@
-"""Operators that move values without computing with them: unwritten elements stay unwritten.
+"""What operators make of memory that nobody wrote: unwritten elements stay unwritten.
 
 Copies with all elements in their order (`clone`, `reshape` …) and concatenations are followed
-element by element. Of other moves, whose order the record does not tell, results are in doubt.
+element by element. Of other moves, whose order the record does not tell, results are in doubt. So
+are results of operators that compute, unless a tensor that they read is unwritten as a whole: then
+they are, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
 from kvtrace.addons.memory.operator_effects import OperatorTensor
-from kvtrace.addons.memory.states import Spoiling, State
+from kvtrace.addons.memory.states import Effect, Spoiling, State
 from kvtrace.metrics.unique_bytes import TooManyRanges, merged
 
 _Mask = NDArray[np.bool_]
@@ -34,18 +36,65 @@ _IN_ORDER: Final = frozenset(
 )  # fmt: skip
 
 
-def spoiling(
-    name: str, sources: Sequence[tuple[OperatorTensor, State]], target: OperatorTensor
+#: Beginnings of names of operators on lists of tensors, of which each may have its own result.
+_ON_LISTS: Final = ("aten::_foreach_", "aten::_fused_", "aten::_amp_foreach_")
+
+
+_COMPUTED: Final = "computed it from memory that may not have been written"
+
+
+def is_computed(doubt: str) -> bool:
+    """Return whether a doubt is that of one of torch's operators, whose reads are judged there."""
+    return doubt.endswith(_COMPUTED)
+
+
+class Source(NamedTuple):
+    """A tensor that an operator reads: the state of its storage before, and what is read of it."""
+
+    tensor: OperatorTensor
+    state: State
+    effect: Effect
+
+
+def computed(
+    name: str, sources: Sequence[Source], target: Effect, *, is_known: bool
 ) -> Spoiling | None:
+    """Return what an operator that computes leaves unwritten or in doubt of what it writes.
+
+    Args:
+        name: the operator, as `aten::mul`.
+        sources: the tensors that it reads.
+        target: what it does to the tensor that it writes.
+        is_known: whether it is known that it reads all elements, as torch's own do.
+
+    """
+    doubt = f"{name} {_COMPUTED if is_known else 'may have read what nobody wrote'}"
+    in_doubt = Spoiling(doubtful=target.may_write, doubt=doubt)
+    try:
+        read = [s for s in sources if s.state.unwritten & s.effect.may_read]
+        if not read and not any(s.state.doubtful & s.effect.may_read for s in sources):
+            return None
+        if (
+            is_known
+            and not name.startswith(_ON_LISTS)
+            and any(s.effect.reads and not s.effect.reads - s.state.unwritten for s in read)
+        ):
+            return Spoiling(target.writes, target.may_write - target.writes, doubt)
+    except TooManyRanges:
+        return in_doubt
+    return in_doubt
+
+
+def spoiling(name: str, sources: Sequence[Source], target: OperatorTensor) -> Spoiling | None:
     """Return what a move leaves unwritten, or in doubt, in a tensor that it writes; None: nothing.
 
     Args:
         name: the operator, as `aten::cat`.
-        sources: the tensors that are read, in their order, with the states of their storages.
+        sources: the tensors that are read, in their order.
         target: the tensor that is written.
 
     """
-    read = [(tensor, state, _bytes_or_span(tensor)) for tensor, state in sources]
+    read = [(tensor, state, _bytes_or_span(tensor)) for tensor, state, _ in sources]
     if all(not (state.unwritten & region or state.doubtful & region) for _, state, region in read):
         return None
     in_doubt = Spoiling(

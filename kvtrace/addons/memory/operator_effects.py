@@ -71,6 +71,8 @@ _TIMES_BETA: Final = frozenset(
         "addr_", "baddbmm", "baddbmm_",
     )
 )  # fmt: skip
+#: Operators on lists that read no momentum in their first step, which then is empty memory.
+_FIRST_STEPS: Final = frozenset(("aten::_fused_sgd", "aten::_fused_sgd_"))
 #: Operators that are given a tensor which Python code has filled, as `torch.tensor` does.
 _FILLED: Final = frozenset(("aten::lift", "aten::lift_fresh"))
 #: Operators that write all elements of the argument that they change, and read none of them.
@@ -99,12 +101,13 @@ MOVING: Final = frozenset(
         "_unsafe_view", "as_strided_scatter", "cat", "clone", "column_stack", "concat",
         "concatenate", "constant_pad_nd", "contiguous", "copy_", "diag", "diag_embed",
         "diagonal_scatter", "dstack", "embedding", "flatten", "flip", "fliplr", "flipud",
-        "gather", "hstack", "index", "index_copy", "index_fill", "index_put", "index_select",
-        "masked_fill", "masked_scatter", "masked_select", "narrow_copy", "pad", "repeat",
-        "repeat_interleave", "reshape", "reshape_as", "roll", "rot90", "scatter",
-        "select_scatter", "slice_copy", "slice_scatter", "split_copy", "stack", "take",
-        "take_along_dim", "tile", "to", "tril", "triu", "type_as", "unfold_copy", "view_copy",
-        "vstack", "where",
+        "gather", "hstack", "index", "index_copy", "index_copy_", "index_fill", "index_put",
+        "index_put_", "index_select", "masked_fill", "masked_scatter", "masked_scatter_",
+        "masked_select", "narrow_copy", "pad", "put_", "repeat", "repeat_interleave",
+        "reshape", "reshape_as", "roll", "rot90", "scatter", "scatter_", "select_scatter",
+        "slice_copy", "slice_scatter", "split_copy", "stack", "take", "take_along_dim",
+        "tile", "to", "tril", "triu", "type_as", "unfold_copy", "view_copy", "vstack",
+        "where",
     )
 )  # fmt: skip
 
@@ -207,8 +210,9 @@ def _bounded_effect(
     except UnsupportedOp:
         span = ByteRanges.of(0, tensor.storage_bytes)
         reason = f"the size of an element of dtype {tensor.dtype} is not known"
+    reads = NOTHING if tensor.role == "created" else span
     writes = tensor.role in ("written", "created")
-    return Effect(may_read=span, may_write=span if writes else NOTHING, reason=reason)
+    return Effect(may_read=reads, may_write=span if writes else NOTHING, reason=reason)
 
 
 def _effect(
@@ -223,6 +227,10 @@ def _effect(
         writes = region if tensor.role == "written" else NOTHING
         reason = f"{_short(base)} does not read what it adds to if beta is 0"
         return Effect(may_read=region, writes=writes, may_write=writes, reason=reason)
+    if base in _FIRST_STEPS and tensor.role == "written":
+        region = tensor.bytes
+        reason = f"{_short(base)} does not read its momentum in its first step"
+        return Effect(may_read=region, writes=region, may_write=region, reason=reason)
     if tensor.role == "read":
         if base in _SHAPES_ONLY or _reads_no_values(base, tensors):
             return None

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import dropwhile
 from typing import TYPE_CHECKING
 
 from kvtrace.addons.memory.operator_effects import UNINITIALIZED
-from kvtrace.figures.lines import place_of
+from kvtrace.figures.lines import is_plumbing, place_of
+from kvtrace.ir.locations import Frame
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.lives import Birth
@@ -58,6 +60,16 @@ class Places:
         if not place or _base(name) in UNINITIALIZED:
             return f"{_said(name)}{place}"
         return f"{_said(name)} (first called{place})"
+
+    def frames(self, operator_id: int) -> list[Frame]:
+        """Return the frames of an operator's first call, from the program's innermost line on."""
+        _, stack_id = self._operators.get(operator_id, ("?", None))
+        rows = self._frames.get(stack_id) or ()
+        own = dropwhile(lambda row: is_plumbing(row["file"]), rows)
+        return [
+            Frame(row["file"], row["line"], row["column"], row["function"])
+            for row in list(own) or rows
+        ]
 
     def _at(self, stack_id: int | None) -> str:
         line = self._line(stack_id)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kvtrace.addons.memory.lives import Birth, Life, Place
+from kvtrace.addons.memory.moves import is_computed
 from kvtrace.addons.memory.states import Answer, Reading, Spoiling, State
 
 UNSEEN: Final = "its storage was made where kvtrace does not see it"
@@ -38,8 +39,8 @@ class Reads:
     """What is known of all reads at a place: how many of each answer, and why.
 
     `unwritten` has the violations by where the storage came from; `reason` is why the first
-    unknown read is unknown. `spoilings` left values that unknown reads may get, or violations other
-    than the first ones.
+    unknown read is unknown that is not weak, if one is. `spoilings` left values that unknown reads
+    may get, or violations other than the first ones.
     """
 
     proven: int = 0
@@ -48,6 +49,11 @@ class Reads:
     unwritten: dict[Birth, Unwritten] = field(default_factory=dict)
     reason: str = ""
     spoilings: set[Spoiling] = field(default_factory=set)
+
+    @property
+    def is_weak(self) -> bool:
+        """Whether no reason of its own is known: storages are not followed, or were computed."""
+        return self.reason in ("", UNSEEN, HOST) or is_computed(self.reason)
 
     @property
     def count(self) -> int:
@@ -61,7 +67,8 @@ class Reads:
         origin_reason = _UNFOLLOWED.get(life.birth.origin)
         if origin_reason is not None or reading.answer == "unknown":
             self.unknown += 1
-            self.reason = self.reason or reading.reason or origin_reason or ""
+            if self.is_weak:
+                self.reason = reading.reason or self.reason or origin_reason or ""
             self.spoilings.update(reading.spoilings)
             return Answered(self, "unknown")
         if reading.answer == "proven":

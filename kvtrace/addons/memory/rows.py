@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect, Unknown
 from kvtrace.addons.memory.missing_stores import missing_stores
+from kvtrace.addons.memory.moves import is_computed
+from kvtrace.addons.memory.operator_findings import OperatorLine, StoringCall, operator_row
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
 from kvtrace.addons.memory.used_reads import used_reads
 from kvtrace.evaluate import Access, Observer, TensorArgument
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.metrics.stacks import StackRows
     from kvtrace.recorded_calls.recorded import Call
+
+
+_Row = dict[str, Any]
 
 
 class JudgedRow(NamedTuple):
@@ -56,65 +61,77 @@ class Rows:
         for place, reads in self._follower.reads.items():
             self._used |= reads.spoilings
             for unwritten in reads.unwritten.values():
-                judged = (
+                row = (
                     self._of_operator(place, unwritten)
                     if place.kind == "operator"
                     else self._violation(place, unwritten)
                 )
-                if judged is not None:
+                if row is not None:
                     self._used.update(unwritten.reading.spoilings)
-                    row = self._row(*judged, unwritten.birth, unwritten.count)
+                    judged = self._judged(row, unwritten.birth, unwritten.count)
                     brought = self._brought(unwritten.state, unwritten.reading.unwritten)
-                    yield row if brought is None else row._replace(line="")
+                    yield judged if brought is None else judged._replace(line="")
             undisputed = None if reads.unwritten else self._undisputed(place, reads)
             if undisputed is not None:
-                yield self._row(*undisputed)
+                yield JudgedRow(undisputed)
         for place, leftover in self._follower.leftovers.items():
-            yield self._row(*self._leftover(place, leftover), leftover.birth)
+            yield self._judged(self._leftover(place, leftover), leftover.birth)
         for place, writer in self._follower.undeclared.items():
-            yield self._row(*self._undeclared(place, writer))
+            yield JudgedRow(self._undeclared(place, writer))
         unused = self._follower.spoiled - self._used - self._follower.carried
         for spoiling, foreign in self._foreign.items():
             if spoiling in unused and not spoiling.doubtful:
-                yield self._row(*self._unused(*foreign))
+                yield JudgedRow(self._unused(*foreign))
 
-    def _row(
-        self, call: Call, verdict: Verdict, birth: Birth | None = None, reads: int = 0
-    ) -> JudgedRow:
-        """Return the row of a verdict; those on storages of other origins are other findings."""
+    def _row(self, call: Call, verdict: Verdict) -> _Row:
         severity = RULES[verdict.rule]["severity"]
-        row = row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
-        if birth is None:
-            return JudgedRow(row)
+        return row_of(verdict, call, self._stacks, severity)  # type: ignore[arg-type]
+
+    def _judged(self, row: _Row, birth: Birth, reads: int = 0) -> JudgedRow:
+        """Return a row with its line; those on storages of other origins are other findings."""
         identity = f"{row['finding_id']} {self._memory.birth(birth)}"
         row["finding_id"] = sha256(identity.encode()).hexdigest()[:32]
-        line = self._memory.allocated_at(birth) if verdict.verdict == "violation" else ""
+        line = self._memory.allocated_at(birth) if row["verdict"] == "violation" else ""
         return JudgedRow(row, line, reads)
 
-    def _undisputed(self, place: Place, reads: Reads) -> tuple[Call, Verdict] | None:
-        """Return the verdict on a call's reads of which none is a violation."""
-        call = self._memory.calls[place.row].call if place.kind == "launch" else None
+    def _line(self, place: Place) -> OperatorLine:
+        operator = self._memory.operators[place.row]
+        return OperatorLine(operator, place.argument, self._memory.frames(place.row))
+
+    def _undisputed(self, place: Place, reads: Reads) -> _Row | None:
+        """Return the verdict on reads of which none is a violation, of operators if unknown."""
+        if place.kind == "operator":
+            if not reads.unknown or reads.is_weak:
+                return None
+            message = (
+                f"whether all that {self._memory.operator(place.row)} reads was written is not "
+                f"known: {reads.reason}"
+            )
+            return operator_row(
+                self._line(place), READ, "unknown", message, self._stacks, reason=reads.reason
+            )
+        call = self._memory.calls[place.row].call
         if call is None:
             return None
-        argument = call.arguments[place.argument]
         if reads.unknown:
             return self._unknown(call, place, reads.reason)
+        argument = call.arguments[place.argument]
         op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
-        return call, Verdict(
+        return self._row(call, Verdict(
             READ, "proven", op, f"all that it reads of {argument.name} was written before",
             method="followed", access="load", arg=argument.name,
-        )  # fmt: skip
+        ))  # fmt: skip
 
-    def _unknown(self, call: Call, place: Place, reason: str) -> tuple[Call, Verdict]:
+    def _unknown(self, call: Call, place: Place, reason: str) -> _Row:
         """Return the verdict that reads are unknown, for a reason."""
         name = call.arguments[place.argument].name
         op = _first_reading_op(call, self._memory.calls[place.row].effects[place.argument])
-        return call, Verdict(
+        return self._row(call, Verdict(
             READ, "unknown", op, f"whether all that it reads of {name} was written is not known: "
             f"{reason}", reason=reason, access="load", arg=name,
-        )  # fmt: skip
+        ))  # fmt: skip
 
-    def _violation(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
+    def _violation(self, place: Place, first: Unwritten) -> _Row | None:
         judged = self._memory.at(place.row, first.seq)
         call = judged.call
         if call is None:
@@ -132,7 +149,7 @@ class Rows:
         op = _reading_op(call, effect, unwritten.moved(argument.offset_bytes - first.origin))
         elements = _elements(unwritten, first.origin, argument.element.bytes)
         often = f", in {plural(first.count, 'launch')}" if first.count > 1 else ""
-        return call, Verdict(
+        return self._row(call, Verdict(
             READ, "violation", op,
             f"{elements} of {argument.name} {_are(unwritten, argument.element.bytes)} read, and "
             f"{self._made(first.state, unwritten, argument.element.bytes)}{often}: "
@@ -140,64 +157,74 @@ class Rows:
             method="followed", access="load", arg=argument.name,
             address_offset=_first(unwritten) - first.origin,
             lanes=unwritten.size // argument.element.bytes,
+        ))  # fmt: skip
+
+    def _of_operator(self, place: Place, first: Unwritten) -> _Row | None:
+        """Return a finding at an operator's line, with the kernel that left out what it reads.
+
+        None if operators computed all of it, whose own reads are findings.
+        """
+        unwritten, state = first.reading.unwritten, first.state
+        for spoiling in state.spoilings:
+            if is_computed(spoiling.doubt):
+                unwritten = unwritten - spoiling.unwritten
+        if not unwritten:
+            return None
+        writers = self._follower.writers(state)
+        writer = writers[0] if writers else first.given
+        stored = None if writer is None else self._stored_by(writer)
+        copied = None if first.source is None else self._stored_by(first.source)
+        birth, history = self._memory.birth(first.birth), ""
+        if stored is not None:
+            size, offset = stored.argument.element.bytes, stored.argument.offset_bytes
+            name = stored.argument.name
+            history = f": {self._history(first.birth, state, unwritten, first.given)}"
+        else:
+            tensor = self._memory.operators[place.row].tensors[place.argument]
+            size, offset = tensor.element_bytes if tensor.has_known_size else 1, 0
+            name = f"what {birth} made"
+            if copied is not None:
+                name, history = f"a copy of {copied.argument.name}", f": {birth} made the copy"
+        often = f", in {plural(first.count, 'call')}" if first.count > 1 else ""
+        message = (
+            f"{self._memory.operator(place.row)} reads {_elements(unwritten, offset, size)} of "
+            f"{name}, and {self._made(state, unwritten, size)}{often}{history}"
+        )
+        by = stored or copied
+        return operator_row(
+            self._line(place), READ, "violation", message, self._stacks,
+            stored_by=None if by is None else StoringCall(by.call, by.argument.name),
         )  # fmt: skip
 
-    def _of_operator(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
-        """Return a finding at the kernel that left elements out which an operator reads."""
-        writers = self._follower.writers(first.state)
-        writer = writers[0] if writers else first.given
-        if writer is None:
-            return self._of_moved(place, first)
-        stored = self._stored_by(writer)
-        if stored is None:
-            return None
-        unwritten, argument = first.reading.unwritten, stored.argument
-        size = argument.element.bytes
-        return stored.verdict(
-            READ,
-            f"{self._memory.operator(place.row)} reads "
-            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name}, and "
-            f"{self._made(first.state, unwritten, size)}: "
-            f"{self._history(first.birth, first.state, unwritten, first.given)}",
-            unwritten,
-        )
-
-    def _of_moved(self, place: Place, first: Unwritten) -> tuple[Call, Verdict] | None:
-        """Return a finding at the kernel that left out what an operator reads in a copy."""
-        stored = None if first.source is None else self._stored_by(first.source)
-        if stored is None:
-            return None  # no kernel has to do with it
-        size = self._memory.operators[place.row].tensors[place.argument].element_bytes
-        unwritten = first.reading.unwritten
-        return stored.verdict(
-            READ,
-            f"{self._memory.operator(place.row)} reads {_elements(unwritten, first.origin, size)} "
-            f"of a copy of {stored.argument.name}, and nobody wrote what was copied there: "
-            f"{self._memory.birth(first.birth)} made the copy",
-        )
-
-    def _leftover(self, place: Place, leftover: Leftover) -> tuple[Call, Verdict]:
-        stored = self._stored_by(place)
-        assert stored is not None  # it wrote
-        unwritten, argument = leftover.state.unwritten, stored.argument
-        size = argument.element.bytes
-        were = "was" if unwritten.size <= size else "were"
+    def _leftover(self, place: Place, leftover: Leftover) -> _Row:
+        unwritten = leftover.state.unwritten
+        stored = None if place.kind == "operator" else self._stored_by(place)
         brought = self._brought(leftover.state, unwritten)
+        if stored is None:
+            tensor = self._memory.operators[place.row].tensors[place.argument]
+            size, offset = tensor.element_bytes, 0
+            name = self._memory.birth(leftover.birth)
+        else:
+            size, offset = stored.argument.element.bytes, stored.argument.offset_bytes
+            name = stored.argument.name
+        were = "was" if unwritten.size <= size else "were"
         never = f"{were} never written, nor" if brought is None else f"{were} {brought}, and not"
-        return stored.verdict(
-            RESULT,
-            f"{_elements(unwritten, argument.offset_bytes, size)} of {argument.name} "
-            f"{never} read in this run: "
-            f"{self._history(leftover.birth, leftover.state, unwritten)}",
-            unwritten,
+        message = (
+            f"{_elements(unwritten, offset, size)} of {name} {never} read in this run: "
+            f"{self._history(leftover.birth, leftover.state, unwritten)}"
         )
+        if stored is None:
+            return operator_row(self._line(place), RESULT, "violation", message, self._stacks)
+        return self._row(*stored.verdict(RESULT, message, unwritten))
 
     def _made(self, state: State, unwritten: ByteRanges, size: int) -> str:
         """Return why bytes of a state count as unwritten: nobody wrote them."""
         brought = self._brought(state, unwritten)
-        if brought is None:
-            return f"nobody wrote {_them(unwritten, size)}"
-        return f"{'it was' if unwritten.size <= size else 'they were'} {brought}"
+        if brought is not None:
+            return f"{'it was' if unwritten.size <= size else 'they were'} {brought}"
+        if any(spoiling.reaches(unwritten) for spoiling in state.spoilings):
+            return f"nobody wrote what {'it is' if unwritten.size <= size else 'they are'} made of"
+        return f"nobody wrote {_them(unwritten, size)}"
 
     def _brought(self, state: State, unwritten: ByteRanges) -> str | None:
         """Return from where a call brought foreign values into some bytes, if one did."""
@@ -209,22 +236,22 @@ class Rows:
                 return f"made by {call.kernel} of what it reads beyond {name}"
         return None
 
-    def _unused(self, call: Call, foreign: ForeignValues) -> tuple[Call, Verdict]:
+    def _unused(self, call: Call, foreign: ForeignValues) -> _Row:
         """Return the verdict that no harm came of a load that leaves its storage."""
         source, target = (call.arguments[i].name for i in (foreign.source, foreign.target))
-        return call, Verdict(
+        return self._row(call, Verdict(
             READ, "proven", foreign.op, f"nothing in this run uses what it reads beyond {source} "
             f"and stores in {target}", method="followed", access="load", arg=target,
-        )  # fmt: skip
+        ))  # fmt: skip
 
-    def _undeclared(self, place: Place, writer: Place) -> tuple[Call, Verdict]:
+    def _undeclared(self, place: Place, writer: Place) -> _Row:
         stored = self._stored_by(writer)
         assert stored is not None  # it wrote
-        return stored.verdict(
-            DECLARED,
+        message = (
             f"{stored.argument.name} is written inside of {self._memory.operator(place.row)}, "
-            "whose schema says that it only reads it: torch.compile may move it past other uses",
+            "whose schema says that it only reads it: torch.compile may move it past other uses"
         )
+        return self._row(*stored.verdict(DECLARED, message))
 
     def _stored_by(self, place: Place) -> _Stored | None:
         """Return the call at a place with its store; None: it has no IR, or no store there."""

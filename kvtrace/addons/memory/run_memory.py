@@ -27,6 +27,7 @@ from kvtrace.recorded_calls.recorded import Call, KnownLaunches, UnreadyCall, ca
 
 if TYPE_CHECKING:
     from kvtrace.addons.memory.lives import Birth
+    from kvtrace.ir.locations import Frame
     from kvtrace.schema.trace import Run, Trace
 
 _ADDRESSED: Final = ("tensor", "descriptor")
@@ -97,6 +98,10 @@ class RunMemory:
         Empty if an operator made it with values (a copy of what nobody wrote), or no line did.
         """
         return self._places.allocated_at(birth)
+
+    def frames(self, operator_id: int) -> list[Frame]:
+        """Return the frames of an operator's first call, from the program's innermost line on."""
+        return self._places.frames(operator_id)
 
     def operator(self, operator_id: int) -> str:
         """Return an operator's name and place: that of its first call, except for empty memory."""

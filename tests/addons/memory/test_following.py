@@ -110,6 +110,19 @@ READ = Place("launch", READS_ALL, 0)
         ([("operator", EMPTY, A), ("free", A), ("launch", READS_ALL, A)], "unknown"),
         ([("allocate", A, 512), ("launch", READS_ALL, A)], "violation"),
         ([("allocate", A, 512), ("launch", WRITES_ALL, A), ("launch", READS_ALL, A)], "proven"),
+        ([("operator", EMPTY, A), ("operator", ADD_, A, A), ("launch", READS_ALL, A)], "violation"),
+        ([("operator", EMPTY, A), ("operator", ADD, A, B), ("launch", READS_ALL, B)], "violation"),
+        ([("operator", EMPTY, A), ("launch", WRITES_HALF, A), ("operator", ADD, A, B),
+          ("launch", READS_ALL, B)], "unknown"),
+        ([("operator", EMPTY, A), ("launch", PERHAPS, A), ("operator", ADD, A, B),
+          ("launch", READS_ALL, B)], "unknown"),
+        ([("operator", EMPTY, A), ("launch", WRITES_ALL, A), ("operator", ADD, A, B),
+          ("launch", READS_ALL, B)], "proven"),
+        ([("operator", EMPTY, A), ("operator", ADD, A, B), ("operator", ADD, B, C),
+          ("launch", READS_ALL, C)], "violation"),
+        ([("operator", EMPTY, A), ("operator", ADD, A, B), ("launch", WRITES_ALL, B),
+          ("launch", READS_ALL, B)], "proven"),
+        ([("operator", EMPTY, A), ("operator", MINE, A, B), ("launch", READS_ALL, B)], "unknown"),
         ([("operator", MINE, A, B), ("launch", READS_ALL, B)], "proven"),
         ([("operator", EMPTY, B), ("launch", WRITES_HALF, B), ("around", MINE, 1, A, B),
           ("launch", READS_ALL, B)], "violation"),
@@ -169,6 +182,9 @@ def test_a_result_that_nobody_reads_is_left_over():
     assert not followed(*partly, ("launch", WRITES_REST, A)).leftovers
     assert followed(*partly, ("operator", EMPTY, A)).leftovers  # its memory is another's now
     assert not followed(("operator", EMPTY, A)).leftovers  # no kernel wrote
+    copied = followed(*partly, ("operator", CLONE, A, B))
+    assert list(copied.leftovers) == [Place("operator", CLONE, 1)]
+    assert not followed(*partly, ("operator", ADD, A, B)).leftovers  # a read that is judged
 
 
 def test_a_view_elsewhere_in_its_storage_is_followed_there():
