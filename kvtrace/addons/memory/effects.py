@@ -12,7 +12,7 @@ nothing. A lane whose value is dropped later, as in an unmasked load before a ma
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Final
@@ -20,13 +20,14 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
 from kvtrace.addons.memory.boxed_accesses import BoxedAccesses, boxed_accesses
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
-from kvtrace.addons.memory.first_reads import FirstReads
-from kvtrace.addons.memory.own_stores import may_precede
+from kvtrace.addons.memory.first_reads import FirstReads, accessing_sites
+from kvtrace.addons.memory.own_stores import unpreceded
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
-from kvtrace.evaluate.order import Site, memory_sites, written_storages
+from kvtrace.evaluate.order import Site, written_storages
 from kvtrace.evaluate.plan import explain
 from kvtrace.ir import Op
+from kvtrace.ir.ops import AccessKind
 from kvtrace.metrics.unique_bytes import TooManyRanges
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.parts import roles_of
@@ -41,9 +42,6 @@ MOST_LANES: Final = 1 << 23
 
 _LEAST_LANES: Final = 1 << 9
 """Lanes that any smaller access counts as, because it takes as long."""
-
-_MOST_PAIRS: Final = 1 << 12
-"""Limit of pairs of a store and a read whose formulas are compared, for one storage."""
 
 _MOST_PROGRAMS: Final = 1 << 20
 """Limit of programs whose accesses are listed in order."""
@@ -122,16 +120,17 @@ def effects_of(call: Call) -> CallEffects:
     masks are affine; other calls are evaluated on arrays, up to MOST_LANES lanes.
     """
     call = _with_index_contents(call)
-    sites = memory_sites(call.module)
+    sites = accessing_sites(call.module)
     storages = _storages(call.arguments)
     contested = [
         storage
         for storage, args in storages.items()
         if _reaching(sites, args, writes=False) and _reaching(sites, args, writes=True)
     ]
-    accesses = _Accesses(call.arguments, storages, contested)
+    kinds = {site.op.index: site.kind for site in sites}
+    accesses = _Accesses(call.arguments, storages, contested, kinds)
     failure = _observe(call, accesses, sites)
-    order = None if failure else _order_in_programs(call, accesses.undecided())
+    order = None if failure else _order_in_programs(call, accesses.undecided(), kinds)
     unseen = roles_of(call.module).unseen
     known = (
         _StorageEffects(args, storage, accesses.of(storage), failure, unseen, order)
@@ -263,7 +262,8 @@ class _StorageBytes:
 class _Accesses(ArrayLimit):
     """Collects the bytes of all accesses, storage by storage.
 
-    `contested` are the storages that are both read and written. `elsewhere` as in `CallEffects`.
+    `contested` are the storages that are both read and written; `kinds` are those of the ops, by
+    index. `elsewhere` as in `CallEffects`.
     """
 
     def __init__(
@@ -271,9 +271,11 @@ class _Accesses(ArrayLimit):
         arguments: Sequence[Argument],
         storages: dict[Storage, tuple[int, ...]],
         contested: Sequence[Storage],
+        kinds: Mapping[int, AccessKind],
     ) -> None:
         super().__init__()
         self._arguments = arguments
+        self._kinds = kinds
         self._bytes = {storage: _StorageBytes() for storage in storages}
         self._contested = frozenset(contested)
         self._boxed = False
@@ -286,6 +288,7 @@ class _Accesses(ArrayLimit):
     def access(self, access: Access) -> None:
         """Add the bytes of an access."""
         super().access(access)
+        access = replace(access, kind=self._kinds[access.op.index])
         argument = None if access.argument is None else self._arguments[access.argument]
         if not isinstance(argument, TensorArgument):
             self.elsewhere |= access.active != 0 and access.kind != "load"
@@ -353,7 +356,9 @@ class _Accesses(ArrayLimit):
         undecided = []
         for storage in self._contested:
             storage_bytes = self._bytes[storage]
-            _add_first_formulas(storage_bytes)
+            if not storage_bytes.lost - {"load"}:
+                for read in unpreceded(storage_bytes.formulas):
+                    storage_bytes.first.add(read)
             if not _is_all_first(storage_bytes, storage.nbytes):
                 undecided.append(storage)
         return undecided
@@ -379,23 +384,6 @@ def _overlaps(storage_bytes: _StorageBytes, touched: TouchedBytes) -> bool:
     return hull.low < touched.high and touched.low < hull.high
 
 
-def _add_first_formulas(storage_bytes: _StorageBytes) -> None:
-    """Add the reads by formulas that no store by a formula can precede in the same program.
-
-    Programs with formulas and those without are distinct.
-    """
-    formulas = storage_bytes.formulas
-    stores = [(i, access) for i, access in enumerate(formulas) if access.kind != "load"]
-    reads = [(i, access) for i, access in enumerate(formulas) if access.kind != "store"]
-    if len(stores) * len(reads) > _MOST_PAIRS or storage_bytes.lost - {"load"}:
-        return
-    for position, read in reads:
-        if read.certain and not any(
-            may_precede(store, read, listed_first=i < position) for i, store in stores
-        ):
-            storage_bytes.first.add(read)
-
-
 def _is_all_first(storage_bytes: _StorageBytes, size: int) -> bool:
     try:
         read, first = (part.listed(size) for part in (storage_bytes.may_read, storage_bytes.first))
@@ -413,11 +401,13 @@ class _Order:
     problem: str | None
 
 
-def _order_in_programs(call: Call, storages: Sequence[Storage]) -> _Order | None:
+def _order_in_programs(
+    call: Call, storages: Sequence[Storage], kinds: Mapping[int, AccessKind]
+) -> _Order | None:
     """Return accesses in the order of each program, None if no storage needs it."""
     if not storages:
         return None
-    listing = FirstReads(call.arguments, storages)
+    listing = FirstReads(call.arguments, storages, kinds)
     programs = prod(call.grid)
     if programs > _MOST_PROGRAMS:
         return _Order(storages, listing, f"{programs:,} programs are too many to list")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -17,6 +17,10 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.evaluate import Access, Argument, Observer, Storage, TensorArgument
+from kvtrace.evaluate.order import Site, memory_sites
+from kvtrace.ir import Module
+from kvtrace.ir.ops import AccessKind
+from kvtrace.ir.updates import update_of
 from kvtrace.metrics.distinct import distinct
 from kvtrace.metrics.unique_bytes import merged
 from kvtrace.verdicts.replaying import TooManyLanes
@@ -52,8 +56,14 @@ class FirstReads(Observer):
     The launch must be evaluated on arrays, where accesses come in the order of each program.
     """
 
-    def __init__(self, arguments: Sequence[Argument], storages: Sequence[Storage]) -> None:
-        self._arguments = arguments
+    def __init__(
+        self,
+        arguments: Sequence[Argument],
+        storages: Sequence[Storage],
+        kinds: Mapping[int, AccessKind],
+    ) -> None:
+        """`kinds` are those of the ops, by index, which may take an atomic as a store."""
+        self._arguments, self._kinds = arguments, kinds
         self._listed: Mapping[Storage, _Listed] = {storage: _Listed() for storage in storages}
         self._elements = 0
 
@@ -79,10 +89,13 @@ class FirstReads(Observer):
         is_inside = (starts >= 0) & (starts + access.element_bytes <= argument.storage.nbytes)
         listed_storage.accesses.append(
             _Elements(
-                starts[is_inside], programs[is_inside], access.element_bytes, access.kind,
+                starts[is_inside],
+                programs[is_inside],
+                access.element_bytes,
+                self._kinds[access.op.index],
                 access.certain and access.active is not None,
             )
-        )  # fmt: skip
+        )
 
     def bounds(self, storage: Storage) -> tuple[ByteRanges, ByteRanges]:
         """Return the bytes that are certainly read first, and all known ones that may be.
@@ -108,6 +121,16 @@ class FirstReads(Observer):
             if access.certain and (listed.unsure is None or index < listed.unsure):
                 first.append(keys[index][~possible.precedes(keys[index], index)])
         return _bytes_of(first, cell, cells), _bytes_of(maybe_first, cell, cells)
+
+
+def accessing_sites(module: Module) -> tuple[Site, ...]:
+    """Return the memory ops of a module; an exchange whose old value is dropped is a store."""
+    return tuple(
+        replace(site, kind="store")
+        if site.kind == "atomic" and not site.result_used and update_of(site.op) == "exch"
+        else site
+        for site in memory_sites(module)
+    )
 
 
 class _Earliest:

@@ -20,8 +20,27 @@ from kvtrace.evaluate.observe import Access, AffineAxis, AffineFormula
 _MOST_STEPS: Final = 2_000
 """Limit of distances that are tried for one pair of accesses; beyond, they may meet."""
 
+_MOST_PAIRS: Final = 1 << 12
+"""Limit of pairs of a store and a read whose formulas are compared, for one storage."""
+
 Term = tuple[int, int, int]
 """A step in bytes, and the lowest and highest number of such steps."""
+
+
+def unpreceded(formulas: Sequence[Access]) -> Iterator[Access]:
+    """Yield the certain reads by formulas that no store by a formula precedes in its program.
+
+    `formulas` are the accesses to one storage. Programs with formulas and those without differ.
+    """
+    stores = [(i, access) for i, access in enumerate(formulas) if access.kind != "load"]
+    reads = [(i, access) for i, access in enumerate(formulas) if access.kind != "store"]
+    if len(stores) * len(reads) > _MOST_PAIRS:
+        return
+    for position, read in reads:
+        if read.certain and not any(
+            may_precede(store, read, listed_first=i < position) for i, store in stores
+        ):
+            yield read
 
 
 def may_precede(store: Access, read: Access, *, listed_first: bool) -> bool:

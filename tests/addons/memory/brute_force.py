@@ -27,6 +27,9 @@ def call_of_case(case, unknown=()):
     return call_of(case.kernel, case.grid, arguments, case.constexprs, unknown)
 
 
+from kvtrace.ir.updates import update_of
+
+
 class NotMarked(Exception):
     """The error of a call whose accesses depend on data that were not recorded."""
 
@@ -34,8 +37,8 @@ class NotMarked(Exception):
 class Marked(Observer):
     """The bytes of each storage that programs store, and that they read before they store them."""
 
-    def __init__(self, arguments):
-        self._arguments = arguments
+    def __init__(self, arguments, exchanges):
+        self._arguments, self._exchanges = arguments, exchanges
         self._own = set()
         self.stored, self.read_first = {}, {}
 
@@ -56,7 +59,7 @@ class Marked(Observer):
             bytes_ = {b for start in starts for b in range(start, start + access.element_bytes)}
             bytes_ &= set(range(size))
             keys = {(program, argument.storage, byte) for byte in bytes_}
-            if access.kind != "store":
+            if access.kind != "store" and access.op.index not in self._exchanges:
                 read_first |= {byte for _, _, byte in keys - self._own}
             if access.kind != "load":
                 stored |= bytes_
@@ -66,7 +69,13 @@ class Marked(Observer):
 def marked(call):
     """Return (stored, read first) as sets of bytes, for each storage of a call with all data."""
     arguments = with_copied_storages(call.arguments)
-    observer = Marked(arguments)
+    used = {operand for op in call.module.ops for operand in op.operands}
+    exchanges = {
+        op.index
+        for op in call.module.ops
+        if op.name == "tt.atomic_rmw" and update_of(op) == "exch" and op.results[0] not in used
+    }
+    observer = Marked(arguments, exchanges)
     evaluate(
         call.module, arguments, call.grid, observers=(observer,), kernel=call.kernel,
         planned=False, chunk_bytes=0,

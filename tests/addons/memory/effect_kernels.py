@@ -255,3 +255,23 @@ def stored_by_table(table, BLOCK: tl.constexpr):
     """Stores where the addresses in a table point."""
     place = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float32))
     tl.store(place + tl.arange(0, BLOCK), 1.0)
+
+
+@triton.jit
+def exchanged(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_xchg(out + lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
+
+
+@triton.jit
+def exchanged_and_kept(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    values = tl.load(x + lanes, mask=lanes < n)
+    tl.store(x + lanes, tl.atomic_xchg(out + lanes, values, mask=lanes < n), mask=lanes < n)
+
+
+@triton.jit
+def exchanged_and_read(x, out, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_xchg(out + lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
+    tl.store(x + lanes, tl.load(out + lanes, mask=lanes < n), mask=lanes < n)

@@ -158,7 +158,7 @@ def main():
         "complex": lambda x: read(part(49, torch.complex64)[:50]),
         "sharing": lambda x: read(sharing(x)),
         "accumulator": lambda x: empty(100).add_(1),
-        "half_by_operator": lambda x: part(50, torch.float32).sum(),
+        "half_by_operator": lambda x: part(50, torch.int16).sum(),
         "half_product": lambda x: part(50, torch.float32).view(square) @ ones(10, 10),
         "computed": lambda x: read(empty(100) * 2),
         "hidden_copy": lambda x: (

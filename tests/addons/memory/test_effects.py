@@ -56,6 +56,17 @@ EXACT = {
         (kernels.left_early, (8,), {"x": X, "out": out(512), "last": 3}, B),
         "out", [(0, 192), (256, 512)], [],
     ),
+    "an exchange": (
+        (kernels.exchanged, (8,), {"x": X, "out": out(500), "n": 500}, B), "out", [(0, 500)], [],
+    ),
+    "an exchange whose old values are kept": (
+        (kernels.exchanged_and_kept, (8,), {"x": X, "out": out(500), "n": 500}, B),
+        "out", [(0, 500)], [(0, 500)],
+    ),
+    "an exchange before a read": (
+        (kernels.exchanged_and_read, (8,), {"x": X, "out": out(500), "n": 500}, B),
+        "out", [(0, 500)], [],
+    ),
     "an accumulator": (
         (kernels.accumulated, (4,), {"x": X, "total": out(256)}, B),
         "total", [(0, 256)], [(0, 256)],
