@@ -79,6 +79,10 @@ def source_operators(finding: Finding) -> dict[tuple[str, int] | None, list[Oper
     return operators_by_line or ({launch_line: []} if finding.generated else {})
 
 
+#: The method of findings whose second location made the memory that they are about.
+FOLLOWED: Final = "followed"
+
+
 def cause_of(finding: Finding, definition: int | None = None) -> str:
     """Return the id of a finding's cause, which is the same in every run.
 
@@ -111,7 +115,10 @@ def _violation_key(finding: Finding, definition: int | None) -> tuple[Any, ...]:
         frames = [((f.line or 0) - definition, f.column, f.function) for f in finding.stack]
         names = [(*frame[:2], _COPY.sub("", frame[2] or "")) for frame in frames]
         return (*kind, finding.arg, _COPY.sub("", finding.kernel), names)
-    return (*kind, finding.arg, finding.file, finding.line, finding.column, finding.stack[1:])
+    place = finding.file, finding.line, finding.column, finding.stack[1:]
+    if finding.method == FOLLOWED:  # each line that made memory nobody wrote is a cause of its own
+        return (*kind, finding.arg, *place, finding.other_stack[:1])
+    return (*kind, finding.arg, *place)
 
 
 def _without_numbers(text: str | None) -> str | None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.findings.causes import by_cause, source_operators
+from kvtrace.converters.findings.causes import FOLLOWED, by_cause, source_operators
 from kvtrace.converters.findings.model import (
     CONTEXT,
     COUNTED,
@@ -288,7 +288,7 @@ class Printer:
         return f"{self._path(finding.file)}:", f"{finding.line or '?'}{column}{kernel}"
 
     def _second_access(self, finding: Finding) -> str | None:
-        if finding.other_program is None and not finding.other_stack:
+        if finding.method == FOLLOWED or not (finding.other_program or finding.other_stack):
             return None
         program = "" if finding.other_program is None else f"program {finding.other_program}"
         location = (

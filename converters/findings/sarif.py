@@ -14,7 +14,7 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote
 
-from kvtrace.converters.findings.causes import source_operators
+from kvtrace.converters.findings.causes import FOLLOWED, source_operators
 from kvtrace.converters.findings.findings_text import witness
 from kvtrace.converters.findings.model import (
     SEVERITIES,
@@ -132,6 +132,8 @@ def _result(
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
     if finding.other_stack and finding.other_stack[0].file is not None:
         text = f"the access of program {finding.other_program}"
+        if finding.method == FOLLOWED:
+            text = "where the memory was made"
         frame = finding.other_stack[0]
         other = _location(frame, root, _line(frame, lines), text)
         result["relatedLocations"] = [{"id": 1, **other}]

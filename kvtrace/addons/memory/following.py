@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 from kvtrace.addons.memory.byte_ranges import ByteRanges
 from kvtrace.addons.memory.events import Allocated, Event, Freed, Launched, Operated
 from kvtrace.addons.memory.lives import Birth, Life, Lives, Place
-from kvtrace.addons.memory.moves import Source, computed, spoiling
+from kvtrace.addons.memory.moves import made_of
 from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
 from kvtrace.addons.memory.reads import Answered, Reads
 from kvtrace.addons.memory.states import Effect, NewStates, Spoiling, State
@@ -158,7 +158,7 @@ class Follower:
         self.lives: Lives[Life] = Lives()
         self._states = NewStates()
         self.answers: list[Answered] | None = None
-        self._writers: dict[Effect, Place] = {}
+        self._writers: dict[Effect, tuple[Place, Effect]] = {}
         self._call_reads: dict[Place, Reads] = {}
         self._steps = {call_id: self._steps_of(call_id, of) for call_id, of in calls.items()}
         by_storages: dict[int, list[_Step]] = {}
@@ -182,20 +182,14 @@ class Follower:
         steps: list[_Step] = []
         for storage in storages:
             place = Place("launch", call_id, storage.argument)
-            self._writers[storage.effect] = place
+            self._writers[storage.effect] = place, storage.effect
+            reads = self._call_reads.setdefault(place, Reads())
             steps.append(
                 _Step(
-                    storage.position,
-                    storage.offset_bytes,
-                    storage.size,
-                    storage.effect,
-                    storage.others,
-                    storage.stores,
-                    storage.foreign,
-                    place,
-                    self._call_reads.setdefault(place, Reads()),
+                    storage.position, storage.offset_bytes, storage.size, storage.effect,
+                    storage.others, storage.stores, storage.foreign, place, reads,
                 )
-            )
+            )  # fmt: skip
         return steps
 
     @property
@@ -256,16 +250,19 @@ class Follower:
         elif type(event) is Freed:
             yield event.address, event.address + 1
 
-    def writers(self, state: State) -> list[Place]:
-        """Return the kernels that led to a state by their writes, the last one first."""
-        places: dict[Place, None] = {}
+    def writers(self, state: State) -> dict[Place, Effect]:
+        """Return the kernels that led to a state by their writes, the last one first.
+
+        Of each, what its last launch that wrote does to the storage, as its `CallStorage` has it.
+        """
+        places: dict[Place, Effect] = {}
         before = state.before
         while before is not None:
-            place = self._writers.get(before[1])
-            if place is not None:
-                places[place] = None
+            writer = self._writers.get(before[1])
+            if writer is not None:
+                places.setdefault(*writer)
             before = before[0].before
-        return list(places)
+        return places
 
     def _launch(self, event: Launched) -> None:
         time, seq, call_id, addresses = event
@@ -321,7 +318,7 @@ class Follower:
         moved = self._moved.get(key)
         if moved is None:
             moved = self._moved[key] = step.effect.moved(*key[1:])
-            self._writers[moved] = step.place
+            self._writers[moved] = step.place, step.effect
         return life, moved
 
     def _anywhere(self, size: int, reason: str) -> Effect:
@@ -425,7 +422,9 @@ class Follower:
         key = operator_id, tuple(states.items())
         spoilings = self._spoilings.get(key)
         if spoilings is None:
-            spoilings = self._spoilings[key] = self._made_of(operator, states)
+            spoilings = self._spoilings[key] = made_of(
+                operator.name, operator.tensors, operator.effects, states
+            )
         writers = (
             next(iter(self.writers(source.state)), source.given) for source in unwritten.values()
         )
@@ -435,28 +434,6 @@ class Follower:
             if spoiled is not None:
                 life.source = source
                 life.state = life.state.spoiled(spoiled)
-
-    def _made_of(self, operator: Operator, unwritten: Mapping[int, State]) -> dict[int, Spoiling]:
-        """Return what an operator leaves unwritten or in doubt, by the tensor that it writes."""
-        name, effects = operator.name.partition(".")[0], operator.effects
-        sources = [
-            Source(tensor, unwritten.get(index) or self._states.whole(tensor.storage_bytes), effect)
-            for index, (tensor, effect) in enumerate(
-                zip(operator.tensors, effects.effects, strict=True)
-            )
-            if effect is not None and effect.may_read and tensor.storage_bytes
-        ]
-        made: dict[int, Spoiling] = {}
-        for index, effect in enumerate(effects.writes):
-            if effect is not None:
-                spoiled = (
-                    spoiling(name, sources, operator.tensors[index])
-                    if effects.moves
-                    else computed(name, sources, effect, is_known=operator.is_torchs)
-                )
-                if spoiled is not None:
-                    made[index] = spoiled
-        return made
 
     def _note_host(self, begin: int, size: int, time: int) -> None:
         """Note memory of the host, which counts as written."""
@@ -512,7 +489,7 @@ class Follower:
             return
         writers = self.writers(life.state)
         if writers:
-            self.leftovers.setdefault(writers[0], Leftover(life.birth, life.state))
+            self.leftovers.setdefault(next(iter(writers)), Leftover(life.birth, life.state))
         elif life.state.spoilings and life.writer is not None and self._moves(life.writer):
             self.leftovers.setdefault(life.writer, Leftover(life.birth, life.state))
 

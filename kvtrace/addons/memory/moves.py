@@ -8,7 +8,7 @@ they are, too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Final, NamedTuple
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kvtrace.addons.memory.byte_ranges import NOTHING, ByteRanges
-from kvtrace.addons.memory.operator_effects import OperatorTensor
+from kvtrace.addons.memory.operator_effects import OperatorEffects, OperatorTensor
 from kvtrace.addons.memory.states import Effect, Spoiling, State
 from kvtrace.metrics.unique_bytes import TooManyRanges, merged
 
@@ -54,6 +54,32 @@ class Source(NamedTuple):
     tensor: OperatorTensor
     state: State
     effect: Effect
+
+
+def made_of(
+    name: str,
+    tensors: Sequence[OperatorTensor],
+    effects: OperatorEffects,
+    unwritten: Mapping[int, State],
+) -> dict[int, Spoiling]:
+    """Return what an operator leaves unwritten or in doubt, by the tensor that it writes.
+
+    `unwritten` are the states of storages that it reads and that may not have been written.
+    """
+    base = name.partition(".")[0]
+    sources = [
+        Source(tensor, unwritten.get(index) or State(tensor.storage_bytes, NOTHING), effect)
+        for index, (tensor, effect) in enumerate(zip(tensors, effects.effects, strict=True))
+        if effect is not None and effect.may_read and tensor.storage_bytes
+    ]
+    made = {
+        index: spoiling(base, sources, tensors[index])
+        if effects.moves
+        else computed(base, sources, effect, is_known=base.startswith("aten::"))
+        for index, effect in enumerate(effects.writes)
+        if effect is not None
+    }
+    return {index: spoiled for index, spoiled in made.items() if spoiled is not None}
 
 
 def computed(

@@ -63,7 +63,15 @@ class Places:
 
     def frames(self, operator_id: int) -> list[Frame]:
         """Return the frames of an operator's first call, from the program's innermost line on."""
-        _, stack_id = self._operators.get(operator_id, ("?", None))
+        return self._own_frames(self._operators.get(operator_id, ("?", None))[1])
+
+    def birth_frames(self, birth: Birth) -> list[Frame]:
+        """Return the frames that made a storage, from the program's innermost line on."""
+        if birth.origin == "operator":
+            return self.frames(birth.row)
+        return self._own_frames(self._allocation_stacks.get(birth.row))
+
+    def _own_frames(self, stack_id: int | None) -> list[Frame]:
         rows = self._frames.get(stack_id) or ()
         own = dropwhile(lambda row: is_plumbing(row["file"]), rows)
         return [

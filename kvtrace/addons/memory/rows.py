@@ -8,14 +8,15 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kvtrace.addons.memory.access_bytes import NotListed, TouchedBytes
-from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect, Unknown
-from kvtrace.addons.memory.missing_stores import missing_stores
+from kvtrace.addons.memory.effects import ArrayLimit, StorageEffect, StoreSite, Unknown
+from kvtrace.addons.memory.missing_stores import Why, missing_stores
 from kvtrace.addons.memory.moves import is_computed
 from kvtrace.addons.memory.operator_findings import OperatorLine, StoringCall, operator_row
 from kvtrace.addons.memory.rules import DECLARED, READ, RESULT, RULES
 from kvtrace.addons.memory.used_reads import used_reads
 from kvtrace.evaluate import Access, Observer, TensorArgument
 from kvtrace.evaluate.order import memory_sites
+from kvtrace.ir import source_stack
 from kvtrace.text import plural
 from kvtrace.verdicts.replaying import run as evaluate_call
 from kvtrace.verdicts.verdict import Verdict, row_of
@@ -91,7 +92,10 @@ class Rows:
         """Return a row with its line; those on storages of other origins are other findings."""
         identity = f"{row['finding_id']} {self._memory.birth(birth)}"
         row["finding_id"] = sha256(identity.encode()).hexdigest()[:32]
-        line = self._memory.allocated_at(birth) if row["verdict"] == "violation" else ""
+        line = ""
+        if row["verdict"] == "violation":
+            line = self._memory.allocated_at(birth)
+            row["other_stack_id"] = self._stacks.add(self._memory.birth_frames(birth))
         return JudgedRow(row, line, reads)
 
     def _line(self, place: Place) -> OperatorLine:
@@ -170,9 +174,8 @@ class Rows:
                 unwritten = unwritten - spoiling.unwritten
         if not unwritten:
             return None
-        writers = self._follower.writers(state)
-        writer = writers[0] if writers else first.given
-        stored = None if writer is None else self._stored_by(writer)
+        writer = next(iter(self._follower.writers(state)), first.given)
+        stored = None if writer is None else self._stored_by(writer, state)
         copied = None if first.source is None else self._stored_by(first.source)
         birth, history = self._memory.birth(first.birth), ""
         if stored is not None:
@@ -198,7 +201,7 @@ class Rows:
 
     def _leftover(self, place: Place, leftover: Leftover) -> _Row:
         unwritten = leftover.state.unwritten
-        stored = None if place.kind == "operator" else self._stored_by(place)
+        stored = None if place.kind == "operator" else self._stored_by(place, leftover.state)
         brought = self._brought(leftover.state, unwritten)
         if stored is None:
             tensor = self._memory.operators[place.row].tensors[place.argument]
@@ -253,16 +256,20 @@ class Rows:
         )
         return self._row(*stored.verdict(DECLARED, message))
 
-    def _stored_by(self, place: Place) -> _Stored | None:
-        """Return the call at a place with its store; None: it has no IR, or no store there."""
-        judged = self._memory.calls[place.row]
-        if judged.call is None:
+    def _stored_by(self, place: Place, state: State | None = None) -> _Stored | None:
+        """Return the call at a place with its stores; None: it has no IR, or no store there.
+
+        It is the call with the contents of the launch that led to a state; of the first launch if
+        none did.
+        """
+        effect = None if state is None else self._follower.writers(state).get(place)
+        judged = self._memory.calls[place.row] if effect is None else self._memory.by_effect(effect)
+        stored = judged.effects.get(place.argument)
+        argument = None if judged.call is None else judged.call.arguments[place.argument]
+        if not isinstance(argument, TensorArgument) or stored is None or not stored.stores:
             return None
-        argument = judged.call.arguments[place.argument]
-        effect = judged.effects.get(place.argument)
-        if not isinstance(argument, TensorArgument) or effect is None or not effect.stores:
-            return None
-        return _Stored(judged.call, argument, effect)
+        assert judged.call is not None
+        return _Stored(judged.call, argument, stored)
 
     def _history(
         self, birth: Birth, state: State, unwritten: ByteRanges, given: Place | None = None
@@ -272,8 +279,8 @@ class Rows:
         if self._brought(state, unwritten) is not None:
             return texts[0]
         writers = self._follower.writers(state)
-        for place in (writers or ([] if given is None else [given]))[:2]:
-            stored = self._stored_by(place)
+        for place in (list(writers) or ([] if given is None else [given]))[:2]:
+            stored = self._stored_by(place, state)
             if stored is not None:
                 texts.append(stored.text(unwritten))
         if not writers and given is None:
@@ -282,8 +289,8 @@ class Rows:
 
 
 _WHY: Final = {
-    "mask": "; its mask admits no lane for the others",
-    "branch": "; no program comes to that store for the others",
+    "mask": "; {its} mask admits no lane for the others",
+    "branch": "; no program comes to {that} store for the others",
     "grid": "; no program and trip has their addresses: its grid or a loop is too small",
 }
 
@@ -301,26 +308,42 @@ class _Stored:
     ) -> tuple[Call, Verdict]:
         """Return a violation at the first store, with the unwritten bytes of the storage."""
         argument = self.argument
+        site = self.effect.stores[0] if unwritten is None else self._at_fault(unwritten)[0]
         return self.call, Verdict(
-            rule, "violation", self.effect.stores[0].op, message,
+            rule, "violation", site.op, message,
             method="followed", access="store", arg=argument.name,
             address_offset=None if unwritten is None else _first(unwritten) - argument.offset_bytes,
             lanes=None if unwritten is None else unwritten.size // argument.element.bytes,
         )  # fmt: skip
 
     def text(self, missing: ByteRanges) -> str:
-        """Return what the first store wrote, and why it left out some bytes of the storage."""
-        site, kernel = self.effect.stores[0], self.call.kernel
-        if not site.runs:
+        """Return what the call wrote, and why it left out some bytes of the storage."""
+        kernel, stored, sites = self.call.kernel, self.effect.stored, self.effect.stores
+        if not any(site.runs for site in sites):
             return f"{kernel} has a store to it that no program reaches"
-        stored = (
+        part = (
             "an unknown part"
-            if isinstance(site.stored, Unknown)
-            else _ranges(site.stored, self.argument.offset_bytes, self.argument.element.bytes)
+            if isinstance(stored, Unknown)
+            else _ranges(stored, self.argument.offset_bytes, self.argument.element.bytes)
         )
+        site, why = self._at_fault(missing)
+        line = next((frame.line for frame in source_stack(site.op)), None)
+        is_one = len(sites) == 1 or line is None
+        its = "its" if is_one else f"line {line}'s"
+        that = "that" if is_one else f"line {line}'s"
+        return f"{kernel} stored {part} of it{_WHY.get(why or '', '').format(its=its, that=that)}"
+
+    def _at_fault(self, missing: ByteRanges) -> tuple[StoreSite, Why | None]:
+        """Return the store that has most to do with missing bytes, and why it leaves them out.
+
+        It has their addresses, but a mask or a branch keeps it from them; else it is the first.
+        """
         missed = missing_stores(self.call, self.effect, missing)
         whys = {store.op.index: store.why for store in missed}
-        return f"{kernel} stored {stored} of it{_WHY.get(whys[site.op.index] or '', '')}"
+        sites = self.effect.stores
+        near = [site for site in sites if whys[site.op.index] in ("mask", "branch")]
+        site = next(iter(near), sites[0])
+        return site, whys[site.op.index]
 
 
 def _first(unwritten: ByteRanges) -> int:

@@ -73,11 +73,22 @@ class RunMemory:
         rows = trace.table("operators", (run,), columns).to_pylist()
         self.operators = {row["operator_id"]: _operator(row) for row in rows}
         self._places = Places(trace, run)
+        self._by_effect: dict[Effect, JudgedCall] = {}
 
     def at(self, call_id: int, seq: int | None) -> JudgedCall:
         """Return what a call does at a launch."""
         judged = None if seq is None else self.launches.get(seq)
         return judged or self.calls[call_id]
+
+    def by_effect(self, effect: Effect) -> JudgedCall:
+        """Return the call, with the contents of a launch, that has an effect on a storage."""
+        if not self._by_effect:
+            self._by_effect = {
+                storage.effect: judged
+                for judged in (*self.calls.values(), *self.launches.values())
+                for storage in judged.storages
+            }
+        return self._by_effect[effect]
 
     def foreign(self) -> dict[Spoiling, tuple[Call, ForeignValues]]:
         """Return the foreign values that calls store, and the calls, by what they spoil."""
@@ -102,6 +113,10 @@ class RunMemory:
     def frames(self, operator_id: int) -> list[Frame]:
         """Return the frames of an operator's first call, from the program's innermost line on."""
         return self._places.frames(operator_id)
+
+    def birth_frames(self, birth: Birth) -> list[Frame]:
+        """Return the frames that made a storage, from the program's innermost line on."""
+        return self._places.birth_frames(birth)
 
     def operator(self, operator_id: int) -> str:
         """Return an operator's name and place: that of its first call, except for empty memory."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from kvtrace.addons.memory.effects import Unknown
 from kvtrace.evaluate import Observer, TensorArgument, evaluate
+from kvtrace.ir.updates import update_of
 from kvtrace.recorded_calls.recorded import Call
 from tests.evaluate.plan.both_ways import with_copied_storages
 from tests.kernels.launching import bind, compile_for, to_tensor
@@ -25,9 +26,6 @@ def call_of_case(case, unknown=()):
         for name, value in case.inputs.items()
     }
     return call_of(case.kernel, case.grid, arguments, case.constexprs, unknown)
-
-
-from kvtrace.ir.updates import update_of
 
 
 class NotMarked(Exception):

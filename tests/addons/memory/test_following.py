@@ -142,7 +142,7 @@ def test_the_unwritten_bytes_and_the_writers_are_named():
     assert first.reading.unwritten == REST
     assert first.seq == 3
     assert (first.birth.origin, first.birth.row) == ("operator", EMPTY)
-    assert follower.writers(first.state) == [Place("launch", WRITES_HALF, 0)]
+    assert list(follower.writers(first.state)) == [Place("launch", WRITES_HALF, 0)]
     assert answers(follower, READ) == {"violation": 1, "proven": 1}
 
 

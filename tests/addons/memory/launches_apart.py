@@ -1,0 +1,46 @@
+"""Program of launches that leave out elements for different causes, read at one access."""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scattered_to(x, index, y, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    places = tl.load(index + lanes, mask=lanes < n, other=-1)
+    tl.store(y + places, tl.load(x + lanes, mask=lanes < n), mask=places >= 0)
+
+
+@triton.jit
+def interleaved_to(x, y, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(y + 2 * lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
+    tl.store(y + 2 * lanes + 1, tl.load(x + lanes, mask=lanes < n - 1), mask=lanes < n - 1)
+
+
+@triton.jit
+def read(x, y, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(y + lanes, tl.load(x + lanes, mask=lanes < 100))
+
+
+def main():
+    """Run the launches."""
+    index = torch.arange(100, dtype=torch.int32, device="cuda")
+    x, out = torch.ones(100, device="cuda"), torch.zeros(128, device="cuda")
+    for _ in range(2):
+        y = torch.empty(100, device="cuda")  # scattered
+        scattered_to[(1,)](x, index, y, 100, BLOCK=128)
+        read[(1,)](y, out, BLOCK=128)
+        index[97] = -1
+    z = torch.empty(100, device="cuda")  # interleaved
+    interleaved_to[(1,)](x, z, 50, BLOCK=64)
+    read[(1,)](z, out, BLOCK=128)
+    half = torch.empty(64, device="cuda")  # summed by an operator
+    half[:32] = 1
+    half.sum()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,72 @@
+"""Sentences of findings: each launch has its own stores, and each cause its own row."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton")
+
+from kvtrace.addons.memory.judged import findings_of
+from kvtrace.addons.memory.rules import READ
+from kvtrace.converters.findings.causes import cause_of
+from kvtrace.converters.findings.model import Finding, StackFrame
+from kvtrace.schema.trace import open_trace
+from tests.addons.memory import launches_apart
+from tests.support.triton_versions import INSTALLED, run_with
+
+PROGRAM = Path(launches_apart.__file__)
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory):
+    """The violations of the program, by the line that made the memory."""
+    folder = tmp_path_factory.mktemp("rows")
+    run_with(
+        INSTALLED, [str(PROGRAM)], folder / "cache", fresh=True, KVTRACE=str(folder / "out"),
+        KVTRACE_MEMORY="on", KVTRACE_DEVICE="cpu", KVTRACE_TENSORS="int",
+    )  # fmt: skip
+    trace = open_trace(folder / "out")
+    (run,) = trace.runs
+    tables = {name: t.to_pylist() for name, t in findings_of(trace, run, named=False).items()}
+    frames = {row["stack_id"]: row["frames"] for row in tables["stacks"]}
+    lines = PROGRAM.read_text().splitlines()
+    return {
+        lines[frames[row["other_stack_id"]][0]["line"] - 1].split("# ")[1]: row["message"]
+        for row in tables["findings"]
+        if row["rule"] == READ and row["verdict"] == "violation"
+    }
+
+
+@pytest.mark.process
+def test_each_cause_has_a_row_with_the_stores_of_its_launch(rows):
+    assert set(rows) == {"scattered", "interleaved", "summed by an operator"}
+    assert "scattered_to stored elements 0 to 96, 98 to 99 of it" in rows["scattered"]
+
+
+@pytest.mark.process
+def test_the_store_at_fault_is_named(rows):
+    line = 1 + next(
+        n for n, text in enumerate(PROGRAM.read_text().splitlines()) if "2 * lanes + 1" in text
+    )
+    assert "interleaved_to stored elements 0 to 98 of it" in rows["interleaved"]
+    assert f"line {line}'s mask admits no lane" in rows["interleaved"]
+
+
+@pytest.mark.process
+def test_an_operator_is_named_with_what_it_reads(rows):
+    assert rows["summed by an operator"].startswith("torch.sum (first called at launches_apart.py:")
+    assert "reads elements 32 to 63 of what torch.empty at" in rows["summed by an operator"]
+
+
+def test_lines_that_made_memory_are_causes_of_their_own():
+    places = [(StackFrame("model.py", line, 1, "forward"),) for line in (3, 3, 8)]
+    first, same, other = (
+        cause_of(
+            Finding(
+                "a", READ, "violation", "warning", "read", "model.py", 20, method="followed",
+                other_stack=place,
+            )
+        )
+        for place in places
+    )  # fmt: skip
+    assert first == same != other
