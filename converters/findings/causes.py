@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kvtrace.converters.findings.model import Finding, Findings, Operator, RuleText
+from kvtrace.converters.findings.model import FOLLOWED, Finding, Findings, Operator, RuleText
 from kvtrace.converters.profile.call_paths import fused_operators
 
 #: Lint rules of old traces, whose passes did not record which rules are lints. A lint changes no
@@ -77,10 +77,6 @@ def source_operators(finding: Finding) -> dict[tuple[str, int] | None, list[Oper
         line = launch_line if operator.file is None else (operator.file, operator.line or 0)
         operators_by_line.setdefault(line, []).append(operator)
     return operators_by_line or ({launch_line: []} if finding.generated else {})
-
-
-#: The method of findings whose second location made the memory that they are about.
-FOLLOWED: Final = "followed"
 
 
 def cause_of(finding: Finding, definition: int | None = None) -> str:

@@ -10,10 +10,11 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from kvtrace.converters.findings.causes import FOLLOWED, by_cause, source_operators
+from kvtrace.converters.findings.causes import by_cause, source_operators
 from kvtrace.converters.findings.model import (
     CONTEXT,
     COUNTED,
+    FOLLOWED,
     SEVERITIES,
     UNUSED_IGNORE,
     Finding,

@@ -19,6 +19,10 @@ CONTEXT: Final = 1
 UNUSED_IGNORE: Final = "unused-ignore"
 
 
+#: The method of findings whose second location made the memory that they are about.
+FOLLOWED: Final = "followed"
+
+
 @dataclass(frozen=True, slots=True)
 class StackFrame:
     """One frame of a source stack; lines and columns count from 1."""
@@ -286,7 +290,8 @@ def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
     for f in findings:
         reason = f.reason if f.file is None else None
         place = (f.kernel, f.file, f.line, f.column, f.stack[1:])
-        key = (*place, f.rule, f.verdict, f.access, f.arg, f.suppressed, reason)
+        made_at = f.other_stack[:1] if f.method == FOLLOWED else ()
+        key = (*place, f.rule, f.verdict, f.access, f.arg, f.suppressed, reason, made_at)
         groups.setdefault(key, []).append(f)
     return list(groups.values())
 

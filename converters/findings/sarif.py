@@ -14,9 +14,10 @@ from importlib.resources import files
 from typing import Any, Final
 from urllib.parse import quote
 
-from kvtrace.converters.findings.causes import FOLLOWED, source_operators
+from kvtrace.converters.findings.causes import source_operators
 from kvtrace.converters.findings.findings_text import witness
 from kvtrace.converters.findings.model import (
+    FOLLOWED,
     SEVERITIES,
     UNUSED_IGNORE,
     Finding,

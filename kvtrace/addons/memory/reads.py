@@ -10,7 +10,10 @@ from kvtrace.addons.memory.moves import is_computed
 from kvtrace.addons.memory.states import Answer, Reading, Spoiling, State
 
 UNSEEN: Final = "its storage was made where kvtrace does not see it"
-HOST: Final = "it is memory of the host, which programs also write without operators"
+HOST: Final = (
+    "it is memory of the host, which is not followed: record with KVTRACE_DEVICE=cpu and tensors "
+    'made with device="cuda"'
+)
 _UNFOLLOWED: Final = {"unseen": UNSEEN, "host": HOST}
 
 
