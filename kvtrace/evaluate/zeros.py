@@ -16,21 +16,30 @@ _SMALLEST: Final = (np.fmin, np.minimum)
 
 
 def sign_reduced_zeros(function: Any, array: Array, axis: int, result: Array) -> Array:
-    """Correct in place the signs of zeros in floats that `function` reduced along an axis."""
-    if result.all() or array.dtype.kind != "f":
-        return result
-    is_zero, negative = array == 0, np.signbit(array)
-    if function in _LARGEST:
-        is_negative = ~(is_zero & ~negative).any(axis=axis)
-    elif function in _SMALLEST:
-        is_negative = (is_zero & negative).any(axis=axis)
-    elif function is np.add:
-        is_negative = (is_zero & negative).all(axis=axis)
-    else:
+    """Correct in place the signs of zeros in floats that `function` reduced along an axis.
+
+    Only lanes with a zero are read again; of a sum only those that begin with -0, as other sums are
+    never -0.
+    """
+    if array.dtype.kind != "f" or result.all():
         return result
     zeros = result == 0
-    result[zeros] = np.where(is_negative, result.dtype.type(-0.0), result.dtype.type(0.0))[zeros]
+    lanes = np.moveaxis(array, axis, -1)
+    if function is np.add:
+        result[zeros] = 0.0
+        zeros &= (lanes[..., 0] == 0) & np.signbit(lanes[..., 0])
+        if zeros.any():
+            result[zeros] = np.where(_are_negative_zeros(lanes[zeros]).all(-1), -0.0, 0.0)
+    elif function in _LARGEST:
+        has_positive = ((lanes[zeros] == 0) & ~np.signbit(lanes[zeros])).any(-1)
+        result[zeros] = np.where(has_positive, 0.0, -0.0)
+    elif function in _SMALLEST:
+        result[zeros] = np.where(_are_negative_zeros(lanes[zeros]).any(-1), -0.0, 0.0)
     return result
+
+
+def _are_negative_zeros(array: Array) -> Array:
+    return np.asarray((array == 0) & np.signbit(array))
 
 
 def _signed_zeros(function: Any, left: Array, right: Array) -> Array:

@@ -31,7 +31,7 @@ Recorded = Callable[[Callable[[], object]], Selection]
 
 def of_rule(selection: Selection, *names: str) -> list[Finding]:
     judged = judge_runs(selection, names or ("default",), proven=True)
-    return [found for found in judged.findings.listed if found.rule == RULE]
+    return [found for found in judged.listed if found.rule == RULE]
 
 
 def test_contracts_are_read_from_comments_only(recorded: Recorded) -> None:
