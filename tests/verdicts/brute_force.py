@@ -157,7 +157,7 @@ def _elements_by_op(watcher: Watcher) -> dict[int, set[tuple[int, int]]]:
 
 
 class _Maps(Instrument):
-    """Notes copies by descriptors that no tensor map could be."""
+    """Notes copies by descriptors that no tensor map could be, and writes that begin below 0."""
 
     def __init__(self, sample: Sample) -> None:
         super().__init__()
@@ -182,7 +182,11 @@ class _Maps(Instrument):
             )  # fmt: skip
             rank = len(held.shape)
             whole = [base + tensor.offset_bytes, start * size, *(n * size for n in sizes[rank:])]
+            writes = op.name in ("tt.descriptor_store", "tt.descriptor_reduce")
+            starts = [to_array(values[each.id], number) for each in op.operands[-rank:]]
             if any((each % 16).any() for each in whole) or any((n < 1).any() for n in sizes[:rank]):
+                self.found.add(self._sample.mark_of(op))
+            elif writes and any((each < 0).any() for each in starts):
                 self.found.add(self._sample.mark_of(op))
             step(values, scope)
 
