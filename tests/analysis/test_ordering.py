@@ -69,7 +69,8 @@ def run_sanitize(capsys, *words):
 def test_each_kernel_has_a_verdict(trace, capsys):
     code, _, err = run_sanitize(capsys, trace)
 
-    assert (code, err) == (0, "")
+    assert code == 0
+    assert "0 errors (0.0 %), 0 unknown (0.0 %), 21 proven (100.0 %)" in err
     assert {(row["verdict"], row["reason"], row["method"]) for row in findings(trace)} == {
         ("proven", None, "states"),
         ("proven", "no op of its TTGIR is asynchronous", "states"),

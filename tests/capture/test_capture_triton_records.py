@@ -75,7 +75,8 @@ KERNEL_COLUMNS = tuple(
 @pytest.mark.process
 def test_run_has_only_the_expected_messages(recorded):
     _, trace, _ = recorded
-    assert set(trace.table("messages").column("code").to_pylist()) == {"hot-path", "device-free"}
+    codes = set(trace.table("messages").column("code").to_pylist())
+    assert codes == {"hot-path", "device-free", "tuned"}
 
 
 def test_users_compilation_listener_is_called_and_restored(recorded):

@@ -184,9 +184,12 @@ class _Maps(Instrument):
             whole = [base + tensor.offset_bytes, start * size, *(n * size for n in sizes[rank:])]
             writes = op.name in ("tt.descriptor_store", "tt.descriptor_reduce")
             starts = [to_array(values[each.id], number) for each in op.operands[-rank:]]
-            if any((each % 16).any() for each in whole) or any((n < 1).any() for n in sizes[:rank]):
-                self.found.add(self._sample.mark_of(op))
-            elif writes and any((each < 0).any() for each in starts):
+            faults = (
+                *((address % 16).any() for address in whole),
+                *((extent < 1).any() for extent in sizes[:rank]),
+                *((start < 0).any() for start in starts if writes),
+            )
+            if any(faults):
                 self.found.add(self._sample.mark_of(op))
             step(values, scope)
 

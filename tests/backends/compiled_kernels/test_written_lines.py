@@ -86,7 +86,9 @@ def test_a_finding_in_generated_code_names_the_program_s_line(
     # and what the trace says, with an excerpt of what was written
     findings = [
         finding
-        for finding in kvtrace.open(tmp_path / "out").sanitize("out-of-bounds").to_json()
+        for finding in kvtrace.open(tmp_path / "out")
+        .sanitize("out-of-bounds")
+        .to_json()["verdicts"]
         if finding["verdict"] == "violation"
     ]
     ((place,),) = ({(finding["file"], finding["line"])} for finding in findings)

@@ -85,7 +85,9 @@ def test_an_observed_defect_is_in_every_output(tmp_path, tensors, capsys):
     with kvtrace.capture(tmp_path / "out", tensors="none"):
         launch_twice(*tensors)
 
-    code, text = sanitize(tmp_path / "out", capsys, "--junit", str(tmp_path / "junit.xml"))
+    code, text = sanitize(
+        tmp_path / "out", capsys, "--blocks", "--junit", str(tmp_path / "junit.xml")
+    )
     assert code == 1
     assert "error[out-of-bounds]: load ends 16 bytes" in text
     assert "decided:   seen while the program ran" in text
@@ -105,7 +107,7 @@ def test_sql_has_one_row_per_observed_defect(tmp_path, tensors, capsys):
     assert sanitize(tmp_path, capsys)[0] == 1
     query = "SELECT call_id, verdict, method FROM findings WHERE rule = 'out-of-bounds' ORDER BY 1"
     assert main(["sql", str(tmp_path), query, "--format", "json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["verdicts"]
+    rows = json.loads(capsys.readouterr().out)
     found = [
         (row["call_id"], row["method"] == "observed") for row in rows if row["verdict"] != "proven"
     ]
@@ -228,7 +230,7 @@ def test_kernel_whose_accesses_were_optimized_away_is_judged(tmp_path, tensors, 
     """The compiler deletes a load that nobody uses, out of bounds or not."""
     with kvtrace.capture(tmp_path):
         kernels.unused[(1,)](tensors[0], BLOCK=2048)
-    code, out = sanitize(tmp_path, capsys)
+    code, out = sanitize(tmp_path, capsys, "--blocks")
     assert code == 0
     assert "unknown[out-of-bounds]: nothing to judge" in out
     assert "0 errors, 1 unknown, 1 proven" in out  # of what its TTGIR has under way
