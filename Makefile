@@ -18,7 +18,7 @@ FIRST_TIER := smoke or not (process or browser or sweep or costly or night)
 CHOSEN :=
 # Seconds of processor time and megabytes a process; beyond a fifth more, the tests fail.
 DAY_BUDGET := --processor-budget 360 --memory-budget 700
-CI_BUDGET := --processor-budget 2200
+CI_BUDGET := --processor-budget 3000
 # Of `make fuzz`.
 SEED ?= $(shell date +%Y%m%d)
 
