@@ -1,4 +1,4 @@
-"""What the outputs say of traces recorded on a GPU: made once a session, for all tests."""
+"""Outputs of traces recorded on a GPU, made once a session for all tests."""
 
 import json
 from contextlib import redirect_stdout

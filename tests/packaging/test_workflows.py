@@ -173,7 +173,7 @@ def test_commits_that_blame_skips_are_of_the_history():
 
 
 def git(*arguments):
-    """What git prints of the checkout; nothing where there is no history."""
+    """Return the output of git in the checkout, empty where there is no history."""
     done = subprocess.run(
         ["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=False
     )
@@ -233,7 +233,7 @@ def test_section_of_the_release_has_at_most_60_lines_and_four_headings(release, 
 
 
 def problem_of_entry(path):
-    """What is wrong with a file of news/; None: nothing."""
+    """Return the fault of a file of news/, None if there is none."""
     kinds = {kind["directory"] for kind in PROJECT["tool"]["towncrier"]["type"]}
     text = path.read_text(encoding="utf-8")
     links = re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)

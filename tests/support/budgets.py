@@ -62,7 +62,7 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, object, object
 
 
 class _Sums:
-    """What the processes of a session used, gathered where its summary is printed."""
+    """Processor time and memory of a session's processes, gathered for its summary."""
 
     def __init__(self, config: pytest.Config) -> None:
         self.config = config

@@ -95,7 +95,7 @@ class _Use(NamedTuple):
 
 
 class _Unwritten(NamedTuple):
-    """What an operator reads of memory that may not have been written.
+    """Reads by an operator of memory that may not have been written.
 
     `given`: the last kernel that was given it or, of a copy, the memory that it was made of.
     """

@@ -1,4 +1,4 @@
-"""What operators make of memory that nobody wrote: unwritten elements stay unwritten.
+"""Results of operators on memory that nobody wrote: unwritten elements stay unwritten.
 
 Copies with all elements in their order (`clone`, `reshape` …) and concatenations are followed
 element by element. Of other moves, whose order the record does not tell, results are in doubt. So

@@ -55,7 +55,7 @@ class Reads:
 
     @property
     def is_weak(self) -> bool:
-        """Whether no reason of its own is known: storages are not followed, or were computed."""
+        """Return whether the storages are not followed or were computed: no reason of its own."""
         return self.reason in ("", UNSEEN, HOST) or is_computed(self.reason)
 
     @property

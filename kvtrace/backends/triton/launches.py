@@ -338,9 +338,13 @@ class LaunchHooks:
             return remaining
 
         def _bench(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-            trial = copy.copy(self)  # other threads may use the tuner itself
-            trial.nargs = self.nargs
-            vars(trial)["do_bench"] = keeping_failure(lambda *a, **k: self.do_bench(*a, **k))
+            try:
+                trial = copy.copy(self)  # other threads may use the tuner itself
+                trial.nargs = self.nargs
+                vars(trial)["do_bench"] = keeping_failure(lambda *a, **k: self.do_bench(*a, **k))
+            except Exception as error:  # noqa: BLE001 - counted; the trial's failure has no name
+                session.problem(error)
+                trial = self
             with session.in_phase("autotune"):
                 times = bench(trial, *args, **kwargs)
             notes.end_trial(
