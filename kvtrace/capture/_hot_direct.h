@@ -36,6 +36,7 @@ static PyObject *direct_call(PyObject *object, PyObject *args, PyObject *kwargs)
   recorder *recorder = self->by->recorder;
   /* A launcher may outlive the window of the recording. */
   if (!recorder->active) return PyObject_Call(self->launch, args, kwargs);
+  hold_if_ending();
   renew_thread_facts();
   int64_t new_ns = recorder->new_ns, begin = begin_timing(recorder);
   thread_facts.contents = 0;

@@ -4,6 +4,7 @@
 #define KVTRACE_HOT_LAUNCH_H
 
 #include "_hot_record.h"
+#include "_hot_signal.h"
 
 typedef struct {
   PyObject_HEAD
@@ -208,6 +209,7 @@ static PyObject *launch_recorded(launching *launch) {
 static PyObject *launch(launching *launch) {
   recorder *recorder = launch->by->recorder;
   if (!recorder->active) return PyObject_Call(launch->callable, launch->args, launch->kwargs);
+  hold_if_ending();
   int64_t new_ns = recorder->new_ns, begin = begin_timing(recorder);
   PyObject *result = launch_recorded(launch);
   if (begin) end_timing(recorder, begin, new_ns);

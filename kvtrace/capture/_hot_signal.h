@@ -9,7 +9,8 @@
  * (signal.getsignal returns the same as before), so a handler that the program sets replaces it. The
  * handler runs in any thread, even while Python is in a long call. It wakes a Python thread, which
  * flushes; a thread without Python ends the process by the default action after the flush, or after
- * PATIENCE_SECONDS. A second SIGTERM, or one in a forked child, acts at once.
+ * PATIENCE_SECONDS. Until then a thread that launches is held before the launch, which would be lost.
+ * A second SIGTERM, or one in a forked child, acts at once.
  */
 #ifndef KVTRACE_HOT_SIGNAL_H
 #define KVTRACE_HOT_SIGNAL_H
@@ -30,6 +31,7 @@ enum { PATIENCE_SECONDS = 5, STEPS_IN_SECOND = 500, STACK_BYTES = 256 << 10 };
 
 static volatile pid_t watching; /* the process whose threads wait for SIGTERM */
 static volatile sig_atomic_t asked;
+static volatile pid_t ending; /* the process that a SIGTERM is about to end */
 static sem_t asked_to_end, to_flush, flushed;
 
 /* Both functions are safe in a handler: signal-safety(7). */
@@ -48,6 +50,7 @@ static void on_sigterm(int number) {
     end_by_default();
   } else {
     asked = 1;
+    ending = getpid();
     sem_post(&asked_to_end);
   }
   errno = before;
@@ -66,6 +69,14 @@ static void *end_after_flush(void *nothing) {
   pthread_sigmask(SIG_UNBLOCK, &mask, NULL);
   end_by_default();
   return nothing;
+}
+
+/* Holds a launch that would come after the last flush. Call with the interpreter's lock. */
+static void hold_if_ending(void) {
+  if (!ending || ending != getpid()) return; /* a forked child goes on */
+  Py_BEGIN_ALLOW_THREADS;
+  for (;;) poll(NULL, 0, -1);
+  Py_END_ALLOW_THREADS;
 }
 
 static int start_thread(void *(*work)(void *), void *given) {
@@ -177,6 +188,8 @@ static PyObject *sigterm_may_end(PyObject *module, PyObject *nothing) {
   Py_RETURN_NONE;
 }
 #else
+static void hold_if_ending(void) {}
+
 static PyObject *watch_abort(PyObject *module, PyObject *nothing) {
   (void)module, (void)nothing;
   Py_RETURN_FALSE;

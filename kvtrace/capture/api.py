@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kvtrace import _boot, registry
@@ -195,6 +195,19 @@ def process_ends() -> None:
     session, _latest = _latest, None  # this may be called again
     if isinstance(error, Exception) and session is not None:
         _explain_failure(session, error)
+    if isinstance(error, KeyboardInterrupt) and not hasattr(sys, "ps1"):  # of no earlier statement
+        _end_by_sigint()
+
+
+def _end_by_sigint() -> None:
+    """Make Python end by SIGINT (status 130), as it does after a KeyboardInterrupt.
+
+    A string executed since, as by `dataclasses` and `namedtuple` in modules imported to seal the
+    files, makes Python forget this (`run_eval_code_obj` in CPython's pythonrun.c resets the flag
+    that the same function sets; seen in 3.9 to 3.13).
+    """
+    with suppress(KeyboardInterrupt):
+        exec("raise KeyboardInterrupt")  # noqa: S102
 
 
 def _explain_failure(session: Session, error: Exception) -> None:

@@ -9,7 +9,6 @@ import platform
 import shlex
 import subprocess
 import sys
-import threading
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +16,7 @@ from typing import Any, Final
 from kvtrace.capture.groups import group_id, rank_facts
 from kvtrace.capture.host_devices import lies_in_host_memory
 from kvtrace.capture.secrets import masked
+from kvtrace.capture.threads import RecordingThread
 
 #: Seconds that one `git` command may take, and that the end of a run waits for all commands.
 GIT_TIMEOUT: Final = 10.0
@@ -95,7 +95,7 @@ class GitFacts:
 
     def __init__(self) -> None:
         self._facts: dict[str, Any] = {}
-        self._thread = threading.Thread(target=self._read, name="kvtrace-git", daemon=True)
+        self._thread = RecordingThread("kvtrace-git", self._read)
         try:
             self._thread.start()
         except RuntimeError:  # the interpreter is ending and starts no threads
@@ -106,7 +106,7 @@ class GitFacts:
 
         With `wait`, waits up to `GIT_PATIENCE` seconds for git to finish.
         """
-        if wait and self._thread.is_alive():
+        if wait:
             self._thread.join(GIT_PATIENCE)
         return dict(self._facts)
 

@@ -8,10 +8,11 @@ import gc
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any, Final, NoReturn
+
+from kvtrace.capture.threads import RecordingThread
 
 #: Called with each `kvtrace.capture.session.Session` when its first rows are about to be written;
 #: entries of the registry's group `at_start` add to these.
@@ -68,7 +69,7 @@ def _in_thread(
             may_end()
 
     try:
-        threading.Thread(target=work, name=name, daemon=True).start()
+        RecordingThread(name, work).start()
     except RuntimeError:
         may_end()  # the interpreter is ending, and starts no threads
 

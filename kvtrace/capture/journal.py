@@ -27,6 +27,7 @@ from kvtrace.capture.overhead import Overhead
 from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
+from kvtrace.capture.threads import RecordingThread
 from kvtrace.forks import Lock
 from kvtrace.schema.content import UNKNOWN, Producer
 from kvtrace.schema.errors import SchemaMismatch, TraceWriteError
@@ -147,7 +148,7 @@ class Journal:
         self._ended = threading.Event()
         self._closed = threading.Event()
         self._wake = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="kvtrace", daemon=True)
+        self._thread = RecordingThread("kvtrace", self._work)
 
     # -- from any thread --------------------------------------------------------------------
 
@@ -194,7 +195,7 @@ class Journal:
 
     def await_close(self) -> None:
         """Wait, for `PATIENCE` seconds at most, until another thread has closed the journal."""
-        if threading.current_thread() is not self._thread:
+        if not self._thread.is_current():
             self._closed.wait(PATIENCE)
 
     @property
@@ -317,7 +318,7 @@ class Journal:
         """
         if self._closing:
             return 0  # the end is counted as a whole
-        if threading.current_thread() is self._thread:
+        if self._thread.is_current():
             return None
         return time.monotonic_ns() - begin
 
@@ -458,7 +459,7 @@ class Journal:
             return
         row = self._current_context(wait=not hurry) | {"ended": time.time_ns(), "ending": ending}
         self._writer.lose(self._recorder.dropped)
-        in_program = threading.current_thread() is not self._thread
+        in_program = not self._thread.is_current()
 
         def overhead() -> dict[str, Any]:
             if in_program:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
+from kvtrace.capture.threads import RecordingThread
 from kvtrace.forks import Lock
 from kvtrace.settings import RecordedPart
 
@@ -126,7 +127,7 @@ class Window:
                 self._changed()
 
         try:
-            threading.Thread(target=work, name="kvtrace-window", daemon=True).start()
+            RecordingThread("kvtrace-window", work).start()
         except RuntimeError:
             return  # the interpreter is ending and starts no threads
 

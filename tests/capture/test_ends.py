@@ -178,3 +178,49 @@ kvtrace.stop()
     assert (done.returncode, done.stderr) == (0, "")
     assert launches(tmp_path / "out") == 10
     assert open_trace(tmp_path / "out").runs[0].ending == "stopped"
+
+
+def test_a_launch_after_sigterm_is_not_made(tmp_path):
+    needs_the_extension()
+    program = """
+from tests.capture.recorders import _hot, recorder_of, Adapter, Function, Kernel
+recorder = recorder_of(_hot.Recorder)
+recorder.active = True
+Function.run = recorder.wrap(Function.run, Adapter())
+kernel = Function(Kernel())
+kernel.run(1, grid=(1,), warmup=False)
+print("first", flush=True)
+terminate()
+kernel.run(2, grid=(1,), warmup=False)
+print("second", flush=True)
+"""
+    done = run(program, tmp_path / "out")
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGTERM, "first\n", "")
+
+
+@pytest.mark.parametrize(
+    ("exception", "code"), [("KeyboardInterrupt", -signal.SIGINT), ("SystemExit(130)", 130)]
+)
+def test_ctrl_c_ends_a_process_as_without_recording(exception, code, tmp_path):
+    done = run(f"launch(1)\nraise {exception}", tmp_path / "out")
+    assert done.returncode == code
+    assert open_trace(tmp_path / "out").runs[0].sealed
+
+
+def test_an_interrupt_that_a_prompt_has_caught_does_not_count(tmp_path):
+    caught = "sys.ps1 = '> '\nsys.last_value = KeyboardInterrupt()"  # as IPython leaves them
+    assert run(f"launch(1)\n{caught}", tmp_path / "out").returncode == 0
+
+
+def test_a_program_neither_lists_nor_joins_threads_of_the_recording(tmp_path):
+    program = """
+launch(1)
+session.flush()
+launch(1)
+for thread in threading.enumerate():
+    if thread is not threading.main_thread():
+        print(thread.name, flush=True)
+        thread.join()
+"""
+    done = run(program, tmp_path / "out")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

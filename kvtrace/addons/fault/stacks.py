@@ -11,8 +11,11 @@ import signal
 import sys
 import threading
 import time
+from functools import partial
 
+from kvtrace.capture import threads as recording_threads
 from kvtrace.capture.stacks import user_frames
+from kvtrace.capture.threads import RecordingThread
 
 TYPE_CHECKING = False  # as type checkers read it; every process that is recorded imports this
 if TYPE_CHECKING:
@@ -75,9 +78,7 @@ def answer_requests(session: "Session", folder: str) -> None:
         if not os.path.exists(file + REQUEST):  # noqa: PTH110
             os.mkfifo(file + REQUEST)
         _pipe = Pipe(file + REQUEST)
-        threading.Thread(
-            target=_answer, args=(session, file, _pipe), name="kvtrace-stacks", daemon=True
-        ).start()
+        RecordingThread("kvtrace-stacks", partial(_answer, session, file, _pipe)).start()
     except (OSError, RuntimeError) as error:  # no pipes in this file system; or Python ends
         _say(session, error)
 
@@ -120,7 +121,7 @@ def _threads() -> "list[dict[str, Any]]":
     threads = []
     for ident, frame in sys._current_frames().items():
         name = known.get(ident, "")
-        frames = [] if name.startswith("kvtrace") else _frames(frame)
+        frames = [] if ident in recording_threads.names else _frames(frame)
         if frames:
             threads.append({"name": name, "is_main": ident == main, "frames": frames})
     return threads
