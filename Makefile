@@ -26,7 +26,7 @@ SEED ?= $(shell date +%Y%m%d)
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-all pytest test-spark test-tilelang \
   test-versions coverage bounds fuzz lint format types bench docs \
-  docs-site notebook frontend frontend-lint frontend-test update-golden lock clean
+  docs-site findings notebook frontend frontend-lint frontend-test update-golden lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 16
@@ -111,6 +111,13 @@ format: install  ## let ruff and prettier rewrite the files
 
 types: install
 	$(BIN)/mypy -p kvtrace -p docs_site
+
+findings:  ## what surprised us in other software: each script exits 1 if that has changed
+	@for script in findings/*.sh; do \
+	  begin=$$(date +%s); said=$$(bash $$script 2>&1) && state=as-seen || state=CHANGED; \
+	  echo "$$state $$script $$(( $$(date +%s) - begin )) s"; \
+	  test $$state = as-seen || { echo "$$said"; failed=1; }; \
+	done; test -z "$$failed"
 
 bench: install  ## the figures of benchmarks/RESULTS.md, each with its machine and method
 	@for script in $$(grep -l __main__ benchmarks/*.py); do \
