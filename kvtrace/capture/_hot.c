@@ -357,6 +357,8 @@ static PyMethodDef recorder_methods[] = {
      "Return and remove the addresses of the first launches."},
     {"spool_begin", recorder_spool_begin, METH_VARARGS, "Begin a spool; see spool.py."},
     {"spool_add", recorder_spool_add, METH_O, "Write a frame's content to the spool."},
+    {"spool_write", recorder_spool_write, METH_NOARGS,
+     "Return once all that was added is written, or after a limited time."},
     {"spool_switch", recorder_spool_switch, METH_NOARGS,
      "Write to the second of the spool's files from now on."},
     {"spool_empty", recorder_spool_empty, METH_NOARGS,

@@ -1,9 +1,9 @@
 /* The spool: two files, which outlive the process, of records that the journal has not written.
  * Included only by _hot.c.
  *
- * A thread without Python writes the files every TICK_NS: so launches are on disk soon after they
- * were made, also while another thread holds the interpreter's lock, and a slow disk delays no other
- * thread. The program's threads pass bytes; launches are read from the recorder's chunks. A
+ * A thread without Python writes the files every TICK_NS, or BUSY_TICK_NS while launches are made: so
+ * they are on disk soon after, also while another thread holds the interpreter's lock, and a slow disk
+ * delays no other thread by more than TICK_NS, at a kernel's first launch. The program's threads pass bytes; launches are read from the recorder's chunks. A
  * round of the journal begins by switching to the other file, and empties the former file once the
  * journal has all of its records. See kvtrace/schema/spool.py for the files' layout.
  */
@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-enum { TICK_NS = 20000000, SPOOL_WAITS = 250, SPOOL_MOST = 256 << 20 };
+enum { TICK_NS = 20000000, BUSY_TICK_NS = 2000000, SPOOL_WAITS = 250, SPOOL_MOST = 256 << 20 };
 /* Launches of another layout are another kind, as LAUNCHES_FRAME of schema/spool.py says. */
 enum { FRAME_MAGIC = 0x70534b8b, FRAME_JSON = 1, FRAME_LAUNCHES = 2 + ((sizeof(struct row) - 56) << 8) };
 
@@ -39,6 +39,7 @@ struct spool {
   } files[2];
   int current;
   int64_t launches; /* number of launches taken from the recorder */
+  int64_t wanted, written; /* requests to write at once, and how many of them are fulfilled */
   char ending, ended, failed, holders;
   char folder[];
 };
@@ -159,11 +160,11 @@ static int write_whole(int file, const char *bytes, size_t count) {
   return 0;
 }
 
-/* Waits for a tick, or until woken. Holds the lock. */
-static void spool_wait(struct spool *spool) {
+/* Waits for a time, or until woken. Holds the lock. */
+static void spool_wait(struct spool *spool, long nanoseconds) {
   struct timespec end;
   clock_gettime(CLOCK_MONOTONIC, &end);
-  end.tv_nsec += TICK_NS;
+  end.tv_nsec += nanoseconds;
   end.tv_sec += end.tv_nsec / 1000000000;
   end.tv_nsec %= 1000000000;
   pthread_cond_timedwait(&spool->turn, &spool->lock, &end);
@@ -179,8 +180,10 @@ static void *spool_work(void *given) {
     char *bytes[2];
     size_t used[2];
     int empty[2], older = !spool->current, ending = spool->ending;
+    int64_t launches = spool->launches, wanted = spool->wanted;
     spool->failed |= failed != 0;
     if (spool->owner) spool_take(spool->owner);
+    int is_busy = spool->launches != launches;
     for (int i = 0; i < 2; i++) {
       bytes[i] = spool->files[i].bytes;
       used[i] = spool->files[i].used;
@@ -196,7 +199,11 @@ static void *spool_work(void *given) {
     }
     pthread_mutex_lock(&spool->lock);
     if (ending) break;
-    if (!spool->ending) spool_wait(spool);
+    if (spool->written != wanted) {
+      spool->written = wanted;
+      pthread_cond_broadcast(&spool->turn);
+    }
+    if (!spool->ending && spool->wanted == wanted) spool_wait(spool, is_busy ? BUSY_TICK_NS : TICK_NS);
   }
   pthread_mutex_unlock(&spool->lock);
   for (int i = 0; i < 2; i++)
@@ -260,6 +267,23 @@ static PyObject *recorder_spool_add(PyObject *object, PyObject *content) {
   Py_RETURN_NONE;
 }
 
+/* Returns once all that was added is written, or after TICK_NS on a slow disk; without the GIL. */
+static PyObject *recorder_spool_write(PyObject *object, PyObject *unused) {
+  (void)unused;
+  struct spool *spool = own_spool((recorder *)object);
+  if (!spool) Py_RETURN_NONE;
+  pthread_mutex_lock(&spool->lock);
+  int64_t wanted = ++spool->wanted;
+  spool->holders++;
+  pthread_cond_broadcast(&spool->turn);
+  PyThreadState *state = PyEval_SaveThread();
+  for (int i = 0; i < 4 && spool->written < wanted && !spool->ended && !spool->failed; i++)
+    spool_wait(spool, TICK_NS / 4);
+  spool_release(spool);
+  PyEval_RestoreThread(state);
+  Py_RETURN_NONE;
+}
+
 static PyObject *recorder_spool_switch(PyObject *object, PyObject *unused) {
   (void)unused;
   recorder *self = (recorder *)object;
@@ -294,7 +318,7 @@ static void spool_end(recorder *self, int wait) {
   self->spool = NULL;
   pthread_cond_broadcast(&spool->turn);
   PyThreadState *state = wait ? PyEval_SaveThread() : NULL;
-  for (int i = 0; wait && !spool->ended && i < SPOOL_WAITS; i++) spool_wait(spool);
+  for (int i = 0; wait && !spool->ended && i < SPOOL_WAITS; i++) spool_wait(spool, TICK_NS);
   spool_release(spool);
   if (state) PyEval_RestoreThread(state);
 }

@@ -233,7 +233,7 @@ class Journal:
             self._written.add(digest)
             self._artifacts.append((digest, kind, content, producer))
             if self._writer is None:
-                self.spool.add_artifact(digest, kind, content, producer)
+                self.spool.add_artifact(kind, content, producer)
         return digest
 
     def add_stack(self, frames: Any) -> int:

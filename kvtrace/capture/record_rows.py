@@ -1,6 +1,6 @@
 """Rows made of records of arguments and kernels, whose contents become artifacts."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
 from operator import attrgetter
 from typing import Any, Final
@@ -40,13 +40,18 @@ def spooled_call(
     }
 
 
-def kernel_row(journal: Journal, kernel_id: int, record: KernelRecord) -> dict[str, Any]:
-    """Return the row of `kernels` for a kernel's record; its texts and files become artifacts."""
+def kernel_row(
+    add_artifact: Callable[[str, bytes, Producer], str], kernel_id: int, record: KernelRecord
+) -> dict[str, Any]:
+    """Return the row of `kernels` for a kernel's record; its texts and files become artifacts.
+
+    `add_artifact` stores kind, content and producer, and returns the content's SHA-256.
+    """
     row = asdict(record)
     source, compiler = row.pop("source"), row.pop("compiler")
 
     def artifact(kind: str, content: bytes | None, producer: Producer = UNKNOWN) -> str | None:
-        return journal.add_artifact(kind, content, producer) if content else None
+        return add_artifact(kind, content, producer) if content else None
 
     row["kernel_id"] = kernel_id
     row["source_artifact"] = artifact("source", source and source.encode())

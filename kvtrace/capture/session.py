@@ -21,6 +21,7 @@ from kvtrace.capture.missing_packages import without_missing_packages
 from kvtrace.capture.record_rows import argument_row, kernel_row, spooled_call
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, capped
 from kvtrace.capture.run_limits import RunLimits
+from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import current_stack, forget_code
 from kvtrace.capture.windows import Window
 from kvtrace.forks import Lock
@@ -100,6 +101,7 @@ class Session:
         self._spent_early = 0
         self._timeline_asked = False
         self._has_calls = False
+        self._has_unspooled_kernel = False
 
     # -- state ------------------------------------------------------------------------------
 
@@ -205,21 +207,26 @@ class Session:
 
     # -- recording --------------------------------------------------------------------------
 
-    def add_kernel(self, record: KernelSource, name: str | None = None) -> int:
+    def add_kernel(self, record: KernelSource, early: KernelRecord | None = None) -> int:
         """Record a compiled variant; return the kernel's id.
 
         `record` may be a function that returns the record, called in the background thread; until
-        then, the spool has the kernel's `name`.
+        then, the spool has the `early` record, with the IR: a process that is killed at the
+        kernel's first launches can be judged.
         """
         kernel_id = next(self._kernel_ids)
-        if not callable(record):
-            name = record.name
+        early = early if callable(record) else record
 
         def write(journal: Journal) -> None:
             kernel = record() if callable(record) else record
-            journal.add("kernels", kernel_row(journal, kernel_id, kernel))
+            journal.add("kernels", kernel_row(journal.add_artifact, kernel_id, kernel))
 
-        self._submit(write, ("kernels", {"kernel_id": kernel_id, "name": name}))
+        def spool(spool: Spool) -> None:
+            if early is not None:
+                spool.add("kernels", kernel_row(spool.add_artifact, kernel_id, early))
+
+        self._has_unspooled_kernel = True
+        self._submit(write, spool)
         return kernel_id
 
     def add_call(
@@ -243,8 +250,13 @@ class Session:
             row |= {"grid_x": x, "grid_y": y, "grid_z": z, "stack_id": stack_id}
             journal.add("calls", row)
 
-        spooled = spooled_call(call_id, kernel_id, grid, records, frames)
-        self._submit(write, ("calls", spooled))
+        def spool(spool: Spool) -> None:
+            spool.add("calls", spooled_call(call_id, kernel_id, grid, records, frames))
+            if self._has_unspooled_kernel:
+                self._has_unspooled_kernel = False
+                spool.write()
+
+        self._submit(write, spool)
         return call_id
 
     def add_columns(
@@ -383,9 +395,9 @@ class Session:
     def _submit(
         self,
         write: Callable[[Journal], None],
-        spooled: tuple[str, Mapping[str, Any]] | None = None,
+        spool: Callable[[Spool], None] | None = None,
     ) -> None:
-        """Queue `write` for the journal's thread; the spool gets the (table, row) `spooled` now."""
+        """Queue `write` for the journal's thread; `spool` adds the rows to the spool now."""
         if self._ended:
             return
         journal = self._journal
@@ -393,8 +405,14 @@ class Session:
             journal = self._open()
         if not journal.ended:
             journal.submit(write)  # first: a round empties the spool of what came before it
-            if spooled is not None:
-                journal.spool.add(*spooled)
+            if spool is not None:
+                self._spool(journal, spool)
+
+    def _spool(self, journal: Journal, add: Callable[[Spool], None]) -> None:
+        try:
+            add(journal.spool)
+        except Exception as error:  # noqa: BLE001 - the journal still records it
+            self.problem(error)
 
     def _open(self) -> Journal:
         with self._lock:

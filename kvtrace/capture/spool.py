@@ -9,11 +9,12 @@ import os
 import shutil
 from base64 import b64encode
 from collections.abc import Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.capture.hot import Recorder
-from kvtrace.schema.content import Producer
+from kvtrace.schema.content import UNKNOWN, Producer
 from kvtrace.schema.spool import spool_folder
 
 #: Larger artifacts, such as binaries with debug information, are left to the journal.
@@ -44,12 +45,19 @@ class Spool:
         if self._native is not None:
             self._native.spool_add(_frame(table, row))
 
-    def add_artifact(self, sha256: str, kind: str, content: bytes, producer: Producer) -> None:
-        """Add an artifact, whose content the journal has yet to compress."""
+    def add_artifact(self, kind: str, content: bytes, producer: Producer = UNKNOWN) -> str:
+        """Add an artifact, whose content the journal has yet to compress; return its SHA-256."""
+        digest = sha256(content).hexdigest()
         if self._native is not None and len(content) <= _ARTIFACT_BYTES:
             encoded = b64encode(content).decode()
-            row = {"sha256": sha256, "kind": kind, "content": encoded, "producer": producer}
+            row = {"sha256": digest, "kind": kind, "content": encoded, "producer": producer}
             self.add("artifacts", row)
+        return digest
+
+    def write(self) -> None:
+        """Return once the files have all that was added, or after 20 ms on a slow disk."""
+        if self._native is not None:
+            self._native.spool_write()
 
     def switch(self) -> None:
         """Begin to write to the second of the two files; call `empty` before the next switch."""

@@ -33,7 +33,7 @@ Journal._work = lambda journal: journal._ended.wait()
 session = kvtrace.start(sys.argv[1])
 
 def launch(count):
-    call = session.add_call(session.add_kernel(lambda: kernel(0), "kernel_0"), (1, 2, 3), arguments(0), stack(0))
+    call = session.add_call(session.add_kernel(lambda: kernel(0), kernel(0)), (1, 2, 3), arguments(0), stack(0))
     for _ in range(count):
         now = time.time_ns()
         session.add_launch(call, now, now + 1, 0, 7)
@@ -68,7 +68,7 @@ def copy(left, tmp_path):
     return shutil.copytree(left, tmp_path / "copy")
 
 
-def test_recover_adds_spooled_launches_calls_stacks_and_kernel_names(copy):
+def test_recover_adds_spooled_launches_calls_stacks_and_kernels_with_their_ir(copy):
     with pytest.raises(EmptyTrace, match=r"kvtrace trace recover"):
         open_trace(copy)
 
@@ -77,7 +77,7 @@ def test_recover_adds_spooled_launches_calls_stacks_and_kernel_names(copy):
 
     assert len(done.sealed) == 1
     assert "5,000 launches" in done.notes[0]
-    assert "only the name was recorded" in done.notes[0]
+    assert "only the name was recorded" not in done.notes[0]
     columns = ["seq", "device", "stream", "phase"]
     launches = trace.table("launches", columns=columns).to_pylist()
     assert [row["seq"] for row in launches] == list(range(5000))
@@ -86,7 +86,8 @@ def test_recover_adds_spooled_launches_calls_stacks_and_kernel_names(copy):
     assert (call["grid_x"], call["grid_y"], call["grid_z"]) == (1, 2, 3)
     assert [each["name"] for each in call["args"]] == ["x", "y", "size"]
     assert trace.table("stacks").num_rows == 1
-    assert trace.table("kernels").column("name").to_pylist() == ["kernel_0"]
+    (row,) = trace.table("kernels").to_pylist()
+    assert (row["name"], [stage["stage"] for stage in row["stages"]]) == ("kernel_0", ["ttir"])
     (row,) = trace.runs
     assert (row.ending, row.sealed) == ("killed", True)
     assert validate(copy) == []

@@ -5,7 +5,7 @@ import re
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import get_native_id
 from typing import Any, Final
 
@@ -182,6 +182,33 @@ def values_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> 
     ]
 
 
+def early_record(kernel: Any, origin: str) -> KernelRecord:
+    """Return the part of a compiled kernel's record that a launch is judged by, as its IR.
+
+    To be called at the kernel's first launch; printing the IR again takes about 1 ms.
+    """
+    kernel = getattr(kernel, "ttir_kernel", kernel)  # compile no later stage for the record
+    metadata = kernel.metadata
+    ttir = kernel.asm.get("ttir")
+    options = dict(options_of(metadata))
+    stages = {}
+    if isinstance(ttir, str):
+        stages = {"ttir": with_program_locations(ttir, function_of(kernel))}
+    return KernelRecord(
+        name=kernel_name(kernel),
+        origin=origin,
+        signature=parameters_of(kernel),
+        target=target_of(metadata),
+        warp_size=int(metadata.target.warp_size),
+        num_warps=metadata.num_warps,
+        num_ctas=metadata.num_ctas,
+        num_stages=getattr(metadata, "num_stages", None),
+        options=options,
+        stages=tuple(_stages(stages, None, lambda _: None)),  # `kernel_record` tells it
+        compiler=("triton", options.get("triton_version")),
+    )
+
+
 def kernel_record(
     kernel: Any,
     compilation: Compilation | None,
@@ -208,22 +235,13 @@ def kernel_record(
     if is_gluon(kernel) and "source" in stages:  # before Triton 3.9 no stage is named glir
         stages.setdefault("glir", stages["source"])
     located = stages.get("ttir", stages.get("glir"))
-    options = dict(options_of(metadata))
-    return KernelRecord(
-        name=kernel_name(kernel),
-        origin=origin,
+    return replace(
+        early_record(kernel, origin),
         module=None if function is None else str(function.__module__),
         file=file,
         line=line,
         source=str(function.src) if keep != "off" and function is not None else None,
         files=_source_files(located, file, line, keep) if isinstance(located, str) else (),
-        signature=parameters_of(kernel),
-        target=target_of(metadata),
-        warp_size=int(metadata.target.warp_size),
-        num_warps=metadata.num_warps,
-        num_ctas=metadata.num_ctas,
-        num_stages=getattr(metadata, "num_stages", None),
-        options=options,
         shared_bytes=metadata.shared,
         registers=registers,
         spills=spills,
@@ -232,7 +250,6 @@ def kernel_record(
         **_compilation_facts(compilation),
         **_load_facts(load),
         stages=tuple(_stages(stages, compilation, tell)),
-        compiler=("triton", options.get("triton_version")),
     )
 
 

@@ -17,6 +17,7 @@ from typing import Any, Final
 
 from kvtrace.backends.compiled_kernels.kernel_records import (
     Compilation,
+    early_record,
     kernel_record,
     parameters_of,
     target_of,
@@ -138,19 +139,9 @@ class LauncherKernel:
         generated file that launches the kernel, if known. `tell` is called with a message if the
         kernel has no IR.
         """
-        stages = dict(self.stages())
-        metadata = self._metadata(stages.pop("json", None))
-        compiled = SimpleNamespace(
-            src=self.source,
-            metadata=metadata,
-            asm=stages,
-            hash=self.kernel.hash,
-            name=getattr(metadata, "name", self.name),
-            n_regs=getattr(self.launcher, "n_regs", None),
-            n_spills=getattr(self.launcher, "n_spills", None),
-        )
+        compiled = self._compiled()
         record = kernel_record(compiled, compilation, load, "inductor", keep, tell)
-        if "ttir" not in stages:
+        if "ttir" not in compiled.asm:
             tell(
                 f"kernel {self.name} is recorded without IR, as neither its launcher nor Triton's "
                 "cache has it"
@@ -169,6 +160,24 @@ class LauncherKernel:
             source=str(text) if keep != "off" and text else None,
             options={**record.options, **dict(self._facts())},
             origins=origins_of(self.name, text, module, keep_code=keep != "off"),
+        )
+
+    def early(self) -> KernelRecord:
+        """Return the part of the record that a launch is judged by (`early_record`)."""
+        return replace(early_record(self._compiled(), "inductor"), name=self.name)
+
+    def _compiled(self) -> SimpleNamespace:
+        """Return the kernel as Triton's `CompiledKernel` describes one."""
+        stages = dict(self.stages())
+        metadata = self._metadata(stages.pop("json", None))
+        return SimpleNamespace(
+            src=self.source,
+            metadata=metadata,
+            asm=stages,
+            hash=self.kernel.hash,
+            name=getattr(metadata, "name", self.name),
+            n_regs=getattr(self.launcher, "n_regs", None),
+            n_spills=getattr(self.launcher, "n_spills", None),
         )
 
     @property

@@ -21,6 +21,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import (
     Compilation,
     CompilationListener,
     definition_of,
+    early_record,
     function_of,
     is_gluon,
     kernel_name,
@@ -167,7 +168,7 @@ class LaunchAdapter:
 
         return session.add_kernel(
             lambda: kernel_record(kernel, compilation, load, origin, keep, report_failure),
-            kernel_name(kernel),
+            early_record(kernel, origin),
         )
 
 
