@@ -9,7 +9,7 @@ MASK: Final = "***"
 #: Endings of the names of secrets; short words only after a separator.
 _WORDS: Final = (
     r"(?:token|secret|password|passwd|passphrase|credentials?|authorization|cookie|"
-    r"(?:^|[-_.])(?:pass|pwd|pw|auth|auth[-_]?header|bearer)|"
+    r"(?:^|[-_.])(?:pass|pwd|pw|auth|auth[-_]?header|bearer)|^-{1,2}key|"
     r"(?:api|access|account|private|auth|secret|signing|encryption|license|storage|wandb)[-_]?key)"
 )
 #: Names of options and variables whose values are secrets.
@@ -29,6 +29,9 @@ _TOKEN: Final = re.compile(
 )
 #: The password of a URL: scheme://user:password@host.
 _IN_URL: Final = re.compile(r"(?<=://)([^/\s:@]*):([^/\s@]+)@")
+#: Options for what is sent, as curl's: a form or JSON, and no name of a data set.
+_SENT: Final = re.compile(r"--data(?:-\w+)*")
+_FORM: Final = re.compile(r"[={]")
 #: Options for user:password, as curl's.
 _USER: Final = ("-u", "--user", "--proxy-user")
 #: A port after -p.
@@ -39,7 +42,7 @@ def masked(arguments: Sequence[str]) -> list[str]:
     """Return the arguments of a command, with text that looks like a secret replaced by `***`.
 
     Masked are the values of options and variables with the name of a secret (`--api-key X`,
-    `--token=X`, `HF_TOKEN=X`, `{"password": "X"}`), headers (`Authorization: X`, `Bearer X`),
+    `--key X`, `--token=X`, and `--data X` if X is a form or JSON, `HF_TOKEN=X`, `{"password": "X"}`), headers (`Authorization: X`, `Bearer X`),
     passwords after `-p` (except a number, which is a port, and pytest's plugins), in `-u user:X`
     and in URLs, and tokens with their issuers' prefixes. Other secrets are not recognized.
     """
@@ -62,12 +65,20 @@ def masked(arguments: Sequence[str]) -> list[str]:
             secret_follows = argument == "-p"
         elif previous in _USER and sign == ":":
             masked_arguments.append(f"{name}:{MASK}")
+        elif _SENT.fullmatch(previous) and _is_sent(argument):
+            masked_arguments.append(MASK)
+        elif _SENT.fullmatch(name) and sign == "=" and _is_sent(value):
+            masked_arguments.append(f"{name}={MASK}")
         else:
             masked_arguments.append(_masked_within(argument))
             names_secret = is_secret and (sign == ":" or (not sign and argument.startswith("-")))
             secret_follows = names_secret or _SCHEME.fullmatch(argument) is not None
         previous, is_pytest = argument, is_pytest or "pytest" in argument
     return masked_arguments
+
+
+def _is_sent(value: str) -> bool:
+    return _FORM.search(value) is not None and "/" not in value.partition("=")[0]
 
 
 def _parts(argument: str) -> tuple[str, str, str]:
