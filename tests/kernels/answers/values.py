@@ -190,7 +190,8 @@ def triples(dtype: str) -> tuple[Bits, Bits, Bits]:
     a, b, c = (grid.reshape(-1) for grid in np.meshgrid(few, few, few, indexing="ij"))
     if not form.is_float:
         extra = [singles(dtype, 56, "extra", place)[16:] for place in range(3)]
-        return tuple(np.concatenate(both) for both in zip((a, b, c), extra, strict=True))  # type: ignore[return-value]
+        a, b, c = (np.concatenate(both) for both in zip((a, b, c), extra, strict=True))
+        return a, b, c
     x, y = rng.uniform(0.5, 2, 40), rng.uniform(-2, -0.5, 40)
     left, right = encoded(dtype, x), encoded(dtype, y)
     rest = encoded(dtype, -decoded(dtype, left) * decoded(dtype, right))
