@@ -45,6 +45,17 @@ def product_of_all(x, out, N: tl.constexpr):
 
 
 @triton.jit
+def _added(a, b):
+    return a + b
+
+
+@triton.jit
+def sum_of_all(x, out, N: tl.constexpr):
+    block = tl.load(x + tl.program_id(0) * N + tl.arange(0, N))
+    tl.store(out + tl.program_id(0), tl.reduce(block, 0, _added))
+
+
+@triton.jit
 def _welford(mean_1, m2_1, weight_1, mean_2, m2_2, weight_2):
     delta = mean_2 - mean_1
     weight = weight_1 + weight_2

@@ -138,3 +138,10 @@ def converted(x, out, ROUNDING: tl.constexpr, N: tl.constexpr):
 def recast(x, out, N: tl.constexpr):
     lanes = tl.program_id(0) * N + tl.arange(0, N)
     tl.store(out + lanes, tl.load(x + lanes).to(out.dtype.element_ty, bitcast=True))
+
+
+@triton.jit
+def multiplied_and_added(x, y, z, out, N: tl.constexpr):
+    """A product and a sum that the compiler may fuse."""
+    lanes = tl.program_id(0) * N + tl.arange(0, N)
+    tl.store(out + lanes, tl.load(x + lanes) * tl.load(y + lanes) + tl.load(z + lanes))
