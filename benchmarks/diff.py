@@ -22,6 +22,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from tests.support.synthetic_trace import build_synthetic_trace
 
 PACKAGES = ("numpy", "pyarrow", "duckdb")

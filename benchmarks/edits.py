@@ -1,6 +1,6 @@
 """Answers of `kvtrace diff` about edits of public kernels: are the results the same?
 
-    python -m benchmarks.edits [--of MODULE …] [NAME …]
+    python benchmarks/edits.py [--of MODULE …] [NAME …]
 
 Method: each edit replaces a pattern in a copy of a public file. Kernels of both versions run on the
 same CPU tensors, recorded without a GPU; then changed kernels are compared as `kvtrace diff` does.
@@ -12,6 +12,7 @@ Triton's `tutorials` and TritonBench's `TritonBench_G_v1`; which takes network t
 
 import argparse
 import shutil
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -21,6 +22,9 @@ from typing import Final
 import torch
 
 import kvtrace
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from benchmarks.edit_sources import MODULES
 from benchmarks.edit_sources.edit import Edit, Source, file_of_source, module
 from kvtrace.addons.invariance.differences import kernel_meanings

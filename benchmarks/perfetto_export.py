@@ -16,6 +16,7 @@ import json
 import os
 import platform
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -27,6 +28,9 @@ from kvtrace.converters.registry import load_converter
 from kvtrace.converters.timeline.drawing import timelines
 from kvtrace.converters.timeline.perfetto import encode_slices
 from kvtrace.schema.trace import Selection, resolve
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from tests.support.perfetto_builder import built
 from tests.support.synthetic_trace import build_synthetic_trace
 
