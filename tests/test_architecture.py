@@ -483,8 +483,7 @@ def test_tests_mirror_the_tree() -> None:
     [
         "ARCHITECTURE.md",
         "CONTRIBUTING.md",
-        "docs/design.md",
-        "docs/internals/rooms.md",
+        "docs/howitworks.md",
         "docs/contributing/report_view.md",
         "docs/contributing/tests.md",
         "docs/contributing/where.md",

@@ -5,6 +5,12 @@ the data as a page within a size budget. The page's own code is in `frontend/`, 
 `app.html` by `make frontend`; data that its views load later comes from the modules in `views/`.
 
 May import `kvtrace.schema` and what converters share; the command `kvtrace report` imports it.
+
+What the page needs at once is in the blocks `report`, `launches` and `device`; the rest (`call/7`,
+`lines/3` …) is decoded when a view asks for it. `sources.py` lists the modules of `views/`, and
+`pack.py` packs blocks as gzip and base64. The types of the page's data are written from dataclasses
+here (`frontend/model_types.py`), and a test builds `app.html` again and compares the bytes. The
+page's policy allows its own script and styles by hash and nothing else.
 """
 
 from kvtrace.converters.report.converter import CONVERTER, report_of

@@ -3,6 +3,22 @@
 `evaluate` runs a launch; `parsed` caches modules by their text. One file per dialect under
 `dialects/` computes the ops. May import `kvtrace.ir` and `kvtrace.schema.errors`, nothing else of
 kvtrace.
+
+    Storage(nbytes, data)                     # data None: contents unknown
+    TensorArgument(name, storage, offset_bytes, dtype, shape, strides); ScalarArgument(name, value)
+    evaluate(module, arguments, grid, observers=(), kernel="name")          # or UnsupportedOp
+
+Lanes out of bounds touch no memory outside of their storage: loads give zero, or what `outside`
+says, and stores are dropped. A kernel that follows addresses in memory has, after its arguments,
+the tensors that they point to (`reach.py`). A launch is planned first (`plan/`); what has no plan
+is evaluated as arrays, the whole grid at once, or one program at a time where their order matters.
+Results and reports are the same. `explain` says which way a launch goes, and why.
+
+Observers (`observe.py`) are the only way to get facts out. They get batches, never single programs:
+one `Access` may stand for all programs and iterations, and `formula` then gives every address. What
+TTGIR has besides TTIR works on `shared_memory.py`. The first launch in a process pays for little
+more than it needs: files of meanings, planner and array evaluation are imported at first use, and
+nothing is kept on disk.
 """
 
 # Names are imported when first used: a launch needs few of these files.

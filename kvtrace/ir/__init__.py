@@ -5,6 +5,14 @@ Imports only `kvtrace.schema.errors` of kvtrace, and neither Triton nor NumPy.
     module = parse(text)
     for op in module.ops:
         print(op.index, op.name, source_stack(op))
+
+`ops.py` has a row for each op: operands by name, kind, what it does to memory, what it computes
+whatever the type, how it reads integers, and the file of its array meaning. Sets of ops (`READING`,
+`LOOPS`, `MODULAR` …) are made of the rows. `flow.py` says how values pass through loops, branches,
+blocks and calls; `constants.py` which number a constant is. Data dependence, taint, origins of
+pointers and deciding ops are a function of one op each on top of these. Nothing outside the files
+of meanings names an op or an operand's position, which `tests/test_architecture.py` checks. What is
+worked out of a module is kept with it by `memo.once_per_module`.
 """
 
 # Imported when first used: a launch needs few of these files.

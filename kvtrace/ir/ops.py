@@ -1,8 +1,8 @@
 """Table of ops: names of operands, kind, and effect on memory.
 
 Each op has one row. Positions of operands and lists of ops by kind are in this file only; use
-`op.operand("mask")` and `KINDS[op.name]`. docs/design.md lists the other meanings of an op, such as
-the computed values. Operands are those of MLIR (`TritonOps.td`, `ArithOps.td`, `SCFOps.td`,
+`op.operand("mask")` and `KINDS[op.name]`. docs/howitworks.md lists the other meanings of an op,
+such as the computed values. Operands are those of MLIR (`TritonOps.td`, `ArithOps.td`, `SCFOps.td`,
 `ControlFlowOps.td`), some with clearer names; `?` marks an optional operand, `*` a list.
 """
 

@@ -8,4 +8,9 @@ observers that decide), `contents/` (loaded integers), `feeding.py` and `widths.
 may wrap around). `sizes/` finds the sizes for which a kernel is proven, `pipeline/` judges the
 order of asynchronous operations in its TTGIR. May import `kvtrace.schema`, `kvtrace.ir`,
 `kvtrace.evaluate`, `kvtrace.symbolic`, `kvtrace.recorded_calls` and `kvtrace.metrics`.
+
+A rule of `rules/table.py` is a function from a bound call to verdicts, and has a page in docs/rules
+whose kernels a test judges. A claim is decided for all programs, lanes and trips at once; only for
+claims about recorded contents `contents/by_contents.py` enumerates those that decide which integers
+are loaded. What stays undecided is evaluated, and each violation is replayed before it is reported.
 """

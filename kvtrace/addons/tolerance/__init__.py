@@ -4,4 +4,7 @@
 evaluator's shadow `deviation` (`kvtrace.tolerance`); `references.py` calls a reference in float64;
 `closeness.py` compares (`kvtrace.assert_close`); `testing.py` does all of this in one call
 (`kvtrace.testing.against`).
+
+`exact = value + off`; a bound of infinity says that nothing is known. Scales of independent
+roundings add by squares where their births (`Span`) are apart, otherwise linearly.
 """

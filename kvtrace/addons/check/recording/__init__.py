@@ -6,6 +6,13 @@ them, `graph_copies.py` copies for launches that are captured into graphs. `look
 `device_code.py` is the PTX of kvtrace's kernels,
 `device_kernels.py` launches them, `device_answers.py` reads their answers, and `host_kernels.py`
 computes the same in NumPy.
+
+A storage is kept once, under the first argument that has it. If all storages of a launch take more
+than 64 MiB, the parts that its tensors view are kept; if these do, the memory of up to eight
+programs, the same ones each time, by evaluating their accesses. Equal contents are stored once. On
+a GPU copies are enqueued on the launch's stream into 256 MiB of pinned memory, in CUDA graphs as
+nodes that copy at the first replay. A launch that has contents and memory has one number in its row
+for both. `tests/addons/check/recording/ptx_machine.py` runs the PTX without a GPU.
 """
 
 from collections.abc import Iterator

@@ -4,6 +4,10 @@
 files of the judged file's folder. `privileges.py` removes capabilities and limits resources;
 `filters.py` refuses system calls; `landlock.py` protects files. `processes.py` measures memory and
 threads, and `leftovers.py` copies the files that the process leaves. `confining.py`, in the parent
-folder, puts the walls up and waits for the process. docs/design.md says why they are not
-bubblewrap's or nsjail's.
+folder, puts the walls up and waits for the process.
+
+bubblewrap and nsjail need the same namespaces and execute a program, so each process would import
+torch and Triton again (seconds, where a fork takes 50 ms). bubblewrap bounds no memory and needs
+our filter of system calls anyway; nsjail bounds several processes by a control group, which is
+rarely ours to make: so judged code starts none, and the limits of one process suffice.
 """

@@ -13,6 +13,20 @@ count a device, `device_memory.py` has tensors on that device, `operators.py` ru
 these tensors and `wider_operators.py` the operators that GPUs have for more types, `generators.py`
 draws random numbers, `host_tensors.py` makes storages and pinned memory, `torch_functions.py` has
 the functions of a build for CUDA.
+
+A tensor on "cuda" is a plain `torch.Tensor` whose C++ says CUDA (device, dispatch key, storage);
+its memory is the host's, from a DLPack capsule with another device written into it. Each of the
+CPU's operators gets a kernel for the key CUDA that runs the CPU's operator on views. Invariants: a
+tensor on the CPU alone never reaches that key; a result aliases a tensor on the device exactly
+where the CPU's result aliases its view; code that needs to know where memory is calls
+`capture.host_devices.memory_kind`, not `tensor.device`. Torch's C++ wants a device guard and an
+answer to "which accelerator is there?", a virtual function whose slot is searched for; if either is
+not as expected, nothing is changed. The autograd engine runs in the caller's thread, so that
+programs that fork can.
+
+Tried in torch 2.13 and worse: marks on storages (results of operators carry none), a subclass with
+`__torch_dispatch__` (`data_ptr()` is 0, autograd ends the process), `PrivateUse1` (cannot be named
+`cuda`, `is_cuda` stays false), a dispatch mode (belongs to one thread; C++ still says `cpu`).
 """
 
 import multiprocessing
