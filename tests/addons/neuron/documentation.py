@@ -72,26 +72,18 @@ def names() -> list[tuple[str, str, str]]:
 
 
 def coverage() -> str:
-    """Return the number of names in each state per module, then every name by state."""
+    """Return the number of names in each state per module, then the names that do not work."""
     states = {(module, part, name): state(module, name) for module, part, name in names()}
     lines = ["| | works | refused | missing |", "|---|---:|---:|---:|"]
     for module in PUBLIC:
         module_states = [name_state for key, name_state in states.items() if key[0] == module]
         counts = (str(module_states.count(listed_state)) for listed_state in STATES)
         lines.append(f"| {_title(module)} | {' | '.join(counts)} |")
-    lines += ["", "| | works | refused | missing |", "|---|---|---|---|"]
-    for module, parts in PUBLIC.items():
-        for part in parts:
-            cells = [
-                ", ".join(
-                    f"`{key[2]}`"
-                    for key, name_state in states.items()
-                    if key[:2] == (module, part) and name_state == listed_state
-                )
-                for listed_state in STATES
-            ]
-            lines.append(f"| {_title(module)}, {part} | {' | '.join(cells)} |")
-    lines += ["", *(f"- `{name}` is refused: {why}." for name, why in REFUSED.items())]
+    missing = [
+        f"{key[0]}.{key[2]}" for key, name_state in states.items() if name_state == "missing"
+    ]
+    lines += ["", *(f"- `{name}` is missing." for name in missing)]
+    lines += [f"- `{name}` is refused: {why}." for name, why in REFUSED.items()]
     return "\n".join(lines)
 
 
