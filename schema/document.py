@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -57,7 +57,7 @@ def format_page() -> str:
         duckdb=DUCKDB_EXAMPLE,
         pyarrow=PYARROW_EXAMPLE,
     )
-    return introduction + "".join(_table_section(table) for table in TABLES.values())
+    return introduction + "".join(_table_sections())
 
 
 def schema_json() -> str:
@@ -116,8 +116,8 @@ def _two_columns(first: str, second: str, rows: Mapping[str, str]) -> str:
 
 def _vocabulary_section(vocabulary: Vocabulary) -> str:
     columns = ", ".join(f"`{column}`" for column in vocabulary.columns)
-    rows = _two_columns("word", "meaning", vocabulary.words)
-    return f"### Words: {vocabulary.name}\n\nIn {columns}.\n\n{rows}\n"
+    words = "\n".join(f"- `{word}`: {meaning}" for word, meaning in vocabulary.words.items())
+    return f"### Words: {vocabulary.name}\n\nIn {columns}.\n\n{words}\n"
 
 
 def _column_entry(table: Table, column: Column) -> dict[str, Any]:
@@ -134,22 +134,51 @@ def _column_entry(table: Table, column: Column) -> dict[str, Any]:
     }
 
 
-def _table_section(table: Table) -> str:
+def _table_sections() -> Iterator[str]:
+    """Yield the section of each table; columns that are as in an earlier table are only named."""
+    listed: dict[str, list[Column]] = {}
+    for table in TABLES.values():
+        shared = _shared_columns(table, listed)
+        named = {column.name for columns in shared.values() for column in columns}
+        listed[table.name] = [column for column in table.columns if column.name not in named]
+        yield _table_section(table, listed[table.name], shared)
+
+
+def _shared_columns(
+    table: Table, listed: Mapping[str, list[Column]], least: int = 3
+) -> dict[str, list[Column]]:
+    """Return the table's columns that are listed by an earlier table, if there are a few."""
+    shared: dict[str, list[Column]] = {}
+    for column in table.columns:
+        earlier = next((name for name, columns in listed.items() if column in columns), None)
+        if earlier is not None:
+            shared.setdefault(earlier, []).append(column)
+    return {name: columns for name, columns in shared.items() if len(columns) >= least}
+
+
+def _table_section(
+    table: Table, listed: Sequence[Column], shared: Mapping[str, list[Column]]
+) -> str:
     order = f"; ordered by {', '.join(f'`{name}`' for name in table.sort)}" if table.sort else ""
     profile = "Core profile; " if table.profile == "core" else "Extension; "
     lines = [
         f"\n### {table.name}\n",
         f"One row is {table.row}. {profile}{table.origin}, since {table.since}{order}.\n",
-        "| column | type | unit | meaning |",
-        "|---|---|---|---|",
     ]
-    for column in table.columns:
-        name = f"**`{column.name}`**" if column.key else f"`{column.name}`"
+    for name, columns in shared.items():
+        lines.append(f"As in [{name}](#{name}): {', '.join(map(_shown_name, columns))}.\n")
+    lines += ["| column | type | meaning |", "|---|---|---|"]
+    for column in listed:
         remarks = ", ".join(_remarks(table, column))
         meaning = column.meaning + (f" ({remarks})" if remarks else "")
-        cells = (name, f"`{type_text(column.type)}`", column.unit, meaning)
+        kind = f"`{type_text(column.type)}` {column.unit}".rstrip()
+        cells = (_shown_name(column), kind, meaning)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _shown_name(column: Column) -> str:
+    return f"**`{column.name}`**" if column.key else f"`{column.name}`"
 
 
 def _remarks(table: Table, column: Column) -> Iterator[str]:

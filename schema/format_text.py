@@ -11,10 +11,8 @@ A trace is a directory of Parquet files. Any tool that reads Parquet with hive p
 it, without kvtrace. The tables are listed below; `schema/schema.json` has the same lists for
 programs, and `schema/schema.schema.json` is the JSON Schema of that file.
 
-The version of this specification is that of the format, {version}, in every file and in
-`runs.schema_version`. It changes with tables, columns, features and rules, and not with releases of
-kvtrace, whose own version is in `runs.producer_version`. Better wording is no new version.
-[compatibility.md](compatibility.md) says what versions may change.
+The version is that of the format, in every file and in `runs.schema_version`; kvtrace's own version
+is in `runs.producer_version`. [compatibility.md](compatibility.md) says what versions may change.
 
 MUST, SHOULD and MAY are those of RFC 2119.
 
@@ -63,23 +61,19 @@ checks the core profile alone.
 
 ## Required features
 
-A reader counts wrongly if it ignores them, and refuses what it does not know, so a run names in
-`runs.required_features` those that apply to it. A new one comes with a new minor version. Null, in
-runs of versions before 1.12, says nothing: there, rows may have weights since 1.7, and the others
-may apply since 1.0.
+A reader counts wrongly if it ignores them, so a run names in `runs.required_features` those that
+apply to it. Null, in runs of versions before 1.12, says nothing: there, rows may have weights since
+1.7, and the others may apply since 1.0.
 
 {features}
 
-No feature: whatever makes a reader show less, and not count wrongly (a new dialect of IR, an
-argument of an unknown kind, contents in other runs of the directory), and whatever is the same in
-all runs. Passes, which add parts to a run later, never add a feature.
+Whatever makes a reader show less, and not count wrongly, is no feature. Passes never add one.
 
 ## Vocabularies
 
 These columns hold words of open lists. A word of one producer is `producer:word`, as `acme:tile`,
-and needs no consent. A word that several tools share is registered by a pull request that adds a
-row, with its meaning, to `schema/vocabularies.py`. Words never change their meanings. Lists of
-other columns are in the columns' meanings, and may grow, too.
+and needs no consent; one that several tools share is registered in `schema/vocabularies.py`. Words
+never change their meanings. Lists of other columns are in the columns' meanings, and may grow, too.
 
 {vocabularies}
 
@@ -110,27 +104,19 @@ out/
 ## Journal and sealing
 
 While a process runs, its rows go to files ("segments") under `.journal/`, handed to the operating
-system twice a second. What they do not have yet is in the run's spool, `.journal/spool=<run_id>/`:
-launches, calls and kernels' names, which a thread without Python writes every 20 ms, so that any
-kill and any crash, also right after the first launch, loses 20 ms of launches in the median.
-SIGTERM (if the program does not handle it), `exec` and `os._exit` wait until all rows are handed
-over. What a row refers to is always written before it.
+system twice a second; newer launches, calls and kernels' names are in the run's spool,
+`.journal/spool=<run_id>/`, written every 20 ms. A spool is for the kvtrace that writes it, and has
+no promised format. What a row refers to is always written before it.
 
-Segment N of a table is sealed into part N when it has grown large or when the run ends. The part is
-written under a temporary name, flushed to disk (fsync) and renamed; only then is the segment
-removed. So each row is found exactly once, whenever the process is killed. The row of `runs` is
-sealed last: if it exists, the run is complete.
-
-The file `.reserve` beside the segments reserves space for the run's last row, in case the disk
-fills up.
+Segment N of a table is sealed into part N when it has grown large or when the run ends: written
+under a temporary name, flushed (fsync) and renamed; only then is the segment removed. So each row
+is found exactly once, whenever the process is killed. The row of `runs` is sealed last: if it
+exists, the run is complete. The file `.reserve` reserves space for that row, in case the disk fills
+up; then writing stops after a complete batch, and `dropped_rows` counts what could not be kept.
 
 A killed process leaves its journal. kvtrace's reader also reads the complete batches of journals,
 and `kvtrace trace recover out/` seals them (`ended` stays null, `ending` is `killed`), with what
-the spool has beyond them: of a kernel that was launched just before the process died perhaps the
-name alone. A spool is for the kvtrace that writes it, and has no promised format. An
-incomplete write at a segment's end is dropped and reported. On a full disk, writing stops after a
-complete batch, everything before it stays readable, and `dropped_rows` counts the rows that could
-not be kept until the program ended.
+the spool has beyond them. An incomplete write at a segment's end is dropped and reported.
 
 ## Checksums
 
@@ -165,8 +151,6 @@ Each file has in its key/value metadata:
 | `kvtrace.table_definition` | tables of clients: what rows and columns are, JSON |
 | `kvtrace.sha256` | parts: checksum of the file |
 
-A new minor version only adds nullable columns or tables, and the type of a column never changes.
-
 ## Conventions
 
 - Points in time are `timestamp[ns, UTC]`, from the realtime clock. Durations are int64 nanoseconds
@@ -175,8 +159,7 @@ A new minor version only adds nullable columns or tables, and the type of a colu
   file may lack each column that is neither a key nor *required*.
 - *name* is a dictionary-encoded string, for values that repeat. *facts* is `map<string, string>`
   with open-ended keys.
-- Ids are unique inside a run, except `stack_id` and `sha256`, which are hashes of content, and
-  therefore equal across runs.
+- Ids are unique inside a run; `stack_id` and `sha256` are hashes of content, equal across runs.
 - `stack_id` is the first 8 bytes of BLAKE2b-64 over each frame's file, line, column and function
   as text (nothing for null), each followed by a NUL byte; read big-endian, without the top bit.
 - `artifacts.bytes` is a zstd frame; `sha256` is of the plain content.
@@ -185,9 +168,8 @@ A new minor version only adds nullable columns or tables, and the type of a colu
 - `launches.stream` is the program's handle of a stream, `gpu_kernels.stream` the number that the
   device's profiler gives it. They need not be equal: `launch_seq` says which launch an execution is
   of.
-- Files are compressed with zstd (not those of `runs`, which have one row), rows are in the order
-  given for the table, row groups hold up to 131,072 rows or 8 MiB, and pages have statistics, so
-  range queries read little.
+- Files are compressed with zstd, row groups hold up to 131,072 rows or 8 MiB, and pages have
+  statistics, so range queries read little.
 
 ## Reading without kvtrace
 
@@ -195,15 +177,6 @@ DuckDB:
 
 ```sql
 {duckdb}
-```
-
-Polars:
-
-```python
-import polars as pl
-
-launches = pl.scan_parquet("out/launches/**/*.parquet", hive_partitioning=True)
-print(launches.group_by("run").len().collect())
 ```
 
 pyarrow:

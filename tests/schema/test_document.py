@@ -1,6 +1,7 @@
 """The documents of the format are those that the tables make."""
 
 import json
+import re
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -12,6 +13,7 @@ from kvtrace.schema.document import (
     format_page,
     row_types,
     schema_json,
+    type_text,
 )
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import FORMAT_VERSION
@@ -26,14 +28,25 @@ def test_format_page_and_schema_json_are_up_to_date(path, made):
     assert path.read_text(encoding="utf-8") == made(), "run python -m kvtrace.schema.document"
 
 
-def test_format_page_lists_every_table_and_column():
-    page = format_page()
+def test_format_page_describes_every_column_in_its_table_or_in_one_that_its_section_names():
+    sections = {part.partition("\n")[0]: part for part in format_page().split("\n### ")}
+    rows = {
+        name: {
+            re.sub(r"\W", "", row.split(" | ")[0]): row
+            for row in re.findall(r"^\| \W*`.*$", section, re.MULTILINE)
+        }
+        for name, section in sections.items()
+    }
 
     for table in TABLES.values():
-        section = page.split(f"\n### {table.name}\n")[1].split("\n### ")[0]
+        models = re.findall(r"^As in \[(\w+)\].*:(.*)$", sections[table.name], re.MULTILINE)
+        homes = dict.fromkeys(rows[table.name], table.name)
+        homes |= {name: model for model, names in models for name in re.findall(r"`(\w+)`", names)}
+        assert homes.keys() == {column.name for column in table.columns}
         for column in table.columns:
-            assert f"`{column.name}`" in section
-            assert column.meaning.replace("|", "\\|") in section
+            row = rows[homes[column.name]][column.name]
+            assert column.meaning.replace("|", "\\|") in row
+            assert f"`{type_text(column.type)}` {column.unit}".rstrip() in row
 
 
 def test_schema_json_is_valid_by_its_json_schema():
