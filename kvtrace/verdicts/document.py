@@ -42,6 +42,8 @@ values = tl.load(source + offsets)  # kvtrace: ignore[out-of-bounds] the allocat
 - A comment that suppresses nothing is reported as a note (`unused-ignore`), and so is one that
   names an unknown rule. Only kernels in the trace and rules that were applied count.
 - Comments are read from the recorded source. Without it (`KVTRACE_SOURCE=0`) none apply.
+
+For all kernels of a run: `kvtrace sanitize --no-rule ID`, or `KVTRACE_RULES=-ID`.
 """
 
 
