@@ -24,6 +24,7 @@ from kvtrace.addons.judge import tensors
 from kvtrace.addons.judge.confining import ANSWERS, CALLS
 from kvtrace.addons.judge.inputs import Input, ScalarInput, TensorInput, tensor_of
 from kvtrace.addons.judge.messages import SIZES, receive
+from kvtrace.capture import threads as recording_threads
 
 _MOST_BYTES: Final = 1 << 31
 _TIMERS: Final = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
@@ -259,7 +260,8 @@ def _python_threads() -> int:
     threads_of_kvtrace = sum(
         str(getattr(target, "__module__", "")).startswith("kvtrace.") for target in targets
     )
-    return len(sys._current_frames()) - threads_of_kvtrace
+    frames = sys._current_frames()
+    return len(frames.keys() - recording_threads.names.keys()) - threads_of_kvtrace
 
 
 def _generator_states() -> dict[str, Any]:
