@@ -123,12 +123,13 @@ bench: install  ## the figures of benchmarks/RESULTS.md, each with its machine a
 	@for script in $$(grep -l __main__ benchmarks/*.py); do \
 	  echo "== $$script"; $(BIN)/python $$script || test $$? = 2 || exit 1; done
 
-docs: install  ## regenerate what documents tables, settings and rules: format.md, settings.md, …
+docs: install  ## regenerate what documents tables, settings and rules, and the demo's pictures
 	$(BIN)/python -m kvtrace.schema.document
 	$(BIN)/python -m docs_site.variables
 	$(BIN)/python -m docs_site.needs
 	$(BIN)/python -m kvtrace.verdicts.document
 	$(BIN)/python -m docs_site.rules
+	$(BIN)/python -m docs_site.pictures
 
 # The variable keeps the theme from speaking of its own future.
 docs-site: install  ## build/site: the documentation as a site; a link that leads nowhere is an error

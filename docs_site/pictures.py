@@ -1,4 +1,4 @@
-"""Pictures and outputs of docs/demo.md, from recorded programs.
+"""Pictures and outputs of docs/demo.md and README.md, from recorded programs (`make docs`).
 
 python -m docs_site.pictures          # writes docs/demo/*.png and the outputs in docs/demo.md
 python -m docs_site.pictures --text   # the outputs alone, which need no browser
@@ -8,6 +8,7 @@ import argparse
 import io
 import os
 import re
+import shutil
 import tempfile
 from contextlib import chdir, redirect_stdout
 from importlib import import_module
@@ -77,5 +78,8 @@ if __name__ == "__main__":
     parser.add_argument("--text", action="store_true", help="the outputs alone")
     arguments = parser.parse_args()
     PAGE.write_text(with_outputs(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+    if not arguments.text and shutil.which("chromium") is None:
+        print("chromium is not on PATH: the pictures stay as they are")
+        arguments.text = True
     for picture in [] if arguments.text else take_screenshots():
         print(picture.relative_to(ROOT), f"{picture.stat().st_size:,} bytes")
