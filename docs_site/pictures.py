@@ -78,8 +78,9 @@ if __name__ == "__main__":
     parser.add_argument("--text", action="store_true", help="the outputs alone")
     arguments = parser.parse_args()
     PAGE.write_text(with_outputs(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
-    if not arguments.text and shutil.which("chromium") is None:
-        print("chromium is not on PATH: the pictures stay as they are")
+    browsers = import_module("kvtrace.converters.report.frontend.screenshots").NAMES
+    if not arguments.text and not any(map(shutil.which, browsers)):
+        print("no browser is on PATH: the pictures stay as they are")
         arguments.text = True
     for picture in [] if arguments.text else take_screenshots():
         print(picture.relative_to(ROOT), f"{picture.stat().st_size:,} bytes")
