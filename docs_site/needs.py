@@ -23,8 +23,11 @@ def declared_needs() -> dict[str, Needs]:
 
 def page_text() -> str:
     """Return the text of docs/needs.md with its table generated from the commands."""
-    rows = [f"| `{name}` | {', '.join(_columns(needs))} |" for name, needs in _sorted_needs()]
-    table = "\n".join(["| command | needs |", "|---|---|", *rows])
+    commands: dict[str, list[str]] = {}
+    for name, needs in _sorted_needs():
+        commands.setdefault(", ".join(_columns(needs)), []).append(f"`{name}`")
+    rows = [f"| {', '.join(names)} | {columns} |" for columns, names in commands.items()]
+    table = "\n".join(["| commands | need |", "|---|---|", *rows])
     text = PAGE.read_text(encoding="utf-8")
     return _BLOCK.sub(lambda found: found[1] + table, text)
 
