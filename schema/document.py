@@ -167,13 +167,11 @@ def _table_section(
     ]
     for name, columns in shared.items():
         lines.append(f"As in [{name}](#{name}): {', '.join(map(_shown_name, columns))}.\n")
-    lines += ["| column | type | meaning |", "|---|---|---|"]
     for column in listed:
         remarks = ", ".join(_remarks(table, column))
         meaning = column.meaning + (f" ({remarks})" if remarks else "")
         kind = f"`{type_text(column.type)}` {column.unit}".rstrip()
-        cells = (_shown_name(column), kind, meaning)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append(f"- {_shown_name(column)} {kind}: {meaning}")
     return "\n".join(lines) + "\n"
 
 
