@@ -42,9 +42,10 @@ def masked(arguments: Sequence[str]) -> list[str]:
     """Return the arguments of a command, with text that looks like a secret replaced by `***`.
 
     Masked are the values of options and variables with the name of a secret (`--api-key X`,
-    `--key X`, `--token=X`, and `--data X` if X is a form or JSON, `HF_TOKEN=X`, `{"password": "X"}`), headers (`Authorization: X`, `Bearer X`),
-    passwords after `-p` (except a number, which is a port, and pytest's plugins), in `-u user:X`
-    and in URLs, and tokens with their issuers' prefixes. Other secrets are not recognized.
+    `--key X`, `--token=X`, `HF_TOKEN=X`, `{"password": "X"}`), forms and JSON after `--data`,
+    headers (`Authorization: X`, `Bearer X`), passwords after `-p` (except a number, which is a
+    port, and pytest's plugins), in `-u user:X` and in URLs, and tokens with their issuers'
+    prefixes. Other secrets are not recognized.
     """
     masked_arguments: list[str] = []
     previous, secret_follows, is_pytest = "", False, False

@@ -20,6 +20,11 @@ LINE_ORIGINS: Final[list[Callable[[str, int | None], tuple[Origin, ...] | None]]
 _OWN: Final = str(Path(__file__).parent.parent) + "/"
 _hidden: list[str] = [_OWN, "<frozen "]
 
+#: Frames by identity of the code and instruction, with the code, whose identity so stays its own.
+#: Codes are no keys: equal ones may be of two files, and one that Dynamo made cannot be hashed.
+_frames: Final[dict[tuple[int, int], tuple[CodeType, Frame]]] = {}
+_FRAMES_LIMIT: Final = 1 << 14
+
 
 def hide_frames_of(folder: str) -> None:
     """Leave frames of a file, or of all files in a folder, out of stacks from now on."""
@@ -40,7 +45,7 @@ def user_frames(frame: FrameType | None) -> tuple[Frame, ...]:
     while frame is not None and len(frames) < DEPTH_LIMIT:
         code = frame.f_code
         if not is_hidden(code.co_filename):
-            frames.append(_frame(code, frame.f_lasti))
+            frames.append(frame_of(code, frame.f_lasti))
         frame = frame.f_back
     return tuple(frames)
 
@@ -50,7 +55,7 @@ def forget_code() -> None:
 
     The program may wait for them to be freed, as Dynamo does.
     """
-    _frame.cache_clear()
+    _frames.clear()
 
 
 def generated_from(frames: Iterable[Frame]) -> tuple[Origin, ...] | None:
@@ -65,10 +70,17 @@ def is_hidden(file: str) -> bool:
     return f"{file}/".replace("\\", "/").startswith(tuple(p.replace("\\", "/") for p in _hidden))
 
 
-@lru_cache(maxsize=4096)
-def _frame(code: CodeType, instruction: int) -> Frame:
+def frame_of(code: CodeType, instruction: int) -> Frame:
+    """Return the frame of a function that executes the instruction at a byte offset."""
+    known = _frames.get((id(code), instruction))
+    if known is not None:
+        return known[1]
     line, column = line_and_column(code, instruction)
-    return Frame(file=code.co_filename, line=line, column=column, function=code.co_qualname)
+    frame = Frame(file=code.co_filename, line=line, column=column, function=code.co_qualname)
+    if len(_frames) >= _FRAMES_LIMIT:
+        _frames.clear()
+    _frames[id(code), instruction] = (code, frame)
+    return frame
 
 
 def line_and_column(code: CodeType, instruction: int) -> tuple[int, int | None]:

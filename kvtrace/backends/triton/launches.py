@@ -37,6 +37,7 @@ from kvtrace.backends.cupti import device_timeline
 from kvtrace.backends.replacements import Replacements
 from kvtrace.backends.triton import device_free_state
 from kvtrace.backends.triton.dispatchers import DispatcherHooks
+from kvtrace.backends.triton.dynamo_frames import skip_launching_frames
 from kvtrace.backends.triton.launchers import WatchedLaunchers, checked, judged
 from kvtrace.backends.triton.load_hooks import LoadHooks
 from kvtrace.backends.triton.modules import module_of
@@ -258,6 +259,7 @@ class LaunchHooks:
         self._replaced.put_at_first_call(
             JITFunction, "run", lambda: self._hot_run(launch), self._session.problem
         )
+        skip_launching_frames()
         self._watch_tunings(Autotuner)
         direct = CompiledKernel.__getitem__
         self._replaced.put_at_first_call(

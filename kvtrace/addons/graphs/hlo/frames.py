@@ -6,13 +6,13 @@ lines and columns are read from the code objects' tables when the graph is writt
 """
 
 import sys
-from functools import lru_cache
-from itertools import islice
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
 import numpy as np
+
+from kvtrace.capture.stacks import frame_of
 
 #: Maximum number of frames in a stack; outer frames beyond are dropped.
 DEPTH_LIMIT: Final = 64
@@ -70,16 +70,9 @@ def user_locations(stack: Stack) -> tuple[UserLocation, ...]:
     return tuple(_user_location(code, instruction) for code, instruction in stack)
 
 
-@lru_cache(maxsize=1 << 16)
 def _user_location(code: CodeType, instruction: int) -> UserLocation:
-    position = next(islice(code.co_positions(), instruction // 2, None), None)
-    line, column = (position[0], position[2]) if position else (None, None)
-    return (
-        code.co_filename,
-        code.co_firstlineno if line is None else line,
-        None if column is None else column + 1,
-        code.co_qualname,
-    )
+    frame = frame_of(code, instruction)
+    return frame.file, frame.line, frame.column, frame.function
 
 
 def user_location() -> str:
