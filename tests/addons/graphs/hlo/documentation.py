@@ -4,9 +4,13 @@
 """
 
 import re
+import warnings
 from pathlib import Path
 
-from kvtrace.addons.graphs.hlo import families
+import ml_dtypes
+import numpy as np
+
+from kvtrace.addons.graphs.hlo import families, trace
 from kvtrace.addons.graphs.hlo.builders import FUNCTIONS, METHODS, OPERATIONS, name_of
 from kvtrace.addons.graphs.hlo.dtypes import (
     BFLOAT16,
@@ -21,6 +25,7 @@ from kvtrace.addons.graphs.hlo.dtypes import (
     promote,
     promote_with_scalar,
 )
+from tests.addons.graphs.hlo import xla
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "hlo.md"
 assert families is not None
@@ -96,13 +101,50 @@ def functions():
     )
 
 
+#: Questions whose answers StableHLO leaves to the implementation, or an implementation changes.
+QUESTIONS = {
+    "float32 to int8: 300, -300": ([300, -300], lambda x: x.astype(np.int8)),
+    "float32 to uint8: 300, -1": ([300, -1], lambda x: x.astype(np.uint8)),
+    "`sign`: -0": ([-0.0], lambda x: np.sign(x)),
+    "`maximum` with 0: -0": ([-0.0], lambda x: np.maximum(x, np.float32(0))),
+    "`maximum` of 0 with -0": ([0.0], lambda x: np.maximum(x, -x)),
+    "`minimum` of 0 with -0": ([0.0], lambda x: np.minimum(x, -x)),
+    "`power` 0.5: -0, -inf": ([-0.0, -np.inf], lambda x: np.power(x, np.float32(0.5))),
+    "float64 to float8_e4m3fn: 1.0625 + 2⁻⁴⁰": (
+        np.array([1.0625 + 2**-40]), lambda x: x.astype(ml_dtypes.float8_e4m3fn),
+    ),
+    "float64 to bfloat16: 1 + 2⁻⁸ + 2⁻⁴⁰": (
+        np.array([1 + 2**-8 + 2**-40]), lambda x: x.astype(ml_dtypes.bfloat16),
+    ),
+    "float32 denormal 1e-40, times 1": ([1e-40], lambda x: x * np.float32(1)),
+}  # fmt: skip
+
+
+def implementations():
+    """Answers of a graph's evaluation and of XLA on a CPU."""
+    lines = ["| question | evaluation | XLA |", "|---|---|---|"]
+    for question, (inputs, function) in QUESTIONS.items():
+        x = inputs if isinstance(inputs, np.ndarray) else np.array(inputs, np.float32)
+        graph = trace(function).specialize(x)
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            ours = _texts(graph.evaluate(x)[0])
+        theirs = _texts(xla.run(graph.to_stablehlo(), x)[0])
+        lines.append(f"| {question} | {ours} | {'the same' if ours == theirs else theirs} |")
+    return "\n".join(lines)
+
+
+def _texts(array):
+    return ", ".join(f"{value:.6g}" for value in array.astype(np.float64))
+
+
 def _listed(names):
     return ", ".join(f"`{name}`" for name in names)
 
 
 def written(page):
     """The page with its parts as they should be."""
-    for part in (promotion, targets, functions):
+    for part in (promotion, targets, functions, implementations):
         start = f"<!-- {part.__name__}: written by tests/addons/graphs/hlo/documentation.py -->\n"
         pattern = re.escape(start) + r".*?<!-- end -->"
         assert re.search(pattern, page, re.DOTALL), part.__name__

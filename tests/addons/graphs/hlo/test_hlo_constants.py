@@ -51,3 +51,12 @@ def test_big_endian_and_strided_arrays_are_constants_of_equal_values():
     trace(lambda x: x.fill(3)).specialize(argument).run(argument)
     np.testing.assert_array_equal(argument, 3)
     assert argument.dtype == big.dtype
+
+
+@pytest.mark.parametrize("name", ["float8_e4m3fn", "float8_e5m2", "float8_e4m3"])
+def test_float64_is_rounded_once_to_8_bits_as_by_xla(name):
+    steps = np.arange(1, 200) / 64
+    numbers = np.concatenate([steps, steps + 2.0**-45, steps - 2.0**-45, [np.nan, np.inf, -0.0]])
+    graph = trace(lambda x: x.astype(np.dtype(getattr(ml_dtypes, name)))).specialize(numbers)
+    (ours,), (theirs,) = graph.evaluate(numbers), xla.run(graph.to_stablehlo(), numbers)
+    np.testing.assert_array_equal(ours.astype(np.float32), theirs.astype(np.float32))

@@ -8,9 +8,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.addons.graphs.hlo.dtypes import FLOAT32, is_float
+from kvtrace.addons.graphs.hlo.dtypes import FLOAT8, FLOAT32, FLOAT64, is_float
 from kvtrace.addons.graphs.hlo.meanings import MEANINGS, meaning
 from kvtrace.addons.graphs.hlo.op import Op
+from kvtrace.evaluate.directed import to_odd
 
 Array = np.ndarray[Any, Any]
 
@@ -128,6 +129,10 @@ def _select(op: Op, condition: Array, x: Array, y: Array) -> Array:
 
 @meaning("convert")
 def _convert(op: Op, x: Array) -> Array:
+    if x.dtype == FLOAT64 and op.dtype in FLOAT8:
+        nearest = x.astype(FLOAT32)  # as ml_dtypes does, which would round it once more
+        with np.errstate(invalid="ignore"):
+            x = to_odd(nearest, x - nearest)
     return x.astype(op.dtype)
 
 
