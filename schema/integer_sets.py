@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 
 #: Fewest ranges that wait before they are merged into the set.
 _FEW = 1 << 16
-_NO_INTEGERS = pa.array([], pa.int64())
+_NO_INTEGERS = pa.nulls(0, pa.int64())
 
 
 class IntegerSet:

@@ -131,7 +131,7 @@ def command(
     from kvtrace.analysis.sides import narrowed_selection, resolve_side
     from kvtrace.cli import complain
     from kvtrace.cli.analyses import conditions_of
-    from kvtrace.cli.options import chosen_part, print_lines
+    from kvtrace.cli.options import chosen_part, leave_pandas, print_lines
     from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.diff import compare
     from kvtrace.converters.diff.gate import Gate, project_rules, read_rules
@@ -139,6 +139,7 @@ def command(
     from kvtrace.schema.errors import BadSetting
     from kvtrace.text import terminal_width
 
+    leave_pandas()
     outputs = Outputs(markdown=markdown, html=html, json=json, junit=junit)
     before, after = _two_sides(before, after, against)
     gate = Gate(read_rules(project_rules() if fail_on is None else fail_on))

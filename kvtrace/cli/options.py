@@ -146,6 +146,31 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
         sys.stdout.buffer.flush()
 
 
+def leave_pandas() -> None:
+    """Keep pyarrow from importing pandas at its first array, which takes a command 0.2 s.
+
+    pyarrow tries the import once, and again where pandas is needed, as in `Table.to_pandas`.
+    """
+    if "pandas" in sys.modules:
+        return
+    import pyarrow as pa
+
+    refusal = _PandasRefusal()
+    sys.meta_path.insert(0, refusal)
+    try:
+        pa.array([])
+    finally:
+        sys.meta_path.remove(refusal)
+
+
+class _PandasRefusal:
+    """A finder of modules that refuses pandas."""
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError("kvtrace's commands need no pandas", name=fullname)
+
+
 def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Selection":
     """Open the trace and return the runs that a TRACE argument and a --run option name.
 
@@ -158,6 +183,7 @@ def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Sele
     """
     from kvtrace.schema.trace import select_runs
 
+    leave_pandas()
     selection = select_runs(trace, run, every=every)
     selection.trace.tell = complain
     return selection

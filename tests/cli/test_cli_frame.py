@@ -83,6 +83,19 @@ def test_help_imports_nothing_heavy():
     assert python("-c", program).stderr.strip() == "[]"
 
 
+@pytest.mark.process
+def test_commands_leave_pandas_to_those_who_ask_for_it(sound_trace):
+    pytest.importorskip("pandas")
+    program = (
+        "import sys, pyarrow, kvtrace.cli; "
+        "codes = [kvtrace.cli.main(words.split('|')) for words in sys.argv[1:]]; "
+        "print(codes, 'pandas' in sys.modules, file=sys.stderr); "
+        "print(list(pyarrow.table({'a': [7]}).to_pandas()['a']), file=sys.stderr)"
+    )
+    done = python("-c", program, f"info|{sound_trace}", f"diff|{sound_trace}|{sound_trace}")
+    assert done.stderr.splitlines()[-2:] == ["[0, 0] False", "[7]"]
+
+
 def test_the_readme_names_every_command():
     readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
     named = (name for name in COMMANDS if not name.startswith("trace "))
