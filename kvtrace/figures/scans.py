@@ -57,22 +57,15 @@ class Scans:
         self._itself = itself
         self._listed: dict[str, dict[str, list[_Part]]] = {}
 
-    def close(
-        self, database: "duckdb.DuckDBPyConnection", tables: Iterable[str], *, listed: bool = True
-    ) -> None:
+    def close(self, database: "duckdb.DuckDBPyConnection", tables: Iterable[str]) -> None:
         """Allow a database no files but the parts of these tables, or none unless `itself`.
 
-        Unless `listed`, it is allowed all files of the tables, as they may not be needed: for
-        kvtrace's own queries. Also sets the time zone to UTC, and DuckDB's file caches.
+        Also sets the time zone to UTC, and DuckDB's file caches.
         """
         names = tuple(tables) if self._itself else ()
-        if listed:
-            part_lists = [parts for name in names for parts in self._parts(name).values()]
-            paths = [str(part.path) for parts in part_lists for part in parts]
-            database.execute("SET allowed_paths = ?", [paths])
-        else:
-            folders = [str(self._trace.path / name) for name in names]
-            database.execute("SET allowed_directories = ?", [folders])
+        part_lists = [parts for name in names for parts in self._parts(name).values()]
+        paths = [str(part.path) for parts in part_lists for part in parts]
+        database.execute("SET allowed_paths = ?", [paths])
         database.execute("SET TimeZone = 'UTC'")
         database.execute("SET enable_external_file_cache = false")
         database.execute("SET parquet_metadata_cache = true")  # parts never change

@@ -1,7 +1,7 @@
 """DuckDB databases with the launches and executions of runs, from which all figures are queried.
 
 Rows of sealed runs are scanned in place. Rows of a run that is not sealed, or that has rows the
-reader repairs (as after a clock was set back), are read into memory first.
+reader repairs (as after a clock was set back), are read into memory first, and so are few rows.
 """
 
 import os
@@ -12,8 +12,7 @@ from weakref import WeakKeyDictionary
 import duckdb
 import pyarrow as pa
 
-from kvtrace.figures.database import another_connection
-from kvtrace.figures.database import database as new_database
+from kvtrace.figures.database import Catalog
 from kvtrace.figures.identity import SOURCE_COLUMNS, kernel_rows, with_source
 from kvtrace.figures.kept import rows_of_runs
 from kvtrace.figures.kernels import LAUNCH_COLUMNS
@@ -67,8 +66,12 @@ _CACHED: Final[WeakKeyDictionary["Trace", dict[tuple[str, tuple[str, ...]], pa.T
     WeakKeyDictionary()
 )
 _RUN: Final = "run_name"
+#: Most rows of a table that are read into memory. A query of a scan opens each part again, which
+#: takes milliseconds.
+_MOST_READ: Final = 1 << 15
+#: Views that become tables: of few rows, or with as many rows as a table that is read into memory.
 _FEW: Final = ("holding", "compiling", "between_trials")
-#: The number of the last execution of a trial, or -1.
+_AS_MANY: Final = {"launch_times": "launches", "execution_times": "gpu_kernels"}
 _LAST_TRIAL: Final = """
     SELECT coalesce(greatest((SELECT max(record) FROM between_trials),
         (SELECT max(p.record) FROM placed p JOIN tuning t
@@ -82,10 +85,14 @@ _REACH: Final = """
 #: Most launches up to the last trial, over all runs, for which a SQL window may use memory.
 _MOST_HELD: Final = 1 << 18
 _HOLDING: Final = ("seq", "call_id", "phase", "enter", "exit", "thread", "weight")
-_NO_ROWS_HOLDING: Final = """
-    CREATE TABLE holding AS
-    SELECT run, seq, call_id, phase, "enter", "exit", thread, weight FROM launches LIMIT 0
-"""
+#: Views without rows, of runs without trials.
+_WITHOUT_TRIALS: Final = {
+    "holding": """
+        SELECT run, seq, call_id, phase, "enter", "exit", thread, weight FROM launches LIMIT 0
+    """,
+    "between_trials": "SELECT run, record FROM gpu_kernels LIMIT 0",
+}
+_ANY_TRIAL: Final = "SELECT 1 FROM tuning LIMIT 1"
 
 
 _OPENED: Final[WeakKeyDictionary["Trace", "_Databases"]] = WeakKeyDictionary()
@@ -94,11 +101,20 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Times(NamedTuple):
-    """A database of the launches and executions of some runs, and the names of its views so far."""
+    """Tables and views of the launches and executions of some runs.
 
+    Attributes:
+        catalog: where they are.
+        database: a connection on which they are made.
+        views: the names of the views so far.
+        read: the names of the tables whose rows are in memory.
+
+    """
+
+    catalog: Catalog
     database: duckdb.DuckDBPyConnection
-    scans: Scans
     views: set[str]
+    read: set[str]
 
 
 class _Databases:
@@ -135,14 +151,14 @@ def open_times(
         times = opened.by_runs.get(key) or _new_tables(whole, runs)
         views = [] if view is None else [view]
         for name in set(_COLUMNS).intersection(tables_of(views)).difference(times.views):
-            _scan(times.database, times.scans, whole, runs, name)
+            _open_rows(times, whole, runs, name)
             times.views.add(name)
-        make_times(times.database, whole, runs, views, times.views)
+        _make_views(times, whole, runs, views)
         if all(run.sealed for run in runs):
             opened.by_runs[key] = times
-        connection = another_connection(times.database)
+        connection = times.catalog.connect()
     if isinstance(trace, TraceWindow):
-        _narrow(connection, trace, runs, times.views)
+        _narrow(connection, trace, runs, times.catalog.name, views)
     return connection
 
 
@@ -152,12 +168,13 @@ def close_times(trace: "Trace", runs: Sequence["Run"]) -> None:
     times = opened.by_runs.pop(tuple(run.run_id for run in runs), None)
     if times is not None:
         times.database.close()
+        times.catalog.close()
 
 
 #: Rows of a view that began in their run's window; the tables are those of the whole runs.
 _INSIDE: Final = """
     CREATE TEMP VIEW {view} AS
-    SELECT t.* FROM memory.main.{view} t JOIN run_windows w ON w.run = t.run
+    SELECT t.* FROM {{catalog}}.main.{view} t JOIN run_windows w ON w.run = t.run
     WHERE epoch_ns(t."{time}") >= w.{begin} AND epoch_ns(t."{time}") < w.{end}
 """
 _NARROWED: Final = {
@@ -175,32 +192,35 @@ def _narrow(
     connection: duckdb.DuckDBPyConnection,
     window: TraceWindow,
     runs: Sequence["Run"],
-    made: set[str],
+    catalog: str,
+    views: Sequence[str],
 ) -> None:
-    """Create temporary views with the window's rows; they hide views of whole runs in `made`."""
+    """Create temporary views with the window's rows; they hide the catalog's views of whole runs.
+
+    Of `views` and the views that these use.
+    """
     names = ("host_begin", "host_end", "device_begin", "device_end")
     windows = [window.window_of(run.run_id) for run in runs]
     columns = {"run": pa.array([run.run_id for run in runs], pa.string())}
     for name, values in zip(names, zip(*windows, strict=True), strict=False):
         columns[name] = pa.array(values, pa.int64())
     add_rows(connection, "run_windows", pa.table(columns), "TEMP TABLE")
-    for name, text in _NARROWED.items():
-        if name in made:
-            connection.execute(text)
+    for name in view_texts(views):
+        if name in _NARROWED:
+            connection.execute(_NARROWED[name].format(catalog=catalog))
 
 
 def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> _Times:
-    """Return a new database with kernels and calls, in which launches can be scanned."""
-    database = new_database()
+    """Return a new catalog with kernels and calls."""
+    catalog = Catalog()
+    database = catalog.connect()
     names = ", ".join(quoted(name) for name in sorted({run.run_id for run in runs}) or [""])
     database.execute(f"CREATE TYPE {_RUN} AS ENUM ({names})")
-    scans = Scans(trace, runs, itself=True)
-    scans.close(database, _COLUMNS, listed=False)
     kernels = ("kernel_id", "name", "module", "source", "origin", "compile_begin", "load_begin")
     add_rows(database, "kernels", known_rows(trace, runs, "kernels", kernels))
     add_rows(database, "calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
     database.execute(_PLACES)
-    return _Times(database, scans, set())
+    return _Times(catalog, database, set(), set())
 
 
 def known_rows(
@@ -267,53 +287,51 @@ _PLACES: Final = f"""
 """  # noqa: S608
 
 
-def _scan(
-    database: duckdb.DuckDBPyConnection,
-    scans: Scans,
-    trace: "Trace",
-    runs: Sequence["Run"],
-    name: str,
-) -> None:
-    """Create the view of a table; runs with rows that need a repair are read by `Trace.table`."""
-    columns = _COLUMNS[name]
-    repaired = {run.run_id for run in runs if sound_rows(trace, run, name, _SOUND[name]) is None}
-    scans.create_view(database, name, columns, repaired, _RUN)
-    backward = {run for (run,) in database.execute(_BACKWARD[name]).fetchall()}
-    if backward:
-        database.execute(f"DROP VIEW {name}")
-        scans.create_view(database, name, columns, repaired | backward, _RUN)
+def _open_rows(times: _Times, trace: "Trace", runs: Sequence["Run"], name: str) -> None:
+    """Create the view of launches or executions.
+
+    `Trace.table` reads the runs if they have few rows, and those with rows that need a repair.
+    """
+    database, columns = times.database, _COLUMNS[name]
+    counts = {run.run_id: sound_rows(trace, run, name, _SOUND[name]) for run in runs}
+    read = {run for run, count in counts.items() if count is None}
+    if not read and sum(count or 0 for count in counts.values()) <= _MOST_READ:
+        times.read.add(name)
+        read = set(counts)
+    scans = Scans(trace, runs, itself=True)
+    scans.create_view(database, name, columns, read, _RUN)
+    if len(read) < len(counts):
+        backward = {run for (run,) in database.execute(_BACKWARD[name]).fetchall()}
+        if backward:
+            database.execute(f"DROP VIEW {name}")
+            scans.create_view(database, name, columns, read | backward, _RUN)
 
 
-def make_times(
-    database: duckdb.DuckDBPyConnection,
-    trace: "Trace",
-    runs: Sequence["Run"],
-    views: Sequence[str],
-    made: set[str],
-) -> None:
-    """Create views of `figures/views.py`, and the views that they use, over a database's tables.
-
-    Views in `made` exist already and are skipped; the names of new views are added to `made`.
+def _make_views(times: _Times, trace: "Trace", runs: Sequence["Run"], views: Sequence[str]) -> None:
+    """Create views of `figures/views.py`, and the views that they use, unless they exist.
 
     Launches in which a kernel was compiled, loaded or tuned, and executions between trials, are
     few: they become tables, and only rows up to the last of them are joined with these tables.
     """
+    database = times.database
     for name, text in view_texts(views).items():
-        if name in made:
+        if name in times.views:
             continue
-        made.add(name)
+        times.views.add(name)
         if name == "placed" and not database.execute(_UNPLACED).fetchall():
             text = PLACED_PLAINLY
         elif name == "launch_times":
             text = launch_times(_largest_key(database, "compiling", "seq"))
         elif name == "execution_times":
-            text = execution_times(int(database.execute(_LAST_TRIAL).fetchall()[0][0]))
-        if name == "holding" and _has_late_trials(database):
-            database.execute(_NO_ROWS_HOLDING)
+            text = execution_times(_last_trial(database))
+        if name in _WITHOUT_TRIALS and not database.execute(_ANY_TRIAL).fetchall():
+            database.execute(f"CREATE TABLE {name} AS {_WITHOUT_TRIALS[name]}")
+        elif name == "holding" and _has_late_trials(database):
+            database.execute(f"CREATE TABLE holding AS {_WITHOUT_TRIALS[name]}")
             database.register("rows", _holding_launches(trace, runs))
             database.execute("INSERT INTO holding BY NAME FROM rows")
             database.unregister("rows")
-        elif name in _FEW:
+        elif name in _FEW or _AS_MANY.get(name) in times.read:
             database.execute(f"CREATE TABLE {name} AS {text}")
         else:
             database.execute(f"CREATE VIEW {name} AS {text}")
@@ -324,6 +342,14 @@ def _largest_key(database: duckdb.DuckDBPyConnection, table: str, key: str) -> i
     query = f"SELECT coalesce(max({key}), -1) FROM {table}"  # noqa: S608
     ((largest,),) = database.execute(query).fetchall()
     return int(largest)
+
+
+def _last_trial(database: duckdb.DuckDBPyConnection) -> int:
+    """Return the number of the last execution of a trial, or -1."""
+    if not database.execute(_ANY_TRIAL).fetchall():
+        return -1
+    ((record,),) = database.execute(_LAST_TRIAL).fetchall()
+    return int(record)
 
 
 def _has_late_trials(database: duckdb.DuckDBPyConnection) -> bool:

@@ -9,7 +9,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from kvtrace.figures.database import another_connection, database, scratch
+from kvtrace.figures.database import Catalog, database, scratch
 from tests.support.tree import ROOT, package_files
 
 TRACE = "tests/fixtures/h200/train"
@@ -17,7 +17,7 @@ TRACE = "tests/fixtures/h200/train"
 
 def test_a_long_query_draws_no_progress():
     # a query that takes two seconds would, which no test should
-    with database() as connection, another_connection(connection) as other, scratch() as shared:
+    with database() as connection, Catalog().connect() as other, scratch() as shared:
         for each in (connection, other, shared):
             asked = each.execute("SELECT current_setting('enable_progress_bar')")
             assert asked.fetchall() == [(False,)]
@@ -41,6 +41,32 @@ def test_connections_to_the_shared_database_do_not_see_each_others_tables():
         assert one.execute("FROM place").fetchall() == [(7,)]
     with scratch() as later, pytest.raises(duckdb.CatalogException):
         later.execute("FROM place")
+
+
+def catalogs():
+    """Return the names of the shared database's catalogs."""
+    with scratch() as connection:
+        return {
+            name
+            for (name,) in connection.execute(
+                "SELECT database_name FROM duckdb_databases()"
+            ).fetchall()
+        }
+
+
+def test_catalogs_have_tables_of_their_own_which_go_when_nothing_uses_them():
+    one, other = Catalog(), Catalog()
+    with one.connect() as first, other.connect() as second:
+        first.execute("CREATE TABLE place AS SELECT 7 AS x")
+        second.execute("CREATE TABLE place AS SELECT 8 AS x")
+        with one.connect() as again:
+            assert again.execute("FROM place").fetchall() == [(7,)]
+    assert {one.name, other.name} <= catalogs()
+    one.close()
+    unused = other.name
+    del other
+    used = Catalog()
+    assert {one.name, unused, used.name} & catalogs() == {used.name}
 
 
 FORKING = """
