@@ -8,12 +8,16 @@ from weakref import finalize
 
 import duckdb
 
+from kvtrace.forks import Lock
+
 #: The shared database by process number: a forked process makes its own.
 _SHARED: Final[dict[int, duckdb.DuckDBPyConnection]] = {}
 #: Names of catalogs that nothing uses anymore, which the next new catalog detaches: DuckDB may be
 #: at work when Python collects garbage.
 _UNUSED: Final[deque[str]] = deque()
 _NUMBERS: Final = count()
+#: Of threads that make a catalog.
+_TURN: Final = Lock()
 
 
 def database() -> duckdb.DuckDBPyConnection:
@@ -46,7 +50,7 @@ class Catalog:
     def __init__(self) -> None:
         self._database = _shared()
         self.name = f"catalog_{next(_NUMBERS)}"
-        with self._database.cursor() as connection:
+        with _TURN, self._database.cursor() as connection:
             while _UNUSED:
                 connection.execute(f"DETACH DATABASE IF EXISTS {_UNUSED.pop()}")
             connection.execute(f"ATTACH ':memory:' AS {self.name}")
