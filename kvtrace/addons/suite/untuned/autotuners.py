@@ -6,7 +6,7 @@ of other libraries that are named so and take the same, and Inductor's
 """
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -46,7 +46,7 @@ def declared_autotuner(text: str, name: str, line: int | None) -> Autotuner | No
         module = ast.parse(text)
     except (SyntaxError, ValueError) as error:
         raise LookupError(f"its source cannot be parsed: {error}") from error
-    functions = [node for node in ast.walk(module) if isinstance(node, ast.FunctionDef)]
+    functions = list(_functions(module))
     chosen = [node for node in functions if node.lineno == line]
     chosen = chosen or [node for node in functions if node.name == name]
     if not chosen:
@@ -57,6 +57,15 @@ def declared_autotuner(text: str, name: str, line: int | None) -> Autotuner | No
             if autotuner is not None:
                 return autotuner
     return None
+
+
+def _functions(node: ast.AST) -> Iterator[ast.FunctionDef]:
+    """Yield the functions in a module or statement; expressions, most of the nodes, have none."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt | ast.excepthandler | ast.match_case):
+            if isinstance(child, ast.FunctionDef):
+                yield child
+            yield from _functions(child)
 
 
 def _autotuner(decorator: ast.Call) -> Autotuner | None:
