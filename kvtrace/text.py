@@ -122,7 +122,7 @@ def display_width(text: str) -> int:
     """Return how many terminal columns the text takes: East Asian wide characters take two."""
     if text.isascii():
         return len(text)
-    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text if c > "\x7f")
 
 
 def columns(
