@@ -8,21 +8,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.bins import BINS, bin_of, medians_of_bins, medians_of_counts
+from kvtrace.figures.bins import BINS, medians_of_bins, medians_of_counts
 from kvtrace.figures.columns import Integers, Positions, combined_codes, integers, split_by_run
-from kvtrace.figures.sums_reading import AtRest, Sums, stored_bins
-from kvtrace.figures.tables import open_times
+from kvtrace.figures.sums_reading import AllSums, Sums, stored_bins
+from kvtrace.schema.columns import without_dictionary
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Trace
 
-_LEAVES: Final = f"""
-    SELECT run, call_id, list(bin) AS bins, list(number) AS counts FROM (
-        SELECT run::VARCHAR AS run, call_id, ({bin_of("ns")})::BIGINT AS bin,
-            sum(weight)::BIGINT AS number
-        FROM {{view}} WHERE steady AND call_id IS NOT NULL GROUP BY ALL
-    ) GROUP BY run, call_id ORDER BY run
-"""  # noqa: S608
 _PLACES: Final = "SELECT run::VARCHAR AS run, call_id, kernel, place FROM place ORDER BY place"
 _GROUPS: Final = """
     SELECT p.place, g.grouped FROM place p
@@ -40,13 +33,12 @@ class BinnedTimes:
         self,
         database: duckdb.DuckDBPyConnection,
         trace: "Trace",
-        rest: AtRest,
+        sums: AllSums,
         table: Sums,
-        view: str,
         *,
         has_groups: bool = False,
     ) -> None:
-        """Read the stored times of a table, and of the view those of rows that are not stored.
+        """Read the stored times of a table, and add those of `sums` that are not stored.
 
         With `has_groups`, the database has the table `groups`, of which `by_group` has medians.
         """
@@ -64,16 +56,23 @@ class BinnedTimes:
             for codes in (kernel_of, group_of)
         )
         self._of_calls = np.full(kernel_of.size, np.nan)
-        leaves = _leaves(rest, view)
-        stored = {run.run_id: run for run in rest.stored}
+        columns = ["call_id", "bins", "counts"]
+        columns += ["name", "kind"] if table == "execution_sums" else []
+        others: dict[str, list[pa.Table]] = {}
+        for rows in sums.binned:
+            for run_id, of_run in split_by_run(rows.select([*columns, "run"])):
+                others.setdefault(run_id, []).append(of_run.select(columns))
+        stored = {run.run_id: run for run in sums.stored}
         unplaced = []
-        for run_id in dict.fromkeys((*stored, *leaves)):
-            pieces = list(leaves.get(run_id, ()))
+        for run_id in dict.fromkeys((*stored, *others)):
+            pieces = list(others.get(run_id, ()))
             if run_id in stored:
-                pieces.append(stored_bins(trace, stored[run_id], table))
+                pieces.append(stored_bins(trace, stored[run_id], table).select(columns))
             times = [_placed(piece, positions.get(run_id)) for piece in pieces]
-            if run_id in stored:
-                unplaced.append(pieces[-1].filter(pa.array(times[-1].rows_place == 0)))
+            unplaced += [
+                piece.filter(pa.array(time.rows_place == 0))
+                for piece, time in zip(pieces, times, strict=True)
+            ]
             place, bins, counts = map(np.concatenate, zip(*(t[1:] for t in times), strict=True))
             if not place.size:
                 continue
@@ -86,8 +85,8 @@ class BinnedTimes:
             )
         self._of_kernels = medians_of_counts(of_kernels, of_kernels.size // BINS)
         self._of_groups = medians_of_counts(of_groups, of_groups.size // BINS)
-        #: Stored rows with times of no call, or of calls whose kernel is not known.
-        self.unplaced = pa.concat_tables(unplaced).unify_dictionaries()
+        #: Rows with times of no call, or of calls whose kernel is not known.
+        self.unplaced = pa.concat_tables(_plain(rows) for rows in unplaced)
 
     def by_call(self) -> str:
         """Return a query of the medians of calls, with columns place and ns."""
@@ -143,31 +142,22 @@ def _placed(rows: pa.Table, positions: tuple[Positions, Integers] | None) -> _Pl
     return _Placed(rows_place, place[is_placed], bins[is_placed], counts[is_placed])
 
 
-def _leaves(rest: AtRest, view: str) -> dict[str, list[pa.Table]]:
-    """Return the times of rows of the view that are not stored, by run id, as `stored_bins`."""
-    by_run: dict[str, list[pa.Table]] = {}
-    for trace, runs in rest.leaves:
-        with open_times(trace, runs, view) as database:
-            rows = database.sql(_LEAVES.format(view=view)).to_arrow_table()
-        for run_id, of_run in split_by_run(rows):
-            by_run.setdefault(run_id, []).append(of_run)
-    return by_run
+def _plain(rows: pa.Table) -> pa.Table:
+    """Return rows without dictionaries, and numbers of equal types."""
+    columns = [without_dictionary(column) for column in rows.columns]
+    return pa.table(columns, rows.column_names)
 
 
 def binned_medians_by_name(database: duckdb.DuckDBPyConnection, query: str) -> str:
     """Return a query of medians by name and kind, with columns name, kind and ns.
 
-    `query` has rows with name and kind, and bins and counts, or a bin and weight without bins.
+    `query` has rows with name and kind, and bins and counts.
     """
     rows = database.sql(query).to_arrow_table()
     codes, examples = combined_codes([rows["name"], rows["kind"]])
     lengths = integers(pc.list_value_length(rows["bins"]))
-    has_none = lengths == 0
     medians = medians_of_bins(
-        np.append(np.repeat(codes, lengths), codes[has_none]),
-        np.append(_flat(rows["bins"]), integers(rows["bin"])[has_none]),
-        np.append(_flat(rows["counts"]), integers(rows["weight"])[has_none]),
-        examples.size,
+        np.repeat(codes, lengths), _flat(rows["bins"]), _flat(rows["counts"]), examples.size
     )
     named = rows.select(["name", "kind"]).take(pa.array(examples))
     database.register("name_medians", named.append_column("ns", pa.array(medians)))

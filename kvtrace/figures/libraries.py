@@ -12,21 +12,12 @@ from kvtrace.figures.kernels import EXECUTED, sums
 from kvtrace.figures.lines import place_of
 from kvtrace.figures.makers import kind_of
 from kvtrace.figures.names import shown_names
-from kvtrace.figures.sums_reading import at_rest, stored_sums
-from kvtrace.figures.tables import open_times
+from kvtrace.figures.sums_reading import sums_of
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 _UNKNOWN: Final = "(unknown)"
-_KEYS: Final = "run, call_id, name, kind, stack_id, forward_stack_id, tuning, replayed, timed"
-#: Sums of the executions with some condition, as rows of `execution_sums` have them.
-_LEAVES: Final = f"""
-    SELECT {_KEYS}, bool_or(asked) AS asked, sum(weight)::BIGINT AS weight,
-        sum(taken)::BIGINT AS taken_ns
-    FROM (SELECT * REPLACE (run::VARCHAR AS run) FROM execution_times WHERE {{condition}}) executed
-    GROUP BY {_KEYS}
-"""  # noqa: S608
 _SUMMED: Final = f"""
     SELECT {{keys}}, bool_or(asked) AS asked, {sums(EXECUTED)}
     FROM (SELECT *, taken_ns AS taken, timed AND NOT tuning AS steady FROM summed) executed
@@ -118,15 +109,8 @@ def node_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
 
 def _sums(trace: "Trace", runs: Sequence["Run"], keys: str, condition: str) -> pa.Table:
     """Return sums of the executions with a condition by keys, and whether some were `asked`."""
-    rest = at_rest(trace, runs, "execution_sums")
-    stored = stored_sums(trace, rest.stored, "execution_sums")
-    summed = [stored.select([*_KEYS.split(", "), "asked", "weight", "taken_ns"])]
-    for leaves, leaf_runs in rest.leaves:
-        with open_times(leaves, leaf_runs, "execution_times") as database:
-            rows = database.sql(_LEAVES.format(condition=condition)).to_arrow_table()
-        summed.append(rows.select(summed[0].column_names).cast(summed[0].schema))
     with scratch() as database:
-        database.register("summed", pa.concat_tables(summed).unify_dictionaries())
+        database.register("summed", sums_of(trace, runs, "execution_sums").rows)
         return database.sql(_SUMMED.format(keys=keys, condition=condition)).to_arrow_table()
 
 

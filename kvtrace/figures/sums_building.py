@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from kvtrace.figures.bins import bin_of
 from kvtrace.figures.idle_at_rest import tables_at_rest
 from kvtrace.figures.scans import row_count
+from kvtrace.figures.sums_reading import Sums, summed_rows
 from kvtrace.figures.sums_stored import PASS, forget, settings_of, sums_stored
-from kvtrace.figures.tables import close_times, open_times
+from kvtrace.figures.tables import close_times
 from kvtrace.figures.tiles import LEAVES, tiles_of
 from kvtrace.schema.errors import TraceWriteError
 from kvtrace.schema.layout import EXCERPT
@@ -33,39 +33,6 @@ _MANY_ROWS: Final = 1_500_000
 #: Most stretches of a run, and least number of its rows for each row of sums.
 _STRETCHES: Final = 64
 _ROWS_OF_SUM: Final = 512
-
-_LAUNCHES: Final = """
-    SELECT {stretch} AS stretch, call_id, phase, compiling, steady, ns, weight, taken,
-        steady AS binned, epoch_ns("exit") AS end_ns
-    FROM launch_times
-"""
-_EXECUTIONS: Final = """
-    SELECT {stretch} AS stretch, call_id, CASE WHEN call_id IS NULL THEN name END AS name,
-        CASE WHEN call_id IS NULL THEN kind END AS kind,
-        CASE WHEN call_id IS NULL THEN stack_id END AS stack_id, forward_stack_id, asked, tuning,
-        replayed, timed, ns, weight, taken, steady AS binned, bytes * weight AS bytes,
-        epoch_ns("end") AS end_ns
-    FROM execution_times
-"""
-_LAUNCH_KEYS: Final = "stretch, call_id, phase, compiling, steady"
-_EXECUTION_KEYS: Final = (
-    "stretch, call_id, name, kind, stack_id, forward_stack_id, tuning, replayed, timed"
-)
-_SUMS: Final = """
-    WITH {table}_rows AS ({rows}), binned AS (
-        SELECT {keys}, CASE WHEN binned THEN {bin} END AS bin, sum(weight) AS weight,
-            sum(taken) AS taken, min(ns) AS shortest, max(ns) AS longest, max(end_ns) AS last_end
-            {partly}
-        FROM {table}_rows GROUP BY {keys}, bin
-    )
-    SELECT {keys}, sum(weight)::BIGINT AS weight, sum(taken)::BIGINT AS taken_ns,
-        min(shortest) AS shortest_ns, max(longest) AS longest_ns, max(last_end) AS last_end,
-        list(bin::INTEGER ORDER BY bin) FILTER (bin IS NOT NULL) AS bins,
-        list(weight::BIGINT ORDER BY bin) FILTER (bin IS NOT NULL) AS counts {wholly}
-    FROM binned GROUP BY {keys}
-"""
-_OF_EXECUTIONS: Final = ", bool_or(asked) AS asked, sum(bytes) AS bytes"
-_OF_EXECUTIONS_AGAIN: Final = ", bool_or(asked) AS asked, sum(bytes)::BIGINT AS bytes"
 
 
 def add_up(trace: "Trace", runs: Sequence["Run"], *, least_rows: int = LEAST_ROWS) -> None:
@@ -120,32 +87,24 @@ def sums_of_run(
     parts = {row["part"]: row for row in plain_rows(tables["run_parts"])}
     steady = parts.get("steady")
     cuts: dict[str, list[int]] = {}
-    for table, view, keys, rows, count, prefix in (
-        ("launch_sums", "launch_times", _LAUNCH_KEYS, _LAUNCHES, launches, ""),
-        ("execution_sums", "execution_times", _EXECUTION_KEYS, _EXECUTIONS, executions, "device_"),
-    ):
+    of_tables: tuple[tuple[Sums, int, str], ...] = (
+        ("launch_sums", launches, ""),
+        ("execution_sums", executions, "device_"),
+    )
+    for table, count, prefix in of_tables:
         edges = (f"{prefix}begin", f"{prefix}end")
         low, high = (parts["whole"][edge] for edge in edges)
         bounds = [] if steady is None else [steady[edge] for edge in edges]
         cut = _cuts(bounds, low, high, count // (_ROWS_OF_SUM * calls))
-        with open_times(trace, [run], view) as database:
-            is_of_executions = table == "execution_sums"
-            query = _SUMS.format(
-                table=table,
-                rows=rows.format(stretch=_stretch(_BEGINS[view], cut)),
-                keys=keys,
-                bin=bin_of("ns"),
-                partly=_OF_EXECUTIONS if is_of_executions else "",
-                wholly=_OF_EXECUTIONS_AGAIN if is_of_executions else "",
-            )
-            tables[table] = _with_bounds(database.sql(query).to_arrow_table(), table, cut)
+        rows = summed_rows(trace, [run], table, _stretch(_BEGINS[table], cut))
+        tables[table] = _with_bounds(rows, table, cut)
         cuts[table] = cut
     return tables, cuts
 
 
 _BEGINS: Final = {
-    "launch_times": 'epoch_ns("enter")',
-    "execution_times": 'epoch_ns("start")',
+    "launch_sums": 'epoch_ns("enter")',
+    "execution_sums": 'epoch_ns("start")',
 }
 
 

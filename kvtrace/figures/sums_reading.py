@@ -1,8 +1,8 @@
-"""Stored sums of launches and executions: of whole runs, or of the stretches that a window has.
+"""Sums of launches and executions: of whole runs, or of the stretches that a window has.
 
-`sums_building.py` has stored them. Launches and executions themselves are read at the edges of a
-window, where it does not begin or end with a stretch, and of runs without sums. Sums of rows that a
-run has dropped (`older_sums.py`) are read with the stored ones.
+`sums_building.py` has stored them. Launches and executions themselves are added up at the edges of
+a window, where it does not begin or end with a stretch, and of runs without sums. Sums of rows that
+a run has dropped (`older_sums.py`) are read with the stored ones.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,13 @@ from weakref import WeakKeyDictionary
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kvtrace.figures.bins import bin_of
 from kvtrace.figures.kept import rows_of_runs
 from kvtrace.figures.older_sums import Sums as Sums
 from kvtrace.figures.older_sums import has_older_sums, older_sums
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.sums_stored import stored_settings, sums_stored
+from kvtrace.figures.tables import open_times
 from kvtrace.schema.window import RunWindow, TraceWindow, whole_trace
 
 if TYPE_CHECKING:
@@ -36,6 +38,23 @@ class AtRest:
 
     stored: "tuple[Run, ...]"
     leaves: "tuple[tuple[Trace, tuple[Run, ...]], ...]"
+
+
+@dataclass(frozen=True, slots=True)
+class AllSums:
+    """What launches or executions of runs add up to.
+
+    Attributes:
+        stored: the runs with stored or older sums.
+        rows: the columns of `_COLUMNS` without bounds of stretches, and `run`.
+        binned: sums of rows that are not stored, with `bins` and `counts`; of no rows if nothing is
+            stored.
+
+    """
+
+    stored: "tuple[Run, ...]"
+    rows: pa.Table
+    binned: tuple[pa.Table, ...]
 
 
 def at_rest(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AtRest:
@@ -117,6 +136,111 @@ def _with_older(trace: "Trace", runs: Sequence["Run"], table: Sums, rows: pa.Tab
     names = [name for name in rows.column_names if name != "run"]
     more = older_sums(trace, older, table, names).select(rows.column_names)
     return pa.concat_tables([rows, more.cast(rows.schema)]).unify_dictionaries()
+
+
+#: The view of the rows that sums are of.
+_VIEWS: Final[dict[Sums, str]] = {
+    "launch_sums": "launch_times",
+    "execution_sums": "execution_times",
+}
+_ROWS: Final[dict[Sums, str]] = {
+    "launch_sums": """
+        SELECT run, {stretch} AS stretch, call_id, phase, compiling, steady, ns, weight, taken,
+            steady AS binned, epoch_ns("exit") AS end_ns
+        FROM launch_times
+    """,
+    "execution_sums": """
+        SELECT run, {stretch} AS stretch, call_id, CASE WHEN call_id IS NULL THEN name END AS name,
+            CASE WHEN call_id IS NULL THEN kind END AS kind,
+            CASE WHEN call_id IS NULL THEN stack_id END AS stack_id, forward_stack_id, asked,
+            tuning, replayed, timed, ns, weight, taken, steady AS binned, bytes * weight AS bytes,
+            epoch_ns("end") AS end_ns
+        FROM execution_times
+    """,
+}
+_KEYS: Final[dict[Sums, str]] = {
+    "launch_sums": "run, stretch, call_id, phase, compiling, steady",
+    "execution_sums": "run, stretch, call_id, name, kind, stack_id, forward_stack_id, tuning, "
+    "replayed, timed",
+}
+_SUMS: Final = """
+    WITH {table}_rows AS ({rows}), binned AS (
+        SELECT {keys}, CASE WHEN binned THEN {bin} END AS bin, sum(weight) AS weight,
+            sum(taken) AS taken, min(ns) AS shortest, max(ns) AS longest, max(end_ns) AS last_end
+            {partly}
+        FROM {table}_rows GROUP BY {keys}, bin
+    )
+    SELECT {keys}, sum(weight)::BIGINT AS weight, sum(taken)::BIGINT AS taken_ns,
+        min(shortest) AS shortest_ns, max(longest) AS longest_ns, max(last_end) AS last_end,
+        list(bin::INTEGER ORDER BY bin) FILTER (bin IS NOT NULL) AS bins,
+        list(weight::BIGINT ORDER BY bin) FILTER (bin IS NOT NULL) AS counts {wholly}
+    FROM binned GROUP BY {keys}
+"""
+_OF_EXECUTIONS: Final = ", bool_or(asked) AS asked, sum(bytes) AS bytes"
+_OF_EXECUTIONS_AGAIN: Final = ", bool_or(asked) AS asked, sum(bytes)::BIGINT AS bytes"
+
+
+def summed_rows(
+    trace: "Trace",
+    runs: Sequence["Run"],
+    table: Sums,
+    stretch: str = "-1",
+    *,
+    has_bins: bool = True,
+) -> pa.Table:
+    """Return what launches or executions add up to, with `run` and the columns of `table`.
+
+    `stretch` is SQL of the stretch of a row. Without `has_bins`, `bins` and `counts` are null,
+    which takes less time. Errors as `Trace.table`.
+    """
+    is_of_executions = table == "execution_sums"
+    query = _SUMS.format(
+        table=table,
+        rows=_ROWS[table].format(stretch=stretch),
+        keys=_KEYS[table],
+        bin=bin_of("ns") if has_bins else "NULL",
+        partly=_OF_EXECUTIONS if is_of_executions else "",
+        wholly=_OF_EXECUTIONS_AGAIN if is_of_executions else "",
+    )
+    with open_times(trace, runs, _VIEWS[table]) as database:
+        rows = database.sql(f"SELECT * REPLACE (run::VARCHAR AS run) FROM ({query})")  # noqa: S608
+        return rows.to_arrow_table()
+
+
+_SUMMED: Final[WeakKeyDictionary["Trace", dict[tuple[str, ...], AllSums]]] = WeakKeyDictionary()
+
+
+def sums_of(trace: "Trace", runs: Sequence["Run"], table: Sums) -> AllSums:
+    """Return the sums of runs, stored or not, and times in bins of the rows that are not stored.
+
+    Those of sealed runs are cached for an opened trace. Errors as `Trace.table`.
+    """
+    known = _SUMMED.setdefault(trace, {})
+    key = (table, *(run.run_id for run in runs))
+    if key in known:
+        return known[key]
+    rest = at_rest(trace, runs, table)
+    rows = stored_sums(trace, rest.stored, table)
+    names = [name for name in rows.column_names if name not in ("begin", "end")]
+    rows = rows.select(names)
+    binned: list[pa.Table] = []
+    for leaves, leaf_runs in rest.leaves:
+        summed = summed_rows(leaves, leaf_runs, table, has_bins=bool(rest.stored))
+        rows = pa.concat_tables([rows, _like(summed, rows)])
+        binned.append(summed.filter(pc.is_valid(summed["bins"])))
+    sums = AllSums(rest.stored, rows.unify_dictionaries(), tuple(binned))
+    if all(run.sealed for run in runs):
+        known[key] = sums
+    return sums
+
+
+def _like(summed: pa.Table, rows: pa.Table) -> pa.Table:
+    """Return sums with the columns and types of `rows`."""
+    columns = [
+        (summed[f.name].cast(pa.int64()) if pa.types.is_timestamp(f.type) else summed[f.name])
+        for f in rows.schema
+    ]
+    return pa.table(columns, rows.column_names).cast(rows.schema)
 
 
 def has_executions(trace: "Trace", run: "Run") -> bool:

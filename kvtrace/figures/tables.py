@@ -21,7 +21,6 @@ from kvtrace.figures.scans import Scans, quoted, sound_rows
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.figures.views import (
     PLACED_PLAINLY,
-    VIEWS,
     execution_times,
     launch_times,
     tables_of,
@@ -136,13 +135,12 @@ def open_times(
     """Return a connection to a database in which `view` of `figures/views.py` exists, if any.
 
     The caller closes the connection. Launches and executions are opened once a view needs them. The
-    database also has the tables `calls`, `kernels` and
-    `place`: `place` numbers the calls with a known kernel, and its column `kernel` numbers kernels
-    (`identity.py`). Runs are of the enum type `run_name`, since comparing texts would take half of
-    the time. Sealed runs of a trace share one database, so tables and views of a connection have to
-    be TEMPORARY. For a window, the views `launch_times`, `launch_groups` and `execution_times` have
-    the rows that began in the window; whether a row is a trial comes from the whole run. Errors as
-    `Trace.table`.
+    database also has the tables `calls`, `kernels` and `place`: `place` numbers the calls with a
+    known kernel, and its column `kernel` numbers kernels (`identity.py`). Runs are of the enum type
+    `run_name`, since comparing texts would take half of the time. Sealed runs of a trace share one
+    database, so tables and views of a connection have to be TEMPORARY. For a window, `launch_times`
+    and `execution_times`, but no other views, have the rows that began in the window; whether a row
+    is a trial comes from the whole run. Errors as `Trace.table`.
     """
     whole = whole_trace(trace)
     opened = _OPENED.setdefault(whole, _Databases())
@@ -181,7 +179,6 @@ _NARROWED: Final = {
     "launch_times": _INSIDE.format(
         view="launch_times", time="enter", begin="host_begin", end="host_end"
     ),
-    "launch_groups": f"CREATE TEMP VIEW launch_groups AS {VIEWS['launch_groups']}",
     "execution_times": _INSIDE.format(
         view="execution_times", time="start", begin="device_begin", end="device_end"
     ),

@@ -15,7 +15,6 @@ import duckdb
 import pyarrow as pa
 
 from kvtrace.figures.binned_times import BinnedTimes, binned_medians_by_name
-from kvtrace.figures.bins import bin_of
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import (
@@ -31,7 +30,7 @@ from kvtrace.figures.kernels import (
 from kvtrace.figures.makers import OWN_KIND, kind_of
 from kvtrace.figures.names import shown_names
 from kvtrace.figures.older_sums import settled
-from kvtrace.figures.sums_reading import Sums, at_rest, stored_sums
+from kvtrace.figures.sums_reading import Sums, sums_of
 from kvtrace.figures.tables import add_rows, open_times
 from kvtrace.figures.times_at_rest import file_of_times, keep_times, kept_times
 from kvtrace.figures.views import LAUNCHES_AT_REST
@@ -76,60 +75,37 @@ _BY_PHASE: Final = """
 #: One row for each execution of a call whose kernel is known.
 _EXECUTIONS: Final = """
     CREATE TEMP TABLE executions AS
-    SELECT p.place, p.kernel, t.ns, t.weight::BIGINT AS weight, t.tuning, t.replayed, t.timed,
-        t.steady
+    SELECT p.place, p.kernel, t.ns, t.weight::BIGINT AS weight, t.steady
     FROM execution_times t JOIN place p ON p.run = t.run AND p.call_id = t.call_id
 """
-_GROUPED_EXECUTIONS: Final = """
-    CREATE TEMP TABLE grouped AS
-    SELECT p.run, p.call_id, g.* EXCLUDE (place) FROM (
-        SELECT place, tuning, replayed, timed, steady,
-            sum(weight)::BIGINT AS weight, sum(ns * weight)::BIGINT AS taken
-        FROM executions GROUP BY ALL
-    ) g JOIN place p USING (place)
-"""
-#: True if there are executions of calls whose kernel is not known.
-_UNKNOWN_CALLS: Final = """
-    SELECT (SELECT count(call_id) FROM placed) > (SELECT count(*) FROM executions)
-"""
-#: One row for each execution without a call of a known kernel.
-_OTHERS: Final = """
-    CREATE TEMP TABLE others AS
-    SELECT t.run, t.name, t.kind, t.call_id IS NOT NULL AS called, t.ns, t.tuning, t.replayed,
-        t.timed, t.steady, t.weight, t.taken, t.bytes * t.weight AS bytes
-    FROM execution_times t {others}
-"""
-_WITHOUT_CALL: Final = "WHERE t.call_id IS NULL"
-_WITHOUT_KERNEL: Final = "ANTI JOIN place p ON p.run = t.run AND p.call_id = t.call_id"
-_NAMES: Final = "SELECT DISTINCT name, kind, called FROM others"
-_NAMED: Final = """
-    CREATE TEMP TABLE named AS
-    SELECT o.* EXCLUDE (name, kind, called), s.shown AS name, s.shown_kind AS kind
-    FROM others o JOIN shown s ON s.called = o.called AND s.name IS NOT DISTINCT FROM o.name
-        AND s.kind IS NOT DISTINCT FROM o.kind
-"""
-#: The tables of executions as above, from rows of `execution_sums`.
+_FLAGS: Final = "s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady"
+#: Sums of calls whose kernel is known, and of all other executions by name.
 _EXECUTIONS_AT_REST: Final = (
-    """CREATE TEMP TABLE grouped AS
-    SELECT p.run, p.call_id, s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady,
-        s.weight, s.taken_ns AS taken
-    FROM stored s JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",
-    """CREATE TEMP TABLE others AS
-    SELECT s.run, s.name, s.kind, s.call_id IS NOT NULL AS called, CAST(NULL AS BIGINT) AS ns,
-        s.tuning, s.replayed, s.timed, s.timed AND NOT s.tuning AS steady, s.weight,
+    f"""CREATE TEMP TABLE grouped AS
+    SELECT p.run, p.call_id, {_FLAGS}, s.weight, s.taken_ns AS taken
+    FROM stored s JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",  # noqa: S608
+    f"""CREATE TEMP TABLE others AS
+    SELECT s.run, s.name, s.kind, s.call_id IS NOT NULL AS called, {_FLAGS}, s.weight,
         s.taken_ns AS taken, s.bytes
-    FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",
+    FROM stored s ANTI JOIN place p ON p.run = s.run AND p.call_id = s.call_id""",  # noqa: S608
 )
-#: The steady times of executions without a call of a known kernel: stored in bins, or of one row.
-_NAMED_TIMES: Final = f"""
-    SELECT s.shown AS name, s.shown_kind AS kind, u.bins, u.counts, NULL::BIGINT AS bin,
-        NULL::BIGINT AS weight
-    FROM unplaced u JOIN shown s ON s.called = (u.call_id IS NOT NULL)
-        AND s.name IS NOT DISTINCT FROM u.name AND s.kind IS NOT DISTINCT FROM u.kind
-    UNION ALL
-    SELECT name, kind, NULL, NULL, {bin_of("ns")}, weight FROM named
-    WHERE steady AND ns IS NOT NULL
-"""  # noqa: S608
+_NAMES: Final = "SELECT DISTINCT name, kind, called FROM others"
+#: Rows with a name and kind, with those that are shown instead; of a known call, its name is not.
+_SHOWN: Final = """
+    SELECT r.* EXCLUDE (name, kind, called), s.shown AS name, s.shown_kind AS kind
+    FROM {rows} r JOIN shown s ON s.called = r.called AND s.name IS NOT DISTINCT FROM r.name
+        AND s.kind IS NOT DISTINCT FROM r.kind
+"""
+#: Executions without a call of a known kernel: times in bins, or one row for each.
+_UNPLACED: Final = """(
+    SELECT name, kind, call_id IS NOT NULL AS called, bins, counts FROM unplaced
+)"""
+_OTHER_ROWS: Final = """(
+    SELECT CASE WHEN t.call_id IS NULL THEN t.name END AS name,
+        CASE WHEN t.call_id IS NULL THEN t.kind END AS kind, t.call_id IS NOT NULL AS called, t.ns,
+        t.weight, t.steady
+    FROM execution_times t ANTI JOIN place p ON p.run = t.run AND p.call_id = t.call_id
+)"""
 _NO_BYTES: Final = "CAST(NULL AS BIGINT) AS bytes"
 _BYTES: Final = "CAST(sum(CASE WHEN steady THEN bytes END) AS BIGINT) AS bytes"
 
@@ -189,26 +165,19 @@ def _known_or_read(
 def _read_host_times(
     trace: "Trace", runs: Sequence["Run"], with_medians: bool, groups: pa.Table | None
 ) -> Times:
-    rest = at_rest(trace, runs, "launch_sums")
-    stored = rest.stored
-    binned = None
-    with open_times(trace, runs, None if stored else "launch_groups") as database:
+    summed = sums_of(trace, runs, "launch_sums")
+    reads_rows = with_medians and not summed.stored
+    with open_times(trace, runs, "launch_times" if reads_rows else None) as database:
         _add_groups(database, groups)
-        if stored:
-            add_rows(database, "stored", stored_sums(trace, stored, "launch_sums"), "TEMP TABLE")
-            database.execute(_LAUNCHES_AT_REST)
-            for leaves, leaf_runs in rest.leaves:
-                with open_times(leaves, leaf_runs, "launch_groups") as rows_of:
-                    _add_from(rows_of, "launch_groups", database, "grouped")
-            if with_medians:
-                binned = BinnedTimes(
-                    database, trace, rest, "launch_sums", "launch_times",
-                    has_groups=groups is not None,
-                )  # fmt: skip
-        else:
-            database.execute("CREATE TEMP TABLE grouped AS FROM launch_groups")
-            if with_medians:
-                database.execute(f"CREATE TEMP TABLE steady AS {_LAUNCHES}")
+        add_rows(database, "stored", summed.rows, "TEMP TABLE")
+        database.execute(_LAUNCHES_AT_REST)
+        binned = None
+        if reads_rows:
+            database.execute(f"CREATE TEMP TABLE steady AS {_LAUNCHES}")
+        elif with_medians:
+            binned = BinnedTimes(
+                database, trace, summed, "launch_sums", has_groups=groups is not None
+            )
         of_steady = _Medians(database, "steady", binned) if with_medians else None
         return Times(
             database.sql(_by_call(LAUNCHED, of_steady, HOST_MEDIAN)).to_arrow_table(),
@@ -222,16 +191,6 @@ def _add_groups(database: duckdb.DuckDBPyConnection, groups: pa.Table | None) ->
     """Create the table `groups`, if some were passed."""
     if groups is not None:
         add_rows(database, "groups", groups, "TEMP TABLE")
-
-
-def _add_from(
-    source: duckdb.DuckDBPyConnection, rows: str, database: duckdb.DuckDBPyConnection, table: str
-) -> None:
-    """Add the rows of a table or view of one database to a table of another."""
-    added = source.sql(f"SELECT run::VARCHAR AS run, * EXCLUDE (run) FROM {rows}")  # noqa: S608
-    add_rows(database, "added", added.to_arrow_table(), "TEMP TABLE")
-    database.execute(f"INSERT INTO {table} BY NAME SELECT * FROM added")  # noqa: S608
-    database.execute("DROP TABLE added")
 
 
 class _Medians:
@@ -285,29 +244,24 @@ def device_times(
 def _read_device_times(
     trace: "Trace", runs: Sequence["Run"], with_medians: bool, groups: pa.Table | None
 ) -> Times:
-    rest = at_rest(trace, runs, "execution_sums")
-    stored = rest.stored
-    with open_times(trace, runs, None if stored else "execution_times") as database:
+    summed = sums_of(trace, runs, "execution_sums")
+    with open_times(trace, runs, None if summed.stored else "execution_times") as database:
         _add_groups(database, groups)
-        if stored:
-            add_rows(database, "stored", stored_sums(trace, stored, "execution_sums"), "TEMP TABLE")
-            for statement in _EXECUTIONS_AT_REST:
-                database.execute(statement)
-            for leaves, leaf_runs in rest.leaves:
-                with open_times(leaves, leaf_runs, "execution_times") as rows_of:
-                    _group_executions(rows_of)
-                    for table in ("grouped", "others"):
-                        _add_from(rows_of, table, database, table)
+        add_rows(database, "stored", summed.rows, "TEMP TABLE")
+        for statement in _EXECUTIONS_AT_REST:
+            database.execute(statement)
+        database.register("shown", _shown_names(database))
+        database.execute(f"CREATE TEMP TABLE named AS {_SHOWN.format(rows='others')}")
+        if summed.stored:
             binned = BinnedTimes(
-                database, trace, rest, "execution_sums", "execution_times",
-                has_groups=groups is not None,
-            )  # fmt: skip
+                database, trace, summed, "execution_sums", has_groups=groups is not None
+            )
             database.register("unplaced", binned.unplaced)
         else:
             binned = None
-            _group_executions(database)
-        database.register("shown", _shown_names(database))
-        database.execute(_NAMED)
+            database.execute(_EXECUTIONS)
+            others = _SHOWN.format(rows=_OTHER_ROWS)
+            database.execute(f"CREATE TEMP TABLE named_rows AS {others}")
         of_executions = _Medians(database, "executions", binned)
         calls = database.sql(
             _by_call(
@@ -320,10 +274,10 @@ def _read_device_times(
             f"{sums(EXECUTED)}, {_BYTES}, "
             f"CAST(NULL AS DOUBLE) AS {DEVICE_MEDIAN.name} FROM named GROUP BY run, name, kind"
         )
-        if stored:
-            medians_by_name = binned_medians_by_name(database, _NAMED_TIMES)
+        if binned:
+            medians_by_name = binned_medians_by_name(database, _SHOWN.format(rows=_UNPLACED))
         else:
-            medians_by_name = _median_query(database, "named")("named", "name, kind")
+            medians_by_name = _median_query(database, "named_rows")("named_rows", "name, kind")
         by_name = database.sql(
             f"SELECT '' AS module, name, '' AS source, kind, ns AS {DEVICE_MEDIAN.name} "  # noqa: S608
             f"FROM ({medians_by_name}) m"
@@ -333,14 +287,6 @@ def _read_device_times(
             pa.concat_tables([kernels.to_arrow_table(), by_name.to_arrow_table()]),
             groups=None if groups is None else of_executions.of_groups(DEVICE_MEDIAN),
         )
-
-
-def _group_executions(database: duckdb.DuckDBPyConnection) -> None:
-    """Make the tables `executions`, `grouped` and `others` from the view `execution_times`."""
-    database.execute(_EXECUTIONS)
-    database.execute(_GROUPED_EXECUTIONS)
-    ((has_unknown,),) = database.execute(_UNKNOWN_CALLS).fetchall()
-    database.execute(_OTHERS.format(others=_WITHOUT_KERNEL if has_unknown else _WITHOUT_CALL))
 
 
 _NO_MEDIANS: Final = "SELECT 0 AS place, 0 AS kernel, CAST(NULL AS DOUBLE) AS ns WHERE false"
