@@ -66,7 +66,6 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "judge": (("judge", "PROGRAM"), ("judge", "PROGRAM", "--entry", "gone", "--text")),
     "doctor": (("doctor",), ("doctor", "--json")),
     "env": (("env",), ("env", "--json")),
-    "trace conformance": (("trace", "conformance"), ("trace", "conformance", "--case", "gone")),
     "mcp": (("mcp", "--help"),),
     "check": (("check", "TRACE"), ("check", "TRACE", "--json"), ("check", "TRACE", "--sarif")),
     "invariance": (

@@ -44,7 +44,7 @@ RUNNING = {"run", "gate", "bisect", "confirm"}
 #: They read no trace; they are tried in tests of their own.
 WITHOUT_TRACE = {
     "judge", "mcp", "doctor", "env", "import", "suite run", "suite judge", "suite tune",
-    "suite export", "suite import", "trace conformance",
+    "suite export", "suite import",
 }  # fmt: skip
 
 
@@ -160,9 +160,7 @@ def test_an_unknown_option_is_reported(kvtrace, command):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize(
-    "command", sorted({*COMMANDS} - {"doctor", "env", "mcp", "trace conformance"})
-)
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"doctor", "env", "mcp"}))
 def test_missing_arguments_are_reported(kvtrace, command):
     code, _, err = kvtrace(*command.split())
     assert code == 2
