@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 
 from kvtrace.ir import parse
-from kvtrace.metrics.factor_types import factor_type
+from kvtrace.metrics.of_ops import factor_type
 from tests.support.compile_ttir import compile_generic
 
 

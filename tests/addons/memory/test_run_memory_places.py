@@ -3,7 +3,7 @@
 import pytest
 
 from kvtrace.addons.memory.lives import Birth
-from kvtrace.addons.memory.places import Places
+from kvtrace.addons.memory.run_memory import Places
 from tests.addons.memory import hand_made
 from tests.addons.memory.hand_made import A, B, tensor
 

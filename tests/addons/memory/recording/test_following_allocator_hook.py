@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from kvtrace.addons.memory.recording import _operators as native
-from kvtrace.addons.memory.recording.allocator_hook import FLAG, STATE, function_places
+from kvtrace.addons.memory.recording.following import FLAG, STATE, function_places
 from kvtrace.addons.memory.recording.layouts import TorchUnknown, install
 
 LIBRARY = ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libc10.so"))

@@ -2,7 +2,7 @@ import struct
 
 import pytest
 
-from kvtrace.addons.fault.parameters import fits, read_parameters
+from kvtrace.addons.fault.matching import fits, read_parameters
 
 
 def signature(*types):
