@@ -2,8 +2,8 @@
 
 import pytest
 
+from kvtrace.addons.check.unordered import unordered
 from kvtrace.ir import parse
-from kvtrace.ir.unordered import unordered
 
 KERNEL = """
 "builtin.module"() ({{

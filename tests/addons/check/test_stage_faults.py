@@ -4,7 +4,7 @@ from typing import get_args
 
 import pytest
 
-from kvtrace.schema.faults import Fault, Stage, fault_in, message_with_fault
+from kvtrace.addons.check.stage_faults import Fault, Stage, fault_in, message_with_fault
 
 MESSAGE = "4 of 1,000 elements of out are not what the IR means (1 program, warp 0 alone)"
 
