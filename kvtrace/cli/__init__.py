@@ -76,7 +76,6 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
         "trace recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
         "trace compact": Command("kvtrace.cli.compact", "Merge the small files of a trace"),
         "trace prune": Command("kvtrace.cli.prune", "Delete old runs, or derived tables"),
-        "trace merge": Command("kvtrace.cli.merge", "Merge several traces into one"),
         "trace redact": Command(
             "kvtrace.cli.redact", "Write a copy without source, paths, names …"
         ),

@@ -163,10 +163,6 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("trace", "prune", "TRACE", "--keep-last", "1"),
         ("trace", "prune", "TRACE", "--max-bytes", "1kB", "--json"),
     ),
-    "trace merge": (
-        ("trace", "merge", "TRACE", "SOUND", "-o", "OUT/united"),
-        ("trace", "merge", "TRACE", "-o", "OUT/united", "--json"),
-    ),
 }  # fmt: skip
 #: Commands that leave the trace as it is.
 READING = frozenset(
@@ -181,7 +177,6 @@ READING = frozenset(
         "sql",
         "trace validate",
         "trace redact",
-        "trace merge",
     )
 )
 

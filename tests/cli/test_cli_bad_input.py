@@ -74,7 +74,7 @@ def test_an_empty_directory_is_reported(kvtrace, tmp_path, command):
 
 
 @pytest.mark.parametrize(
-    "command", [c for c in READING if c not in (*JUDGES_DAMAGE, "trace redact", "trace merge")]
+    "command", [c for c in READING if c not in (*JUDGES_DAMAGE, "trace redact")]
 )
 @pytest.mark.parametrize("run", ["20990101", "@ffffff"])
 def test_an_unknown_run_is_reported(kvtrace, sound_trace, command, run):
