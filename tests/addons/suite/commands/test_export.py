@@ -13,5 +13,7 @@ def test_a_suite_is_exported_beside_it(changed, capsys):
 def test_mistakes_are_answered_in_a_sentence(training, tmp_path, capsys):
     assert main(["suite", "export", str(training), "--to", "onnx"]) == 2
     assert "there is no format 'onnx'" in capsys.readouterr().err
-    assert main(["suite", "export", str(tmp_path), "--to", "kernelbench", "-o", f"{tmp_path}/x"]) == 2
+    assert (
+        main(["suite", "export", str(tmp_path), "--to", "kernelbench", "-o", f"{tmp_path}/x"]) == 2
+    )
     assert "is no suite" in capsys.readouterr().err

@@ -30,7 +30,9 @@ def test_an_empty_folder_is_used(training, tmp_path):
 
 
 def test_calls_of_python_source_are_named(changed, tmp_path):
-    done = export_suite(changed(("stage='ttir'", "stage='source'")), "kernelbench", tmp_path / "out")
+    done = export_suite(
+        changed(("stage='ttir'", "stage='source'")), "kernelbench", tmp_path / "out"
+    )
     assert done.notes == (
         "001-layer_norm_forward is left out: it is launched from Python source; make the suite "
         "without --source",
