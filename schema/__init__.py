@@ -26,8 +26,9 @@ time window, and reads only the row groups in it.
 What a row refers to is written before it, and every part and batch has checksums. Damaged journals
 are set aside, never deleted; readers pass rows through `repair.py`, which leaves impossible values
 out and notes them; writers refuse a folder that is a link. A failed write is one error,
-`TraceWriteError`, and what is on disk stays readable. `pruning.py`, `uniting.py` and
-`compaction.py` change whole traces, and each may be killed at any time.
+`TraceWriteError`, and what is on disk stays readable. `pruning.py` and
+`compaction.py` change whole traces, and each may be killed at any time. A run whose `settings` have
+`shared_artifacts`, of a trace that an earlier version merged, is given those of other runs.
 
 A column's definition says what private data it may hold, and what replaces the data (`private=`);
 `privacy.LEAVES` is derived from that, and `redaction.py` uses nothing else.

@@ -13,8 +13,11 @@ import pyarrow as pa
 from kvtrace.schema import table_types
 from kvtrace.schema.features import FEATURES
 from kvtrace.schema.format_text import DUCKDB_EXAMPLE, INTRODUCTION, PYARROW_EXAMPLE
+from kvtrace.schema.idle_tables import IDLE
+from kvtrace.schema.sum_tables import SUMS
 from kvtrace.schema.table_types import Column, Table
 from kvtrace.schema.tables import CORE_TABLES, TABLES
+from kvtrace.schema.tile_tables import TILES
 from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 from kvtrace.schema.vocabularies import VOCABULARIES, Vocabulary
 
@@ -189,7 +192,7 @@ def _remarks(table: Table, column: Column) -> Iterator[str]:
 
 
 def row_types() -> str:
-    """Return the text of row_types.py: a TypedDict for the rows of each table."""
+    """Return the text of row_types.py: a TypedDict for the rows of each table but stored sums."""
     names = {
         struct: _class_name(name)
         for name, struct in vars(table_types).items()
@@ -203,7 +206,10 @@ def row_types() -> str:
         )
         for struct, name in names.items()
     ]
+    stored_sums = (*SUMS, *IDLE, *TILES)
     for table in TABLES.values():
+        if table in stored_sums:
+            continue
         fields = {
             column.name: _python_type(column.type, names) + ("" if column.key else " | None")
             for column in table.columns

@@ -218,8 +218,8 @@ reader and nothing else of kvtrace.
   `artifacts` that `stages` names; of IR, kvtrace judges TTIR alone.
 - Producers check what they write with `kvtrace trace validate out/ --profile core`: exit code 0, or
   what is wrong and where.
-- Readers check themselves by `kvtrace trace conformance --reader CMD`
-  ([conformance.md](conformance.md)), and on the traces in `schema/golden/`, one for each version,
+- Readers check themselves on the traces and answers in `schema/conformance/`
+  ([conformance.md](conformance.md)), and on those in `schema/golden/`, one for each version,
   with every table, parts of a pass and a journal: `rows.json` beside each has its rows.
 
 ## Tables

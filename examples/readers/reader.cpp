@@ -1,6 +1,6 @@
 // A reader of traces in C++ with Apache Arrow, by docs/format.md alone: nothing of kvtrace is used.
 //
-//     kvtrace trace conformance --reader ./reader
+//     ./reader schema/conformance/simple/trace
 //
 // docs/conformance.md has the questions that it answers as JSON, and how it is built. It exits with 1
 // to reject a trace, and says why on standard error.

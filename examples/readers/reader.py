@@ -1,6 +1,6 @@
 """A reader of traces that answers the questions of docs/conformance.md, by kvtrace's own views.
 
-    kvtrace trace conformance --reader "python examples/readers/reader.py"
+    python examples/readers/reader.py schema/conformance/simple/trace
 
 The views `launch_times` and `execution_times` have the rules: which launches are trials, weights,
 and the call of an execution. Other readers follow those rules in their own way (reader.cpp).

@@ -73,13 +73,9 @@ GROUPS: Final[dict[str, dict[str, Command]]] = {
     "Many runs": {},  # filled by add-ons
     "Traces and settings": {
         "trace validate": Command("kvtrace.cli.validate", "Check every file of a trace"),
-        "trace conformance": Command(
-            "kvtrace.cli.conformance", "Check a program that reads the format"
-        ),
         "trace recover": Command("kvtrace.cli.recover", "Seal the journals of killed processes"),
         "trace compact": Command("kvtrace.cli.compact", "Merge the small files of a trace"),
         "trace prune": Command("kvtrace.cli.prune", "Delete old runs, or derived tables"),
-        "trace merge": Command("kvtrace.cli.merge", "Merge several traces into one"),
         "trace redact": Command(
             "kvtrace.cli.redact", "Write a copy without source, paths, names …"
         ),
@@ -96,12 +92,7 @@ _PARTS: Final[dict[str, dict[str, Command]]] = {
     for first in ("trace",)
 }
 #: Commands that had one word up to 0.2; the old names will be removed in 0.4.
-_MOVED: Final = {
-    part: f"{first} {part}"
-    for first, parts in _PARTS.items()
-    for part in parts
-    if part != "conformance"  # never had one word
-}
+_MOVED: Final = {part: f"{first} {part}" for first, parts in _PARTS.items() for part in parts}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

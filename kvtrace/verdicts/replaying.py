@@ -74,22 +74,42 @@ def run(
         one_by_one: whether one program runs after the other, not as many as fit at once.
 
     """
-    all_observers = observers if lanes is None else (*observers, Limit(lanes))
-    sorted_programs = None if programs is None else np.array(sorted(set(programs)), np.int64)
+    return run_with(
+        call,
+        read_only_arguments(call.arguments, contents),
+        observers if lanes is None else (*observers, Limit(lanes)),
+        programs,
+        instrument=instrument,
+        one_by_one=one_by_one,
+    )
+
+
+def run_with(
+    call: Call,
+    arguments: Sequence[Argument],
+    observers: Sequence[Observer],
+    programs: Iterable[int] | None,
+    *,
+    instrument: Instrument | None,
+    one_by_one: bool = False,
+) -> str | None:
+    """Evaluate a call with other arguments; see `run`."""
     try:
         evaluate(
             call.module,
-            read_only_arguments(call.arguments, contents),
+            arguments,
             call.grid,
-            observers=all_observers,
+            observers=observers,
             kernel=call.kernel,
-            programs=sorted_programs,
+            programs=None if programs is None else np.array(sorted(set(programs)), np.int64),
             instrument=instrument,
             chunk_bytes=0 if one_by_one else None,
             most_steps=MOST_STEPS,
         )
     except KvtraceError as error:
         return str(error)
+    except MemoryError:
+        return "the tensors of the call are too large to evaluate"
     except UNFIT as error:  # recorded IR may be anything; reported for the call
         return str(UnfitOp(call.kernel, error))
     return None

@@ -66,7 +66,6 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
     "judge": (("judge", "PROGRAM"), ("judge", "PROGRAM", "--entry", "gone", "--text")),
     "doctor": (("doctor",), ("doctor", "--json")),
     "env": (("env",), ("env", "--json")),
-    "trace conformance": (("trace", "conformance"), ("trace", "conformance", "--case", "gone")),
     "mcp": (("mcp", "--help"),),
     "check": (("check", "TRACE"), ("check", "TRACE", "--json"), ("check", "TRACE", "--sarif")),
     "invariance": (
@@ -164,10 +163,6 @@ CALLS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("trace", "prune", "TRACE", "--keep-last", "1"),
         ("trace", "prune", "TRACE", "--max-bytes", "1kB", "--json"),
     ),
-    "trace merge": (
-        ("trace", "merge", "TRACE", "SOUND", "-o", "OUT/united"),
-        ("trace", "merge", "TRACE", "-o", "OUT/united", "--json"),
-    ),
 }  # fmt: skip
 #: Commands that leave the trace as it is.
 READING = frozenset(
@@ -182,7 +177,6 @@ READING = frozenset(
         "sql",
         "trace validate",
         "trace redact",
-        "trace merge",
     )
 )
 

@@ -30,7 +30,6 @@ READING = {
     "trace compact": ("trace", "compact", "TRACE"),
     "trace redact": ("trace", "redact", "TRACE", "-o", "copy", "--all"),
     "trace prune": ("trace", "prune", "TRACE", "--keep-last", "1"),
-    "trace merge": ("trace", "merge", "TRACE", "-o", "copy"),
 }
 READING = {name: words for name, words in READING.items() if name in COMMANDS}  # an add-on may go
 

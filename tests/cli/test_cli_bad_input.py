@@ -44,7 +44,7 @@ RUNNING = {"run", "gate", "bisect", "confirm"}
 #: They read no trace; they are tried in tests of their own.
 WITHOUT_TRACE = {
     "judge", "mcp", "doctor", "env", "import", "suite run", "suite judge", "suite tune",
-    "suite export", "suite import", "trace conformance",
+    "suite export", "suite import",
 }  # fmt: skip
 
 
@@ -74,7 +74,7 @@ def test_an_empty_directory_is_reported(kvtrace, tmp_path, command):
 
 
 @pytest.mark.parametrize(
-    "command", [c for c in READING if c not in (*JUDGES_DAMAGE, "trace redact", "trace merge")]
+    "command", [c for c in READING if c not in (*JUDGES_DAMAGE, "trace redact")]
 )
 @pytest.mark.parametrize("run", ["20990101", "@ffffff"])
 def test_an_unknown_run_is_reported(kvtrace, sound_trace, command, run):
@@ -160,9 +160,7 @@ def test_an_unknown_option_is_reported(kvtrace, command):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize(
-    "command", sorted({*COMMANDS} - {"doctor", "env", "mcp", "trace conformance"})
-)
+@pytest.mark.parametrize("command", sorted({*COMMANDS} - {"doctor", "env", "mcp"}))
 def test_missing_arguments_are_reported(kvtrace, command):
     code, _, err = kvtrace(*command.split())
     assert code == 2

@@ -160,4 +160,4 @@ def test_a_command_refuses_a_run_with_an_unknown_feature(kvtrace, tmp_path, comm
 
 
 #: Commands that move or copy rows, or look at processes that are recording: they count nothing.
-READS_NO_ROWS = ("top", "trace recover", "trace compact", "trace redact", "trace merge")
+READS_NO_ROWS = ("top", "trace recover", "trace compact", "trace redact")

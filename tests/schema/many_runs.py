@@ -1,16 +1,15 @@
-"""Traces of several runs, for what drops, unites and rewrites runs."""
+"""Traces of several runs, for what drops and rewrites runs."""
 
 import time
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from kvtrace.schema.content import artifact_row
+from kvtrace.schema.layout import SHARED
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
-from kvtrace.schema.versions import FileFacts
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.rows import plain
 from tests.schema.written_runs import launches
@@ -25,12 +24,23 @@ def own(number: int) -> dict[str, Any]:
     return artifact_row("source", f"source of run {number}".encode() * 500)
 
 
-def write_run(out: Path, number: int = 0, days: float = 0, group: str | None = None) -> str:
-    """Write a run that began some days ago, with artifacts, marks and what two passes derived."""
+def write_run(
+    out: Path,
+    number: int = 0,
+    days: float = 0,
+    group: str | None = None,
+    *,
+    shares: bool = False,
+) -> str:
+    """Write a run that began some days ago, with artifacts, marks and what two passes derived.
+
+    With `shares`, another run holds the common artifact, as earlier versions merged traces.
+    """
     writer = RunWriter(out, new_run_id())
     started = time.time_ns() - int(days * DAY)
-    writer.append_rows("runs", [{"started": started, "group_id": group}])
-    writer.append_rows("artifacts", [COMMON, own(number)])
+    settings = [(SHARED, "yes")] if shares else []
+    writer.append_rows("runs", [{"started": started, "group_id": group, "settings": settings}])
+    writer.append_rows("artifacts", [own(number)] if shares else [COMMON, own(number)])
     stages = [{"stage": "ttir", "artifact": COMMON["sha256"], "duration_ns": 1}]
     kernel = {"kernel_id": 0, "name": "scale", "stages": stages}
     writer.append_rows("kernels", [kernel | {"source_artifact": own(number)["sha256"]}])
@@ -60,18 +70,3 @@ def content(out: Path, runs: list[str] | None = None) -> dict[str, list[dict[str
         for digest in sorted(digests)
     ]
     return found
-
-
-def files(folder):
-    """Return each file with its content."""
-    paths = (path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder): path.read_bytes() for path in paths}
-
-
-def rewrite(path, **facts):
-    """Have a part say something else of itself."""
-    rows = pq.read_table(path, partitioning=None)
-    said = {"format_version": "1.7", "table": path.parent.parent.name}
-    said |= {"run_id": path.parent.name.partition("=")[2]}
-    path.unlink()
-    pq.write_table(rows.replace_schema_metadata(FileFacts(**said | facts).metadata()), path)

@@ -13,7 +13,6 @@ from kvtrace.schema.pruning import prune
 from kvtrace.schema.recovery import recover
 from kvtrace.schema.removal import unfinished_removals
 from kvtrace.schema.trace import open_trace
-from kvtrace.schema.uniting import unite
 from kvtrace.schema.validation import validate
 from kvtrace.schema.writer import RunWriter, new_run_id
 from tests.schema.many_runs import content, own, write_run
@@ -102,10 +101,11 @@ def test_prune_derived_keeps_tables_that_the_recording_made(out):
     assert prune(out, derived=True).dropped == ()
 
 
-def test_prune_keeps_artifacts_that_other_runs_need(out, tmp_path):
+def test_prune_keeps_artifacts_that_other_runs_need(tmp_path):
     # given a trace in which the oldest run alone holds what all refer to
     united = tmp_path / "united"
-    unite([out], united)
+    for number in range(3):
+        write_run(united, number, 30 - number, shares=number > 0)
     runs = open_trace(united).run_ids
     before = content(united, [runs[-1]])
     # when all but the newest go
@@ -172,8 +172,7 @@ KILLED_BEFORE = """
 def test_a_prune_killed_at_any_moment_leaves_a_valid_trace(tmp_path, asked):
     ended, whole = False, tmp_path / "whole"
     for number in range(3):
-        write_run(tmp_path / "out", number, 30 - number)
-    unite([tmp_path / "out"], whole)
+        write_run(whole, number, 30 - number, shares=number > 0)
     newest = content(whole, [open_trace(whole).run_ids[-1]])["launches"]
     for count in (1, 2, 3, 5, 8, 13, 30, 1000):
         united = Path(shutil.copytree(whole, tmp_path / f"united{count}"))

@@ -1,10 +1,13 @@
 """The readers in examples/readers: the one in Python as a module, the one in C++ built."""
 
 import importlib.util
+import json
 import shutil
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -12,6 +15,47 @@ import pytest
 from tests.support.tree import ROOT
 
 READERS = ROOT / "examples" / "readers"
+#: A folder for each case: the trace, and `expected.json`.
+SUITE = ROOT / "schema" / "conformance"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A trace with the expected answer; `answer` None: the trace has to be rejected."""
+
+    name: str
+    trace: Path
+    answer: Any
+
+
+def conformance_cases() -> list[Case]:
+    """Return the cases of the suite in schema/conformance/, in the order of their names."""
+    files = sorted(SUITE.glob("*/expected.json"))
+    answers = [json.loads(file.read_text(encoding="utf-8"))["answer"] for file in files]
+    return [
+        Case(file.parent.name, file.with_name("trace"), answer)
+        for file, answer in zip(files, answers, strict=True)
+    ]
+
+
+def answer_of(reader: Path, case: Case) -> Any:
+    """Return what a program answers, None if it rejects the trace; a signal is no rejection."""
+    done = subprocess.run([reader, case.trace], capture_output=True, check=False, timeout=60)
+    assert done.returncode >= 0
+    return None if done.returncode else json.loads(done.stdout)
+
+
+def expected_fields(answer: Any, expected: Any) -> Any:
+    """Return an answer without fields that nobody asked for."""
+    if isinstance(expected, dict) and isinstance(answer, dict):
+        return {
+            name: expected_fields(value, expected[name])
+            for name, value in answer.items()
+            if name in expected
+        }
+    if isinstance(expected, list) and isinstance(answer, list) and len(answer) == len(expected):
+        return [expected_fields(*pair) for pair in zip(answer, expected, strict=True)]
+    return answer
 
 
 def python_reader() -> ModuleType:

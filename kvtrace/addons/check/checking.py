@@ -18,12 +18,12 @@ from kvtrace.addons.check.comparing import compared, computed
 from kvtrace.addons.check.findings import NON_FINITE, RULES, WRONG
 from kvtrace.addons.check.first_bad import bad_launch
 from kvtrace.addons.check.kept import checked_launches
+from kvtrace.addons.check.stage_faults import Fault, message_with_fault
 from kvtrace.addons.check.stages import fault_of_descriptors, in_whole_chunks, stage_at_fault
 from kvtrace.ir import source_stack
 from kvtrace.metrics.stacks import StackRows
 from kvtrace.recorded_calls.recorded import UnreadyCall
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.faults import Fault, message_with_fault
 from kvtrace.schema.layout import CHECK
 from kvtrace.schema.tables import TABLES
 from kvtrace.verdicts.locating import pattern, writers

@@ -10,6 +10,7 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from kvtrace.addons.check.unordered import unordered
 from kvtrace.converters.diff.model import DifferentResult, Results
 from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.figures.identity import KernelKey, key_of
@@ -17,7 +18,6 @@ from kvtrace.ir import Module
 from kvtrace.ir.errors import IRSyntaxError
 from kvtrace.ir.ops import COMBINING, computing
 from kvtrace.ir.relocation import module_defined_in
-from kvtrace.ir.unordered import unordered
 
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow.compute as pc
 
+from kvtrace.addons.check.stage_faults import Fault, fault_in
 from kvtrace.converters.report.pack import json_block
 from kvtrace.converters.report.sources import Block, BlockSource, Context
 from kvtrace.schema.columns import without_dictionary
-from kvtrace.schema.faults import Fault, fault_in
 from kvtrace.schema.runs import plain_rows
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kvtrace.addons.check.comparing import Expected, distances, expected
+from kvtrace.addons.check.stage_faults import Fault
 from kvtrace.ir.tensor_maps import CHUNK_BYTES, stores_whole_chunks
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.schema.faults import Fault
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -101,14 +101,6 @@ class ByteRanges:
         """Return the bytes that lie `by` farther on."""
         return ByteRanges(Ranges(self._ranges.first + by, self._ranges.end + by))
 
-    def is_all(self, size: int) -> bool:
-        """Return whether all bytes of a storage of `size` bytes are in the set."""
-        if size <= 0:
-            return True
-        first, end = self._ranges.first, self._ranges.end
-        position = int(np.searchsorted(first, 0, "right")) - 1
-        return position >= 0 and bool(end[position] >= size)
-
     def __or__(self, other: ByteRanges) -> ByteRanges:
         """Return the union; raise TooManyRanges."""
         return ByteRanges.union_of((self, other))

@@ -124,19 +124,11 @@ class Events:
         return Events(numbers, times, begins, seqs, self.unique)
 
 
-def events_of(trace: Trace, run: Run) -> Iterator[Event]:
+def event_parts(trace: Trace, run: Run) -> Iterator[Events]:
     """Yield launches with addresses, calls of operators, allocations and frees, by their times.
 
-    An operator comes at the time when it returned. Errors as `Trace.table`.
-    """
-    for events in event_parts(trace, run):
-        yield from events
-
-
-def event_parts(trace: Trace, run: Run) -> Iterator[Events]:
-    """Yield the events of `events_of` as arrays, in parts, each to be used before the next one.
-
-    Errors as `Trace.table`.
+    They come as arrays, in parts, each to be used before the next one; an operator comes at the
+    time when it returned. Errors as `Trace.table`.
     """
     unique = _Unique()
     sources = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right, insort
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Generic, Literal, Protocol, TypeVar
 
@@ -87,11 +87,6 @@ class Lives(Generic[AnyLife]):
 
     def __iter__(self) -> Iterator[AnyLife]:
         return iter(self._by_begin.values())
-
-    @property
-    def by_begin(self) -> Mapping[int, AnyLife]:
-        """The storages by their address; what is added and removed later, too."""
-        return self._by_begin
 
     def at(self, begin: int, size: int) -> AnyLife | None:
         """Return the storage that begins at an address and has that size, if it is known."""

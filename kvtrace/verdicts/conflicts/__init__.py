@@ -13,7 +13,7 @@ decides the pairs that formulas leave open. All three share:
   formulas, then by `read_indices.py` where recorded contents decide; `data.py` names these contents
 - reasons why a meeting does no harm: `same_values.py`, and for programs `exclusion.py` (counters,
   locks)
-- the order of threads: `order.py` and `barriers.py` between ops, `threads.py` that execute the ops,
+- the order of threads: `barriers.py` between ops, `threads.py` that execute the ops,
   `releases.py` of atomics
 - one set of `outcomes.py`, and the `messages.py` made of outcomes
 

@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 
-from kvtrace.evaluate import Argument, Storage, TensorArgument, evaluate
-from kvtrace.evaluate.errors import UNFIT
-from kvtrace.evaluate.scope import MOST_STEPS
+from kvtrace.evaluate import Argument, Storage, TensorArgument
 from kvtrace.ir import Module, Op
 from kvtrace.ir.flow import flow_of
 from kvtrace.ir.ops import READING, effect_of
-from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.conflicts.lane_orders import (
     AccessForwarder,
     ChangedLoadRun,
@@ -32,7 +29,7 @@ from kvtrace.verdicts.conflicts.lane_orders import (
     VisitRecorder,
 )
 from kvtrace.verdicts.conflicts.outcomes import Witness
-from kvtrace.verdicts.replaying import Limit
+from kvtrace.verdicts.replaying import Limit, run_with
 from kvtrace.verdicts.rules.fills import Numbers, small_numbers, with_contents
 
 if TYPE_CHECKING:
@@ -231,22 +228,8 @@ class _Run:
         assert watched_argument.storage.data is not None
         self.memory = Memory(arguments, watched_argument.storage.data)
         recorder = make(self.memory, watched_argument.storage, self._byte)
-        limit = Limit(self._bound.budget.replay_lanes)
-        try:
-            evaluate(
-                call.module,
-                arguments,
-                call.grid,
-                observers=(AccessForwarder(recorder), limit),
-                kernel=call.kernel,
-                programs=np.array([self._program], np.int64),
-                instrument=recorder,
-                most_steps=MOST_STEPS,
-            )
-        except KvtraceError as error:
-            self.failure = str(error)
-        except (*UNFIT, MemoryError) as error:
-            self.failure = f"the program could not be evaluated ({type(error).__name__})"
+        observers = AccessForwarder(recorder), Limit(self._bound.budget.replay_lanes)
+        self.failure = run_with(call, arguments, observers, (self._program,), instrument=recorder)
         return recorder
 
 

@@ -3,7 +3,8 @@
 The claim for all programs, active lanes and trips at once: the access's first byte is not before
 the start of the tensor's view, and its last byte is not past the view's end. The weaker claim is
 the same for the storage. The view is the span of the tensor's shape and strides, holes included,
-cut to the storage, as in evaluation (`TensorArgument.view_bytes`).
+cut to the storage, as in evaluation (`TensorArgument.view_bytes`). Where loaded integers decide,
+the condition that makes the access safe is proven, as `0 <= index < 1000`.
 """
 
 from __future__ import annotations
@@ -26,10 +27,10 @@ from kvtrace.symbolic.prover import (
     strongest,
 )
 from kvtrace.symbolic.summary import Access, Arithmetic
+from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.rules import overflow
-from kvtrace.verdicts.rules.assumptions import assumption_of
 from kvtrace.verdicts.rules.bounds_witnesses import Outside, Witnesses
 from kvtrace.verdicts.rules.evaluated import EvaluatedBounds
 from kvtrace.verdicts.verdict import Verdict
@@ -38,6 +39,54 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.verdicts.binding import BoundCall, Doubts
     from kvtrace.verdicts.concrete import Concrete
+
+
+def assumption_of(
+    bound: BoundCall, access: Access, limits: Interval, symbols: Iterable[Symbol]
+) -> str | None:
+    """Return a condition on loaded integers that keeps an access within byte limits, else None.
+
+    The condition is proven to suffice, and to exclude overflow of the address. None if there is no
+    such proof, or if the address is not affine in exactly one loaded value.
+    """
+    form = bound.ranges.form(access.offset)
+    loaded = [s for s in dict.fromkeys(symbols) if s.kind == "content" and s in form.coefficients]
+    if not loaded:
+        loaded = [s for s in form.coefficients if isinstance(s, Symbol) and s.kind == "content"]
+    names = {tensor.name for symbol in loaded for tensor in bound.contents.sources(symbol)}
+    if len(loaded) != 1 or len(names) != 1:
+        return None
+    symbol = loaded[0]
+    index_range = _safe_range(bound, access, limits, symbol, form.coefficients[symbol])
+    if index_range is None or not _is_sufficient(bound, access, limits, symbol, index_range):
+        return None
+    return f"{index_range[0]} <= {names.pop()} < {index_range[1] + 1}"
+
+
+def _is_sufficient(
+    bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, index_range: Interval
+) -> bool:
+    """Return whether an access is proven safe if every loaded value lies in a range."""
+    ranges = bound.supposing({(symbol.kind, symbol.key): index_range})
+    claims = [(access.lies_within(*limits), bound.active(access))]
+    claims += [(op.stays_in_width, bound.given(op)) for op in bound.arithmetic_of(access)]
+    return all(follows(claim, Given(given.exact, ranges)) for claim, given in claims)
+
+
+def _safe_range(
+    bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, factor: int
+) -> Interval | None:
+    """Return the range of a symbol for which an access is inside for all others, else None."""
+    other_bytes = bound.active(access).bounds(access.offset - symbol.term * factor)
+    if other_bytes is None:
+        return None
+    limits_of_factor = limits[0] - other_bytes[0], limits[1] - access.element_bytes - other_bytes[1]
+    if factor < 0:
+        limits_of_factor = -limits_of_factor[1], -limits_of_factor[0]
+    factor = abs(factor)
+    low, high = -(-limits_of_factor[0] // factor), limits_of_factor[1] // factor
+    return (low, high) if low <= high else None
+
 
 _NO_ACCESS: Final = (
     "the kernel as compiled touches no memory; the compiler deletes loads whose values are not used"

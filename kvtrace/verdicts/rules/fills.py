@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate import Argument, Storage, TensorArgument, evaluate
+from kvtrace.evaluate import Argument, Storage, TensorArgument
 from kvtrace.evaluate.instrument import Instrument
-from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Pointer, PointerChoice, Unknown, full_array
 from kvtrace.ir import Op
 from kvtrace.ir.ops import ELEMENTWISE
 from kvtrace.ir.types import IntegerType, TensorType, Type
-from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes
-from kvtrace.verdicts.replaying import Limit, program_at, read_only_arguments
+from kvtrace.verdicts.replaying import Limit, program_at, read_only_arguments, run_with
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
@@ -242,23 +240,10 @@ def evaluated(
 
     Returns the reason if the evaluation ended early, else "".
     """
-    try:
-        with np.errstate(all="ignore"):
-            evaluate(
-                call.module,
-                arguments,
-                call.grid,
-                observers=(Limit(_MAX_LANES),),
-                kernel=call.kernel,
-                programs=None if program is None else np.array([program], np.int64),
-                instrument=instrument,
-                most_steps=MOST_STEPS,
-            )
-    except KvtraceError as error:
-        return str(error)
-    except MemoryError:
-        return "the tensors of the call are too large to evaluate"
-    return ""
+    programs = None if program is None else (program,)
+    with np.errstate(all="ignore"):
+        limit = Limit(_MAX_LANES)
+        return run_with(call, arguments, (limit,), programs, instrument=instrument) or ""
 
 
 def _first_difference(

@@ -11,8 +11,8 @@ import triton.language as tl
 import kvtrace
 from kvtrace.addons.check.checking import fault_of
 from kvtrace.addons.check.comparing import check, computed
+from kvtrace.addons.check.stage_faults import Fault, fault_in, message_with_fault
 from kvtrace.evaluate import evaluate, parsed
-from kvtrace.schema.faults import Fault, fault_in, message_with_fault
 from tests.addons.check.launched import Launched
 
 F32 = np.float32

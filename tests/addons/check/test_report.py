@@ -6,9 +6,9 @@ import pytest
 import torch
 
 import kvtrace
+from kvtrace.addons.check.stage_faults import Fault, message_with_fault
 from kvtrace.cli import main
 from kvtrace.converters.report.pack import read_json
-from kvtrace.schema.faults import Fault, message_with_fault
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace, resolve

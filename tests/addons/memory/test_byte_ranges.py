@@ -41,11 +41,6 @@ def test_results_are_sorted_ranges_with_gaps_between_them(one, other, operation)
     assert (array[1:, 0] > array[:-1, 1]).all()
 
 
-@given(SETS, st.integers(0, 45))
-def test_all_bytes_of_a_storage_are_there_or_not(numbers, size):
-    assert ranges_of(numbers).is_all(size) == (set(range(size)) <= numbers)
-
-
 def test_an_empty_range_has_no_bytes():
     assert ByteRanges.of(5, 5) == NOTHING
     assert not ByteRanges.of(7, 5)

@@ -12,7 +12,6 @@ from kvtrace.addons.memory.events import (
     Launched,
     Operated,
     event_parts,
-    events_of,
 )
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter, new_run_id
@@ -104,7 +103,8 @@ def test_events_come_in_the_order_of_time(rows, trace, at_once, most_unique):
         patch.object(events, "_AT_ONCE", at_once),
         patch.object(events, "_MOST_UNIQUE", most_unique),
     ):
-        assert list(events_of(trace, trace.runs[0])) == in_order(rows)
+        parts = event_parts(trace, trace.runs[0])
+        assert [event for part in parts for event in part] == in_order(rows)
 
 
 def test_parts_are_small_and_share_their_unique_events(trace, rows):
@@ -121,4 +121,4 @@ def test_a_run_without_recorded_memory_has_no_events(tmp_path):
     writer = RunWriter(tmp_path / "out", new_run_id())
     writer.seal({"run_id": writer.run_id})
     trace = open_trace(tmp_path / "out")
-    assert list(events_of(trace, trace.runs[0])) == []
+    assert list(event_parts(trace, trace.runs[0])) == []

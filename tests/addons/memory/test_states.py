@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kvtrace.addons.memory.byte_ranges import MOST_RANGES, ByteRanges
+from kvtrace.addons.memory.operator_effects import tensor_bytes
 from kvtrace.addons.memory.states import Effect, NewStates
-from kvtrace.addons.memory.tensor_bytes import tensor_bytes
 
 SIZE = 24
 

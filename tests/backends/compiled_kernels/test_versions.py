@@ -7,7 +7,7 @@ import pytest
 import kvtrace
 from kvtrace.backends.compiled_kernels.versions import NEWEST_TESTED, OLDEST_TORCH, untested
 from kvtrace.capture import hot, hot_choice
-from kvtrace.cli.machine import machine_parts
+from kvtrace.cli.doctor import machine_parts
 from kvtrace.schema.trace import open_trace
 from tests.backends import live_kernels as kernels
 

@@ -268,7 +268,7 @@ def test_autotuned_kernels_are_recorded_without_launch_hooks(tmp_path: Any) -> N
 
 
 def test_doctor_reports_the_fork_only(fork: Fork) -> None:
-    from kvtrace.cli.machine import _dispatcher_part
+    from kvtrace.cli.doctor import _dispatcher_part
 
     del fork
     (part,) = _dispatcher_part()
@@ -277,6 +277,6 @@ def test_doctor_reports_the_fork_only(fork: Fork) -> None:
 
 
 def test_doctor_reports_no_dispatcher_for_triton_itself() -> None:
-    from kvtrace.cli.machine import _dispatcher_part
+    from kvtrace.cli.doctor import _dispatcher_part
 
     assert list(_dispatcher_part()) == []

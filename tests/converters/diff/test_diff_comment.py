@@ -8,8 +8,7 @@ from kvtrace.addons.ci.comparing import DEFAULT_RULES
 from kvtrace.converters.diff import compare, headline_text
 from kvtrace.converters.diff.gate import Gate, read_rules
 from kvtrace.converters.diff.markdown import difference_markdown
-from kvtrace.converters.diff.outputs import Outputs, write_outputs
-from kvtrace.converters.diff.shown_paths import with_shown_paths
+from kvtrace.converters.diff.outputs import Outputs, with_shown_paths, write_outputs
 from kvtrace.text import display_width
 from tests.converters.compared_kernels import LINE_3, OTHER, SCALE, finding
 from tests.converters.written_trace import Launches, Op, add_findings, add_ops, write_trace

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from kvtrace.converters.diff.instructions import (
+from kvtrace.converters.diff.stages import (
     class_difference,
     ptx_classes,
     sass_classes,

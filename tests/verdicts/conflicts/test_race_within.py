@@ -17,7 +17,7 @@ from kvtrace.ir.ops import MEMORY, effect_of
 from kvtrace.recorded_calls.compiled_barriers import CompiledBarriers
 from kvtrace.recorded_calls.compiled_code import compiled_code
 from kvtrace.recorded_calls.compiled_layouts import cta_splits
-from kvtrace.verdicts.conflicts.order import Order
+from kvtrace.verdicts.conflicts.barriers import Order
 from kvtrace.verdicts.judge import judge
 from tests.kernels.defects import within
 from tests.kernels.defects.sample import Sample

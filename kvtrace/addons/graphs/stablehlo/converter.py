@@ -1,20 +1,59 @@
 """`kvtrace convert stablehlo`: the tensor graphs of a trace as StableHLO.
 
 Several graphs are written to one file, each a module, separated by lines of `// -----`, at which
-MLIR's tools split their input.
+MLIR's tools split their input. MLIR verifies them, through the bindings in jaxlib.
 """
 
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from kvtrace.addons.graphs.rows import GraphOp, read_graphs
 from kvtrace.addons.graphs.stablehlo.module_text import recorded_module_text
-from kvtrace.addons.graphs.stablehlo.verification import verify
 from kvtrace.converters.output import whole_file
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
-from kvtrace.schema.errors import BadSetting
+from kvtrace.schema.errors import BadSetting, KvtraceError
 from kvtrace.schema.trace import Selection
+
+
+class InvalidModule(KvtraceError):
+    """A module that MLIR's verifier rejects: the trace is damaged, or kvtrace has a defect."""
+
+    slug = "invalid-module"
+
+
+def verify(text: str, name: str) -> None:
+    """Parse a module's text with MLIR and verify it; `name` is the graph's name for errors.
+
+    Raises:
+        BadSetting: jaxlib is not installed, or has other bindings.
+        InvalidModule: The module is not valid; the text has the verifier's message.
+
+    """
+    try:
+        ir: Any = import_module("jaxlib.mlir.ir")
+        dialect: Any = import_module("jaxlib.mlir.dialects.stablehlo")
+        extension: Any = import_module("jaxlib.mlir._mlir_libs._jax_mlir_ext")
+    except ImportError as error:
+        raise BadSetting(
+            f"--check needs jaxlib's bindings of MLIR ({error}); install jaxlib, or leave it out."
+        ) from None
+    registry = ir.DialectRegistry()
+    extension.register_dialects(registry)
+    with ir.Context() as context:
+        context.append_dialect_registry(registry)
+        context.load_all_available_dialects()
+        dialect.register_dialect(context)
+        try:
+            ir.Module.parse(text).operation.verify()
+        except ir.MLIRError as error:
+            message = " ".join(str(error).split())
+            raise InvalidModule(
+                f"the module of {name} is not valid StableHLO: the trace is damaged, or kvtrace "
+                f"has a defect; report this with MLIR's message: {message}"
+            ) from None
+
 
 Graph = tuple[str, int, str, Sequence[GraphOp]]
 

@@ -2,7 +2,7 @@
  *
  * The hook is an object of C++ (c10::impl::GPUTrace::gpuTraceState, a PyInterpreter), whose virtual
  * functions for allocations and frees are those below, and all others do nothing. Which places of its
- * table they have is counted in torch's header (allocator_hook.py).
+ * table they have is counted in torch's header (following.py).
  *
  * An allocation becomes a row when it is freed, or at the end. The hook is not given its size:
  * that comes from a tensor that an operator or generated code made there. Included only by

@@ -31,7 +31,7 @@ def command(
 
     Example:
         kvtrace suite export suite/ --to kernelbench -o problems/
-        kvtrace suite export suite/ --to dataset
+        kvtrace suite export suite/ --to kernelbench
     """
     from kvtrace.addons.suite.exports.registry import export_suite
 

@@ -10,7 +10,6 @@ import { Command, Facts, KernelLink, Name, Pill, Section, ShortPlace } from "../
 import type { Listed } from "./filter";
 import { causesOf, type Filter, listedFindings, pillKind, pillText, sentence } from "./filter";
 import { Frames } from "./frames";
-import { PARTS } from "./further";
 import { findingHref, queryOf } from "./list";
 import { Witness } from "./witness";
 
@@ -34,9 +33,6 @@ export function Detail({ listed }: { listed: Listed }) {
       <Section title="Source" id="source">
         <Frames placed={listed.placed} />
       </Section>
-      {PARTS.filter((part) => part.shown(found)).map(({ Component }, place) => (
-        <Component key={place} found={found} />
-      ))}
       <AlsoIn listed={listed} />
       <Witness listed={listed} />
       <Remedy listed={listed} />

@@ -1,0 +1,42 @@
+"""Places of allocations and operators, as messages name them."""
+
+import pytest
+
+from kvtrace.addons.memory.lives import Birth
+from kvtrace.addons.memory.run_memory import Places
+from tests.addons.memory import hand_made
+from tests.addons.memory.hand_made import A, B, tensor
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    trace = hand_made.write(
+        tmp_path_factory.mktemp("places") / "out",
+        operators=[
+            ("aten::empty.memory_format", 12, [tensor("created", 400)]),
+            ("aten::mul.Tensor", 30, [tensor("created", 400)]),
+            ("mine::plus", 31, [tensor("created", 400)]),
+        ],
+        calls=[],
+        events=[
+            ("allocation", 10, None, A, 512, None),
+            ("allocation", 20, None, B, 400, 7),
+        ],
+    )
+    return Places(trace, trace.runs[0])
+
+
+@pytest.mark.parametrize(
+    ("birth", "place"),
+    [
+        (Birth("operator", 0), "torch.empty at model.py:12"),
+        (Birth("operator", 1), "torch.mul (first called at model.py:30)"),
+        (Birth("operator", 2), "mine::plus (first called at model.py:31)"),
+        (Birth("operator", 99), "?"),
+        (Birth("allocation", 0), "an unnamed operator"),
+        (Birth("allocation", 1), "generated code at model.py:7"),
+        (Birth("unseen"), "made where kvtrace does not see it"),
+    ],
+)
+def test_a_storage_is_named_by_what_allocated_it_and_where(places, birth, place):
+    assert places.birth(birth) == place
