@@ -23,7 +23,7 @@ from kvtrace.verdicts.rules.table import RULES
 from kvtrace.verdicts.sizes.compared_calls import compared_accesses
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.growth import Relations
+from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 from tests.support.thorough import usually
 

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 Kind = Literal["overflow", "tensor", "rule", "grid", "argument", "constants", "none", "unknown"]
 
-NOT_COVERED: Final = "the grid and the block size no longer cover every element"
-
 #: Time limit of a row, after which it is unknown.
 SECONDS_A_ROW: Final = 2.0
 
@@ -346,20 +344,24 @@ class Subject:
         """Return why a value that refutes a claim may not be bad, else None."""
         return None
 
-    def launch(self, value: int) -> tuple[Call, AssumedRanges]:
-        """Return the launch at a value, and the assumed ranges of its loads."""
+    def readings_text(self, claim: Claim, value: int) -> str | None:  # noqa: ARG002
+        """Return the readings that leave a claim undecided at a value, None if they agree."""
+        return None
+
+    def launches(self, value: int) -> list[tuple[Call, AssumedRanges]]:
+        """Return the possible launches at a value, with the assumed ranges of their loads."""
         raise NotImplementedError
 
     def at(self, value: int) -> SizedCall:
         """Return the launch at a value as a `SizedCall`."""
         return self.sized.between(value, value, solving=True)
 
-    def subject_ranges(self, value: int) -> AssumedRanges:
+    def certain_ranges(self, ranges: AssumedRanges) -> AssumedRanges:
         """Return the ranges of the loads that depend on the subject; others are as recorded."""
         raise NotImplementedError
 
-    def runnable(self, value: int) -> Call | None:
-        """Return the launch at a value with contents to run, None if it is too large."""
+    def runnable(self, call: Call, ranges: AssumedRanges) -> Call | None:
+        """Return a launch with contents to run, None if it is too large."""
         raise NotImplementedError
 
     def end_reason(self) -> tuple[Kind, str]:
@@ -405,7 +407,7 @@ class Subject:
         value = proven.low - 1
         refutation = None if proven.spent else self._refutation(proven.lowest, value)
         if refutation is None:
-            reason = f"{proven.lowest.what} is not decided at {value:,}"
+            reason = self._undecided_text(proven.lowest, value)
             return {"below": reason, "below_kind": "unknown"}
         doubt = self.doubt(proven.lowest)
         if doubt is not None:
@@ -437,6 +439,8 @@ class Subject:
 
     def _row_at_limit(self, contract: str | None) -> Row:
         kind, what = self.end_reason()
+        if kind == "unknown":
+            return self._row(kind, contract=contract, reason=what)
         bad = None if kind == "none" else self.end
         return self._row(kind, first_bad=bad, what=what, contract=contract)
 
@@ -444,7 +448,7 @@ class Subject:
         """Return the row of a claim that is not proven at a value: bad if refuted, else unknown."""
         refutation = self._refutation(claim, value)
         if refutation is None:
-            reason = f"{claim.what} is not decided at {value:,}"
+            reason = self._undecided_text(claim, value)
             return self._row("unknown", op=claim.op, contract=contract, reason=reason)
         doubt = self.doubt(claim)
         if doubt is not None:
@@ -454,6 +458,10 @@ class Subject:
             claim.group, first_bad=value, what=message, op=claim.op, expression=text,
             contract=contract,
         )  # fmt: skip
+
+    def _undecided_text(self, claim: Claim, value: int) -> str:
+        undecided = f"{claim.what} is not decided at {value:,}"
+        return self.readings_text(claim, value) or self.doubt(claim) or undecided
 
     def _row(self, kind: Kind, **more: Any) -> Row:
         return Row(self.name, self.recorded, kind, along=self.along, basis=self.basis, **more)
@@ -488,27 +496,36 @@ class Subject:
         return self._refutations[key]
 
     def _find_refutation(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
-        """Return a message and expression if the claim is refuted at a value, else None."""
-        if claim.group == "rule" and not claim.rules:
+        """Return a message and expression if all possible launches refute a claim, else None."""
+        if claim.group == "rule" and not claim.rules and claim.condition is None:
             return None  # an undefined shift, which no rule reports
-        call, ranges = self.launch(value)
+        refutation = None
+        for call, ranges in self.launches(value):
+            refutation = self._refutation_in(call, ranges, claim, value)
+            if refutation is None:
+                return None
+        return refutation
+
+    def _refutation_in(
+        self, call: Call, ranges: AssumedRanges, claim: Claim, value: int
+    ) -> tuple[str, str | None] | None:
+        """Return a message and expression if a launch refutes a claim, else None."""
         if claim.use is not None:
             program = wrapping_program(call, ranges, claim.use)
             if program is None:
                 return self.refutation_by_run(claim, value)
-            return (
-                overflow_text(call, claim.use) if self._wraps(claim.use, value, program) else None
-            )
-        if claim.group == "constants":
-            holds = claim.holds(self.at(value))
-            return None if holds else (NOT_COVERED, None)
+            run = self.runnable(call, ranges)
+            is_wrapping = is_wrap_confirmed(run, claim.use, program)
+            return overflow_text(call, claim.use) if is_wrapping else None
+        if claim.condition is not None:
+            bound = BoundCall(call, (), BUDGET)
+            decision = bound.prove(claim.condition, bound.given_of([]))
+            is_refuted = isinstance(decision, Refuted) and not bound.doubts(decision.model)
+            return (claim.broken, None) if is_refuted else None
         if claim.access is not None:
-            outside = self._bounds_refutation(call, self.subject_ranges(value), claim.access)
+            outside = self._bounds_refutation(call, self.certain_ranges(ranges), claim.access)
             return outside or self.refutation_by_run(claim, value)
         return rule_violation(call, claim)
-
-    def _wraps(self, use: Use, value: int, program: int) -> bool:
-        return is_wrap_confirmed(self.runnable(value), use, program)
 
     def refutation_by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
         """Return a message from a run at a value that refutes the claim, else None."""
