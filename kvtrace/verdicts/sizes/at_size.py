@@ -73,7 +73,12 @@ def at_size(
         (one.limit, tuple((v.rule, v.op.index, v.verdict) for v in one.verdicts)) for one in judged
     }
     if len(answers) == 1:
-        return judged[0]
+        other = relations.unknown_growth(given)
+        if other is None or all(v.verdict != "violation" for v in judged[0].verdicts):
+            return judged[0]
+        names = relations.name(other), ", ".join(map(relations.name, given))
+        reason = f"recorded launches differ in {names[0]}, and how it grows with {names[1]} is not"
+        return AtSize(numbers.along, reason=f"{reason} known: give both")
     number = next(n for n in relations.base if not numbers.is_exact(n))
     texts = dict.fromkeys(option.text for option in numbers.readings.get(number, ()))
     bounds = [f"{terms[number].constant:,}" for terms in (numbers.lower, numbers.upper)]

@@ -11,7 +11,7 @@ elements are possible and one is certain.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, islice
 from itertools import product as cartesian
@@ -56,7 +56,8 @@ Terms = Mapping[Number, Term]
 _MOST: Final = 1 << 48
 _MAX_READINGS: Final = 12
 _LEAST_HALVED: Final = 16
-"""Halves, thirds and quarters of smaller sizes are often equal to a number by chance."""
+"""Halves of smaller sizes, and smaller quotients, are often equal to a number by chance."""
+_LEAST_QUOTIENT: Final = 8
 _MAX_LAUNCHES_AT: Final = 16
 _MAX_LAUNCHES: Final = 64
 """Readings are checked on this many different launches."""
@@ -231,7 +232,8 @@ class Relations:
         if not self.varies(number):
             if number[0] == "scalar":
                 return abs(self.base[number]) > 1
-            is_fixed = number[0] == "shape" and self.base[number] in self._fixed
+            of_grid = {self.base["grid", axis, 0] for axis in range(3)}
+            is_fixed = number[0] == "shape" and self.base[number] in self._fixed - of_grid
             if is_fixed or self.base[number] < 2:
                 return False
             is_shape = number[0] == "shape"  # only an equal size is more than a coincidence
@@ -289,11 +291,16 @@ class Relations:
         varying = self._varying(number, sizes)
         for base in varying:
             value = self._recorded(base)
-            ratios = {value // recorded} if recorded > 1 else set()
+            is_grid = number[0] == "grid"  # whose blocks are the kernel's
+            ratios = {value // recorded} if recorded > 1 and not is_grid else set()
             exact = {k for k in ratios if k > 1 and self._fits_times(base, number, k)}
             yield from family(base, self._divisors | exact)
             yield from shifted(base, value, recorded)
             yield from self._multiples(number, base, sizes)
+            for constant in (self._reading(n) for n in sizes if not self.varies(n)):
+                if abs(recorded - value) == self._recorded(constant):
+                    yield Reading(f"{base.text} + {constant.text}", base.term + constant.term)
+                    yield Reading(f"{base.text} - {constant.text}", base.term - constant.term)
         for one, two in combinations(varying, 2):
             yield Reading(f"{one.text} + {two.text}", one.term + two.term)
             yield Reading(f"{one.text} - {two.text}", one.term - two.term)
@@ -389,16 +396,15 @@ class Relations:
         if value == self.base[size]:
             yield base
             return
+        is_flat_shape = number[0] == "shape" and self._is_flat(number)
+        if is_flat_shape and abs(value - self.base[size]) == 1:
+            yield from shifted(base, self.base[size], value)
         for reading in family(base, divisors):
             count = self._recorded(reading)
-            if count == value:
+            if count == value and (number[0] == "grid" or value >= _LEAST_QUOTIENT):
                 yield reading
             elif number[0] == "grid" and count > 1 and value % count == 0:
-                others = (n for n in self.base if n[0] != "stride" and n != size)
-                equal = (n for n in others if self.base[n] == value // count)
-                yield from (product(self._reading(n), reading) for n in islice(equal, 1))
-        if number[0] == "shape" and abs(value - self.base[size]) == 1:
-            yield from shifted(base, self.base[size], value)
+                yield multiple(reading, value // count)
 
     def _is_accessed_by(self, position: int, size: Number) -> bool:
         """Return whether a size decides where the kernel accesses a tensor."""
@@ -483,6 +489,14 @@ class Relations:
         texts = ((n and n != number and self.follows(n)) or text for text, n in names.items())
         return " or ".join(dict.fromkeys(texts))
 
+    def unknown_growth(self, sizes: Iterable[Number]) -> Number | None:
+        """Return a size that varies with given ones in a way that is not known, else None."""
+        others = (n for n in self.sizes if n not in sizes and self.varies(n))
+        changed = [size for size in sizes if self.varies(size)]
+        return next(
+            (n for n in others if any(not self.is_independent(n, size) for size in changed)), None
+        )
+
     def is_open(self, position: int, size: Number) -> bool:
         """Return whether a tensor of one axis changes with a size in a way that is not known."""
         extent: Number = ("shape", position, 0)
@@ -519,7 +533,7 @@ class Relations:
         same = [n for n, others in self._values.items() if n[0] == "scalar" and others == values]
         if min(values) > 1:
             readings += map(self._reading, same)
-        if not self.varies(stride) and not readings[1:]:
+        if not readings or (len(readings) == len(same) and not self.varies(stride)):
             readings.append(Reading(f"{self.base[stride]}", as_term(self.base[stride])))
         return tuple(readings)
 

@@ -41,10 +41,8 @@ ROWS = [
     # (token * 3 + head) * 12 with head up to 2 is at most (3 * tokens - 1) * 12.
     ("quantised tokens with a scale for each head", "value.shape[0]", "overflow",
      ((WRAP - 1) // 12 + 1) // 3 + 1),
-    # pid * 4 + 3 fits 31 bits up to pid 2^29 - 1.
-    ("experts counted by atomics", "grid_x", "overflow", WRAP // 4 + 1),
-    # pid * 4 + 4, where a program's part ends, up to pid 2^29 - 2.
-    ("choices counted in parts", "grid_x", "overflow", WRAP // 4),
+    # A program's part ends at (pid + 1) * per_program, of three programs.
+    ("choices counted in parts", "per_program", "overflow", most(3)),
     ("the two largest of five experts", "experts", "overflow", most(5)),
     ("the two largest of five experts", "logits.shape[0]", "overflow", one_more(5)),
     ("experts' products, tiles filled up", "expert_ids.shape[0]", "overflow", WRAP // 16 + 1),
@@ -136,7 +134,11 @@ TIES = {
         "seen.shape[0] lengths.shape[0] grid_x",
         [],
     ),
-    "top-k of each row, 0 for none": ("vocabulary", "logits.shape[1] ordered.shape[1]", []),
+    "top-k of each row, 0 for none": (
+        "vocabulary",
+        "logits.shape[1] ordered.shape[1]",
+        ["grid_x = logits.shape[0]"],
+    ),
     "running sums of chunks": ("chunk_indices.shape[0]", "grid_x", []),
     "states before each chunk": (
         "final.shape[0]",
@@ -147,7 +149,12 @@ TIES = {
     "ragged rows filled up": (
         "most",
         "out.shape[1]",
-        ["grid_y = cdiv(most, 4)", "x.shape[1] = width", "out.shape[2] = width"],
+        [
+            "grid_x = out.shape[0]",
+            "grid_y = cdiv(most, 4)",
+            "x.shape[1] = width",
+            "out.shape[2] = width",
+        ],
     ),
     "page 16,384 of 256 KiB, made wide first": ("block_tables.shape[0]", "out.shape[0] grid_x", []),
     "slot 2,097,151 of 1,024 numbers in 32 bits": ("key.shape[0]", "slots.shape[0] grid_x", []),
