@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection
     from kvtrace.verdicts.sizes.compared_calls import ComparedAccess
     from kvtrace.verdicts.sizes.contracts import Contract
-    from kvtrace.verdicts.sizes.relations import Relations
     from kvtrace.verdicts.sizes.launch_numbers import Numbers
+    from kvtrace.verdicts.sizes.relations import Relations
     from kvtrace.verdicts.verdict import Verdict
 
 _GRAVEST = ("violation", "unknown", "proven")
@@ -134,13 +134,13 @@ def kernel_conditions(
 
     Kernels that have scalars or extents with the names in `sizes` are also judged at these sizes.
     `contracts` are assumptions on index tensors; each call is checked against them and against
-    contracts in comments of its kernel. `ties` are formulas of numbers, as "part.shape[0] = n // 32",
-    for the kernels that have them. With `envelope`, the smallest unsafe value of each size is
+    contracts in comments of its kernel. `ties` are formulas of numbers, as
+    "part.shape[0] = n // 32", for the kernels that have them. With `envelope`, the smallest unsafe value of each size is
     searched, which may take seconds.
 
     Raises:
         BadSetting: No kernel has a number of a name in `sizes`.
-        BadTie: A tie is malformed, or a recorded launch contradicts it.
+        BadTie: A tie is malformed, or fits the recorded launches of no kernel.
 
     """
     from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
@@ -185,12 +185,24 @@ def kernel_conditions(
             f"no kernel has a scalar named {', '.join(unknown)}, as given by --at; name an extent "
             "of a tensor as x.shape[0], and an axis of the grid as grid_x."
         )
+    _check_ties(ties, [variant.relations() for variant in variants.values()] if ties else [])
     deadline, kernels = time.thread_time() + _SECONDS, []
     for number, variant in enumerate(variants.values()):
         seconds_left = max(deadline - time.thread_time(), 0.0) / (len(variants) - number)
         seconds = max(seconds_left, _LEAST_SECONDS) if envelope else 0.0
         kernels.append(variant.completed(sizes or {}, contracts, seconds))
     return kernels, failures
+
+
+def _check_ties(ties: Sequence[str], relations: Sequence[Relations]) -> None:
+    """Raise BadTie for a tie that fits no kernel."""
+    from kvtrace.verdicts.sizes.relations import BadTie
+
+    for text in ties:
+        reasons = [variant.unfit.get(text) for variant in relations]
+        contradicted = [reason for reason in reasons if reason and "does not hold" in reason]
+        if reasons and None not in reasons:
+            raise BadTie((contradicted or reasons)[0] or text)
 
 
 def _commented_contracts(

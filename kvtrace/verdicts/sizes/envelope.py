@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.evaluate.grid_limits import CUDA_GRID_LIMITS
+from kvtrace.evaluate.grid_limits import CUDA_GRID_LIMITS, grid_problem
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.prover import Refuted
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
@@ -100,14 +100,12 @@ def envelope(
             rows += ValuesOfTensor(kernel, relations, subject, clock).rows()
         else:
             size_rows = _size_rows(kernel, relations, subject, contracts, relevant, clock)
-            rows += [_as_recorded(row, relations, subject, broken) for row in size_rows]
+            rows += [_as_recorded(row, subject, broken) for row in size_rows]
     return rows
 
 
-def _as_recorded(
-    row: Row, relations: Relations, size: Number, broken: Sequence[RecordedViolation]
-) -> Row:
-    """Return a row that contradicts no recorded launch of another size."""
+def _as_recorded(row: Row, size: Number, broken: Sequence[RecordedViolation]) -> Row:
+    """Return a row without a range if a recorded launch of a size in the range breaks a rule."""
     for numbers, message in broken:
         value = numbers.get(size)
         if row.fine is not None and value is not None and row.fine[0] <= value <= row.fine[1]:
@@ -115,14 +113,6 @@ def _as_recorded(
             return replace(
                 row, kind="rule", first_bad=value, what=message_, op=None, contract=None, fine=None
             )
-    right = {*relations.values(size)} - {numbers.get(size) for numbers, _ in broken}
-    beyond = [value for value in right if row.first_bad is not None and value >= row.first_bad]
-    if row.kind in ("tensor", "constants") and beyond and row.first_bad != row.recorded:
-        reason = (
-            f"a recorded launch with {row.quantity} = {min(beyond):,} is right, and which other "
-            "numbers change with it is not known"
-        )
-        return replace(row, kind="unknown", first_bad=None, what="", reason=reason)
     return row
 
 
@@ -172,6 +162,11 @@ def _size_rows(
         return [Row(name, recorded, "unknown", reason=str(error))]
     if all(sizes.is_exact(n) and sizes.lower[n].constant is not None for n in relevant):
         return []
+    refusal = _refusal(relations, relations.base)
+    if refusal is not None:
+        kind, what = refusal
+        recorded = relations.base[size]
+        return [Row(relations.name(size), recorded, kind, first_bad=recorded, what=what)]
     subject = _SizeSubject(kernel, relations, size, contracts, sizes, clock)
     return subject.rows(kernel.broken)
 
@@ -231,7 +226,11 @@ def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
 
 def _refusal(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
     """Return why no launch, or only another variant, can have these numbers, or None."""
-    for axis, grid_limit in enumerate(CUDA_GRID_LIMITS):
+    x, y, z = (numbers["grid", axis, 0] for axis in range(3))
+    target = relations.call.module.target
+    if target.startswith("hip") and (problem := grid_problem((x, y, z), target)) is not None:
+        return "grid", problem
+    for axis, grid_limit in enumerate(() if target.startswith("hip") else CUDA_GRID_LIMITS):
         if numbers["grid", axis, 0] > grid_limit:
             return (
                 "grid",

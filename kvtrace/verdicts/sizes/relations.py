@@ -70,7 +70,7 @@ class Ambiguous(KvtraceError):
 
 
 class BadTie(KvtraceError):
-    """The error of a tie that cannot be read, or that a recorded launch contradicts."""
+    """The error of a tie that cannot be read, or that fits no kernel."""
 
     slug = "bad-tie"
 
@@ -100,7 +100,7 @@ class Relations:
         """Find readings; `call` is the launch to resize, `more` has numbers of other launches.
 
         Raises:
-            BadTie: one of `ties`, as "part.shape[0] = n // 32", is malformed or contradicted.
+            BadTie: one of `ties`, as "part.shape[0] = n // 32", is malformed.
 
         """
         self.call = call
@@ -118,6 +118,7 @@ class Relations:
         self._divisors = divisors_of(call.module)
         self._fixed = _fixed_numbers(call.module)
         self._readings: dict[Number, tuple[Reading, ...]] = {}
+        self.unfit: dict[str, str] = {}
         for text in ties:
             self._state(text)
         self._stated = frozenset(self._readings)
@@ -158,10 +159,6 @@ class Relations:
         """Return whether a number differs between recorded launches."""
         return len(set(self._values.get(number, ()))) > 1
 
-    def values(self, number: Number) -> tuple[int, ...]:
-        """Return the different recorded values of a number."""
-        return tuple(dict.fromkeys(self._values.get(number, ())))
-
     def is_independent(self, number: Number, size: Number) -> bool:
         """Return whether launches show that a number need not change with a size."""
         if not self.varies(number):
@@ -172,7 +169,7 @@ class Relations:
     # -- sizes and readings ----------------------------------------------------------------------
 
     def _state(self, text: str) -> None:
-        """Read a tie of the user; one of a name that this kernel does not have is left out."""
+        """Read a tie of the user; if it does not fit this kernel, `unfit` has the reason."""
         name, equals, expression = (part.strip() for part in text.partition("="))
         try:
             tree = ast.parse(expression, mode="eval").body
@@ -182,17 +179,17 @@ class Relations:
             raise BadTie(f"{text!r} is not a tie such as part.shape[0] = n // 32.")
         number = self.number(name)
         term = term_of(tree, self._symbol_named)
-        if number is None or number not in self._shared:
+        if number is None or number not in self._shared or term is None:
+            self.unfit[text] = f"no kernel has all numbers of the tie {text!r}."
             return
-        if term is None:
-            raise BadTie(f"{text!r} names a number that {self.call.kernel} does not have.")
         for assignment, launch in zip(self._assignments, self._launches, strict=True):
             value = term.value(assignment)
             if value != launch[number]:
-                raise BadTie(
+                self.unfit[text] = (
                     f"{text!r} does not hold in a recorded launch of {self.call.kernel}: "
                     f"{name} was {launch[number]:,}, and {expression} is {value:,}."
                 )
+                return
         self._readings[number] = (Reading(expression, term),)
 
     def _symbol_named(self, name: str) -> Term | None:
@@ -404,7 +401,10 @@ class Relations:
             if count == value and (number[0] == "grid" or value >= _LEAST_QUOTIENT):
                 yield reading
             elif number[0] == "grid" and count > 1 and value % count == 0:
-                yield multiple(reading, value // count)
+                factor = value // count
+                bases = [self.base[n] for n in self.base if n[0] in ("scalar", "shape")]
+                if factor in bases or factor in {-(-b // d) for b in bases for d in divisors}:
+                    yield multiple(reading, factor)
 
     def _is_accessed_by(self, position: int, size: Number) -> bool:
         """Return whether a size decides where the kernel accesses a tensor."""

@@ -66,7 +66,7 @@ def tried(low, high, recorded):
 
 
 def launched(relations, sizes):
-    """Return the launches at a size by all readings: those that are best, and those that are worst."""
+    """Return the launches at a size by all readings, with the most and the least room."""
     return [n for best in (True, False) for n in relations.launches_at(sizes, best=best)[0]]
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from kvtrace.converters.findings.envelope import EnvelopeRow, envelope_text
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.launch_numbers import numbers_of
+from kvtrace.verdicts.sizes.relations import Relations
 from tests.kernels.defects.corpus import CORPUS
 from tests.verdicts import generic_kernels
 from tests.verdicts import promise_kernels as kernels

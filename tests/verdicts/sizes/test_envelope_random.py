@@ -9,8 +9,8 @@ import pytest
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.launch_numbers import call_with, numbers_of
+from kvtrace.verdicts.sizes.relations import Relations
 from tests.support.thorough import usually
 from tests.verdicts.mutants import evaluated
 from tests.verdicts.sized_kernels import drawn_kernels, module_of
