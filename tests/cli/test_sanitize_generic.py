@@ -160,7 +160,7 @@ def test_the_table_of_sizes_says_where_a_kernel_ends(sizes_output):
     assert "grid_y is more than 65,535, which CUDA does not launch" in text or re.search(
         r"columns \(was 180\): proven for .{,300} beyond that unknown: ", text
     )
-    assert "columns (was 60): another variant from 65 on" in text
+    assert 'record a launch with columns = 61, or state it as --tie "x.shape[1] = columns"' in text
     assert "grid_x = cdiv(rows, 32)" in text
 
 

@@ -27,8 +27,9 @@ from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.envelope_values import index_symbols, index_tensors
 from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers
+from kvtrace.verdicts.sizes.numbers_at import Terms
 from kvtrace.verdicts.sizes.readings import term_of
-from kvtrace.verdicts.sizes.relations import Relations, Terms
+from kvtrace.verdicts.sizes.relations import Relations
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

@@ -30,7 +30,6 @@ from kvtrace.verdicts.sizes.contracts import (
 )
 from kvtrace.verdicts.sizes.envelope_rows import (
     SECONDS_A_ROW,
-    AssumedRanges,
     Kernel,
     Kind,
     ProvenRange,
@@ -47,7 +46,8 @@ from kvtrace.verdicts.sizes.envelope_values import (
     ranges_by_tensor,
 )
 from kvtrace.verdicts.sizes.launch_numbers import Number, call_with
-from kvtrace.verdicts.sizes.relations import Ambiguous, Relations, Sizes
+from kvtrace.verdicts.sizes.numbers_at import Ambiguous, Sizes
+from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
     BUDGET,
@@ -62,6 +62,7 @@ from kvtrace.verdicts.sizes.sized import (
     key_of,
 )
 from kvtrace.verdicts.sizes.sized_claims import NOT_COVERED, Claim
+from kvtrace.verdicts.sizes.wraps import AssumedRanges
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -432,10 +433,12 @@ class _SizeSubject(Subject):
             if value >= 0 and len({option.term.value(sizes) for option in options}) > 1:
                 name = self._relations.name(number)
                 texts = dict.fromkeys(option.text for option in options)
+                constant = f"{self._relations.base[number]}"
+                formulas = [text for text in texts if text != constant]
                 return (
                     f"{name} was {self._relations.base[number]:,}, which may be "
                     f"{' or '.join(texts)}: record a launch with "
-                    f'{self.name} = {value:,}, or state it as --tie "{name} = {options[0].text}"'
+                    f'{self.name} = {value:,}, or state it as --tie "{name} = {formulas[0]}"'
                 )
         return None
 

@@ -8,25 +8,29 @@ with exact integers: for `n * 4` in 32 bits, 536,870,911 is proven and 536,870,9
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.memo import once_per_module
-from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Interval, Refuted, prove
 from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
-from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.sized import BUDGET, OutOfTime, Sized, SizedCall
 from kvtrace.verdicts.sizes.sized_claims import Claim, claims_of
+from kvtrace.verdicts.sizes.wraps import (
+    AssumedRanges,
+    doubts_of,
+    is_wrap_confirmed,
+    overflow_text,
+    rule_violation,
+    wrapping_program,
+)
 from kvtrace.verdicts.verdict import Verdict
-from kvtrace.verdicts.widths import Use
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -38,11 +42,6 @@ Kind = Literal["overflow", "tensor", "rule", "grid", "argument", "constants", "n
 SECONDS_A_ROW: Final = 2.0
 
 _FORMULAS: Final = Budget(lanes=0)
-
-#: Limit of lanes of the run of a program that confirms a wrap.
-_MAX_LANES: Final = 1 << 18
-
-AssumedRanges = Mapping[tuple[str, Any], Interval]
 
 
 @dataclass(frozen=True)
@@ -160,12 +159,12 @@ class _RangeSearch:
         lowest: Claim | None = None
         wrapping: tuple[int, Claim] | None = None
         for claim in [claim for claim in sound if not self._holds(claim, low, high)]:
-            claim_high = self._greatest(claim, high)
+            claim_high = self._farthest(claim, high)
             if claim_high < high:
                 high, limiting = claim_high, claim
                 if claim.group == "overflow":
                     wrapping = (claim_high, claim)
-            claim_low = self._lowest(claim, low)
+            claim_low = self._farthest(claim, low)
             if claim_low > low:
                 low, lowest = claim_low, claim
         return ProvenRange(low, high, broken, limiting, wrapping, self.spent, lowest)
@@ -181,120 +180,37 @@ class _RangeSearch:
             self.spent = True
             return False
 
-    def _by_solver(self, claim: Claim, low: int, high: int) -> bool:
+    def _farthest(self, claim: Claim, limit: int) -> int:
+        """Return the value closest to `limit` up to which, or down to which, a claim is proven."""
+        proven = self._bisected(claim, self._first if limit < self._first else self._last, limit)
+        step = 1 if limit > proven else -1
+        if proven == limit or (self._is_bad(claim, proven + step) and step > 0):
+            return proven
         self._solving = True
         try:
-            return self._holds(claim, low, high)
+            return self._bisected(claim, proven, limit)
         finally:
             self._solving = False
 
-    def _greatest(self, claim: Claim, high: int) -> int:
-        """Return the largest value, at most `high`, up to which a claim is proven."""
-        good = self._up(claim, self._last, high)
-        if good == high or self._is_bad(claim, good + 1):
-            return good
-        self._solving = True
-        try:
-            return self._up(claim, good, high)
-        finally:
-            self._solving = False
+    def _bisected(self, claim: Claim, proven: int, limit: int) -> int:
+        """Bisect between a value for which a claim is proven and `limit`, in wider steps first."""
+        step = 1 if limit > proven else -1
 
-    def _up(self, claim: Claim, proven: int, high: int) -> int:
-        """Return the largest value by bisection, given that the claim is proven up to `proven`."""
-        unproven = high + 1
-        if proven >= high or self._holds(claim, self._first, high):
-            return high
-        step = 1
-        while proven + step < unproven:  # most such claims are not proven beyond
-            if not self._holds(claim, self._first, proven + step):
-                unproven = proven + step
+        def holds_to(value: int) -> bool:
+            return self._holds(claim, min(value, self._first), max(value, self._last))
+
+        if proven == limit or holds_to(limit):
+            return limit
+        unproven, distance = limit, step
+        while abs(distance) < abs(unproven - proven):  # most claims do not hold far beyond
+            if not holds_to(proven + distance):
+                unproven = proven + distance
                 break
-            proven, step = proven + step, step * 16
-        while unproven - proven > 1:
+            proven, distance = proven + distance, distance * 16
+        while abs(unproven - proven) > 1:
             middle = (proven + unproven) // 2
-            proven, unproven = (
-                (middle, unproven) if self._holds(claim, self._first, middle) else (proven, middle)
-            )
+            proven, unproven = (middle, unproven) if holds_to(middle) else (proven, middle)
         return proven
-
-    def _lowest(self, claim: Claim, low: int) -> int:
-        """Return the smallest value, at least `low`, from which a claim is proven."""
-        proven, unproven = self._first, low - 1
-        if proven <= low or self._holds(claim, low, self._last):
-            return low
-        if self._by_solver(claim, low, self._last):
-            return low
-        proven = self._down(claim, proven, unproven)
-        if self._is_bad(claim, proven - 1):
-            return proven
-        self._solving = True
-        try:
-            return self._down(claim, proven, unproven)
-        finally:
-            self._solving = False
-
-    def _down(self, claim: Claim, proven: int, unproven: int) -> int:
-        """Bisect for the smallest value above `unproven` from which the claim is proven."""
-        if not self._holds(claim, proven - 1, self._last):
-            return proven
-        proven -= 1
-        while proven - unproven > 1:
-            middle = (proven + unproven) // 2
-            proven, unproven = (
-                (middle, unproven) if self._holds(claim, middle, self._last) else (proven, middle)
-            )
-        return proven
-
-
-# -- wraps at one size ----------------------------------------------------------------------------
-
-
-def wrapping_program(call: Call, ranges: AssumedRanges, use: Use) -> int | None:
-    """Return a program in which an integer surely wraps around, None if none is known."""
-    bound = BoundCall(call, (), BUDGET, ranges)
-    given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
-    decision = prove(use.right, given, seconds=BUDGET.solver_seconds, order=bound.order)
-    if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
-        return None
-    return bound.program_of(decision.model)
-
-
-def doubts_of(bound: BoundCall, decision: Refuted, ranges: AssumedRanges) -> list[Symbol | Opaque]:
-    """Return the unknowns that a counterexample assumes beyond the launch and assumed ranges."""
-    return [
-        key
-        for key in bound.doubts(decision.model).keys
-        if isinstance(key, Opaque) or (key.kind, key.key) not in ranges
-    ]
-
-
-def is_wrap_confirmed(call: Call | None, use: Use, program: int) -> bool:
-    """Return whether a run of a program confirms that an integer wraps around.
-
-    Also True if the run ends early, or the launch is too large to run (`call` is None): then the
-    counterexample alone decides.
-    """
-    if call is None:
-        return True
-    seen, failure = followed(call, (program,), _MAX_LANES)
-    op = use.arithmetic.op.index
-    return failure is not None or not seen.visible_wraps.keys().isdisjoint(
-        seen.reached.get(op, set()) | {op}
-    )
-
-
-def overflow_text(call: Call, use: Use) -> tuple[str, str]:
-    """Return a message that describes an overflow, and the expression that wraps around."""
-    arithmetic = use.arithmetic
-    text = operation_expression(arithmetic.op, summarize(call.module))
-    argument = use.access.argument
-    tensor_text = "" if argument is None else f" of {call.arguments[argument].name}"
-    purpose_text = "" if use.purpose == "address" else f" (by its {use.purpose})"
-    message = (
-        f"{text} does not fit into {arithmetic.bits} bits, for the {use.access.kind}"
-        f"{tensor_text}{purpose_text}"
-    )
-    return message, text
 
 
 # -- rows -----------------------------------------------------------------------------------------
@@ -546,15 +462,6 @@ class Subject:
         if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
             return None
         return f"the {access.kind} leaves {tensor.name}", None
-
-
-def rule_violation(call: Call, claim: Claim) -> tuple[str, str | None] | None:
-    """Return the message of a launch's first violation of a claim's rules, else None."""
-    op = claim.op if claim.use is None else claim.use.arithmetic.op
-    for verdict in judge(call, claim.rules, BUDGET):
-        if verdict.verdict == "violation" and op in (call.module.main.op, verdict.op):
-            return f"{verdict.rule}: {verdict.message}", None
-    return None
 
 
 def recorded_ranges(call: Call) -> dict[tuple[str, Any], Interval]:

@@ -13,21 +13,19 @@ from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.envelope_rows import (
-    AssumedRanges,
     Kernel,
     Kind,
     Row,
     Subject,
     loaded_symbols,
-    overflow_text,
     recorded_ranges,
-    rule_violation,
     unproven_claims,
 )
 from kvtrace.verdicts.sizes.launch_numbers import call_with
 from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import MOST, AssumedContents, Clock, OutOfTime, Sized
 from kvtrace.verdicts.sizes.sized_claims import Claim
+from kvtrace.verdicts.sizes.wraps import AssumedRanges, overflow_text, rule_violation
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations, islice
 from itertools import product as cartesian
 from math import prod
@@ -22,26 +21,30 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.ir.constants import constant_of
 from kvtrace.ir.memo import once_per_module
 from kvtrace.schema.errors import KvtraceError
-from kvtrace.symbolic.terms import ONE, Symbol, Term, as_term
+from kvtrace.symbolic.terms import Term, as_term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, numbers_of
+from kvtrace.verdicts.sizes.numbers_at import (
+    NumbersAt,
+    Sizes,
+    extents_of,
+    is_number_symbol,
+    number_symbol,
+)
 from kvtrace.verdicts.sizes.readings import (
     SMALL_DIVISORS,
     Reading,
     block_extents,
     ceiling,
-    difference,
     divisors_of,
     factors_of_program,
     family,
-    larger,
     limited,
     limits_of,
     multiple,
     padded,
     product,
     shifted,
-    smaller,
     term_of,
     ties_of,
     uses_grid,
@@ -51,9 +54,6 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module
     from kvtrace.recorded_calls.recorded import Call
 
-Terms = Mapping[Number, Term]
-
-_MOST: Final = 1 << 48
 _MAX_READINGS: Final = 12
 _LEAST_HALVED: Final = 16
 """Halves of smaller sizes, and smaller quotients, are often equal to a number by chance."""
@@ -63,34 +63,10 @@ _MAX_LAUNCHES: Final = 64
 """Readings are checked on this many different launches."""
 
 
-class Ambiguous(KvtraceError):
-    """The error of a number for which recorded launches allow several readings."""
-
-    slug = "ambiguous-size"
-
-
 class BadTie(KvtraceError):
     """The error of a tie that cannot be read, or that fits no kernel."""
 
     slug = "bad-tie"
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The numbers of a kernel's launches at one size, which is a symbol or a number.
-
-    Each number lies between its `lower` and `upper` term, which are equal unless several `readings`
-    fit. `along` has the texts of the numbers that change with the size.
-    """
-
-    lower: Terms
-    upper: Terms
-    readings: Mapping[Number, tuple[Reading, ...]]
-    along: tuple[str, ...]
-
-    def is_exact(self, number: Number) -> bool:
-        """Return whether all readings of a number agree."""
-        return self.lower[number] is self.upper[number]
 
 
 class Relations:
@@ -397,11 +373,11 @@ class Relations:
         if is_flat_shape and abs(value - self.base[size]) == 1:
             yield from shifted(base, self.base[size], value)
         for reading in family(base, divisors):
-            count = self._recorded(reading)
-            if count == value and (number[0] == "grid" or value >= _LEAST_QUOTIENT):
+            quotient_ = self._recorded(reading)
+            if quotient_ == value and (number[0] == "grid" or value >= _LEAST_QUOTIENT):
                 yield reading
-            elif number[0] == "grid" and count > 1 and value % count == 0:
-                factor = value // count
+            elif number[0] == "grid" and quotient_ > 1 and value % quotient_ == 0:
+                factor = value // quotient_
                 bases = [self.base[n] for n in self.base if n[0] in ("scalar", "shape")]
                 if factor in bases or factor in {-(-b // d) for b in bases for d in divisors}:
                     yield multiple(reading, factor)
@@ -420,7 +396,7 @@ class Relations:
 
     def counts_of(self, position: int, tensor: TensorArgument) -> list[Number]:
         """Return the scalars that were the number of a contiguous tensor's elements."""
-        extents = _extents(position, tensor)
+        extents = extents_of(position, tensor)
         strides: list[Number] = [("stride", position, n[2]) for n in extents]
         if not all(n in self._shared for n in (*extents, *strides)):
             return []
@@ -453,7 +429,7 @@ class Relations:
             Ambiguous: a tensor was not contiguous, and its strides' growth is not known.
 
         """
-        return _Growth(self, sizes).sizes()
+        return NumbersAt(self, sizes).sizes()
 
     def launches_at(
         self, sizes: Mapping[Number, int], *, best: bool = True
@@ -473,7 +449,7 @@ class Relations:
             if number[0] == "scalar" or (number[0] == "grid" and uses_grid(self.call.module)):
                 terms = [option.term for option in options]
             choices.append([(number, term) for term in terms])
-        launches = []
+        launches: list[Numbers] = []
         for chosen in cartesian(*choices) if prod(map(len, choices)) <= _MAX_LAUNCHES_AT else ():
             at = self.at({**given, **dict(chosen)})
             terms_at = at.upper if best else at.lower
@@ -544,135 +520,6 @@ class Relations:
         axes = sorted(range(len(tensor.shape)), key=lambda a: (tensor.strides[a], -a))
         inner = axes[: axes.index(stride[2])][-1:]
         return [(axis, ("shape", stride[1], axis)) for axis in inner]
-
-
-class _Growth:
-    """The computation of all numbers at given sizes."""
-
-    def __init__(self, relations: Relations, given: Mapping[Number, Term]) -> None:
-        self._relations = relations
-        self._given = given
-        self._options: dict[Number, tuple[Reading, ...]] = {}
-        self._lower: dict[Number, Term] = {}
-        self._upper: dict[Number, Term] = {}
-
-    def sizes(self) -> Sizes:
-        """Return the bounds of all numbers, their readings, and the texts of those that change."""
-        relations = self._relations
-        readings: dict[Number, tuple[Reading, ...]] = {}
-        along = []
-        for number in (n for n in relations.base if n[0] != "stride"):
-            options = self._of(number)
-            self._bound(number, [option.term for option in options])
-            if len(options) > 1:
-                readings[number] = options
-            changed = any(option.term != relations.base[number] for option in options)
-            if changed and number not in self._given:
-                texts = " or ".join(dict.fromkeys(option.text for option in options))
-                along.append(f"{relations.name(number)} = {texts}")
-        for position, argument in enumerate(relations.call.arguments):
-            if isinstance(argument, TensorArgument):
-                count = self._changed_count(position, argument)
-                if count is None:
-                    self._set_strides(position, argument)
-                else:
-                    names = [relations.name(n) for n in _extents(position, argument)]
-                    along = [text for text in along if text.partition(" = ")[0] not in names]
-                    along.append(f"{' * '.join(names)} = {relations.name(count)}")
-                    self._flatten(position, argument, count)
-        return Sizes(self._lower, self._upper, readings, tuple(along))
-
-    def _bound(self, number: Number, terms: Sequence[Term]) -> None:
-        low = high = terms[0]
-        for term in terms[1:]:
-            low, high = smaller(low, term), larger(high, term)
-        self._lower[number], self._upper[number] = low, (low if low == high else high)
-
-    def _of(self, number: Number) -> tuple[Reading, ...]:
-        """Return the different readings of a number as terms of the given sizes."""
-        if number not in self._options:
-            self._options[number] = ()  # a cycle has no reading
-            different: list[Reading] = []
-            for reading in self._relations.readings_at(number, self._given):
-                for option in self._substituted(reading):
-                    if all(difference(option.term, other.term) is not None for other in different):
-                        different.append(option)
-            recorded = as_term(self._relations.base[number])
-            self._options[number] = tuple(different) or (Reading(f"{recorded}", recorded),)
-        return self._options[number]
-
-    def _substituted(self, reading: Reading) -> Iterator[Reading]:
-        """Yield a reading for each reading of the numbers that it names."""
-        symbols = [a for a in reading.term.atoms() if isinstance(a, Symbol) and is_number(a)]
-        choices = [self._of(number_of(symbol)) for symbol in symbols]
-        for options in cartesian(*choices):
-            terms = dict(zip(symbols, (option.term for option in options), strict=True))
-            is_name = len(symbols) == 1 and reading.term == symbols[0].term
-            text = options[0].text if is_name else reading.text
-            yield Reading(text, reading.term.substitute(terms))
-
-    def _changed_count(self, position: int, tensor: TensorArgument) -> Number | None:
-        """Return the scalar that changes and was the number of a contiguous tensor's elements."""
-        extents = _extents(position, tensor)
-        if len(extents) < 2 or not self._given.keys().isdisjoint(extents):
-            return None
-        counts = self._relations.counts_of(position, tensor)
-        return next((n for n in counts if self._lower[n] != self._relations.base[n]), None)
-
-    def _flatten(self, position: int, tensor: TensorArgument, count: Number) -> None:
-        """Give a tensor the extents (count, 1, …)."""
-        for number in _extents(position, tensor):
-            stride: Number = ("stride", position, number[2])
-            for bounds in (self._lower, self._upper):
-                bounds[number] = bounds[stride] = ONE
-        terms = [option.term for option in self._of(count)]
-        if not self._relations.varies(count):
-            terms.append(as_term(self._relations.base[count]))
-        self._bound(("shape", position, 0), terms)
-
-    def _set_strides(self, position: int, tensor: TensorArgument) -> None:
-        """Set strides; raise Ambiguous if an inner extent changes and a stride says not how."""
-        relations, base = self._relations, self._relations.base
-        for axis in range(len(tensor.shape)):
-            stride: Number = ("stride", position, axis)
-            self._bound(stride, [option.term for option in self._of(stride)])
-            if self._upper[stride] != base[stride] or base["shape", position, axis] < 2:
-                continue
-            for inner, extent in relations.inner_axis(stride):
-                product_of_inner = base["stride", position, inner] * base[extent]
-                if self._upper[extent] != base[extent] and base[stride] != product_of_inner:
-                    raise Ambiguous(
-                        f"{tensor.name} was not contiguous, and how {relations.name(stride)} "
-                        f"({base[stride]:,}) grows with {relations.name(extent)} is not known"
-                    )
-
-
-def _extents(position: int, tensor: TensorArgument) -> list[Number]:
-    return [("shape", position, axis) for axis in range(len(tensor.shape))]
-
-
-def number_symbol(number: Number) -> Symbol:
-    """Return the symbol of a number in readings."""
-    low = -_MOST if number[0] in ("scalar", "stride") else 0
-    return Symbol("scalar", ("number", *number), low, _MOST)
-
-
-def is_number(symbol: Symbol) -> bool:
-    """Return whether a symbol is of a number in readings."""
-    return isinstance(symbol.key, tuple) and symbol.key[0] == "number"
-
-
-def is_number_symbol(term: Term) -> bool:
-    """Return whether a term is a number of a launch, with nothing added."""
-    atoms = term.atoms()
-    return len(atoms) == 1 and all(term == atom.term for atom in atoms)
-
-
-def number_of(symbol: Symbol) -> Number:
-    """Return the number of a symbol in readings."""
-    assert isinstance(symbol.key, tuple)
-    kind, position, axis = symbol.key[1:]
-    return kind, position, axis
 
 
 @once_per_module

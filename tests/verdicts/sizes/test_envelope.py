@@ -11,7 +11,8 @@ from kvtrace.verdicts.sizes.at_size import at_size
 from kvtrace.verdicts.sizes.contracts import BadContract, contract_of, violation
 from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.launch_numbers import call_with
-from kvtrace.verdicts.sizes.relations import Ambiguous, Relations
+from kvtrace.verdicts.sizes.numbers_at import Ambiguous
+from kvtrace.verdicts.sizes.relations import Relations
 from tests.verdicts import envelope_kernels as kernels
 from tests.verdicts import generic_kernels
 from tests.verdicts.calls import call, ids, tensor

@@ -192,7 +192,7 @@ def test_a_product_is_read_where_launches_of_different_sizes_show_it():
 
     found = rows(flat_tiles(5, 20), flat_tiles(7, 20), flat_tiles(5, 33))
     row = found["rows", "overflow"]
-    assert "grid_x = rows * cdiv(columns, 8)" in row.along
+    assert "grid_x = cdiv(columns, 8) * rows" in row.along
     assert row.basis == "3 recorded launches, 2 sizes"
     assert row.first_bad == 2**31 // 20 + 1
 
@@ -224,7 +224,7 @@ def test_a_range_is_reported_with_its_assumptions():
 def test_one_launch_says_which_readings_fit_and_what_another_would_tell():
     assert printed(flat(kernels.copied, 1000)).endswith(
         "beyond that unknown: x.shape[0] was 1,000, which may be 1000 or n: record a launch with "
-        'n = 1,001, or state it as --tie "x.shape[0] = 1000"'
+        'n = 1,001, or state it as --tie "x.shape[0] = n"'
     )
 
 
