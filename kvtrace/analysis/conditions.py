@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Selection
     from kvtrace.verdicts.sizes.compared_calls import ComparedAccess
     from kvtrace.verdicts.sizes.contracts import Contract
-    from kvtrace.verdicts.sizes.growth import Relations
     from kvtrace.verdicts.sizes.launch_numbers import Numbers
+    from kvtrace.verdicts.sizes.relations import Relations
     from kvtrace.verdicts.verdict import Verdict
 
 _GRAVEST = ("violation", "unknown", "proven")
@@ -42,6 +42,7 @@ class _Variant:
     `inside` counts calls that satisfy the conditions, `short` calls whose accesses do not reach all
     elements, `others` has the other calls, `bad` their numbers and message if they are violations,
     `broken` the messages of violated contracts, and `assumed` the contracts in the kernel's source.
+    `ties` are the user's formulas of numbers.
     """
 
     conditions: KernelConditions
@@ -54,6 +55,7 @@ class _Variant:
     bad: list[tuple[Numbers, str]] = field(default_factory=list)
     broken: dict[str, None] = field(default_factory=dict)
     assumed: dict[str, Contract] = field(default_factory=dict)
+    ties: tuple[str, ...] = ()
 
     def completed(
         self, sizes: Mapping[str, int], contracts: Sequence[Contract], seconds: float
@@ -75,10 +77,10 @@ class _Variant:
 
     def relations(self) -> Relations:
         """Return the relations between the sizes and scalars of the kernel's calls."""
-        from kvtrace.verdicts.sizes.growth import Relations
+        from kvtrace.verdicts.sizes.relations import Relations
 
         assert self.first is not None
-        return Relations(self.first, self.more)
+        return Relations(self.first, self.more, self.ties)
 
 
 def parse_sizes(text: str | None) -> dict[str, int]:
@@ -126,16 +128,19 @@ def kernel_conditions(
     shown: Shown = unshown,
     *,
     envelope: bool = True,
+    ties: Sequence[str] = (),
 ) -> tuple[list[KernelConditions], list[str]]:
     """Return the conditions of each called kernel, and a message for each call left out.
 
     Kernels that have scalars or extents with the names in `sizes` are also judged at these sizes.
     `contracts` are assumptions on index tensors; each call is checked against them and against
-    contracts in comments of its kernel. With `envelope`, the smallest unsafe value of each size is
+    contracts in comments of its kernel. `ties` are formulas of numbers, as
+    "part.shape[0] = n // 32", for the kernels that have them. With `envelope`, the smallest unsafe value of each size is
     searched, which may take seconds.
 
     Raises:
         BadSetting: No kernel has a number of a name in `sizes`.
+        BadTie: A tie is malformed, or fits the recorded launches of no kernel.
 
     """
     from kvtrace.recorded_calls.recorded import UnreadyCall, calls_of
@@ -160,7 +165,7 @@ def kernel_conditions(
                     if key not in variants_by_kernel:
                         conditions = _conditions_of(call)
                         variants_by_kernel[key] = variants.setdefault(
-                            conditions, _Variant(conditions)
+                            conditions, _Variant(conditions, ties=tuple(ties))
                         )
                     _add_call(variants_by_kernel[key], call, run, arguments[call.call_id])
                     commented = contracts_of_kernel.get(kernel_of[call.call_id], [])
@@ -174,18 +179,30 @@ def kernel_conditions(
                 if progress is not None:
                     progress(number, table.num_rows)
     relations = [variant.relations() for variant in variants.values()] if sizes else []
-    unknown = [name for name in sizes or () if not any(r.quantity(name) for r in relations)]
+    unknown = [name for name in sizes or () if not any(r.number(name) for r in relations)]
     if unknown and variants:
         raise BadSetting(
             f"no kernel has a scalar named {', '.join(unknown)}, as given by --at; name an extent "
             "of a tensor as x.shape[0], and an axis of the grid as grid_x."
         )
+    _check_ties(ties, [variant.relations() for variant in variants.values()] if ties else [])
     deadline, kernels = time.thread_time() + _SECONDS, []
     for number, variant in enumerate(variants.values()):
         seconds_left = max(deadline - time.thread_time(), 0.0) / (len(variants) - number)
         seconds = max(seconds_left, _LEAST_SECONDS) if envelope else 0.0
         kernels.append(variant.completed(sizes or {}, contracts, seconds))
     return kernels, failures
+
+
+def _check_ties(ties: Sequence[str], relations: Sequence[Relations]) -> None:
+    """Raise BadTie for a tie that fits no kernel."""
+    from kvtrace.verdicts.sizes.relations import BadTie
+
+    for text in ties:
+        reasons = [variant.unfit.get(text) for variant in relations]
+        contradicted = [reason for reason in reasons if reason and "does not hold" in reason]
+        if reasons and None not in reasons:
+            raise BadTie((contradicted or reasons)[0] or text)
 
 
 def _commented_contracts(
@@ -239,7 +256,7 @@ def _at_sizes(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
     """Return a kernel's verdicts at the sizes that it has; None if it has none of the names."""
     from kvtrace.verdicts.sizes.at_size import at_size
 
-    kernel_sizes = {name: value for name, value in sizes.items() if relations.quantity(name)}
+    kernel_sizes = {name: value for name, value in sizes.items() if relations.number(name)}
     if not kernel_sizes:
         return None
     judged = at_size(relations, kernel_sizes)

@@ -18,6 +18,8 @@ from kvtrace.cli.options import (
 from kvtrace.cli.parsing import Option
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from kvtrace.schema.trace import Selection
 
 
@@ -49,6 +51,15 @@ def command(
             show_default=False,
         ),
     ] = None,
+    tie: Annotated[
+        list[str] | None,
+        Option(
+            "--tie",
+            metavar="FORMULA",
+            help='How a number follows from others, as "part.shape[0] = n // 32"; repeatable',
+            show_default=False,
+        ),
+    ] = None,
 ) -> int:
     """Show for which shapes and grids each kernel is proven, and check its calls against them.
 
@@ -59,14 +70,17 @@ def command(
     Example:
         kvtrace sizes out/
         kvtrace sizes out/ --at "batch=64, seq=131072"
+        kvtrace sizes out/ --tie "part.shape[0] = n // 32"
 
     """
-    return show_sizes(select(trace, run), as_json, strict or settings_in_force().strict, at, assume)
+    is_strict = strict or settings_in_force().strict
+    return show_sizes(select(trace, run), as_json, is_strict, at, assume, tie or ())
 
 
 def show_sizes(
-    selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None
-) -> int:
+    selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None,
+    ties: "Sequence[str]" = (),
+) -> int:  # fmt: skip
     """Print the conditions of a selection's kernels, and return the exit code."""
     from kvtrace.analysis.conditions import kernel_conditions, parse_sizes, read_contracts
     from kvtrace.cli.progress import calls_progress
@@ -78,7 +92,7 @@ def show_sizes(
     from kvtrace.text import terminal_width
 
     kernels, failures = kernel_conditions(
-        selection, parse_sizes(at), read_contracts(assume), calls_progress
+        selection, parse_sizes(at), read_contracts(assume), calls_progress, ties=ties
     )
     complain_of(selection.trace)
     for failure in failures:

@@ -22,6 +22,16 @@ TWO = (1, 5)
 DEAR = pytest.mark.costly("many sizes of a training step; two of its kernels are judged by day")
 
 
+#: How the matmul's tensors and grid follow from its arguments: its launches are of one size.
+TIES = [
+    f"--tie={tie}"
+    for tie in (
+        "left.shape[0] = rows", "out.shape[0] = rows", "grid_x = cdiv(rows, 32)",
+        "out.shape[1] = columns", "right.shape[1] = columns", "grid_y = cdiv(columns, 32)",
+    )
+]  # fmt: skip
+
+
 @pytest.fixture(autouse=True, scope="module")
 def enough_time():
     """Sizes are looked for for a time; what is found then hangs on the machine."""
@@ -35,7 +45,7 @@ def enough_time():
 def sizes_output():
     """Exit code, output and complaints of `kvtrace sizes` on a trace from a GPU."""
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
-        code = main(["sizes", str(FIXTURE)])
+        code = main(["sizes", str(FIXTURE), *TIES])
     return code, out.getvalue(), err.getvalue()
 
 
@@ -55,7 +65,7 @@ def two(tmp_path_factory):
 def strictly(two):
     """Exit code and JSON of `kvtrace sizes --strict` on two of its kernels."""
     with redirect_stdout(StringIO()) as out:
-        code = main(["sizes", str(two), "--strict", "--json"])
+        code = main(["sizes", str(two), "--strict", "--json", *TIES])
     return code, json.loads(out.getvalue())
 
 
@@ -150,7 +160,7 @@ def test_the_table_of_sizes_says_where_a_kernel_ends(sizes_output):
     assert "grid_y is more than 65,535, which CUDA does not launch" in text or re.search(
         r"columns \(was 180\): proven for .{,300} beyond that unknown: ", text
     )
-    assert "columns (was 60): another variant from 65 on" in text
+    assert 'record a launch with columns = 61, or state it as --tie "x.shape[1] = columns"' in text
     assert "grid_x = cdiv(rows, 32)" in text
 
 
@@ -180,14 +190,14 @@ def test_json_has_the_table_of_sizes(strictly):
 
 @DEAR
 def test_a_size_is_judged_without_running_it(kvtrace, two):
-    code, out, err = kvtrace("sizes", two, "--at", "rows=20_000_000")
+    code, out, err = kvtrace("sizes", two, "--at", "rows=20_000_000", *TIES)
 
     text = " ".join(out.split())
     assert (code, err) == (1, "")
     assert "at rows = 20000000; follows: left.shape[0] = rows, out.shape[0] = rows" in text
     assert "violation: overflow: row[:, None] * columns is" in text
 
-    assert kvtrace("sizes", two, "--at", "rows=2000, columns=300")[0] == 0
+    assert kvtrace("sizes", two, "--at", "rows=2000, columns=300", *TIES)[0] == 0
 
 
 @pytest.mark.parametrize("sizes", ["rows", "rows=x", "=3", "rows=--1"])
@@ -196,6 +206,21 @@ def test_invalid_sizes_are_refused(kvtrace, sizes):
 
     assert code == 2
     assert '--at needs sizes such as "batch=64, seq=131072"' in err
+
+
+@pytest.mark.parametrize(
+    ("tie", "text"),
+    [
+        ("rows", "'rows' is not a tie such as part.shape[0] = n // 32."),
+        ("rows = 7 * columns", "'rows = 7 * columns' does not hold in a recorded launch of matmul"),
+        ("rows = batch", "no kernel has all numbers of the tie 'rows = batch'."),
+    ],
+)
+def test_a_tie_that_fits_no_kernel_is_refused(kvtrace, two, tie, text):
+    code, out, err = kvtrace("sizes", two, "--tie", tie)
+
+    assert (code, out) == (2, "")
+    assert text in err
 
 
 def test_a_size_name_that_no_kernel_has_is_refused(kvtrace, two):

@@ -23,8 +23,8 @@ from kvtrace.verdicts.rules.table import RULES
 from kvtrace.verdicts.sizes.compared_calls import compared_accesses
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.growth import Relations
-from kvtrace.verdicts.sizes.launch_numbers import numbers_of
+from kvtrace.verdicts.sizes.relations import Relations
+from kvtrace.verdicts.sizes.launch_numbers import call_with, numbers_of
 from tests.support.thorough import usually
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
@@ -262,15 +262,13 @@ def test_no_first_bad_size_of_ligers_kernels_is_invented(liger):
         if BoundCall(first).summary.loops:
             continue
         for row in bad:
-            quantity = relations.quantity(row.quantity)
-            if quantity is None:
+            size = relations.size(row.quantity)
+            if size is None:
                 continue  # the values of an index tensor
-            there, before = (
-                {v.verdict for v in overflow.judge(BoundCall(relations.grown({quantity: n}).call))}
-                for n in (row.first_bad, row.first_bad - 1)
-            )
-            assert "violation" in there, row
-            assert "violation" not in before, row
+            for value, is_bad in ((row.first_bad, True), (row.first_bad - 1, False)):
+                for numbers in relations.launches_at({size: value})[0]:
+                    verdicts = overflow.judge(BoundCall(call_with(first, numbers)))
+                    assert ("violation" in {v.verdict for v in verdicts}) is is_bad, row
             shown += 1
     assert without >= 30 / EACH
     assert shown >= 2 / EACH

@@ -12,6 +12,7 @@ from benchmarks.attacks.sizes import (
     second_loops,
     second_masks,
     strides,
+    third_readings,
     ties,
 )
 
@@ -27,6 +28,7 @@ CASES: Final[list[Case]] = [
         second_loops,
         second_integers,
         second_masks,
+        third_readings,
     )
     for case in module.CASES
 ]

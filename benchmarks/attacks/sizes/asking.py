@@ -212,10 +212,11 @@ class Question:
             name, _, text = equation.partition(" = ")
             if name not in numbers:
                 continue
-            value = evaluated(text, numbers | changed)
-            if value is None:
+            values = [evaluated(reading, numbers | changed) for reading in text.split(" or ")]
+            if values[0] is None:
                 return None
-            changed[name] = value
+            launched = self.launch(size).numbers().get(name)
+            changed[name] = launched if launched in values and launched else values[0]
         return numbers | changed if set(changed) <= set(numbers) else None
 
     def _same_family(self, row: Mapping[str, Any], size: int) -> bool:

@@ -106,7 +106,7 @@ def differences(x, y, n, BLOCK: tl.constexpr):
 
 def differences_model(v: Evaluation) -> None:
     i = v.i32(v.programs() * 128 + np.arange(128))
-    v.access("x", v.i32(i + 1) * (i < v["n"] - 1), i < v["n"] - 1)
+    v.access("x", (i + 1) * (i < v["n"] - 1), i < v["n"] - 1)  # 1 is added to a pointer
     v.access("y", i, i < v["n"] - 1)
 
 

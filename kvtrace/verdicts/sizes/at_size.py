@@ -7,13 +7,21 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.prover import Refuted
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.envelope import limit_of
-from kvtrace.verdicts.sizes.growth import Ambiguous, Relations
-from kvtrace.verdicts.sizes.launch_numbers import Number
-from kvtrace.verdicts.sizes.sized_claims import is_defined, rules_of_sizes, shifts_of
+from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, call_with
+from kvtrace.verdicts.sizes.numbers_at import Ambiguous
+from kvtrace.verdicts.sizes.relations import Relations
+from kvtrace.verdicts.sizes.sized_claims import (
+    ENDLESS,
+    ending_loops,
+    is_defined,
+    rules_of_sizes,
+    shifts_of,
+)
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -48,26 +56,64 @@ def at_size(
         rules: ids of the rules to judge by; None: all that a size may break.
 
     """
-    quantities = {name: relations.quantity(name) for name in sizes}
-    values: dict[tuple[Number, ...], int] = {}
-    for name, quantity in quantities.items():
-        if quantity is None:
-            continue
-        if values.setdefault(quantity, sizes[name]) != sizes[name]:
-            return AtSize(reason=f"{name} was the same number as another given size")
+    given = {n: sizes[name] for name in sizes if (n := relations.number(name))}
+    for number in given:
+        readings = relations.follows(number)
+        if readings is not None:
+            name = relations.name(number)
+            return AtSize(reason=f"{name} was {readings}: it follows from that number")
     try:
-        grown = relations.grown(values)
+        launches, numbers = relations.launches_at(given)
+        if not all(map(numbers.is_exact, relations.base)):
+            launches += relations.launches_at(given, best=False)[0]
     except Ambiguous as error:
         return AtSize(reason=str(error))
-    limit = limit_of(relations, grown.numbers)
+    different = list({tuple(launch.items()): launch for launch in launches}.values())
+    judged = [_judged(relations, numbers.along, launch, rules) for launch in different]
+    answers = {
+        (one.limit, tuple((v.rule, v.op.index, v.verdict) for v in one.verdicts)) for one in judged
+    }
+    if len(answers) == 1:
+        other = relations.unknown_growth(given)
+        if other is None or all(v.verdict != "violation" for v in judged[0].verdicts):
+            return judged[0]
+        names = relations.name(other), ", ".join(map(relations.name, given))
+        reason = f"recorded launches differ in {names[0]}, and how it grows with {names[1]} is not"
+        return AtSize(numbers.along, reason=f"{reason} known: give both")
+    number = next(n for n in relations.base if not numbers.is_exact(n))
+    texts = dict.fromkeys(option.text for option in numbers.readings.get(number, ()))
+    bounds = [f"{terms[number].constant:,}" for terms in (numbers.lower, numbers.upper)]
+    name, recorded = relations.name(number), relations.base[number]
+    reason = (
+        f"{name} was {recorded:,}, which may be {' or '.join(texts or bounds)}: record a launch "
+        "where they differ"
+    )
+    return AtSize(numbers.along, reason=reason)
+
+
+def _judged(
+    relations: Relations, along: tuple[str, ...], numbers: Numbers, rules: Sequence[str] | None
+) -> AtSize:
+    """Judge a launch with given numbers."""
+    call = call_with(relations.call, numbers)
+    limit = limit_of(relations, numbers)
     if limit is not None and limit[0] in ("grid", "argument"):
-        return AtSize(grown.along, limit[1])
-    verdicts = judge(grown.call, rules_of_sizes() if rules is None else rules, _BUDGET)
-    respecialized = _respecialized(relations, grown.numbers)
+        return AtSize(along, limit[1])
+    verdicts = judge(call, rules_of_sizes() if rules is None else rules, _BUDGET)
+    respecialized = _respecialized(relations, numbers)
     verdicts = [v for v in verdicts if v.rule != "wrong-hint" or v.arg not in respecialized]
     limits = ([] if limit is None else [limit[1]]) + list(respecialized.values())
-    verdicts += _undefined_shifts(grown.call)
-    return AtSize(grown.along, ", and ".join(limits) or None, tuple(verdicts))
+    verdicts += (*_undefined_shifts(call), *_endless_loops(call))
+    return AtSize(along, ", and ".join(limits) or None, tuple(verdicts))
+
+
+def _endless_loops(call: Call) -> Iterator[Verdict]:
+    """Yield a violation for each `while` loop that surely never ends."""
+    bound = BoundCall(call, (), _BUDGET)
+    for loop, progress in ending_loops(call.module):
+        decision = bound.prove(progress, bound.given_of([]))
+        if isinstance(decision, Refuted) and not bound.doubts(decision.model):
+            yield Verdict("overflow", "violation", loop.op, ENDLESS)
 
 
 def _undefined_shifts(call: Call) -> Iterator[Verdict]:

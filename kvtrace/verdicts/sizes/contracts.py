@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.evaluate import TensorArgument
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.expressions import assigned_name
-from kvtrace.symbolic.functions import quotient
 from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Term, as_term
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.envelope_values import index_symbols, index_tensors
-from kvtrace.verdicts.sizes.growth import Relations, Terms
 from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers
+from kvtrace.verdicts.sizes.numbers_at import Terms
+from kvtrace.verdicts.sizes.readings import term_of
+from kvtrace.verdicts.sizes.relations import Relations
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -106,11 +107,11 @@ def symbols_of(contract: Contract, call: Call) -> list[tuple[int, Symbol]]:
 
 
 def contract_bounds(
-    contract: Contract, relations: Relations, numbers: Terms
+    contract: Contract, relations: Relations, lower: Terms, upper: Terms
 ) -> tuple[Term, Term] | None:
     """Return a contract's smallest and largest value as terms, None if a name is unknown."""
-    low = _term_of(contract.low, relations, numbers)
-    high = _term_of(contract.high, relations, numbers)
+    low = _term_of(contract.low, relations, lower)
+    high = _term_of(contract.high, relations, upper)
     if low is None or high is None:
         return None
     return low + contract.steps[0], high - contract.steps[1]
@@ -118,9 +119,8 @@ def contract_bounds(
 
 def range_at(contract: Contract, relations: Relations, numbers: Numbers) -> Interval | None:
     """Return a contract's range of values for a launch's numbers, None if a name is unknown."""
-    limits = contract_bounds(
-        contract, relations, {n: as_term(value) for n, value in numbers.items()}
-    )
+    terms = {n: as_term(value) for n, value in numbers.items()}
+    limits = contract_bounds(contract, relations, terms, terms)
     if limits is None or limits[0].constant is None or limits[1].constant is None:
         return None
     return limits[0].constant, limits[1].constant
@@ -168,18 +168,9 @@ def violation(contract: Contract, call: Call) -> str | None:
 
 def _term_of(node: ast.expr, relations: Relations, numbers: Terms) -> Term | None:
     """Return a bound of a contract as a term, None if it names an unknown number."""
-    if isinstance(node, ast.Constant):
-        return as_term(node.value) if type(node.value) is int else None
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _term_of(node.operand, relations, numbers)
-        return None if inner is None else -inner
-    if isinstance(node, ast.BinOp):
-        left, right = (_term_of(operand, relations, numbers) for operand in (node.left, node.right))
-        if left is None or right is None:
-            return None
-        if isinstance(node.op, ast.FloorDiv):
-            return quotient(left, right, floor=True) if right.constant != 0 else None
-        results = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}
-        return results.get(type(node.op))
-    number = relations.number(ast.unparse(node))
-    return None if number is None else numbers.get(number)
+
+    def named(name: str) -> Term | None:
+        number = relations.number(name)
+        return None if number is None else numbers.get(number)
+
+    return term_of(node, named)

@@ -1,9 +1,9 @@
 """Size envelopes of a kernel: for each quantity, the values for which every rule is proven.
 
-A quantity (see `growth`), or the values of an index tensor, becomes a symbol, and the numbers that
-depend on it become terms (`sized.py`). A search finds the largest range around the recorded value
-for which every claim (`sized_claims.py`) is proven at once. Each row names the assumptions that the
-recorded launches do not prove.
+A size (see `relations.py`), or the values of an index tensor, becomes a symbol, and the numbers
+that follow from it become terms (`sized.py`). A search finds the largest range around the recorded
+value for which every claim (`sized_claims.py`) is proven at once, by every reading that fits. Each
+row names the readings.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.evaluate import TensorArgument
-from kvtrace.evaluate.grid_limits import CUDA_GRID_LIMITS
+from kvtrace.evaluate.grid_limits import CUDA_GRID_LIMITS, grid_problem
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.prover import Refuted
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
@@ -29,9 +29,7 @@ from kvtrace.verdicts.sizes.contracts import (
     symbols_of,
 )
 from kvtrace.verdicts.sizes.envelope_rows import (
-    NOT_COVERED,
     SECONDS_A_ROW,
-    AssumedRanges,
     Kernel,
     Kind,
     ProvenRange,
@@ -47,8 +45,9 @@ from kvtrace.verdicts.sizes.envelope_values import (
     index_tensors,
     ranges_by_tensor,
 )
-from kvtrace.verdicts.sizes.growth import Ambiguous, Quantity, Relations
 from kvtrace.verdicts.sizes.launch_numbers import Number, call_with
+from kvtrace.verdicts.sizes.numbers_at import Ambiguous, Sizes
+from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import (
     BELOW_ZERO,
     BUDGET,
@@ -62,7 +61,8 @@ from kvtrace.verdicts.sizes.sized import (
     SizedCall,
     key_of,
 )
-from kvtrace.verdicts.sizes.sized_claims import Claim
+from kvtrace.verdicts.sizes.sized_claims import NOT_COVERED, Claim
+from kvtrace.verdicts.sizes.wraps import AssumedRanges
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -90,10 +90,7 @@ def envelope(
 
     """
     relevant = _deciding_numbers(relations) | contract_numbers(contracts, relations)
-    subjects: list[Quantity | int] = [
-        quantity for quantity in relations.quantities if not relations.is_derived(quantity)
-    ]
-    subjects += index_tensors(relations.call)
+    subjects: list[Number | int] = [*relations.sizes, *index_tensors(relations.call)]
     total_clock = Clock(seconds)
     kernel = _Launches(relations, contracts, total_clock)
     rows: list[Row] = []
@@ -103,19 +100,19 @@ def envelope(
         if isinstance(subject, int):
             rows += ValuesOfTensor(kernel, relations, subject, clock).rows()
         else:
-            quantity_rows = _quantity_rows(kernel, relations, subject, contracts, relevant, clock)
-            rows += [_without_broken_range(row, subject[0], broken) for row in quantity_rows]
+            size_rows = _size_rows(kernel, relations, subject, contracts, relevant, clock)
+            rows += [_as_recorded(row, subject, broken) for row in size_rows]
     return rows
 
 
-def _without_broken_range(row: Row, number: Number, broken: Sequence[RecordedViolation]) -> Row:
+def _as_recorded(row: Row, size: Number, broken: Sequence[RecordedViolation]) -> Row:
     """Return a row without a range if a recorded launch of a size in the range breaks a rule."""
     for numbers, message in broken:
-        size = numbers.get(number)
-        if row.fine is not None and size is not None and row.fine[0] <= size <= row.fine[1]:
+        value = numbers.get(size)
+        if row.fine is not None and value is not None and row.fine[0] <= value <= row.fine[1]:
             message_ = f"in another recorded launch, {message}"
             return replace(
-                row, kind="rule", first_bad=size, what=message_, op=None, contract=None, fine=None
+                row, kind="rule", first_bad=value, what=message_, op=None, contract=None, fine=None
             )
     return row
 
@@ -125,9 +122,9 @@ class _Launches(Kernel):
 
     def __init__(self, relations: Relations, contracts: Sequence[Contract], clock: Clock) -> None:
         super().__init__(relations.call)
-        terms, _ = relations.numbers_with({})
-        contents = _assumed_contents(relations, contracts, terms)
-        sized = Sized(relations.call, terms, contents, clock, (1, 1))
+        sizes = relations.at({})
+        contents = _assumed_contents(relations, contracts, sizes)
+        sized = Sized(relations.call, sizes, contents, clock, (1, 1))
         try:
             self.broken: tuple[Claim, ...] | None = unproven_claims(sized, self.claims)
         except OutOfTime:
@@ -135,12 +132,12 @@ class _Launches(Kernel):
 
 
 def _assumed_contents(
-    relations: Relations, contracts: Sequence[Contract], terms: Mapping[Number, Term]
+    relations: Relations, contracts: Sequence[Contract], sizes: Sizes
 ) -> AssumedContents:
     """Return the assumed values of integer loads: by contract, else the recorded range."""
     bounds: dict[Key, tuple[Term, Term]] = {}
     for contract in contracts:
-        loads_bounds = contract_bounds(contract, relations, terms)
+        loads_bounds = contract_bounds(contract, relations, sizes.lower, sizes.upper)
         for _, symbol in symbols_of(contract, relations.call) if loads_bounds else ():
             assert loads_bounds is not None
             bounds[symbol.kind, symbol.key] = loads_bounds
@@ -150,27 +147,29 @@ def _assumed_contents(
     )
 
 
-def _quantity_rows(
+def _size_rows(
     kernel: _Launches,
     relations: Relations,
-    quantity: Quantity,
+    size: Number,
     contracts: Sequence[Contract],
     relevant: set[Number],
     clock: Clock,
 ) -> list[Row]:
-    """Return the rows of a quantity; none if it affects no relevant number."""
+    """Return the rows of a size; none if it affects no relevant number."""
     try:
-        terms, along = relations.numbers_with({quantity: SIZE.term})
+        sizes = relations.at({size: SIZE.term})
     except Ambiguous as error:
-        if relevant.isdisjoint(quantity):
-            return []
-        name, recorded = relations.name(quantity[0]), relations.base[quantity[0]]
+        name, recorded = relations.name(size), relations.base[size]
         return [Row(name, recorded, "unknown", reason=str(error))]
-    if not any(terms[number].constant is None for number in relevant):
+    if all(sizes.is_exact(n) and sizes.lower[n].constant is not None for n in relevant):
         return []
-    return _SizeSubject(kernel, relations, quantity, contracts, terms, along, clock).rows(
-        kernel.broken
-    )
+    refusal = _refusal(relations, relations.base)
+    if refusal is not None:
+        kind, what = refusal
+        recorded = relations.base[size]
+        return [Row(relations.name(size), recorded, kind, first_bad=recorded, what=what)]
+    subject = _SizeSubject(kernel, relations, size, contracts, sizes, clock)
+    return subject.rows(kernel.broken)
 
 
 def _deciding_numbers(relations: Relations) -> set[Number]:
@@ -228,7 +227,11 @@ def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
 
 def _refusal(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
     """Return why no launch, or only another variant, can have these numbers, or None."""
-    for axis, grid_limit in enumerate(CUDA_GRID_LIMITS):
+    x, y, z = (numbers["grid", axis, 0] for axis in range(3))
+    target = relations.call.module.target
+    if target.startswith("hip") and (problem := grid_problem((x, y, z), target)) is not None:
+        return "grid", problem
+    for axis, grid_limit in enumerate(() if target.startswith("hip") else CUDA_GRID_LIMITS):
         if numbers["grid", axis, 0] > grid_limit:
             return (
                 "grid",
@@ -256,27 +259,29 @@ def _refusal(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
 
 
 class _SizeSubject(Subject):
-    """A quantity as the subject of a row."""
+    """A size as the subject of a row."""
 
     def __init__(
         self,
         kernel: Kernel,
         relations: Relations,
-        quantity: Quantity,
+        size: Number,
         contracts: Sequence[Contract],
-        terms: Mapping[Number, Term],
-        along: tuple[str, ...],
+        sizes: Sizes,
         clock: Clock,
     ) -> None:
         self._relations = relations
-        self._quantity = quantity
+        self._size = size
         self._contracts = [c for c in contracts if symbols_of(c, relations.call)]
         self._contents = recorded_ranges(relations.call)
-        recorded = relations.base[quantity[0]]
-        contents = _assumed_contents(relations, self._contracts, terms)
-        sized = Sized(relations.call, terms, contents, clock, (recorded, recorded))
-        name, basis = relations.name(quantity[0]), relations.basis(quantity)
-        super().__init__(kernel, name, sized, (*along, *self._assumption_texts()), basis, 0, MOST)
+        recorded = relations.base[size]
+        contents = _assumed_contents(relations, self._contracts, sizes)
+        sized = Sized(relations.call, sizes, contents, clock, (recorded, recorded))
+        positions = range(len(relations.call.arguments))
+        sized.open_tensors = frozenset(p for p in positions if relations.is_open(p, size))
+        along = (*sizes.along, *self._assumption_texts())
+        name, basis = relations.name(size), relations.basis(size)
+        super().__init__(kernel, name, sized, along, basis, 0, MOST)
         self.end = self._first_impossible(recorded)
         self.least = self._least()
         self._negative: Sized | None = None
@@ -310,15 +315,14 @@ class _SizeSubject(Subject):
 
     def _least(self) -> int:
         """Return the smallest value of a launch, for which no extent may be negative."""
-        kinds = {number[0] for number in self._quantity}
-        if "grid" in kinds:
+        kind, position, _ = self._size
+        if kind == "grid":
             return 1
-        numbers = [number for number in self._quantity if number[0] == "scalar"]
-        if "shape" in kinds or not self._is_launched(-1):
+        if kind == "shape" or not self._is_launched(-1):
             return self._least_with_extents()
-        parameters = self._relations.call.module.main.arguments
-        widths = [integer_bits(parameters[number[1]].type) or 64 for number in numbers]
-        smallest, impossible = -1, max(-MOST, signed_range(min(widths))[0]) - 1
+        parameter = self._relations.call.module.main.arguments[position]
+        width = integer_bits(parameter.type) or 64
+        smallest, impossible = -1, max(-MOST, signed_range(width)[0]) - 1
         if self._is_launched(impossible + 1):
             return impossible + 1
         while smallest - impossible > 1:
@@ -360,10 +364,12 @@ class _SizeSubject(Subject):
 
     def _below_zero_sized(self) -> Sized:
         if self._negative is None:
-            terms, _ = self._relations.numbers_with({self._quantity: BELOW_ZERO.term})
-            contents = _assumed_contents(self._relations, self._contracts, terms)
+            sizes = self._relations.at({self._size: BELOW_ZERO.term})
+            contents = _assumed_contents(self._relations, self._contracts, sizes)
             call, clock = self._relations.call, self.sized.clock
-            self._negative = Sized(call, terms, contents, clock, (-1, -1), size=BELOW_ZERO)
+            negative = Sized(call, sizes, contents, clock, (-1, -1), size=BELOW_ZERO)
+            negative.open_tensors = self.sized.open_tensors
+            self._negative = negative
         return self._negative
 
     def at(self, value: int) -> SizedCall:
@@ -373,23 +379,19 @@ class _SizeSubject(Subject):
 
     def doubt(self, claim: Claim) -> str | None:
         """Return why a tensor or the grid may depend on the size in an unknown way, else None."""
-        if claim.group != "tensor" or claim.access is None:
-            return None
-        position = summarize(self.kernel.call.module).accesses[claim.access].argument
-        varies = self._relations.varies(self._quantity[0])
+        position = self._position(claim)
         if position is None:
             return None
-        numbers: list[Number] = [("grid", axis, 0) for axis in range(3)] if varies else []
-        shape = [n for n in self.sized.terms if n[:2] == ("shape", position)]
-        shape_grows = any(self.sized.terms[n].constant is None for n in shape)
-        numbers += shape if varies and not shape_grows else ()
-        for number in numbers:
-            if number not in self._quantity and self._relations.is_open(number):
+        relations, size = self._relations, self._size
+        for number in self._numbers_of(claim):
+            is_open = number in relations.sizes and number != size
+            if is_open and relations.varies(size) and not relations.is_independent(number, size):
                 return (
-                    f"recorded launches differ in {self._relations.name(number)}, and how it "
+                    f"recorded launches differ in {relations.name(number)}, and how it "
                     f"grows with {self.name} is not known"
                 )
-        if varies or shape_grows:
+        shape = [n for n in relations.base if n[:2] == ("shape", position)]
+        if relations.varies(size) or not all(self._is_constant(n) for n in shape):
             return None
         if not accesses_last_element(self.kernel.call, position):
             return None
@@ -399,19 +401,71 @@ class _SizeSubject(Subject):
             "is not known: record a launch of another size"
         )
 
-    def launch(self, value: int) -> tuple[Any, AssumedRanges]:
-        """Return the launch at a size, and the assumed ranges of its loads."""
-        numbers = self.sized.numbers(value)
-        ranges = self._contents | assumed_ranges(self._contracts, self._relations, numbers)
-        return call_with(self._relations.call, numbers), ranges
+    def _is_constant(self, number: Number) -> bool:
+        sizes = self.sized.sizes
+        return number not in sizes.readings and sizes.upper[number].constant is not None
 
-    def subject_ranges(self, value: int) -> AssumedRanges:
-        """Return the ranges that contracts give to loads at a size."""
-        return assumed_ranges(self._contracts, self._relations, self.sized.numbers(value))
+    def _position(self, claim: Claim) -> int | None:
+        """Return the argument of the tensor that a claim is about, if it is about one."""
+        if claim.group != "tensor" or claim.access is None:
+            return None
+        return summarize(self.kernel.call.module).accesses[claim.access].argument
 
-    def runnable(self, value: int) -> Any:
-        """Return the launch at a size, with index tensors that hold their largest values."""
-        return filled_to(*self.launch(value))
+    def _numbers_of(self, claim: Claim) -> list[Number]:
+        """Return the numbers that a claim depends on, those of its tensor first."""
+        numbers = list(self._relations.base)
+        position = self._position(claim)
+        if position is not None:
+            access = summarize(self.kernel.call.module).accesses[claim.access or 0]
+            atoms = (a for a in access.offset.atoms() | access.active.atoms())
+            keys = {(a.kind, a.key) for a in atoms if isinstance(a, Symbol)}
+            keys |= {("programs", key[1]) for key in keys if key[0] == "program"}
+            numbers = [n for n in numbers if n[:2] == ("shape", position) or key_of(n) in keys]
+        order = ("shape", "scalar", "grid", "stride")
+        return sorted(numbers, key=lambda n: (n[:2] != ("shape", position), order.index(n[0])))
+
+    def readings_text(self, claim: Claim, value: int) -> str | None:
+        """Return the readings of a number that differ at a value, and how to tell them apart."""
+        readings = self.sized.sizes.readings
+        for number in (n for n in self._numbers_of(claim) if n in readings):
+            options = readings[number]
+            sizes = {self.sized.size: value}
+            if value >= 0 and len({option.term.value(sizes) for option in options}) > 1:
+                name = self._relations.name(number)
+                texts = dict.fromkeys(option.text for option in options)
+                constant = f"{self._relations.base[number]}"
+                formulas = [text for text in texts if text != constant]
+                return (
+                    f"{name} was {self._relations.base[number]:,}, which may be "
+                    f"{' or '.join(texts)}: record a launch with "
+                    f'{self.name} = {value:,}, or state it as --tie "{name} = {formulas[0]}"'
+                )
+        return None
+
+    def launches(self, value: int) -> list[tuple[Any, AssumedRanges]]:
+        """Return the launches at a size by all readings, with the assumed ranges of loads."""
+        relations = self._relations
+        all_numbers, _ = relations.launches_at({self._size: value})
+        return [
+            (
+                call_with(relations.call, numbers),
+                self._contents | assumed_ranges(self._contracts, relations, numbers),
+            )
+            for numbers in all_numbers
+        ]
+
+    def certain_ranges(self, ranges: AssumedRanges) -> AssumedRanges:
+        """Return the ranges that contracts give to loads, without the recorded ones."""
+        contracted = {
+            (symbol.kind, symbol.key)
+            for contract in self._contracts
+            for _, symbol in symbols_of(contract, self._relations.call)
+        }
+        return {key: bounds for key, bounds in ranges.items() if key in contracted}
+
+    def runnable(self, call: Any, ranges: AssumedRanges) -> Any:
+        """Return a launch with index tensors that hold their largest values."""
+        return filled_to(call, ranges)
 
     def refutation_by_run(self, claim: Claim, value: int) -> None:
         """Return None: other sizes are not run, as their contents are unknown."""
@@ -423,6 +477,10 @@ class _SizeSubject(Subject):
         """
         if self.end >= MOST:
             return "none", ""
-        refusal = _refusal(self._relations, self.sized.numbers(self.end))
+        for sizes in (self.sized.sizes.lower, self.sized.sizes.upper):
+            numbers = {n: term.value({self.sized.size: self.end}) for n, term in sizes.items()}
+            refusal = _refusal(self._relations, numbers)
+            if refusal is None:
+                return "unknown", self.readings_text(self.kernel.claims[0], self.end) or ""
         assert refusal is not None
         return refusal

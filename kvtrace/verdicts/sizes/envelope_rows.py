@@ -8,25 +8,29 @@ with exact integers: for `n * 4` in 32 bits, 536,870,911 is proven and 536,870,9
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from kvtrace.evaluate import TensorArgument
 from kvtrace.ir import Module
 from kvtrace.ir.memo import once_per_module
-from kvtrace.symbolic.conditions import Opaque
-from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Interval, Refuted, prove
 from kvtrace.symbolic.terms import Atom, Symbol
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
-from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.sized import BUDGET, OutOfTime, Sized, SizedCall
 from kvtrace.verdicts.sizes.sized_claims import Claim, claims_of
+from kvtrace.verdicts.sizes.wraps import (
+    AssumedRanges,
+    doubts_of,
+    is_wrap_confirmed,
+    overflow_text,
+    rule_violation,
+    wrapping_program,
+)
 from kvtrace.verdicts.verdict import Verdict
-from kvtrace.verdicts.widths import Use
 
 if TYPE_CHECKING:
     from kvtrace.ir import Op
@@ -34,17 +38,10 @@ if TYPE_CHECKING:
 
 Kind = Literal["overflow", "tensor", "rule", "grid", "argument", "constants", "none", "unknown"]
 
-NOT_COVERED: Final = "the grid and the block size no longer cover every element"
-
 #: Time limit of a row, after which it is unknown.
 SECONDS_A_ROW: Final = 2.0
 
 _FORMULAS: Final = Budget(lanes=0)
-
-#: Limit of lanes of the run of a program that confirms a wrap.
-_MAX_LANES: Final = 1 << 18
-
-AssumedRanges = Mapping[tuple[str, Any], Interval]
 
 
 @dataclass(frozen=True)
@@ -162,12 +159,12 @@ class _RangeSearch:
         lowest: Claim | None = None
         wrapping: tuple[int, Claim] | None = None
         for claim in [claim for claim in sound if not self._holds(claim, low, high)]:
-            claim_high = self._greatest(claim, high)
+            claim_high = self._farthest(claim, high)
             if claim_high < high:
                 high, limiting = claim_high, claim
                 if claim.group == "overflow":
                     wrapping = (claim_high, claim)
-            claim_low = self._lowest(claim, low)
+            claim_low = self._farthest(claim, low)
             if claim_low > low:
                 low, lowest = claim_low, claim
         return ProvenRange(low, high, broken, limiting, wrapping, self.spent, lowest)
@@ -183,120 +180,37 @@ class _RangeSearch:
             self.spent = True
             return False
 
-    def _by_solver(self, claim: Claim, low: int, high: int) -> bool:
+    def _farthest(self, claim: Claim, limit: int) -> int:
+        """Return the value closest to `limit` up to which, or down to which, a claim is proven."""
+        proven = self._bisected(claim, self._first if limit < self._first else self._last, limit)
+        step = 1 if limit > proven else -1
+        if proven == limit or (self._is_bad(claim, proven + step) and step > 0):
+            return proven
         self._solving = True
         try:
-            return self._holds(claim, low, high)
+            return self._bisected(claim, proven, limit)
         finally:
             self._solving = False
 
-    def _greatest(self, claim: Claim, high: int) -> int:
-        """Return the largest value, at most `high`, up to which a claim is proven."""
-        good = self._up(claim, self._last, high)
-        if good == high or self._is_bad(claim, good + 1):
-            return good
-        self._solving = True
-        try:
-            return self._up(claim, good, high)
-        finally:
-            self._solving = False
+    def _bisected(self, claim: Claim, proven: int, limit: int) -> int:
+        """Bisect between a value for which a claim is proven and `limit`, in wider steps first."""
+        step = 1 if limit > proven else -1
 
-    def _up(self, claim: Claim, proven: int, high: int) -> int:
-        """Return the largest value by bisection, given that the claim is proven up to `proven`."""
-        unproven = high + 1
-        if proven >= high or self._holds(claim, self._first, high):
-            return high
-        step = 1
-        while proven + step < unproven:  # most such claims are not proven beyond
-            if not self._holds(claim, self._first, proven + step):
-                unproven = proven + step
+        def holds_to(value: int) -> bool:
+            return self._holds(claim, min(value, self._first), max(value, self._last))
+
+        if proven == limit or holds_to(limit):
+            return limit
+        unproven, distance = limit, step
+        while abs(distance) < abs(unproven - proven):  # most claims do not hold far beyond
+            if not holds_to(proven + distance):
+                unproven = proven + distance
                 break
-            proven, step = proven + step, step * 16
-        while unproven - proven > 1:
+            proven, distance = proven + distance, distance * 16
+        while abs(unproven - proven) > 1:
             middle = (proven + unproven) // 2
-            proven, unproven = (
-                (middle, unproven) if self._holds(claim, self._first, middle) else (proven, middle)
-            )
+            proven, unproven = (middle, unproven) if holds_to(middle) else (proven, middle)
         return proven
-
-    def _lowest(self, claim: Claim, low: int) -> int:
-        """Return the smallest value, at least `low`, from which a claim is proven."""
-        proven, unproven = self._first, low - 1
-        if proven <= low or self._holds(claim, low, self._last):
-            return low
-        if self._by_solver(claim, low, self._last):
-            return low
-        proven = self._down(claim, proven, unproven)
-        if self._is_bad(claim, proven - 1):
-            return proven
-        self._solving = True
-        try:
-            return self._down(claim, proven, unproven)
-        finally:
-            self._solving = False
-
-    def _down(self, claim: Claim, proven: int, unproven: int) -> int:
-        """Bisect for the smallest value above `unproven` from which the claim is proven."""
-        if not self._holds(claim, proven - 1, self._last):
-            return proven
-        proven -= 1
-        while proven - unproven > 1:
-            middle = (proven + unproven) // 2
-            proven, unproven = (
-                (middle, unproven) if self._holds(claim, middle, self._last) else (proven, middle)
-            )
-        return proven
-
-
-# -- wraps at one size ----------------------------------------------------------------------------
-
-
-def wrapping_program(call: Call, ranges: AssumedRanges, use: Use) -> int | None:
-    """Return a program in which an integer surely wraps around, None if none is known."""
-    bound = BoundCall(call, (), BUDGET, ranges)
-    given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
-    decision = prove(use.right, given, seconds=BUDGET.solver_seconds, order=bound.order)
-    if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
-        return None
-    return bound.program_of(decision.model)
-
-
-def doubts_of(bound: BoundCall, decision: Refuted, ranges: AssumedRanges) -> list[Symbol | Opaque]:
-    """Return the unknowns that a counterexample assumes beyond the launch and assumed ranges."""
-    return [
-        key
-        for key in bound.doubts(decision.model).keys
-        if isinstance(key, Opaque) or (key.kind, key.key) not in ranges
-    ]
-
-
-def is_wrap_confirmed(call: Call | None, use: Use, program: int) -> bool:
-    """Return whether a run of a program confirms that an integer wraps around.
-
-    Also True if the run ends early, or the launch is too large to run (`call` is None): then the
-    counterexample alone decides.
-    """
-    if call is None:
-        return True
-    seen, failure = followed(call, (program,), _MAX_LANES)
-    op = use.arithmetic.op.index
-    return failure is not None or not seen.visible_wraps.keys().isdisjoint(
-        seen.reached.get(op, set()) | {op}
-    )
-
-
-def overflow_text(call: Call, use: Use) -> tuple[str, str]:
-    """Return a message that describes an overflow, and the expression that wraps around."""
-    arithmetic = use.arithmetic
-    text = operation_expression(arithmetic.op, summarize(call.module))
-    argument = use.access.argument
-    tensor_text = "" if argument is None else f" of {call.arguments[argument].name}"
-    purpose_text = "" if use.purpose == "address" else f" (by its {use.purpose})"
-    message = (
-        f"{text} does not fit into {arithmetic.bits} bits, for the {use.access.kind}"
-        f"{tensor_text}{purpose_text}"
-    )
-    return message, text
 
 
 # -- rows -----------------------------------------------------------------------------------------
@@ -346,20 +260,24 @@ class Subject:
         """Return why a value that refutes a claim may not be bad, else None."""
         return None
 
-    def launch(self, value: int) -> tuple[Call, AssumedRanges]:
-        """Return the launch at a value, and the assumed ranges of its loads."""
+    def readings_text(self, claim: Claim, value: int) -> str | None:  # noqa: ARG002
+        """Return the readings that leave a claim undecided at a value, None if they agree."""
+        return None
+
+    def launches(self, value: int) -> list[tuple[Call, AssumedRanges]]:
+        """Return the possible launches at a value, with the assumed ranges of their loads."""
         raise NotImplementedError
 
     def at(self, value: int) -> SizedCall:
         """Return the launch at a value as a `SizedCall`."""
         return self.sized.between(value, value, solving=True)
 
-    def subject_ranges(self, value: int) -> AssumedRanges:
+    def certain_ranges(self, ranges: AssumedRanges) -> AssumedRanges:
         """Return the ranges of the loads that depend on the subject; others are as recorded."""
         raise NotImplementedError
 
-    def runnable(self, value: int) -> Call | None:
-        """Return the launch at a value with contents to run, None if it is too large."""
+    def runnable(self, call: Call, ranges: AssumedRanges) -> Call | None:
+        """Return a launch with contents to run, None if it is too large."""
         raise NotImplementedError
 
     def end_reason(self) -> tuple[Kind, str]:
@@ -405,7 +323,7 @@ class Subject:
         value = proven.low - 1
         refutation = None if proven.spent else self._refutation(proven.lowest, value)
         if refutation is None:
-            reason = f"{proven.lowest.what} is not decided at {value:,}"
+            reason = self._undecided_text(proven.lowest, value)
             return {"below": reason, "below_kind": "unknown"}
         doubt = self.doubt(proven.lowest)
         if doubt is not None:
@@ -437,6 +355,8 @@ class Subject:
 
     def _row_at_limit(self, contract: str | None) -> Row:
         kind, what = self.end_reason()
+        if kind == "unknown":
+            return self._row(kind, contract=contract, reason=what)
         bad = None if kind == "none" else self.end
         return self._row(kind, first_bad=bad, what=what, contract=contract)
 
@@ -444,7 +364,7 @@ class Subject:
         """Return the row of a claim that is not proven at a value: bad if refuted, else unknown."""
         refutation = self._refutation(claim, value)
         if refutation is None:
-            reason = f"{claim.what} is not decided at {value:,}"
+            reason = self._undecided_text(claim, value)
             return self._row("unknown", op=claim.op, contract=contract, reason=reason)
         doubt = self.doubt(claim)
         if doubt is not None:
@@ -454,6 +374,10 @@ class Subject:
             claim.group, first_bad=value, what=message, op=claim.op, expression=text,
             contract=contract,
         )  # fmt: skip
+
+    def _undecided_text(self, claim: Claim, value: int) -> str:
+        undecided = f"{claim.what} is not decided at {value:,}"
+        return self.readings_text(claim, value) or self.doubt(claim) or undecided
 
     def _row(self, kind: Kind, **more: Any) -> Row:
         return Row(self.name, self.recorded, kind, along=self.along, basis=self.basis, **more)
@@ -488,27 +412,36 @@ class Subject:
         return self._refutations[key]
 
     def _find_refutation(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
-        """Return a message and expression if the claim is refuted at a value, else None."""
-        if claim.group == "rule" and not claim.rules:
+        """Return a message and expression if all possible launches refute a claim, else None."""
+        if claim.group == "rule" and not claim.rules and claim.condition is None:
             return None  # an undefined shift, which no rule reports
-        call, ranges = self.launch(value)
+        refutation = None
+        for call, ranges in self.launches(value):
+            refutation = self._refutation_in(call, ranges, claim, value)
+            if refutation is None:
+                return None
+        return refutation
+
+    def _refutation_in(
+        self, call: Call, ranges: AssumedRanges, claim: Claim, value: int
+    ) -> tuple[str, str | None] | None:
+        """Return a message and expression if a launch refutes a claim, else None."""
         if claim.use is not None:
             program = wrapping_program(call, ranges, claim.use)
             if program is None:
                 return self.refutation_by_run(claim, value)
-            return (
-                overflow_text(call, claim.use) if self._wraps(claim.use, value, program) else None
-            )
-        if claim.group == "constants":
-            holds = claim.holds(self.at(value))
-            return None if holds else (NOT_COVERED, None)
+            run = self.runnable(call, ranges)
+            is_wrapping = is_wrap_confirmed(run, claim.use, program)
+            return overflow_text(call, claim.use) if is_wrapping else None
+        if claim.condition is not None:
+            bound = BoundCall(call, (), BUDGET)
+            decision = bound.prove(claim.condition, bound.given_of([]))
+            is_refuted = isinstance(decision, Refuted) and not bound.doubts(decision.model)
+            return (claim.broken, None) if is_refuted else None
         if claim.access is not None:
-            outside = self._bounds_refutation(call, self.subject_ranges(value), claim.access)
+            outside = self._bounds_refutation(call, self.certain_ranges(ranges), claim.access)
             return outside or self.refutation_by_run(claim, value)
         return rule_violation(call, claim)
-
-    def _wraps(self, use: Use, value: int, program: int) -> bool:
-        return is_wrap_confirmed(self.runnable(value), use, program)
 
     def refutation_by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
         """Return a message from a run at a value that refutes the claim, else None."""
@@ -529,15 +462,6 @@ class Subject:
         if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
             return None
         return f"the {access.kind} leaves {tensor.name}", None
-
-
-def rule_violation(call: Call, claim: Claim) -> tuple[str, str | None] | None:
-    """Return the message of a launch's first violation of a claim's rules, else None."""
-    op = claim.op if claim.use is None else claim.use.arithmetic.op
-    for verdict in judge(call, claim.rules, BUDGET):
-        if verdict.verdict == "violation" and op in (call.module.main.op, verdict.op):
-            return f"{verdict.rule}: {verdict.message}", None
-    return None
 
 
 def recorded_ranges(call: Call) -> dict[tuple[str, Any], Interval]:

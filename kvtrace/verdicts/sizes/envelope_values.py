@@ -13,20 +13,19 @@ from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.envelope_rows import (
-    AssumedRanges,
     Kernel,
     Kind,
     Row,
     Subject,
     loaded_symbols,
-    overflow_text,
     recorded_ranges,
-    rule_violation,
     unproven_claims,
 )
-from kvtrace.verdicts.sizes.growth import Relations
+from kvtrace.verdicts.sizes.launch_numbers import call_with
+from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized import MOST, AssumedContents, Clock, OutOfTime, Sized
 from kvtrace.verdicts.sizes.sized_claims import Claim
+from kvtrace.verdicts.sizes.wraps import AssumedRanges, overflow_text, rule_violation
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
@@ -74,7 +73,7 @@ class ValuesOfTensor(Subject):
 
     def __init__(self, kernel: Kernel, relations: Relations, position: int, clock: Clock) -> None:
         """Prepare the search for the index tensor at a position of the arguments."""
-        call = self._call = relations.grown({}).call
+        call = self._call = call_with(relations.call, relations.base)
         self._place = position
         symbols = index_symbols(relations.call, position)
         keys = tuple((symbol.kind, symbol.key) for symbol in symbols)
@@ -82,15 +81,16 @@ class ValuesOfTensor(Subject):
         recorded_values = [ranges.pop(key) for key in keys if key in ranges]
         smallest = min((low for low, _ in recorded_values), default=0)
         largest = max((high for _, high in recorded_values), default=0)
-        terms, _ = relations.numbers_with({})
-        sized = Sized(call, terms, AssumedContents(ranges, {}), clock, (smallest, largest), keys)
+        sized = Sized(
+            call, relations.at({}), AssumedContents(ranges, {}), clock, (smallest, largest), keys
+        )
         name = f"values of {call.arguments[position].name}"
         end = min(MOST, *(symbol.high + 1 for symbol in symbols))
         assumptions = (
             f"values of {tensor.name} stay within {low:,} to {high:,}"
             for tensor, (low, high) in ranges_by_tensor(relations.call, ranges)
         )
-        basis = relations.basis_of_all()
+        basis = relations.basis()
         super().__init__(kernel, name, sized, tuple(assumptions), basis, min(smallest, 0), end)
 
     def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
@@ -117,21 +117,21 @@ class ValuesOfTensor(Subject):
             return replace(row, along=(*row.along, f"{self.name} are never negative"))
         return replace(row, what=f"{row.what}; the recorded values are {smallest:,} to {largest:,}")
 
-    def launch(self, value: int) -> tuple[Call, AssumedRanges]:
+    def launches(self, value: int) -> list[tuple[Call, AssumedRanges]]:
         """Return the recorded launch, and the range of the tensor's loads up to a value."""
-        return self._call, self.subject_ranges(value)
+        return [(self._call, dict.fromkeys(self.sized.values, (self.least, value)))]
 
-    def subject_ranges(self, value: int) -> AssumedRanges:
-        """Return the range of the tensor's loads, from the smallest value up to a value."""
-        return dict.fromkeys(self.sized.values, (self.least, value))
+    def certain_ranges(self, ranges: AssumedRanges) -> AssumedRanges:
+        """Return the range of the tensor's loads."""
+        return ranges
 
-    def runnable(self, value: int) -> Call | None:
-        """Return the launch whose tensor has the value everywhere, None if it is too large."""
-        return filled_with(self._call, self._place, value)
+    def runnable(self, call: Call, ranges: AssumedRanges) -> Call | None:
+        """Return the launch whose tensor has the largest value everywhere."""
+        return filled_with(call, self._place, max(high for _, high in ranges.values()))
 
     def refutation_by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
         """Return a violation of the launch in which every element is the value, else None."""
-        call = self.runnable(value)
+        call = filled_with(self._call, self._place, value)
         if call is None:
             return None
         broken = rule_violation(call, claim)

@@ -27,12 +27,12 @@ from kvtrace.symbolic.prover import (
     prove,
 )
 from kvtrace.symbolic.summary import Loop, Summary
-from kvtrace.symbolic.terms import Substitution, Symbol, Term, as_term, program
+from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, as_term, program, programs
 from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.rules.table import default_rules
-from kvtrace.verdicts.sizes.growth import Terms
 from kvtrace.verdicts.sizes.launch_numbers import Number, call_with
+from kvtrace.verdicts.sizes.numbers_at import Sizes
 
 if TYPE_CHECKING:
     from kvtrace.evaluate import Argument
@@ -95,22 +95,29 @@ class Sized:
     def __init__(
         self,
         call: Call,
-        terms: Terms,
+        sizes: Sizes,
         contents: AssumedContents,
         clock: Clock,
         recorded: Interval,
         values: tuple[Key, ...] = (),
         size: Symbol = SIZE,
     ) -> None:
-        """Prepare the terms; `contents` has values of all other loads, `size` is their symbol."""
+        """Prepare the terms; `contents` has values of all other loads, `size` is their symbol.
+
+        A number with several readings remains a symbol, of which facts say between which terms.
+        """
         self.size = size
         self.recorded = recorded
         self.values = values
         self.call = call
-        self.terms = terms
+        self.sizes = sizes
         self.contents = contents
         self.clock = clock
-        self._sizes: dict[Key, Term] = {key_of(number): term for number, term in terms.items()}
+        self._terms: dict[Key, Term] = {
+            key_of(number): term for number, term in sizes.upper.items() if sizes.is_exact(number)
+        }
+        self.open_tensors: frozenset[int] = frozenset()
+        """Tensors of unknown extents, but at the recorded size."""
         self._replaced: dict[Condition | Term, Any] = {}
         self.summary = self._summary(summarize(call.module))
         self.facts = tuple(fact for fact in self._facts() if fact.decided is None)
@@ -124,37 +131,47 @@ class Sized:
         return SizedCall(self, low, high, solving=solving)
 
     def numbers(self, size: int) -> dict[Number, int]:
-        """Return all numbers of the launch at a size."""
-        return {number: term.value({self.size: size}) for number, term in self.terms.items()}
+        """Return all numbers at a size; the largest, where several readings fit."""
+        return {n: term.value({self.size: size}) for n, term in self.sizes.upper.items()}
 
     def substitute(self, formula: Any) -> Any:
         """Return a term or condition in which numbers are replaced by terms of the size; cached."""
         result = self._replaced.get(formula)
         if result is None:
             terms: dict[Any, Term] = {
-                atom: self._sizes[atom.kind, atom.key]
+                atom: self._terms[atom.kind, atom.key]
                 for atom in formula.atoms()
-                if isinstance(atom, Symbol) and (atom.kind, atom.key) in self._sizes
+                if isinstance(atom, Symbol) and (atom.kind, atom.key) in self._terms
             }
             result = formula.substitute(Substitution(terms)) if terms else formula
             self._replaced[formula] = result
         return result
 
     def _facts(self) -> Iterator[Condition]:
-        """Yield conditions that bound program ids and contents by terms of the size."""
+        """Yield conditions that bound program ids, contents and ambiguous numbers by the size."""
+        lower, upper = self.sizes.lower, self.sizes.upper
         for axis in range(3):
-            last = self.terms["grid", axis, 0] - 1
+            last = upper["grid", axis, 0] - 1
             if last.constant is None:  # otherwise the range of program ids has it
                 yield at_least(last - program(axis))
-        for access in self.summary.accesses:
-            for atom in access.offset.atoms() | access.active.atoms():
-                if isinstance(atom, Symbol) and (atom.kind, atom.key) in self.contents.bounds:
-                    low, high = self.contents.bounds[atom.kind, atom.key]
-                    yield at_least(maximum(high, 0) - atom.term)
-                    yield at_least(atom.term + maximum(-low, 0))
+            if not self.sizes.is_exact(("grid", axis, 0)):
+                yield at_least(programs(axis) - 1 - program(axis))
+        inexact = {key_of(n): n for n in lower if not self.sizes.is_exact(n)}
+        for atom in (a for a in _atoms_of(self.summary) if isinstance(a, Symbol)):
+            key = atom.kind, atom.key
+            if key in inexact:
+                yield at_least(upper[inexact[key]] - atom.term)
+                yield at_least(atom.term - lower[inexact[key]])
+            if key in self.contents.bounds:
+                low, high = self.contents.bounds[key]
+                yield at_least(maximum(high, 0) - atom.term)
+                yield at_least(atom.term + maximum(-low, 0))
 
     def end_bytes(self, position: int) -> Term | None:
-        """Return the bytes from a tensor's data pointer to its view's end, None if unknown."""
+        """Return the bytes from a tensor's data pointer to its view's end, None if unknown.
+
+        They are the least that the tensor's readings allow.
+        """
         tensor = self.call.arguments[position]
         if not isinstance(tensor, TensorArgument):
             return None
@@ -162,7 +179,8 @@ class Sized:
             return None
         last = as_term(1)
         for axis in range(len(tensor.shape)):
-            size, stride = self.terms["shape", position, axis], self.terms["stride", position, axis]
+            lower = self.sizes.lower
+            size, stride = lower["shape", position, axis], lower["stride", position, axis]
             if size.constant == 0:
                 return as_term(0)
             if stride.low >= 0:
@@ -208,11 +226,13 @@ class SizedCall(BoundCall):
         self._solving = solving
         self.sized = sized
         self.low, self.high = low, high
-        largest_numbers, smallest_numbers = sized.numbers(high), sized.numbers(low)
+        ends = [{sized.size: low}, {sized.size: high}]
+        largest_numbers = sized.numbers(high)
         ranges: dict[Key, Interval] = dict(sized.contents.ranges)
         ranges.update(dict.fromkeys(sized.values, (low, high)))
-        for number, value in largest_numbers.items():
-            bounds = min(value, smallest_numbers[number]), max(value, smallest_numbers[number])
+        for number, upper in sized.sizes.upper.items():
+            least = min(sized.sizes.lower[number].value(end) for end in ends)
+            bounds = least, max(upper.value(end) for end in ends)
             ranges[key_of(number)] = bounds
             if number[0] == "grid":
                 ranges["program", number[1]] = (0, max(bounds[1], 1) - 1)
@@ -262,6 +282,19 @@ class SizedCall(BoundCall):
     def given_of(self, conditions: Iterable[Condition]) -> Given:
         """Return conditions as terms of the size, with the facts about programs and contents."""
         return Given((*map(self.sized.substitute, conditions), *self.sized.facts), self.ranges)
+
+
+def _atoms_of(summary: Summary) -> frozenset[Atom]:
+    """Return the atoms of all formulas of a summary."""
+    formulas: list[Term | Condition] = []
+    for access in summary.accesses:
+        formulas += (access.offset, access.active)
+    for arithmetic in summary.arithmetic:
+        formulas += (arithmetic.result, arithmetic.reached)
+    for loop in summary.loops:
+        formulas += (loop.trips, loop.running, loop.going_on)
+    formulas += [division.divisor for division in summary.divisions]
+    return frozenset().union(*(formula.atoms() for formula in formulas))
 
 
 def key_of(number: Number) -> Key:

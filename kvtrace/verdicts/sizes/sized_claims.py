@@ -8,16 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 from importlib import import_module
 from typing import TYPE_CHECKING, Final, Literal
 
 from kvtrace.ir.ops import operator_of
-from kvtrace.symbolic.conditions import FALSE, TRUE, Condition, at_least, conjunction
+from kvtrace.symbolic.conditions import (
+    FALSE,
+    TRUE,
+    AtLeast,
+    Condition,
+    at_least,
+    conjunction,
+    disjunction,
+)
 from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.functions import maximum
 from kvtrace.symbolic.prover import Proven, follows
-from kvtrace.symbolic.summary import Place
-from kvtrace.symbolic.terms import Substitution, Symbol, Term
+from kvtrace.symbolic.summary import Loop, Place
+from kvtrace.symbolic.terms import ZERO, Monomial, Substitution, Symbol, Term
 from kvtrace.symbolic.undefined.flow import sinks_of
 from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
@@ -43,7 +52,8 @@ class Claim:
 
     `rules` has the ids of the rules whose violations the claim excludes. `what` is a clause for
     messages, as "whether x + 1 stays within 32 bits". `access` is the index of the access that the
-    claim is about, or `use` the use of an integer.
+    claim is about, `use` the use of an integer, or `condition` what numbers have to satisfy, with a
+    message if they do not, `broken`.
     """
 
     group: Group
@@ -53,6 +63,12 @@ class Claim:
     holds: Callable[[SizedCall], bool]
     use: Use | None = None
     access: int | None = None
+    condition: Condition | None = None
+    broken: str = ""
+
+
+ENDLESS: Final = "the while loop never ends, as its step is not positive"
+NOT_COVERED: Final = "the grid and the block size no longer cover every element"
 
 
 def rules_of_sizes() -> list[str]:
@@ -67,7 +83,8 @@ def rules_of_sizes() -> list[str]:
 def claims_of(call: Call) -> list[Claim]:
     """Return all claims for a recorded call's kernel; those that often end a range come first."""
     return [
-        *_width_claims(call.module), *_shift_claims(call.module), *_bounds_claims(call),
+        *_width_claims(call.module), *_shift_claims(call.module), *_ending_claims(call.module),
+        *_bounds_claims(call),
         *_reach_claims(call.module), *_rule_claims(call.module), *_other_rule_claims(call.module),
         *_race_claims(call),
     ]  # fmt: skip
@@ -153,6 +170,51 @@ def is_defined(place: Place | None, in_width: Condition, bound: BoundCall) -> bo
     return given.is_impossible or isinstance(bound.prove(in_width, given), Proven)
 
 
+# -- loops that a condition ends -------------------------------------------------------------------
+
+
+def ending_loops(module: Module) -> Iterator[tuple[Loop, Condition]]:
+    """Yield each `while` loop that compares integers, and the condition that it ends.
+
+    It ends if, in one of the comparisons, each trip comes closer to the end: `i < 1000` with
+    `i += s` if `s` is at least 1. Loops that compare other values are left out.
+    """
+    for loop in summarize(module).loops:
+        conditions = loop.going_on.conjuncts() if loop.is_asked_once_more else ()
+        steps = [_step(c.term, loop.trip) for c in conditions if isinstance(c, AtLeast)]
+        if not steps or len(steps) < len(conditions) or None in steps:
+            continue
+        largest = reduce(maximum, (step for step in steps if step is not None))
+        first = loop.going_on.substitute(Substitution({loop.trip: ZERO}))
+        progress = disjunction((~conjunction((loop.guard, first)), at_least(largest - 1)))
+        if progress is not TRUE:
+            yield loop, progress
+
+
+def _step(term: Term, trip: Symbol) -> Term | None:
+    """Return by how much a term falls in a trip, None if it is not linear in parameters."""
+    parameters = ("scalar", "program", "programs")
+    if any(
+        not isinstance(a, Symbol) or (a.kind not in parameters and a is not trip)
+        for a in term.atoms()
+    ):
+        return None
+    falls: dict[Monomial, int] = {}
+    for monomial, factor in term.coefficients.items():
+        if trip in monomial:
+            rest = list(monomial)
+            rest.remove(trip)
+            falls[tuple(rest)] = -factor
+    return None if any(trip in monomial for monomial in falls) else Term(falls)
+
+
+def _ending_claims(module: Module) -> Iterator[Claim]:
+    for loop, progress in ending_loops(module):
+        holds = partial(_holds_at_all_sizes, progress)
+        what = "whether a while loop ends"
+        yield Claim("rule", (), loop.op, what, holds, condition=progress, broken=ENDLESS)
+
+
 _BOUNDS: Final = ("out-of-bounds", "out-of-view")
 
 
@@ -173,6 +235,11 @@ def _is_inside(access_index: int, condition: AccessCondition, bound: SizedCall) 
     given = bound.active(access)
     if given.is_impossible:
         return True
+    if (
+        access.argument in bound.sized.open_tensors
+        and (bound.low, bound.high) != bound.sized.recorded
+    ):
+        return False
     end_bytes = None if access.argument is None else bound.sized.end_bytes(access.argument)
     if end_bytes is None:
         return False
@@ -203,7 +270,8 @@ def _reach_claims(module: Module) -> Iterator[Claim]:
             ops.setdefault(condition, access.op)
     for condition, op in ops.items():
         what = "whether every element is stored"
-        yield Claim("constants", (), op, what, partial(_holds_at_all_sizes, condition))
+        holds = partial(_holds_at_all_sizes, condition)
+        yield Claim("constants", (), op, what, holds, condition=condition, broken=NOT_COVERED)
 
 
 def _holds_at_all_sizes(condition: Condition, bound: SizedCall) -> bool:

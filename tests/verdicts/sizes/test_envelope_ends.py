@@ -9,12 +9,12 @@ from kvtrace.converters.findings.envelope import EnvelopeRow, envelope_text
 from kvtrace.evaluate import parsed
 from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.sizes.at_size import at_size
-from kvtrace.verdicts.sizes.growth import Relations
+from kvtrace.verdicts.sizes.relations import Relations
 from kvtrace.verdicts.sizes.sized_claims import rules_of_sizes
 from tests.support.compile_ttir import compile_generic
 from tests.verdicts import looping_kernels as kernels
 from tests.verdicts.calls import call, tensor
-from tests.verdicts.sizes.envelope_rows import rows
+from tests.verdicts.sizes.envelope_rows import relations, rows
 
 MOST = 2**31 - 1
 
@@ -32,14 +32,14 @@ def strided(n=100, s=3, extent=400):
 
 
 def test_a_loop_over_all_of_int32_ends_where_its_counter_wraps_around():
-    row = rows(summed(1000))["n", "overflow"]
+    row = rows(summed(1000), summed(700))["n", "overflow"]
 
     assert (row.first_bad, row.fine) == (MOST - 126, (0, MOST - 127))
     assert row.what == "i + 128 does not fit into 32 bits, for the load of x (by its loop)"
 
 
 def test_the_range_of_a_grid_stride_loop_ends_where_its_counter_wraps():
-    row = rows(by_grid(8))["grid_x", "overflow"]
+    row = rows(by_grid(8), by_grid(5))["grid_x", "overflow"]
 
     # Of 391 programs that count from below 100,000, the last begins at 99,840.
     assert row.first_bad == -(-(2**31 - 99_840) // 256)
@@ -47,7 +47,8 @@ def test_the_range_of_a_grid_stride_loop_ends_where_its_counter_wraps():
 
 
 def test_at_a_size_beyond_the_range_the_loop_is_a_violation():
-    found = at_size(Relations(summed(1000)), {"n": 2_147_483_548}, ["overflow", "out-of-bounds"])
+    sums = relations(summed(1000), summed(700))
+    found = at_size(sums, {"n": 2_147_483_548}, ["overflow", "out-of-bounds"])
     assert "violation" in {v.verdict for v in found.verdicts if v.rule == "overflow"}
 
     found = at_size(Relations(by_grid(8)), {"grid_x": 8_388_600}, ["overflow", "out-of-bounds"])
@@ -110,7 +111,7 @@ def test_a_negative_size_may_be_asked_for():
 
 
 def test_no_launch_has_a_negative_extent_or_no_programs():
-    copied = Relations(summed(1000))
+    copied = relations(summed(1000), summed(700))
     assert at_size(copied, {"n": -1}, ["overflow"]).limit == (
         "x.shape[0] is -1, and no extent is negative"
     )
@@ -121,9 +122,12 @@ def test_no_launch_has_a_negative_extent_or_no_programs():
 
 def test_a_mask_that_lets_no_lane_through_ends_no_range():
     """A single element has no next element: that all its loads are masked off is no defect."""
-    one = call(kernels.following, (8,), x=tensor(1000), y=tensor(1000), n=1000, B=128)
+    launches = (
+        call(kernels.following, (-(-n // 128),), x=tensor(n), y=tensor(n), n=n, B=128)
+        for n in (1000, 700)
+    )
 
-    row = rows(one)["n", "overflow"]
+    row = rows(*launches)["n", "overflow"]
 
     assert (row.fine, row.last_bad) == ((0, MOST - 127), None)
     assert row.what.startswith("i + 1 does not fit into 32 bits")
@@ -131,7 +135,12 @@ def test_a_mask_that_lets_no_lane_through_ends_no_range():
 
 
 def test_a_smaller_grid_is_another_variant_and_no_bad_size():
-    row = rows(call(kernels.following, (10,), x=tensor(1000), y=tensor(1000), n=1000, B=128))
+    launches = (
+        call(kernels.following, (grid,), x=tensor(1000), y=tensor(1000), n=1000, B=128)
+        for grid in (10, 9)
+    )
+
+    row = rows(*launches)
 
     (grid,) = (each for (quantity, _), each in row.items() if quantity == "grid_x")
     assert (grid.last_bad, grid.below_kind) == (7, "constants")
@@ -141,14 +150,17 @@ def test_a_smaller_grid_is_another_variant_and_no_bad_size():
 def test_a_size_for_which_triton_compiles_again_is_no_violation():
     types = {"x": "*fp32", "y": "*fp32", "n": "i32", "B": "constexpr"}
     text = compile_generic(kernels.following, types, {"B": 128}, divisible_by_16=("n",))
-    plain = call(kernels.following, (8,), x=tensor(1024), y=tensor(1024), n=1024, B=128)
-    one = replace(plain, module=parsed(text))
+    launches = [
+        call(kernels.following, (-(-n // 128),), x=tensor(n), y=tensor(n), n=n, B=128)
+        for n in (1008, 720)
+    ]
+    one = relations(*(replace(launch, module=parsed(text)) for launch in launches))
 
-    found = at_size(Relations(one), {"n": 1001})
+    found = at_size(one, {"n": 1001})
 
     assert found.limit == "n is 1,001, not a multiple of 16: Triton compiles another variant"
     assert {v.verdict for v in found.verdicts} == {"proven"}
-    assert at_size(Relations(one), {"n": 1040}).limit is None
+    assert at_size(one, {"n": 1040}).limit is None
 
 
 def test_the_solver_proves_a_lower_end_that_linear_reasoning_does_not():
@@ -163,9 +175,12 @@ def test_the_solver_proves_a_lower_end_that_linear_reasoning_does_not():
 
 
 def test_the_modulus_of_an_index_is_the_extent_that_it_accesses():
-    one = call(kernels.around, (8,), x=tensor(1000), y=tensor(1024), n=1000, m=1024, B=128)
+    launches = (
+        call(kernels.around, (8,), x=tensor(n), y=tensor(1024), n=n, m=1024, B=128)
+        for n in (1000, 700)
+    )
 
-    row = rows(one)["n", "argument"]
+    row = rows(*launches)["n", "argument"]
 
     assert "x.shape[0] = n" in row.along
     assert row.fine == (1, MOST)
@@ -174,21 +189,27 @@ def test_the_modulus_of_an_index_is_the_extent_that_it_accesses():
 @pytest.mark.parametrize("constant", [8, 1000])
 def test_an_extent_that_a_constant_bounds_grows_with_nothing(constant):
     """Also where it was, by chance, as large as a scalar."""
-    one = call(
-        kernels.around_constant, (8,), x=tensor(constant), y=tensor(1000), m=1000, K=constant,
-        B=128,
+    launches = (
+        call(
+            kernels.around_constant, (-(-m // 128),), x=tensor(constant), y=tensor(m), m=m,
+            K=constant, B=128,
+        )
+        for m in (1000, 700)
     )  # fmt: skip
 
-    row = rows(one)["m", "argument"]
+    row = rows(*launches)["m", "argument"]
 
     assert not any(each.startswith("x.shape[0]") for each in row.along)
     assert row.fine == (0, MOST)
 
 
 def test_half_of_a_size_is_an_extent_that_grows_with_it():
-    one = call(kernels.halved, (4,), x=tensor(1000), y=tensor(500), n=1000, B=128)
+    launches = (
+        call(kernels.halved, (-(-n // 256),), x=tensor(n), y=tensor(n // 2), n=n, B=128)
+        for n in (1001, 700)
+    )
 
-    row = rows(one)["n", "argument"]
+    row = rows(*launches)["n", "argument"]
 
     assert {"x.shape[0] = n", "y.shape[0] = n // 2"} <= set(row.along)
     assert row.fine == (0, MOST)

@@ -1,13 +1,13 @@
 """Extents and grids that grow with a size, read off recorded launches of two sizes."""
 
+import pytest
 import triton
 import triton.language as tl
 
 from kvtrace.verdicts.sizes.at_size import at_size
-from kvtrace.verdicts.sizes.growth import Relations
-from kvtrace.verdicts.sizes.launch_numbers import numbers_of
+from kvtrace.verdicts.sizes.relations import BadTie
 from tests.verdicts.calls import call, tensor
-from tests.verdicts.sizes.envelope_rows import rows
+from tests.verdicts.sizes.envelope_rows import relations, rows
 
 
 @triton.jit
@@ -32,8 +32,35 @@ def test_an_extent_that_the_kernel_divides_for_grows_by_that_quotient():
 def test_a_quotient_that_may_be_rounded_either_way_is_not_guessed():
     row = rows(groups(1024, 32), groups(96, 3))["n", "unknown"]
 
-    assert row.fine is None
+    assert row.fine == (1024, 1024)
     assert "which may be cdiv(n, 32) or n // 32" in row.reason
+    assert 'record a launch with n = 1,025, or state it as --tie "scales.shape[0] =' in row.reason
+
+
+def test_a_quotient_that_the_user_states_is_the_only_reading():
+    launches = groups(1024, 32), groups(96, 3)
+
+    up = rows(*launches, ties=["scales.shape[0] = cdiv(n, 32)"])["n", "argument"]
+    down = rows(*launches, ties=["scales.shape[0] = n // 32", "grid_x = cdiv(n, 256)"])[
+        "n", "tensor"
+    ]
+
+    assert up.fine == (0, 2**31 - 1)
+    assert (down.fine, down.first_bad, down.last_bad) == ((1024, 1024), 1025, 1023)
+
+
+@pytest.mark.parametrize("text", ["scales.shape[0]", "n = = 3", "n = n //", "= n"])
+def test_a_malformed_tie_is_refused(text):
+    with pytest.raises(BadTie, match="is not a tie such as"):
+        relations(groups(1024, 32), ties=[text])
+
+
+def test_a_tie_that_does_not_hold_or_names_other_numbers_is_left_out():
+    wrong, other = "scales.shape[0] = n // 64", "scales.shape[0] = m // 32"
+    unfit = relations(groups(1024, 32), ties=[wrong, other]).unfit
+
+    assert unfit[wrong].endswith("scales.shape[0] was 32, and n // 64 is 16.")
+    assert unfit[other].startswith("no kernel has all numbers of the tie")
 
 
 @triton.jit
@@ -87,13 +114,13 @@ def chunks(size, count):
 
 
 def test_a_number_derived_from_a_scalar_is_no_separate_quantity():
-    relations = Relations(chunks(50, 2), [numbers_of(chunks(70, 3))])
+    launches = relations(chunks(50, 2), chunks(70, 3))
 
-    found = at_size(relations, {"h.shape[1]": 9})
+    found = at_size(launches, {"h.shape[1]": 9})
 
-    assert found.reason == "h.shape[1] was cdiv(size, 32): it grows with that number"
-    along = at_size(relations, {"size": 1000}).along
-    assert {"grid_x = cdiv(size, 32)", "h.shape[1] = (size + 31) // 32"} <= set(along)
+    assert found.reason == "h.shape[1] was cdiv(size, 32): it follows from that number"
+    along = at_size(launches, {"size": 1000}).along
+    assert {"grid_x = cdiv(size, 32)", "h.shape[1] = cdiv(size, 32)"} <= set(along)
 
 
 @triton.jit
@@ -109,7 +136,7 @@ def test_no_violation_is_claimed_if_a_tensor_may_grow_differently():
 
     row = rows(first, other)["n", "unknown"]
 
-    assert row.fine == (1, 5)
+    assert row.fine == (5, 5)
     assert row.reason == (
         "recorded launches differ in x.shape[0], and how it grows with n is not known"
     )
@@ -121,16 +148,16 @@ def copied(x, y, n, B: tl.constexpr):
     tl.store(y + i, tl.load(x + i, i < n), i < n)
 
 
-def test_no_violation_is_claimed_for_tensors_with_equal_padding():
+def test_tensors_may_be_padded_to_whole_blocks():
     first, other = (
         call(copied, (blocks,), x=tensor(128 * blocks), y=tensor(128 * blocks), n=n, B=128)
         for n, blocks in ((100, 1), (200, 2))
     )
 
-    row = rows(first, other)["n", "unknown"]
+    row = rows(first, other)["n", "argument"]
 
-    assert row.fine == (0, 128)
-    assert row.reason.startswith("recorded launches differ in x.shape[0], and how it grows")
+    assert row.fine == (0, 2**31 - 1)
+    assert "x.shape[0] = cdiv(n, 128) * 128" in row.along
 
 
 @triton.jit
@@ -139,14 +166,13 @@ def counted_down(x, y, n):
     tl.store(y + p, tl.load(x + n - 1 - tl.maximum(p - 4, 0)))
 
 
-def test_no_violation_is_claimed_below_if_the_grid_may_shrink():
+def test_a_grid_of_some_programs_more_than_a_size_grows_with_it():
     first, other = (call(counted_down, (n + 4,), x=tensor(n), y=tensor(100), n=n) for n in (50, 90))
 
-    found = rows(first, other)
+    (row,) = (row for (size, _), row in rows(first, other).items() if size == "n" and row.fine)
 
-    (row,) = (each for (quantity, _), each in found.items() if quantity == "n" and each.fine)
-    assert (row.fine[0], row.last_bad, row.below_kind) == (50, None, "unknown")
-    assert row.below == "recorded launches differ in grid_x, and how it grows with n is not known"
+    assert "grid_x = n + 4" in row.along
+    assert (row.fine, row.last_bad, row.first_bad) == ((1, 96), 0, 97)
 
 
 @triton.jit

@@ -9,7 +9,8 @@ from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.verdicts.binding import Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.growth import Ambiguous, Relations
+from kvtrace.verdicts.sizes.launch_numbers import call_with
+from kvtrace.verdicts.sizes.relations import Relations
 from tests.support.thorough import usually
 from tests.verdicts.calls import call, tensor
 from tests.verdicts.counted_kernels import Kernel, drawn_kernel
@@ -64,28 +65,32 @@ def tried(low, high, recorded):
     return sorted({value for value in (*near, *between) if low <= value <= high})
 
 
+def launched(relations, sizes):
+    """Return the launches at a size by all readings, with the most and the least room."""
+    return [n for best in (True, False) for n in relations.launches_at(sizes, best=best)[0]]
+
+
 def broken_promises(kernel: Kernel, one, counts):
     """Values of which a row says what following the launch does not."""
     relations = Relations(one)
     for row in envelope(relations):
-        quantity = relations.quantity(row.quantity)
+        size = relations.size(row.quantity)
         counts["rows"] += 1
         counts["rows with a range"] += row.fine is not None
         for value in tried(*row.fine, row.recorded) if row.fine else ():
-            try:
-                seen = followed(kernel, relations.grown({quantity: value}).call)
-            except Ambiguous:
-                continue
-            counts["launches in ranges"] += 1
-            if seen.outside or seen.wraps or seen.undefined:
-                yield row.quantity, value, row.contract, seen
+            for numbers in launched(relations, {size: value}):
+                seen = followed(kernel, call_with(one, numbers))
+                counts["launches in ranges"] += 1
+                if seen.outside or seen.wraps or seen.undefined:
+                    yield row.quantity, value, row.contract, seen
         for value, kind in ((row.first_bad, row.kind), (row.last_bad, row.below_kind)):
             if value is None or kind not in ("overflow", "tensor"):
                 continue
             counts["bad values"] += 1
-            seen = followed(kernel, relations.grown({quantity: value}).call)
-            if not (seen.outside or seen.wraps or seen.cut):
-                yield row.quantity, value, f"bad: {row.what} {row.below}", seen
+            for numbers in launched(relations, {size: value}):
+                seen = followed(kernel, call_with(one, numbers))
+                if not (seen.outside or seen.wraps or seen.cut):
+                    yield row.quantity, value, f"bad: {row.what} {row.below}", seen
 
 
 def extent_of(kernel: Kernel, draw: int) -> int:

@@ -1,4 +1,4 @@
-"""Ranges that are said to be fine, of random kernels, from one small launch each."""
+"""Ranges that are said to be fine, of random kernels, from small launches."""
 
 import gc
 import re
@@ -9,8 +9,8 @@ import pytest
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.envelope import envelope
-from kvtrace.verdicts.sizes.growth import Relations
-from kvtrace.verdicts.sizes.launch_numbers import numbers_of
+from kvtrace.verdicts.sizes.launch_numbers import call_with, numbers_of
+from kvtrace.verdicts.sizes.relations import Relations
 from tests.support.thorough import usually
 from tests.verdicts.mutants import evaluated
 from tests.verdicts.sized_kernels import drawn_kernels, module_of
@@ -64,18 +64,25 @@ def lanes(one):
     return BoundCall(one).lanes
 
 
+def recorded(kernel, first):
+    """The numbers of launches that change each size of the wrapper alone."""
+    odd = ({**kernel.sizes, name: 2 * size + 1} for name, size in kernel.sizes.items())
+    return [numbers_of(kernel.at(first, sizes)) for sizes in odd]
+
+
 def launches(kernel, first, relations, row, count):
-    """Launches in the range of a row: by the wrapper, and as assumed where that differs."""
-    quantity = relations.quantity(row.quantity)
-    own = size_of(kernel, first, quantity[0])
+    """Launches in the range of a row: by the wrapper, and by each reading that differs."""
+    size = relations.size(row.quantity)
+    own = size_of(kernel, first, size)
     for value in spread(*fine(row), count):
         if value > LARGE:
             gc.collect()  # contents of the last launch, of gigabytes, lie in a cycle
-        assumed = relations.grown({quantity: value}).call
-        wrapped = kernel.at(first, {**kernel.sizes, own: value}) if own else assumed
-        yield value, wrapped
-        if numbers_of(wrapped) != numbers_of(assumed):
-            yield value, assumed
+        all_numbers = relations.launches_at({size: value}, best=False)[0]
+        if own:
+            yield value, kernel.at(first, {**kernel.sizes, own: value})
+            wrapped = numbers_of(kernel.at(first, {**kernel.sizes, own: value}))
+            all_numbers = [numbers for numbers in all_numbers if numbers != wrapped]
+        yield from ((value, call_with(first, numbers)) for numbers in all_numbers)
 
 
 @pytest.mark.sweep
@@ -87,7 +94,7 @@ def test_no_proven_size_is_bad(tmp_path, say):
     counts, wrong = Counter(), []
     for kernel in kernels:
         first = kernel.first(module)
-        relations = Relations(first)
+        relations = Relations(first, recorded(kernel, first))
         rows = [row for row in envelope(relations) if row.contract]
         rows = [row for row in rows if not row.quantity.startswith("values of")]
         broken = defects(first)

@@ -1,0 +1,236 @@
+"""Readings of a number: formulas of sizes that give it in all recorded launches.
+
+The family of readings is small and fixed: a size itself, its quotient rounded down or up, a
+multiple, a sum with a constant or with another size, padding to a multiple, a minimum with a
+constant, and products of two of these. A number that is the same in all launches may be a constant.
+If two readings fit, nothing here chooses between them.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.ir.memo import once_per_module
+from kvtrace.symbolic.functions import Applied, Quotient, Remainder, maximum, minimum, quotient
+from kvtrace.symbolic.terms import Symbol, Term, as_term
+from kvtrace.symbolic.walk import summarize
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Module
+
+SMALL_DIVISORS: Final = frozenset((2, 3, 4))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A formula of sizes by which a number may follow, and its text."""
+
+    text: str
+    term: Term
+
+
+def family(size: Reading, divisors: Iterable[int]) -> Iterator[Reading]:
+    """Yield a size, and its quotients rounded down and up."""
+    yield size
+    for divisor in sorted(divisors):
+        yield Reading(f"cdiv({size.text}, {divisor})", ceiling(size.term, divisor))
+        yield Reading(f"{size.text} // {divisor}", quotient(size.term, divisor, floor=True))
+
+
+def shifted(size: Reading, value: int, of_number: int) -> Iterator[Reading]:
+    """Yield the sum of a size with a constant, `of_number - value`, of at most a quarter of it."""
+    offset = of_number - value
+    if offset and abs(offset) * 4 <= max(abs(value), 4):
+        sign = "+" if offset > 0 else "-"
+        yield Reading(f"{size.text} {sign} {abs(offset)}", size.term + offset)
+
+
+def padded(size: Reading, divisors: Iterable[int]) -> Iterator[Reading]:
+    """Yield a size rounded up, and down, to multiples."""
+    for divisor in sorted(divisors):
+        floor = quotient(size.term, divisor, floor=True)
+        rounded_up = ceiling(size.term, divisor) * divisor
+        yield Reading(f"cdiv({size.text}, {divisor}) * {divisor}", rounded_up)
+        yield Reading(f"{size.text} // {divisor} * {divisor}", floor * divisor)
+
+
+def ceiling(term: Term, divisor: Term | int) -> Term:
+    """Return a term divided by a number, rounded up."""
+    return quotient(term + divisor - 1, divisor, floor=True)
+
+
+def multiple(reading: Reading, factor: int) -> Reading:
+    """Return a reading times a constant."""
+    return Reading(f"{factor} * {in_parentheses(reading.text)}", reading.term * factor)
+
+
+def limited(reading: Reading, most: int) -> Reading:
+    """Return a reading that is at most a constant, as a persistent kernel's grid."""
+    return Reading(f"min({reading.text}, {most})", minimum(reading.term, most))
+
+
+def product(left: Reading, right: Reading) -> Reading:
+    """Return the product of two readings."""
+    texts = in_parentheses(left.text), in_parentheses(right.text)
+    return Reading(" * ".join(texts), left.term * right.term)
+
+
+def in_parentheses(text: str) -> str:
+    """Return the text of a factor, in parentheses if an operator of another kind is in it."""
+    return f"({text})" if " // " in text or " + " in text or " - " in text else text
+
+
+# -- comparison of readings ------------------------------------------------------------------------
+
+
+def difference(left: Term, right: Term) -> int | None:
+    """Return the smallest sampled size at which two readings of one size differ, else None."""
+    return _first(left, right, lambda one, other: one != other)
+
+
+def smaller(left: Term, right: Term) -> Term:
+    """Return the smaller of two readings of one size."""
+    if _first(left, right, lambda one, other: one > other) is None:
+        return left
+    if _first(left, right, lambda one, other: one < other) is None:
+        return right
+    return minimum(left, right)
+
+
+def larger(left: Term, right: Term) -> Term:
+    """Return the larger of two readings of one size."""
+    chosen = smaller(left, right)
+    if chosen is left:
+        return right
+    return left if chosen is right else maximum(left, right)
+
+
+def _first(left: Term, right: Term, differs: Callable[[int, int], bool]) -> int | None:
+    if left == right:
+        return None
+    sizes = [a for a in left.atoms() | right.atoms() if isinstance(a, Symbol)]
+    if len(sizes) != 1:
+        assignment = dict.fromkeys(sizes, 0)
+        return 0 if not sizes and differs(left.value(assignment), right.value(assignment)) else None
+    (size,) = sizes
+    for value in _samples(left, right):
+        if size.low <= value <= size.high:
+            assignment = {size: value}
+            if differs(left.value(assignment), right.value(assignment)):
+                return value
+    return None
+
+
+def _samples(*terms: Term) -> list[int]:
+    """Return sizes around all multiples of constants, where quotients and minimums change."""
+    constants = {abs(n) for term in terms for n in term.coefficients.values()}
+    for atom in (a for term in terms for a in term.atoms() if isinstance(a, Applied)):
+        for argument in atom.arguments:
+            constants |= {abs(number) for number in argument.coefficients.values()}
+    steps = {*constants, *(c * d for c in constants for d in constants)} - {0}
+    near = {step * count + by for step in steps for count in range(1, 5) for by in (-1, 0, 1)}
+    values = {*range(150), *near, *(1 << bit for bit in range(8, 40, 4))}
+    return sorted({*values, *(-value for value in values)}, key=lambda v: (v < 0, abs(v)))
+
+
+# -- constants of a kernel -------------------------------------------------------------------------
+
+
+@once_per_module
+def divisors_of(module: Module) -> frozenset[int]:
+    """Return the constants by which a kernel's launch may divide a size: blocks and divisors."""
+    summary = summarize(module)
+    atoms = frozenset().union(*(a.offset.atoms() | a.active.atoms() for a in summary.accesses))
+    by_atoms = (a.arguments[1].constant for a in atoms if isinstance(a, Quotient | Remainder))
+    by_programs = (factor for axis in range(3) for factor in factors_of_program(module, axis))
+    all_constants = (*by_atoms, *block_extents(module), *by_programs, *SMALL_DIVISORS)
+    return frozenset(number for number in all_constants if number is not None and number > 1)
+
+
+@once_per_module
+def block_extents(module: Module) -> frozenset[int]:
+    """Return the extents above 1 of a kernel's blocks."""
+    accesses = summarize(module).accesses
+    return frozenset(size for access in accesses for size in access.shape if size > 1)
+
+
+def factors_of_program(module: Module, axis: int) -> frozenset[int]:
+    """Return the constants above 1 by which the program id of an axis is multiplied."""
+    factors = set()
+    for arithmetic in summarize(module).arithmetic:
+        for monomial, factor in arithmetic.result.coefficients.items():
+            if len(monomial) == 1 and isinstance(monomial[0], Symbol):
+                symbol = monomial[0]
+                if symbol.kind == "program" and symbol.key == axis and factor > 1:
+                    factors.add(factor)
+    return frozenset(factors)
+
+
+@once_per_module
+def uses_grid(module: Module) -> bool:
+    """Return whether an access depends on the grid's extent, as in a persistent kernel."""
+    return any(
+        isinstance(atom, Symbol) and atom.kind == "programs"
+        for access in summarize(module).accesses
+        for atom in access.offset.atoms() | access.active.atoms()
+    )
+
+
+@once_per_module
+def ties_of(module: Module) -> frozenset[tuple[Any, int]]:
+    """Return (symbol's kind and key, tensor argument): what decides where a tensor is accessed."""
+    return frozenset(
+        ((symbol.kind, symbol.key), access.argument)
+        for access in summarize(module).accesses
+        if access.argument is not None
+        for symbol in access.offset.atoms() | access.active.atoms()
+        if isinstance(symbol, Symbol) and symbol.kind in ("scalar", "program")
+    )
+
+
+@once_per_module
+def limits_of(module: Module) -> frozenset[int]:
+    """Return the scalar arguments that affect whether memory is accessed."""
+    atoms = frozenset().union(*(a.active.atoms() for a in summarize(module).accesses))
+    symbols = (atom for atom in atoms if isinstance(atom, Symbol) and atom.kind == "scalar")
+    return frozenset(symbol.key for symbol in symbols if isinstance(symbol.key, int))
+
+
+# -- expressions that a user writes ----------------------------------------------------------------
+
+_FUNCTIONS: Final[Mapping[str, Callable[[Term, Term], Term]]] = {
+    "min": minimum,
+    "max": maximum,
+    "cdiv": ceiling,
+}
+
+
+def term_of(node: ast.expr, term_of_name: Callable[[str], Term | None]) -> Term | None:
+    """Return an expression as a term, None if it has an unknown name or operator."""
+    if isinstance(node, ast.Constant):
+        return as_term(node.value) if type(node.value) is int else None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = term_of(node.operand, term_of_name)
+        return None if inner is None else -inner
+    operands: Sequence[ast.expr]
+    if isinstance(node, ast.BinOp):
+        operands = (node.left, node.right)
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        operands = node.args if node.func.id in _FUNCTIONS and not node.keywords else ()
+    else:
+        return term_of_name(ast.unparse(node))
+    terms = [term_of(operand, term_of_name) for operand in operands]
+    if len(terms) != 2 or terms[0] is None or terms[1] is None:
+        return None
+    left, right = terms[0], terms[1]
+    if isinstance(node, ast.Call):
+        assert isinstance(node.func, ast.Name)
+        zero_divisor = node.func.id == "cdiv" and right.constant == 0
+        return None if zero_divisor else _FUNCTIONS[node.func.id](left, right)
+    if isinstance(node.op, ast.FloorDiv):
+        return quotient(left, right, floor=True) if right.constant != 0 else None
+    results = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}
+    return results.get(type(node.op))

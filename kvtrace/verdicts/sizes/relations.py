@@ -1,0 +1,530 @@
+"""Relations of the numbers of recorded launches: sizes, and numbers that follow from them.
+
+A *size* is an integer argument, or an extent or grid axis that follows from none. All other
+numbers follow from sizes, by every reading (`readings.py`) that fits all recorded launches, or by
+the one that the user states. Nothing is guessed: a number with two readings lies between them, so
+that a claim is proven only if every reading allows it, and refuted only if every reading breaks it.
+With `n = 64, 256` and `part.shape[0] = 2, 8`, both `cdiv(n, 32)` and `n // 32` fit: at 33, two
+elements are possible and one is certain.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import combinations, islice
+from itertools import product as cartesian
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+from kvtrace.evaluate import TensorArgument
+from kvtrace.ir.constants import constant_of
+from kvtrace.ir.memo import once_per_module
+from kvtrace.schema.errors import KvtraceError
+from kvtrace.symbolic.terms import Term, as_term
+from kvtrace.symbolic.walk import summarize
+from kvtrace.verdicts.sizes.launch_numbers import Number, Numbers, numbers_of
+from kvtrace.verdicts.sizes.numbers_at import (
+    NumbersAt,
+    Sizes,
+    extents_of,
+    is_number_symbol,
+    number_symbol,
+)
+from kvtrace.verdicts.sizes.readings import (
+    SMALL_DIVISORS,
+    Reading,
+    block_extents,
+    ceiling,
+    divisors_of,
+    factors_of_program,
+    family,
+    limited,
+    limits_of,
+    multiple,
+    padded,
+    product,
+    shifted,
+    term_of,
+    ties_of,
+    uses_grid,
+)
+
+if TYPE_CHECKING:
+    from kvtrace.ir import Module
+    from kvtrace.recorded_calls.recorded import Call
+
+_MAX_READINGS: Final = 12
+_LEAST_HALVED: Final = 16
+"""Halves of smaller sizes, and smaller quotients, are often equal to a number by chance."""
+_LEAST_QUOTIENT: Final = 8
+_MAX_LAUNCHES_AT: Final = 16
+_MAX_LAUNCHES: Final = 64
+"""Readings are checked on this many different launches."""
+
+
+class BadTie(KvtraceError):
+    """The error of a tie that cannot be read, or that fits no kernel."""
+
+    slug = "bad-tie"
+
+
+class Relations:
+    """The sizes of one variant's recorded launches, and the readings of its other numbers."""
+
+    def __init__(self, call: Call, more: Sequence[Numbers] = (), ties: Sequence[str] = ()) -> None:
+        """Find readings; `call` is the launch to resize, `more` has numbers of other launches.
+
+        Raises:
+            BadTie: one of `ties`, as "part.shape[0] = n // 32", is malformed.
+
+        """
+        self.call = call
+        self.base: Numbers = numbers_of(call)
+        self._count = 1 + len(more)
+        shared = [n for n in self.base if all(n in launch for launch in more)]
+        distinct = {tuple(launch[n] for n in shared): launch for launch in (self.base, *more)}
+        self._launches = tuple(islice(distinct.values(), _MAX_LAUNCHES))
+        self._shared = frozenset(shared)
+        self._values = {n: tuple(launch[n] for launch in self._launches) for n in shared}
+        self._assignments = [
+            {number_symbol(number): value for number, value in launch.items()}
+            for launch in self._launches
+        ]
+        self._divisors = divisors_of(call.module)
+        self._fixed = _fixed_numbers(call.module)
+        self._readings: dict[Number, tuple[Reading, ...]] = {}
+        self.unfit: dict[str, str] = {}
+        for text in ties:
+            self._state(text)
+        self._stated = frozenset(self._readings)
+        self.sizes = self._sizes()
+
+    # -- names -----------------------------------------------------------------------------------
+
+    def name(self, number: Number) -> str:
+        """Return a number's name for messages: "n", "x.shape[0]" or "grid_x"."""
+        kind, position, axis = number
+        if kind == "grid":
+            return f"grid_{'xyz'[position]}"
+        name = self.call.arguments[position].name
+        return name if kind == "scalar" else f"{name}.{kind}[{axis}]"
+
+    def number(self, name: str) -> Number | None:
+        """Return the number with a name, None if there is none."""
+        return next((number for number in self.base if self.name(number) == name), None)
+
+    def size(self, name: str) -> Number | None:
+        """Return the size with a name, None if there is none."""
+        number = self.number(name)
+        return number if number in self.sizes else None
+
+    def basis(self, size: Number | None = None) -> str:
+        """Return a phrase for the launches, and their values of a size, that readings fit."""
+        if self._count == 1:
+            return "one recorded launch"
+        if size is None:
+            return f"the first of {self._count:,} recorded launches"
+        values = len(set(self._values.get(size, ())))
+        return (
+            f"{self._count:,} recorded launches, "
+            f"{'all of one size' if values <= 1 else f'{values:,} sizes'}"
+        )
+
+    def varies(self, number: Number) -> bool:
+        """Return whether a number differs between recorded launches."""
+        return len(set(self._values.get(number, ()))) > 1
+
+    def is_independent(self, number: Number, size: Number) -> bool:
+        """Return whether launches show that a number need not change with a size."""
+        if not self.varies(number):
+            return True
+        pairs = combinations(zip(self._values[number], self._values[size], strict=True), 2)
+        return any(one[0] == two[0] and one[1] != two[1] for one, two in pairs)
+
+    # -- sizes and readings ----------------------------------------------------------------------
+
+    def _state(self, text: str) -> None:
+        """Read a tie of the user; if it does not fit this kernel, `unfit` has the reason."""
+        name, equals, expression = (part.strip() for part in text.partition("="))
+        try:
+            tree = ast.parse(expression, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            tree = None
+        if tree is None or not equals or not name:
+            raise BadTie(f"{text!r} is not a tie such as part.shape[0] = n // 32.")
+        number = self.number(name)
+        term = term_of(tree, self._symbol_named)
+        if number is None or number not in self._shared or term is None:
+            self.unfit[text] = f"no kernel has all numbers of the tie {text!r}."
+            return
+        for assignment, launch in zip(self._assignments, self._launches, strict=True):
+            value = term.value(assignment)
+            if value != launch[number]:
+                self.unfit[text] = (
+                    f"{text!r} does not hold in a recorded launch of {self.call.kernel}: "
+                    f"{name} was {launch[number]:,}, and {expression} is {value:,}."
+                )
+                return
+        self._readings[number] = (Reading(expression, term),)
+
+    def _symbol_named(self, name: str) -> Term | None:
+        number = self.number(name)
+        return None if number is None else number_symbol(number).term
+
+    def _sizes(self) -> tuple[Number, ...]:
+        """Return the sizes: arguments first, then extents, then the grid; find all readings."""
+        scalars = [n for n in self.base if n[0] == "scalar" and n in self._shared]
+        limits = limits_of(self.call.module)
+        scalars.sort(key=lambda n: (-max(self._values[n]), n[1] not in limits, n))
+        strides = [n for n in scalars if self._is_stride(n)]
+        shapes = [n for n in self.base if n[0] == "shape" and n in self._shared]
+        grid: list[Number] = [("grid", axis, 0) for axis in range(3)]
+        sizes: list[Number] = []
+        for number in (*(n for n in scalars if n not in strides), *shapes):
+            if number[0] == "shape":  # an extent may be the grid's, if scalars give the grid
+                for axis in (n for n in grid if self.varies(n) and n not in self._readings):
+                    by_scalars = self._fitting(axis, [n for n in sizes if n[0] == "scalar"])
+                    self._readings |= {axis: tuple(by_scalars)} if by_scalars else {}
+            if number not in self._readings and self._is_size(number, sizes):
+                sizes.append(number)
+        for number in (*grid, *strides):
+            if number not in self._readings and self._is_size(number, sizes):
+                sizes.append(number)
+        return tuple(sizes)
+
+    def _is_stride(self, number: Number) -> bool:
+        """Return whether a varying scalar was a stride of a tensor, and no extent."""
+        values = self._values[number]
+        equal = {n[0] for n, others in self._values.items() if others == values}
+        is_scalar = number[0] == "scalar" and self.varies(number)
+        return is_scalar and "stride" in equal and "shape" not in equal
+
+    def _is_size(self, number: Number, sizes: Sequence[Number]) -> bool:
+        """Return whether a number follows from no size; if it varies, keep its readings."""
+        if not self.varies(number):
+            if number[0] == "scalar":
+                return abs(self.base[number]) > 1
+            of_grid = {self.base["grid", axis, 0] for axis in range(3)}
+            is_fixed = number[0] == "shape" and self.base[number] in self._fixed - of_grid
+            if is_fixed or self.base[number] < 2:
+                return False
+            is_shape = number[0] == "shape"  # only an equal size is more than a coincidence
+            equal = [n for n in sizes if not is_shape or self.base[n] == self.base[number]]
+            return not any(True for size in equal for _ in self._possible(number, size))
+        readings = tuple(self._fitting(number, sizes))
+        if readings:
+            self._readings[number] = readings
+        return not readings
+
+    def _fits(self, number: Number, reading: Reading) -> bool:
+        return all(
+            reading.term.value(assignment) == value
+            for assignment, value in zip(self._assignments, self._values[number], strict=True)
+        )
+
+    def _fitting(self, number: Number, sizes: Sequence[Number]) -> list[Reading]:
+        """Return the readings of a varying number that fit all launches, each function once.
+
+        Kinds of readings are tried in turn, the simplest first: a maximum that was not reached, or
+        padding of what has none, fits any launch.
+        """
+        kinds = (self._identical, self._candidates, self._scaled, self._limited, self._products)
+        for kind in kinds:
+            fitting = {r.term: r for r in kind(number, sizes) if self._fits(number, r)}
+            if fitting:
+                return list(fitting.values())[:_MAX_READINGS]
+        return []
+
+    def _varying(self, number: Number, sizes: Sequence[Number]) -> list[Reading]:
+        """Return the sizes that vary, and what follows from them: scalars, for a grid extents."""
+        kinds = ("scalar", "shape") if number[0] == "grid" else ("scalar",)
+        numbers = [*sizes, *(n for n in self._readings if n[0] in kinds)]
+        by_values = {self._values[n]: n for n in reversed(numbers) if n != number}
+        return [self._reading(n) for n in by_values.values() if self.varies(n)][::-1]
+
+    def _identical(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
+        """Yield the equal numbers; an extent may also be padded to, or cut at, whole blocks."""
+        varying = self._varying(number, sizes)
+        yield from (base for base in varying if self._fits(number, base))
+        kind = "stride" if self._is_stride(number) else "grid" if number[0] == "shape" else None
+        for other, values in self._values.items():
+            is_known = other[0] != "grid" or other in self._readings
+            if other[0] == kind and values == self._values[number] and is_known:
+                yield self._reading(other)
+        if number[0] == "shape" and self._is_flat(number):
+            for axis in range(3):
+                blocks = sorted(factors_of_program(self.call.module, axis))[-1:]
+                for base in varying:
+                    yield from padded(base, blocks)
+
+    def _candidates(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
+        """Yield quotients, multiples and sums of sizes."""
+        recorded = self._values[number][0]
+        varying = self._varying(number, sizes)
+        for base in varying:
+            value = self._recorded(base)
+            is_grid = number[0] == "grid"  # whose blocks are the kernel's
+            ratios = {value // recorded} if recorded > 1 and not is_grid else set()
+            exact = {k for k in ratios if k > 1 and self._fits_times(base, number, k)}
+            yield from family(base, self._divisors | exact)
+            yield from shifted(base, value, recorded)
+            yield from self._multiples(number, base, sizes)
+            for constant in (self._reading(n) for n in sizes if not self.varies(n)):
+                if abs(recorded - value) == self._recorded(constant):
+                    yield Reading(f"{base.text} + {constant.text}", base.term + constant.term)
+                    yield Reading(f"{base.text} - {constant.text}", base.term - constant.term)
+        for one, two in combinations(varying, 2):
+            yield Reading(f"{one.text} + {two.text}", one.term + two.term)
+            yield Reading(f"{one.text} - {two.text}", one.term - two.term)
+
+    def _fits_times(self, size: Reading, number: Number, factor: int) -> bool:
+        """Return whether a size was a number times a factor in all launches."""
+        pairs = zip(self._assignments, self._values[number], strict=True)
+        return all(size.term.value(assignment) == factor * value for assignment, value in pairs)
+
+    def _scaled(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
+        """Yield multiples of quotients."""
+        for base in self._varying(number, sizes):
+            for reading in family(base, self._divisors):
+                yield from self._multiples(number, reading, sizes)
+
+    def _multiples(
+        self, number: Number, reading: Reading, sizes: Sequence[Number]
+    ) -> Iterator[Reading]:
+        """Yield the multiple of a reading that a number was, by a number of the launch or kernel.
+
+        A tensor of one axis may have any multiple of a size.
+        """
+        value, recorded = self._recorded(reading), self._values[number][0]
+        if not self._is_flat(number) or value < 1 or recorded <= value or recorded % value:
+            return
+        factor = recorded // value
+        of_launch = {self.base[n] for n in self.base if n[0] != "stride" and not self.varies(n)}
+        is_size = number[0] == "shape" and is_number_symbol(reading.term)
+        if is_size or factor in of_launch or factor in self._fixed:
+            yield multiple(reading, factor)
+        for size in sizes:
+            if not self.varies(size) and self.base[size] == factor:
+                yield product(self._reading(size), reading)
+
+    def _limited(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
+        """Yield readings that are at most the largest recorded value, as a persistent grid is."""
+        for base in self._varying(number, sizes):
+            for reading in family(base, self._divisors):
+                yield limited(reading, max(self._values[number]))
+
+    def _recorded(self, reading: Reading) -> int:
+        return reading.term.value(self._assignments[0])
+
+    def _is_flat(self, number: Number) -> bool:
+        """Return whether a number is no extent of a tensor of several axes."""
+        argument = self.call.arguments[number[1]] if number[0] == "shape" else None
+        return not isinstance(argument, TensorArgument) or len(argument.shape) == 1
+
+    def _products(self, number: Number, sizes: Sequence[Number]) -> Iterator[Reading]:
+        """Yield products of two sizes, or of their numbers of blocks."""
+        factors = []
+        for size in (n for n in sizes if self.base[n] > 1):
+            base = self._reading(size)
+            factors.append(base)
+            factors += [
+                reading
+                for reading in family(base, self._divisors)
+                if number[0] == "grid" and reading.text.startswith(("cdiv", f"{base.text} //"))
+            ]
+        for left, right in combinations(factors, 2):
+            yield product(left, right)
+
+    def _reading(self, number: Number) -> Reading:
+        return Reading(self.name(number), number_symbol(number).term)
+
+    def _possible(self, number: Number, size: Number) -> Iterator[Reading]:
+        """Yield the readings of a number that is the same in all launches, by one size.
+
+        If the size is the same in all launches, too, the number may follow from it if the kernel
+        accesses the tensor by the size; else a grid may have reached its largest extent.
+        """
+        if number == size or number[0] == "stride" or self.varies(number):
+            return
+        value, base = self.base[number], self._reading(size)
+        if self.varies(size):
+            least = min(self._values[size])
+            blocks = factors_of_program(self.call.module, number[1]) if number[0] == "grid" else ()
+            for block in blocks if uses_grid(self.call.module) else ():
+                count = Reading(f"cdiv({base.text}, {block})", ceiling(base.term, block))
+                if count.term.value({number_symbol(size): least}) >= value > 1:
+                    yield limited(count, value)
+            return
+        divisors = self._divisors
+        if self.base[size] < _LEAST_HALVED:
+            divisors -= SMALL_DIVISORS
+        if number[0] == "grid":
+            divisors = factors_of_program(self.call.module, number[1])
+            divisors |= block_extents(self.call.module) if value > 1 else set()
+        elif value < 2 or self.base[size] < 2:
+            return
+        if number[0] == "shape" and not self._is_accessed_by(number[1], size):
+            return
+        if value == self.base[size]:
+            yield base
+            return
+        is_flat_shape = number[0] == "shape" and self._is_flat(number)
+        if is_flat_shape and abs(value - self.base[size]) == 1:
+            yield from shifted(base, self.base[size], value)
+        for reading in family(base, divisors):
+            quotient_ = self._recorded(reading)
+            if quotient_ == value and (number[0] == "grid" or value >= _LEAST_QUOTIENT):
+                yield reading
+            elif number[0] == "grid" and quotient_ > 1 and value % quotient_ == 0:
+                factor = value // quotient_
+                bases = [self.base[n] for n in self.base if n[0] in ("scalar", "shape")]
+                if factor in bases or factor in {-(-b // d) for b in bases for d in divisors}:
+                    yield multiple(reading, factor)
+
+    def _is_accessed_by(self, position: int, size: Number) -> bool:
+        """Return whether a size decides where the kernel accesses a tensor."""
+        keys = {"scalar": ("scalar", size[1]), "grid": ("program", size[1])}
+        return size[0] == "shape" or (keys[size[0]], position) in ties_of(self.call.module)
+
+    # -- tensors ---------------------------------------------------------------------------------
+
+    @property
+    def stated(self) -> frozenset[Number]:
+        """The numbers that the user stated."""
+        return self._stated
+
+    def counts_of(self, position: int, tensor: TensorArgument) -> list[Number]:
+        """Return the scalars that were the number of a contiguous tensor's elements."""
+        extents = extents_of(position, tensor)
+        strides: list[Number] = [("stride", position, n[2]) for n in extents]
+        if not all(n in self._shared for n in (*extents, *strides)):
+            return []
+        ones = (self._values[strides[-1]][0] == 1) if strides else False
+        contiguous = ones and all(
+            self.is_product(outer, inner, extent)
+            for outer, inner, extent in zip(strides, strides[1:], extents[1:], strict=False)
+        )
+        if not contiguous:
+            return []
+        columns = zip(*(self._values[n] for n in extents), strict=True)
+        counts = tuple(prod(values) for values in columns)
+        scalars = (n for n, values in self._values.items() if values == counts)
+        return [n for n in scalars if n[0] == "scalar" and counts[0] > 1]
+
+    def is_product(self, stride: Number, inner_stride: Number, extent: Number) -> bool:
+        """Return whether a stride was the inner axis's stride times its extent in all launches."""
+        numbers = stride, inner_stride, extent
+        if not all(n in self._shared for n in numbers):
+            return False
+        columns = zip(*(self._values[n] for n in numbers), strict=True)
+        return all(outer == inner * size for outer, inner, size in columns)
+
+    # -- launches at other sizes -----------------------------------------------------------------
+
+    def at(self, sizes: Mapping[Number, Term]) -> Sizes:
+        """Return all numbers at given sizes; the others are as recorded.
+
+        Raises:
+            Ambiguous: a tensor was not contiguous, and its strides' growth is not known.
+
+        """
+        return NumbersAt(self, sizes).sizes()
+
+    def launches_at(
+        self, sizes: Mapping[Number, int], *, best: bool = True
+    ) -> tuple[list[Numbers], Sizes]:
+        """Return the launches at sizes by all readings ([] if there are too many), and all numbers.
+
+        With `best`, extents are as large as a reading allows, and grids as small, since what is a
+        violation there is one by all readings, unless the kernel uses the grid's extent; else
+        extents are as small, and grids as large.
+        """
+        given = {number: as_term(value) for number, value in sizes.items()}
+        bounds = self.at(given)
+        large, small = (bounds.upper, bounds.lower) if best else (bounds.lower, bounds.upper)
+        choices: list[list[tuple[Number, Term]]] = []
+        for number, options in bounds.readings.items():
+            terms = [large[number] if number[0] == "shape" else small[number]]
+            if number[0] == "scalar" or (number[0] == "grid" and uses_grid(self.call.module)):
+                terms = [option.term for option in options]
+            choices.append([(number, term) for term in terms])
+        launches: list[Numbers] = []
+        for chosen in cartesian(*choices) if prod(map(len, choices)) <= _MAX_LAUNCHES_AT else ():
+            at = self.at({**given, **dict(chosen)})
+            terms_at = at.upper if best else at.lower
+            launches.append({n: term.constant or 0 for n, term in terms_at.items()})
+        return launches, bounds
+
+    def follows(self, number: Number) -> str | None:
+        """Return the readings of a number that follows from sizes as text, None for others."""
+        readings = self._readings.get(number)
+        if readings is None:
+            return None
+        names = {reading.text: self.number(reading.text) for reading in readings}
+        texts = ((n and n != number and self.follows(n)) or text for text, n in names.items())
+        return " or ".join(dict.fromkeys(texts))
+
+    def unknown_growth(self, sizes: Iterable[Number]) -> Number | None:
+        """Return a size that varies with given ones in a way that is not known, else None."""
+        others = (n for n in self.sizes if n not in sizes and self.varies(n))
+        changed = [size for size in sizes if self.varies(size)]
+        return next(
+            (n for n in others if any(not self.is_independent(n, size) for size in changed)), None
+        )
+
+    def is_open(self, position: int, size: Number) -> bool:
+        """Return whether a tensor of one axis changes with a size in a way that is not known."""
+        extent: Number = ("shape", position, 0)
+        return (
+            extent in self.sizes
+            and extent != size
+            and self._is_flat(extent)
+            and self.varies(size)
+            and not self.is_independent(extent, size)
+        )
+
+    def readings_at(self, number: Number, sizes: Mapping[Number, Term]) -> tuple[Reading, ...]:
+        """Return the readings of a number at given sizes, by numbers that vary and by these."""
+        if number in sizes:
+            return (Reading(self.name(number), sizes[number]),)
+        options = self._readings.get(number)
+        if options is None:
+            recorded = Reading(f"{self.base[number]}", as_term(self.base[number]))
+            if number[0] == "stride":
+                return self._stride_readings(number) or (recorded,)
+            options = (recorded, *(r for s in sizes for r in self._possible(number, s)))
+        return options
+
+    def _stride_readings(self, stride: Number) -> tuple[Reading, ...]:
+        """Return the readings of a stride: the product of a contiguous tensor, and scalars."""
+        readings = [
+            product(self._reading(("stride", stride[1], inner)), self._reading(extent))
+            for inner, extent in self.inner_axis(stride)
+            if self.is_product(stride, ("stride", stride[1], inner), extent)
+        ]
+        if readings and self.varies(stride):
+            return tuple(readings)
+        values = self._values.get(stride, (0,))
+        same = [n for n, others in self._values.items() if n[0] == "scalar" and others == values]
+        if min(values) > 1:
+            readings += map(self._reading, same)
+        if not readings or (len(readings) == len(same) and not self.varies(stride)):
+            readings.append(Reading(f"{self.base[stride]}", as_term(self.base[stride])))
+        return tuple(readings)
+
+    def inner_axis(self, stride: Number) -> list[tuple[int, Number]]:
+        """Return the next inner axis of a stride's axis, and its extent; [] if there is none."""
+        tensor = self.call.arguments[stride[1]]
+        assert isinstance(tensor, TensorArgument)
+        axes = sorted(range(len(tensor.shape)), key=lambda a: (tensor.strides[a], -a))
+        inner = axes[: axes.index(stride[2])][-1:]
+        return [(axis, ("shape", stride[1], axis)) for axis in inner]
+
+
+@once_per_module
+def _fixed_numbers(module: Module) -> frozenset[int]:
+    """Return the extents of a kernel's blocks, and its integer constants."""
+    extents = (size for access in summarize(module).accesses for size in access.shape)
+    constants = (constant_of(op.results[0]) for op in module.ops if op.results)
+    return frozenset((*extents, *(number for number in constants if isinstance(number, int))))

@@ -1,0 +1,83 @@
+"""Refutations at one size: integers that wrap around, and violations of rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from kvtrace.symbolic.conditions import Opaque
+from kvtrace.symbolic.expressions import operation_expression
+from kvtrace.symbolic.prover import Interval, Refuted, prove
+from kvtrace.symbolic.terms import Symbol
+from kvtrace.symbolic.walk import summarize
+from kvtrace.verdicts.binding import BoundCall
+from kvtrace.verdicts.ideal import followed
+from kvtrace.verdicts.judge import judge
+from kvtrace.verdicts.sizes.sized import BUDGET
+from kvtrace.verdicts.sizes.sized_claims import Claim
+from kvtrace.verdicts.widths import Use
+
+if TYPE_CHECKING:
+    from kvtrace.recorded_calls.recorded import Call
+
+#: Limit of lanes of the run of a program that confirms a wrap.
+_MAX_LANES: Final = 1 << 18
+
+AssumedRanges = Mapping[tuple[str, Any], Interval]
+
+
+def wrapping_program(call: Call, ranges: AssumedRanges, use: Use) -> int | None:
+    """Return a program in which an integer surely wraps around, None if none is known."""
+    bound = BoundCall(call, (), BUDGET, ranges)
+    given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
+    decision = prove(use.right, given, seconds=BUDGET.solver_seconds, order=bound.order)
+    if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
+        return None
+    return bound.program_of(decision.model)
+
+
+def doubts_of(bound: BoundCall, decision: Refuted, ranges: AssumedRanges) -> list[Symbol | Opaque]:
+    """Return the unknowns that a counterexample assumes beyond the launch and assumed ranges."""
+    return [
+        key
+        for key in bound.doubts(decision.model).keys
+        if isinstance(key, Opaque) or (key.kind, key.key) not in ranges
+    ]
+
+
+def is_wrap_confirmed(call: Call | None, use: Use, program: int) -> bool:
+    """Return whether a run of a program confirms that an integer wraps around.
+
+    Also True if the run ends early, or the launch is too large to run (`call` is None): then the
+    counterexample alone decides.
+    """
+    if call is None:
+        return True
+    seen, failure = followed(call, (program,), _MAX_LANES)
+    op = use.arithmetic.op.index
+    return failure is not None or not seen.visible_wraps.keys().isdisjoint(
+        seen.reached.get(op, set()) | {op}
+    )
+
+
+def overflow_text(call: Call, use: Use) -> tuple[str, str]:
+    """Return a message that describes an overflow, and the expression that wraps around."""
+    arithmetic = use.arithmetic
+    text = operation_expression(arithmetic.op, summarize(call.module))
+    argument = use.access.argument
+    tensor_text = "" if argument is None else f" of {call.arguments[argument].name}"
+    purpose_text = "" if use.purpose == "address" else f" (by its {use.purpose})"
+    message = (
+        f"{text} does not fit into {arithmetic.bits} bits, for the {use.access.kind}"
+        f"{tensor_text}{purpose_text}"
+    )
+    return message, text
+
+
+def rule_violation(call: Call, claim: Claim) -> tuple[str, str | None] | None:
+    """Return the message of a launch's first violation of a claim's rules, else None."""
+    op = claim.op if claim.use is None else claim.use.arithmetic.op
+    for verdict in judge(call, claim.rules, BUDGET):
+        if verdict.verdict == "violation" and op in (call.module.main.op, verdict.op):
+            return f"{verdict.rule}: {verdict.message}", None
+    return None

@@ -1,0 +1,216 @@
+"""Rows of numbers that follow from a size in several ways, and loops that never end."""
+
+import pytest
+import triton
+import triton.language as tl
+
+from kvtrace.verdicts.sizes.at_size import at_size
+from tests.verdicts.calls import call, tensor
+from tests.verdicts.sizes.envelope_rows import relations, rows
+
+
+def up(n):
+    return -(-n // 32)
+
+
+def down(n):
+    return n // 32
+
+
+@triton.jit
+def partial_sums(x, part, n):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(part + tl.program_id(0), tl.sum(tl.load(x + i, i < n, 0)))
+
+
+@triton.jit
+def flags(x, part, n):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(x + i, 1.0, i < n)
+    tl.store(part + tl.program_id(0), 1.0)
+
+
+@triton.jit
+def scaled(x, part, n):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    scale = tl.load(part + tl.program_id(0))
+    tl.store(x + i, tl.load(x + i, i < n) * scale, i < n)
+
+
+def launches(kernel, sizes, count, grid=up, extent=lambda n: n):
+    return [
+        call(kernel, (grid(n),), x=tensor(extent(n)), part=tensor(count(n)), n=n) for n in sizes
+    ]
+
+
+@pytest.mark.parametrize("kernel", [partial_sums, flags, scaled])
+def test_partials_that_may_be_rounded_down_are_not_proven(kernel):
+    found = rows(*launches(kernel, (64, 256), down))
+
+    assert all(row.fine is None or row.fine[1] <= 64 for row in found.values())
+    assert found["n", "unknown"].first_bad is None
+    texts = found["n", "unknown"].along
+    assert "part.shape[0] = cdiv(n, 32) or n // 32" in texts
+
+
+@pytest.mark.parametrize("kernel", [partial_sums, flags, scaled])
+def test_partials_of_sizes_that_no_block_divides_are_decided(kernel):
+    assert rows(*launches(kernel, (70, 250), up))["n", "argument"].fine == (0, 2**31 - 1)
+    found = rows(*launches(kernel, (64, 70), down))
+    assert all(row.fine is None or row.fine[1] <= 64 for row in found.values())
+
+
+def test_a_number_of_the_most_programs_is_a_constant():
+    row = rows(*launches(partial_sums, (70, 250), lambda _: 8))["n", "tensor"]
+
+    assert (row.fine, row.first_bad) == ((0, 256), 257)
+
+
+def test_a_tensor_that_only_some_launches_limit_is_no_smaller_than_they_say():
+    row = rows(*launches(flags, (70, 250, 500, 700), lambda n: min(up(n), 16)))["n", "tensor"]
+
+    assert "part.shape[0] = min(cdiv(n, 32), 16)" in row.along
+    assert (row.fine, row.first_bad) == ((0, 512), 513)
+
+
+# -- numbers that follow from an argument ---------------------------------------------------------
+
+
+@triton.jit
+def copied_half(x, n, half):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(x + half + i, tl.load(x + i, i < half), i < half)
+
+
+@triton.jit
+def copied_third(x, n, half):
+    i = tl.program_id(0) * 32 + tl.arange(0, 32)
+    tl.store(x + 2 * half + i, tl.load(x + i, i < half), i < half)
+
+
+def parted(kernel, sizes, part):
+    return [call(kernel, (up(part(n)),), x=tensor(n), n=n, half=part(n)) for n in sizes]
+
+
+@pytest.mark.parametrize(("kernel", "by"), [(copied_half, 2), (copied_third, 3)])
+def test_a_part_of_a_size_that_launches_passed_is_not_bad(kernel, by):
+    found = rows(*parted(kernel, (60, 96), lambda n: n // by))
+
+    assert {size for size, _ in found} == {"n"}
+    row = found["n", "unknown"]
+    assert row.first_bad is None
+    assert f"half was {60 // by}, which may be cdiv(n, {by}) or n // {by}" in row.reason
+
+
+@pytest.mark.parametrize(("kernel", "by"), [(copied_half, 2), (copied_third, 3)])
+def test_a_part_that_is_rounded_down_is_proven_once_a_launch_shows_it(kernel, by):
+    found = rows(*parted(kernel, (61, 95, 161), lambda n: n // by))
+
+    assert found["n", "argument"].fine == (0, 2**31 - 1)
+
+
+def test_a_part_that_is_rounded_up_is_bad():
+    found = rows(*parted(copied_half, (60, 96), lambda n: -(-n // 2)), ties=["half = cdiv(n, 2)"])
+
+    assert (found["n", "tensor"].first_bad, found["n", "tensor"].last_bad) == (61, 59)
+
+
+# -- grids ----------------------------------------------------------------------------------------
+
+
+@triton.jit
+def persistent(x, n):
+    for block in range(tl.program_id(0), tl.cdiv(n, 64), tl.num_programs(0)):
+        i = block * 64 + tl.arange(0, 64)
+        tl.store(x + i, 1.0, i < n)
+
+
+@pytest.mark.parametrize("sizes", [(100, 300), (300, 1000), (1000, 2000)])
+def test_a_grid_of_at_most_some_programs_is_no_reason_to_be_bad(sizes):
+    found = rows(*(call(persistent, (min(-(-n // 64), 8),), x=tensor(n), n=n) for n in sizes))
+
+    (row,) = (row for (size, _), row in found.items() if size == "n")
+    # n + 63, which cdiv adds, is the first integer to wrap around.
+    assert (row.fine, row.first_bad) == ((0, 2**31 - 64), 2**31 - 63)
+
+
+@triton.jit
+def halves_of_blocks(x, n, m):
+    i = tl.program_id(0) * 64 + tl.arange(0, 64)
+    tl.store(x + i, 1.0, i < m)
+    tl.store(x + m + i, 1.0, (i < m) & (i + m < n))
+
+
+def test_readings_that_never_differ_are_one():
+    """cdiv(n, 128) is cdiv(cdiv(n, 2), 64)."""
+    first, other = (
+        call(halves_of_blocks, (-(-n // 128),), x=tensor(n), n=n, m=-(-n // 2)) for n in (301, 601)
+    )
+
+    row = rows(first, other, ties=["grid_x = cdiv(m, 64)"])["n", "argument"]
+
+    assert "grid_x = cdiv(m, 64)" in row.along
+    assert row.fine == (0, 2**31 - 1)
+
+
+@triton.jit
+def second_axis(x):
+    tl.store(x + tl.program_id(1), 1.0)
+
+
+@pytest.mark.parametrize(("grid", "axis"), [((1, 70_000), "y"), ((1, 1, 65_536), "z")])
+def test_a_recorded_grid_that_cuda_refuses_is_in_no_range(grid, axis):
+    found = rows(call(second_axis, grid, x=tensor(80_000)))
+
+    assert all(row.contract is None for row in found.values())
+    row = found[f"grid_{axis}", "grid"]
+    assert (row.first_bad, row.recorded) == (max(grid), max(grid))
+    assert row.what == f"grid_{axis} is more than 65,535, which CUDA does not launch"
+
+
+# -- loops that never end -------------------------------------------------------------------------
+
+
+@triton.jit
+def stepped(x, s):
+    i = 0
+    while i < 1000:
+        tl.store(x + i, 1.0)
+        i += s
+
+
+@triton.jit
+def stepped_down(x, s):
+    i = 999
+    while i >= 0:
+        tl.store(x + i, 1.0)
+        i -= s
+
+
+@triton.jit
+def stepped_by_two(x, s):
+    i = 0
+    j = 0
+    while (i < 1000) & (j < 500):
+        tl.store(x + i, 1.0)
+        i += s
+        j += 1
+
+
+@pytest.mark.parametrize("kernel", [stepped, stepped_down])
+def test_a_while_loop_whose_step_is_0_is_bad(kernel):
+    first, other = (call(kernel, (1,), x=tensor(1000), s=s) for s in (5, 9))
+
+    (row,) = rows(first, other).values()
+
+    assert (row.fine[0], row.last_bad) == (1, 0)
+    assert row.below == "the while loop never ends, as its step is not positive"
+    verdicts = at_size(relations(first, other), {"s": 0}).verdicts
+    assert "never ends" in next(v.message for v in verdicts if v.verdict == "violation")
+
+
+def test_a_while_loop_that_another_comparison_ends_may_have_a_step_of_0():
+    first, other = (call(stepped_by_two, (1,), x=tensor(1000), s=s) for s in (1, 2))
+
+    assert all(row.last_bad != 0 for row in rows(first, other).values())
+    assert {row.fine[0] <= 0 for row in rows(first, other).values() if row.fine} <= {True}
