@@ -7,18 +7,17 @@ another process's Python.
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from itertools import chain, pairwise
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.judge.request import CannotJudge
+from kvtrace.schema.errors import KvtraceError
 
 #: Element types by the short names that shapes are written with, and torch's names.
 DTYPES: Final = {
@@ -27,36 +26,28 @@ DTYPES: Final = {
     "f8e4m3": "float8_e4m3fn", "f8e5m2": "float8_e5m2", "fp64": "float64", "fp32": "float32",
     "fp16": "float16", "bool": "bool",
 }  # fmt: skip
+#: Distance from 1 to the next number of each type; rounding costs up to half of that.
+EPSILON: Final = {
+    "float64": 2.0**-52, "float32": 2.0**-23, "float16": 2.0**-10, "bfloat16": 2.0**-7,
+    "float8_e4m3fn": 2.0**-3, "float8_e5m2": 2.0**-2, "float8_e4m3fnuz": 2.0**-3,
+    "float8_e5m2fnuz": 2.0**-2,
+}  # fmt: skip
 #: The kind of cases beyond those that the given inputs ask for.
 BEYOND: Final = "beyond"
 #: Sizes for names in annotations, in order of their appearance.
 _NAMED: Final = (197, 130, 67, 29)
 _TENSOR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?(\w+)\s*\[([^\]]*)\]\s*")
 _SCALAR: Final = re.compile(r"\s*(?:(\w+)\s*=\s*)?([-+\w.]+)\s*")
-#: Choices of equal extents to make unequal, at most.
-_MOST_UNEQUAL: Final = 6
 #: Cases whose tensors all have fewer elements are repeated last.
 FEW: Final = 16
-#: Numbers of the file that become an extent, at most.
-_MOST_NUMBERS: Final = 4
-#: Largest blocks that get sizes on both sides, besides the smallest block.
-_MOST_BLOCKS: Final = 3
-#: Elements of the largest tensor in a case with one large extent.
-_MANY: Final = 1 << 15
-_MANY_OF_VECTORS: Final = 1 << 17
-_MANY_OF_SQUARES: Final = 1 << 14
-#: Elements of one tensor in a derived case, at most.
-_MOST_ELEMENTS: Final = 1 << 21
-#: Axes that a tensor needs for views of a kind; elements between rows of padded views.
-_LEAST_AXES: Final = {"transposed": 2, "padded": 2, "expanded": 2, "reversed": 3}
-_PADDING: Final = 3
 #: Types of one byte, with the first value and the end of their range.
 BYTES: Final = {"int8": (-128, 128), "uint8": (0, 256)}
-#: Length of a row whose largest bytes have a sum beyond 16 bits.
-_WIDE: Final = 521
-#: More programs than a grid's second and third axis take on CUDA devices.
-_ROWS: Final = 65_537
-_PRIMES: Final = (7, 131, 13, 257, 61)
+
+
+class UnsuitableInputs(KvtraceError):
+    """The text or file of the inputs has another form than is needed; the text says which."""
+
+    slug = "cannot-judge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +141,31 @@ def whole_tensor(name: str, dtype: str, shape: Sequence[int]) -> TensorInput:
     return TensorInput(name, dtype, tuple(shape), contiguous_strides(shape), 0, count)
 
 
+def numpy_dtype(name: str) -> np.dtype[Any]:
+    """Return NumPy's type for a type name of torch."""
+    return np.dtype(getattr(ml_dtypes, name, name))
+
+
+def strided(
+    values: NDArray[Any], shape: Sequence[int], strides: Sequence[int], offset: int = 0
+) -> NDArray[Any]:
+    """Return a view of a flat array of any type; strides and offset are in elements.
+
+    NumPy's function for this does not accept the types of ml_dtypes, so it gets raw bytes.
+    """
+    size = values.dtype.itemsize
+    raw_values = values.view(f"V{size}") if values.dtype.kind == "V" or size == 1 else values
+    view = np.lib.stride_tricks.as_strided(
+        raw_values[offset:], tuple(shape), tuple(int(step) * size for step in strides)
+    )
+    return view.view(values.dtype)
+
+
 def parsed_shapes(text: str, names: Sequence[str]) -> tuple[Input, ...]:
     """Parse inputs such as `x=f32[1000, 64], eps=1e-6`; inputs without a name get those of `names`.
 
     Raises:
-        CannotJudge: the text has another form.
+        UnsuitableInputs: the text has another form.
     """
     inputs: list[Input] = []
     for position, part in enumerate(re.findall(r"(?:[^,\[]|\[[^\]]*\])+", text)):
@@ -169,7 +180,7 @@ def parsed_shapes(text: str, names: Sequence[str]) -> tuple[Input, ...]:
         if scalar:
             inputs.append(ScalarInput(scalar[1] or default, _parsed_scalar(scalar[2], text)))
             continue
-        raise CannotJudge(
+        raise UnsuitableInputs(
             f"the inputs {text!r} are not written as x=f32[1000, 64], eps=1e-6; element types are "
             f"{', '.join(DTYPES)}"
         )
@@ -183,6 +194,8 @@ def inputs_by_annotations(parameters: Mapping[str, Any]) -> tuple[Input, ...] | 
     annotation gets its default, if that is a scalar; otherwise, or without tensors, None is
     returned.
     """
+    numbers = numbers_of_annotations(annotation for annotation, _ in parameters.values())
+    named = [size for size in _NAMED if size not in numbers]
     sizes: dict[str, int] = {}
     inputs: list[Input] = []
     for name, (annotation, default) in parameters.items():
@@ -195,308 +208,37 @@ def inputs_by_annotations(parameters: Mapping[str, Any]) -> tuple[Input, ...] | 
         shape = []
         for extent in (part.strip() for part in match[3].split(",") if part.strip()):
             if not extent.isdigit() and extent not in sizes:
-                sizes[extent] = _NAMED[len(sizes) % len(_NAMED)]
+                sizes[extent] = named[len(sizes) % len(named)]
             shape.append(int(extent) if extent.isdigit() else sizes[extent])
         inputs.append(whole_tensor(name, DTYPES[match[2]], shape))
     return tuple(inputs) if any(isinstance(entry, TensorInput) for entry in inputs) else None
 
 
-def other_sizes(
-    inputs: Sequence[Input], fixed: Sequence[int], blocks: Sequence[int], numbers: Sequence[int]
-) -> Iterator[tuple[str, dict[int, int]]]:
-    """Yield changes of extents (old: new) with labels; equal extents change together.
+def numbers_of_annotations(annotations: Iterable[Any]) -> tuple[int, ...]:
+    """Return the extents that annotations such as `"f32[M, 64]"` state as numbers."""
+    matches = (_TENSOR.fullmatch(note) for note in annotations if isinstance(note, str))
+    extents = (part.strip() for match in matches if match for part in match[3].split(","))
+    return tuple(dict.fromkeys(int(extent) for extent in extents if extent.isdigit()))
 
-    One or all extents become 1 or a prime; one becomes a block's size, or one less or more; one
-    becomes large; one becomes a number of the file, or one more. `fixed` extents, those of weights,
-    do not change.
-    """
-    extents = list(
-        dict.fromkeys(
-            size
-            for entry in inputs
-            if isinstance(entry, TensorInput)
-            for size in entry.shape
-            if size > 1 and size not in fixed
+
+def label_of(inputs: Sequence[Input]) -> str:
+    """Return a text on inputs in the form of `--shapes`, such as `x=f32[1000, 64], eps=1e-6`."""
+    short_names = {"float": "f", "bfloat": "bf", "int": "i", "uint": "u", "bool": "b1"}
+    float8_names = {"float8_e4m3fn": "f8e4m3", "float8_e5m2": "f8e5m2"}
+    parts = []
+    for entry in inputs:
+        if isinstance(entry, ScalarInput):
+            parts.append(f"{entry.name}={entry.value}")
+            continue
+        type_name = entry.dtype.rstrip("0123456789")
+        dtype = (
+            short_names[type_name] + entry.dtype[len(type_name) :]
+            if type_name in short_names
+            else entry.dtype
         )
-    )
-    tried_changes: set[tuple[tuple[int, int], ...]] = set()
-    changes = chain(
-        _large_sizes(inputs, extents), _small_sizes(extents, blocks),
-        _sizes_of_numbers(inputs, extents, numbers), _sizes_around_blocks(inputs, extents, blocks),
-    )  # fmt: skip
-    for change in changes:
-        key = tuple(sorted(change.items()))
-        if key in tried_changes or all(a == b for a, b in change.items()):
-            continue
-        tried_changes.add(key)
-        if _most_elements(inputs, change) > _MOST_ELEMENTS:
-            continue
-        yield ", ".join(f"{old} → {new}" for old, new in change.items()), change
-
-
-def _small_sizes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict[int, int]]:
-    if not extents:
-        return
-    yield {old: _PRIMES[at % len(_PRIMES)] for at, old in enumerate(extents)}
-    yield dict.fromkeys(extents, 1)
-    for at, old in enumerate(extents):
-        for new in (1, _PRIMES[(at + 1) % len(_PRIMES)]):
-            yield {old: new}
-    first_extent, last_extent = extents[0], extents[-1]
-    for block in (*blocks[-1:], *blocks[:1]):
-        yield from ({last_extent: block + 1}, {first_extent: block - 1})
-
-
-def _sizes_around_blocks(
-    inputs: Sequence[Input], extents: Sequence[int], blocks: Sequence[int]
-) -> Iterator[dict[int, int]]:
-    """Yield changes of the first and last extent to blocks' sizes and neighbors, if small."""
-    outer_extents = dict.fromkeys((*extents[-1:], *extents[:1]))
-    block_sizes = [*blocks[-_MOST_BLOCKS:], *blocks[:1]]
-    sizes = [size for block in block_sizes for size in (block - 1, block + 1)]
-    for new in dict.fromkeys((*blocks[-1:], *sizes)):
-        for old in outer_extents:
-            if _most_elements(inputs, {old: new}) <= _MANY:
-                yield {old: new}
-
-
-def _large_sizes(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[dict[int, int]]:
-    """Yield the change of the first extent that gives the largest tensor many elements.
-
-    There are fewer if the extent occurs on several axes, which then grow together.
-    """
-    if not extents:
-        return
-    first_extent = extents[0]
-    shapes = [entry.shape for entry in inputs if isinstance(entry, TensorInput)]
-    axes = {axis for shape in shapes for axis, size in enumerate(shape) if size == first_extent}
-    is_square = len(axes) > 1
-    elements = _MANY_OF_SQUARES if is_square else _MANY
-    elements = _MANY_OF_VECTORS if max(map(len, shapes)) == 1 else elements
-    growth = (elements / max(_most_elements(inputs, {}), 1)) ** (1 / 2 if is_square else 1)
-    if growth > 1:
-        yield {first_extent: int(first_extent * growth) | 1}
-
-
-def _sizes_of_numbers(
-    inputs: Sequence[Input], extents: Sequence[int], numbers: Sequence[int]
-) -> Iterator[dict[int, int]]:
-    """Yield changes to integers of the file, or just above, where a kernel may behave otherwise."""
-    if not extents:
-        return
-    first_extent, largest = extents[0], _most_elements(inputs, {})
-    for number in numbers[:_MOST_NUMBERS]:
-        if largest == first_extent:
-            yield {first_extent: number}
-        yield {first_extent: number + 1}
-        if largest > first_extent:
-            yield {first_extent: number * first_extent // largest + 1}
-            yield {**dict.fromkeys(extents, 1), extents[-1]: number + 1}
-
-
-def wide_rows(inputs: Sequence[Input], fixed: Sequence[int]) -> dict[int, int]:
-    """Return the change of extent that makes rows of bytes wide; {} if no input has such rows."""
-    for entry in inputs:
-        if isinstance(entry, TensorInput) and entry.dtype in BYTES and entry.shape:
-            old = entry.shape[-1]
-            change = {old: _WIDE}
-            if (
-                1 < old < _WIDE
-                and old not in fixed
-                and _most_elements(inputs, change) <= _MOST_ELEMENTS
-            ):
-                return change
-    return {}
-
-
-def extreme_sizes(
-    inputs: Sequence[Input], fixed: Sequence[int]
-) -> Iterator[tuple[str, str, dict[int, int]]]:  # fmt: skip
-    """Yield label, kind and change of extents for no elements, and for 65,537 rows.
-
-    CUDA allows fewer programs than these rows along a grid's second axis.
-    """
-    shapes = [entry.shape for entry in inputs if isinstance(entry, TensorInput)]
-    extents = dict.fromkeys(n for shape in shapes for n in shape if n > 1 and n not in fixed)
-    if not extents:
-        return
-    first_extent = next(iter(extents))
-    yield "without elements", BEYOND, {first_extent: 0}
-    rows = {**dict.fromkeys(extents, 1), first_extent: _ROWS}
-    if max(map(len, shapes)) > 1 and _most_elements(inputs, rows) <= 2 * _ROWS:
-        yield f"{_ROWS:,} rows", "sizes", rows
-
-
-def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[tuple[Input, ...]]:
-    """Yield inputs in which some of several equal extents are smaller than the others."""
-    shapes = [entry.shape if isinstance(entry, TensorInput) else () for entry in inputs]
-    axes = [
-        (input_number, axis)
-        for input_number, shape in enumerate(shapes)
-        for axis in range(len(shape))
-    ]
-    sizes = {shapes[input_number][axis] for input_number, axis in axes} - {1, *fixed}
-    for size in sorted(sizes):
-        equal_axes = [
-            (input_number, axis)
-            for input_number, axis in axes
-            if shapes[input_number][axis] == size
-        ]
-        if len(equal_axes) == 1:
-            continue
-        outer_axes = [
-            (input_number, axis)
-            for input_number, axis in equal_axes
-            if axis < len(shapes[input_number]) - 1
-        ]
-        for changed_axes in [outer_axes, *([single_axis] for single_axis in equal_axes)][
-            :_MOST_UNEQUAL
-        ]:
-            if 0 < len(changed_axes) < len(equal_axes):
-                yield tuple(
-                    _with_extents(
-                        entry,
-                        [axis for input_number, axis in changed_axes if input_number == number],
-                        size,
-                    )
-                    for number, entry in enumerate(inputs)
-                )
-
-
-def _with_extents(entry: Input, axes: Sequence[int], size: int) -> Input:
-    """Return a contiguous tensor whose extents along `axes` are 3/4 of `size`; scalars stay."""
-    if not isinstance(entry, TensorInput):
-        return entry
-    smaller = max(size * 3 // 4, 1)
-    shape = [smaller if axis in axes else n for axis, n in enumerate(entry.shape)]
-    return whole_tensor(entry.name, entry.dtype, shape)
-
-
-def other_whole_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
-    """Yield label and inputs with one other integer or boolean, unless it equals an extent."""
-    extents = {n for entry in inputs if isinstance(entry, TensorInput) for n in entry.shape}
-    for number, entry in enumerate(inputs):
-        if not isinstance(entry, ScalarInput) or not isinstance(entry.value, int):
-            continue
-        if isinstance(entry.value, bool):
-            other_values: tuple[int, ...] = (not entry.value,)
-        else:
-            other_values = () if entry.value in extents else (entry.value + 1, entry.value // 2)
-        for value in other_values:
-            changed = (*inputs[:number], replace(entry, value=value), *inputs[number + 1 :])
-            yield f"{entry.name}={value}", changed
-
-
-def views_of(inputs: Sequence[Input]) -> tuple[str, ...]:
-    """Return the kinds of views that some tensor has enough axes for; see `as_views`."""
-    axes = max((len(entry.shape) for entry in inputs if isinstance(entry, TensorInput)), default=0)
-    return ("strided", "offset", *(kind for kind, least in _LEAST_AXES.items() if axes >= least))
-
-
-def other_fractions(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
-    """Yield label and inputs with a float scalar between 0 and 1 increased by 1."""
-    for number, entry in enumerate(inputs):
-        if isinstance(entry, ScalarInput) and type(entry.value) is float and 0 < entry.value < 1:
-            changed = replace(entry, value=1.0 + entry.value)
-            label = f"{entry.name}={changed.value:g}"
-            yield label, (*inputs[:number], changed, *inputs[number + 1 :])
-
-
-def exchanged_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Input, ...]]]:
-    """Yield label and inputs with two neighboring float scalars swapped, such as clamp limits."""
-    floats = [
-        number
-        for number, entry in enumerate(inputs)
-        if isinstance(entry, ScalarInput) and type(entry.value) is float
-    ]
-    for left_index, right_index in pairwise(floats):
-        left, right = inputs[left_index], inputs[right_index]
-        assert isinstance(left, ScalarInput)
-        assert isinstance(right, ScalarInput)
-        if left.value != right.value:
-            changed = [*inputs]
-            changed[left_index] = replace(left, value=right.value)
-            changed[right_index] = replace(right, value=left.value)
-            yield (
-                f"{left.name}={right.value:g}, {right.name}={left.value:g}",
-                tuple(changed),
-            )
-
-
-def _most_elements(inputs: Sequence[Input], change: Mapping[int, int]) -> int:
-    return max(
-        (
-            int(np.prod([change.get(size, size) for size in entry.shape], dtype=np.int64))
-            for entry in inputs
-            if isinstance(entry, TensorInput)
-        ),
-        default=0,
-    )
-
-
-def resized_inputs(inputs: Sequence[Input], change: Mapping[int, int]) -> tuple[Input, ...]:
-    """Return contiguous inputs with changed extents, also in integers that equal an extent."""
-    result: list[Input] = []
-    for entry in inputs:
-        if isinstance(entry, TensorInput):
-            shape = [change.get(size, size) for size in entry.shape]
-            result.append(whole_tensor(entry.name, entry.dtype, shape))
-        elif type(entry.value) is int and entry.value in change:
-            result.append(replace(entry, value=change[entry.value]))
-        else:
-            result.append(entry)
-    return tuple(result)
-
-
-def as_views(inputs: Sequence[Input], kind: str) -> tuple[Input, ...]:
-    """Return the inputs with tensors as views of one kind; tensors with too few axes stay.
-
-    `strided`: every other element of a storage. `offset`: from the fourth element on. `transposed`:
-    the last two axes exchanged. `reversed`: the first axis innermost. `padded`: gaps between rows.
-    `expanded`: floats that are the same along the first axis.
-    """
-    result: list[Input] = []
-    for entry in inputs:
-        if not isinstance(entry, TensorInput) or len(entry.shape) < _LEAST_AXES.get(kind, 1):
-            result.append(entry)
-        elif kind == "reversed":
-            strides = contiguous_strides(entry.shape[::-1])
-            result.append(replace(entry, strides=strides[::-1]))
-        elif kind == "padded":
-            padded_strides = contiguous_strides((*entry.shape[:-1], entry.shape[-1] + _PADDING))
-            count = math.prod(entry.shape[:-1]) * (entry.shape[-1] + _PADDING)
-            result.append(replace(entry, strides=padded_strides, storage=count))
-        elif kind == "expanded":
-            floats = entry.dtype.startswith(("float", "bfloat"))
-            strides, count = (0, *entry.strides[1:]), math.prod(entry.shape[1:])
-            result.append(replace(entry, strides=strides, storage=count) if floats else entry)
-        elif kind == "strided":
-            strides = tuple(2 * step for step in entry.strides)
-            view = replace(entry, strides=strides, storage=2 * entry.storage + 2)
-            result.append(view)
-        elif kind == "transposed":
-            strides = contiguous_strides((*entry.shape[:-2], *entry.shape[:-3:-1]))
-            result.append(replace(entry, strides=(*strides[:-2], *strides[:-3:-1])))
-        else:
-            result.append(replace(entry, offset=3, storage=entry.storage + 7))
-    return tuple(result)
-
-
-def draw_values(
-    tensor: TensorInput, random: np.random.Generator, scalars: Mapping[str, int]
-) -> NDArray[Any]:
-    """Draw values for a tensor's storage: normal floats, integers of 0 or 1 up, bytes of any value.
-
-    Integers are below the smallest of the extents `scalars`, and below 100.
-    """
-    if tensor.dtype.startswith(("float", "bfloat")):
-        return random.standard_normal(tensor.storage)
-    if tensor.dtype == "bool":
-        return random.integers(0, 2, tensor.storage)
-    if tensor.dtype in BYTES:  # bytes are data; wider integers may be positions or lengths
-        return random.integers(*BYTES[tensor.dtype], tensor.storage)
-    limit = min([*(n for n in scalars.values() if n > 0), 100])
-    return random.integers(0, max(limit, 1), tensor.storage)
+        dtype = float8_names.get(entry.dtype, dtype)
+        parts.append(f"{entry.name}={dtype}[{', '.join(map(str, entry.shape))}]")
+    return ", ".join(parts)
 
 
 def write_cases(folder: Path, cases: Sequence[Case]) -> None:
@@ -519,7 +261,7 @@ def read_cases(folder: Path) -> list[Case]:
     """Read the cases that `write_cases` has written.
 
     Raises:
-        CannotJudge: the file does not exist or has another form.
+        UnsuitableInputs: the file does not exist or has another form.
     """
     try:
         objects = json.loads((folder / "cases.json").read_text(encoding="utf-8"))
@@ -535,7 +277,9 @@ def read_cases(folder: Path) -> list[Case]:
             for entry in objects
         ]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise CannotJudge(f"the file of the inputs is missing or was changed: {error!r}") from error
+        raise UnsuitableInputs(
+            f"the file of the inputs is missing or was changed: {error!r}"
+        ) from error
 
 
 def _input_of_json(entry: Mapping[str, Any]) -> Input:
@@ -576,4 +320,4 @@ def _parsed_scalar(text: str, whole: str) -> Any:
     try:
         return int(text.replace("_", "")) if re.fullmatch(r"[-+]?[\d_]+", text) else float(text)
     except ValueError as error:
-        raise CannotJudge(f"{text!r} in the inputs {whole!r} is not a number") from error
+        raise UnsuitableInputs(f"{text!r} in the inputs {whole!r} is not a number") from error

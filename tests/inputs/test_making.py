@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 
 from kvtrace.addons.judge import tensors
-from kvtrace.addons.judge.inputs import BEYOND, Case, parsed_shapes, read_cases, write_cases
-from kvtrace.addons.judge.making import CaseMaker
+from kvtrace.inputs.cases import BEYOND, Case, parsed_shapes, read_cases, write_cases
+from kvtrace.inputs.making import CaseMaker
 
 
 @pytest.fixture
@@ -66,10 +65,22 @@ def test_some_labels_become_the_ignored_value(maker, tmp_path):
 
 def test_a_case_has_a_cotangent_for_each_result_of_floats(maker, tmp_path):
     base = given(maker, "x=f32[8], factor=2.0")
-    results = [torch.zeros(8), torch.zeros(3, dtype=torch.int64), torch.zeros(2)]
+    results = [("float32", (8,)), ("int64", (3,)), ("float32", (2,))]
     write_cases(tmp_path, [*maker.gradient_cases(base, results)])
     plain, gradients = read_cases(tmp_path)
     assert (plain.tracked, plain.cotangents) == (True, 0)
     assert (gradients.tracked, gradients.cotangents) == (True, 2)
     assert [tensor.shape for tensor in gradients.tensors] == [(8,), (8,), (2,)]
     assert not [*maker.gradient_cases(given(maker, "x=i64[8]"), results)]
+
+
+@pytest.mark.parametrize("dtype", ["i8", "u8", "b1", "i16"])
+def test_integers_of_few_bits_have_other_sizes(maker, dtype):
+    cases = derived(maker, f"keep={dtype}[100]")
+    assert cases["100 → 131073"].tensors[0].shape == (131_073,)
+
+
+def test_offsets_stay_sorted_in_other_sizes(maker, tmp_path):
+    for label, case in derived(maker, "x=f32[64], offsets=i64[20]").items():
+        offsets = tensors.arguments_from(case, tmp_path)[1]
+        assert (offsets.diff() >= 0).all(), label

@@ -1,21 +1,7 @@
-"""Sizes, views and numbers that follow from given inputs."""
+"""Sizes and numbers that follow from given inputs."""
 
-import numpy as np
-
-from kvtrace.addons.judge.inputs import (
-    Case,
-    as_views,
-    draw_values,
-    exchanged_numbers,
-    other_fractions,
-    other_sizes,
-    other_whole_numbers,
-    parsed_shapes,
-    unequal_extents,
-    views_of,
-    whole_tensor,
-)
-from kvtrace.addons.judge.reference import _broadcasts
+from kvtrace.inputs.cases import parsed_shapes
+from kvtrace.inputs.sizes import grouped_sizes, other_scalars, other_sizes, unequal_extents
 
 
 def shapes(inputs):
@@ -37,14 +23,6 @@ def test_one_extent_grows_large_and_takes_numbers_of_the_file():
     assert {32: 257} in changes
 
 
-def test_sizes_lie_on_both_sides_of_each_block():
-    rows = parsed_shapes("x=f32[40, 100]", [])
-    changes = [change for _, change in other_sizes(rows, [], [16, 32, 64], [])]
-    assert all({100: block + step} in changes for block in (16, 32, 64) for step in (-1, 1))
-    assert all({40: block + step} in changes for block in (16, 64) for step in (-1, 1))
-    assert {100: 64} in changes
-
-
 def test_equal_extents_are_made_unequal_one_by_one():
     inputs = parsed_shapes("x=f32[64, 64], y=f32[64], z=f32[9]", [])
     cases = [shapes(case) for case in unequal_extents(inputs, [])]
@@ -54,55 +32,53 @@ def test_equal_extents_are_made_unequal_one_by_one():
     assert not list(unequal_extents(parsed_shapes("x=f32[64, 32]", []), []))
 
 
-def test_integers_that_are_not_extents_are_changed():
-    inputs = parsed_shapes("x=f32[64, 32], rows=64, shift=3, causal=True, scale=0.5", [])
-    labels = [label for label, _ in other_whole_numbers(inputs)]
-    assert labels == ["shift=4", "shift=1", "causal=False"]
-
-
-def test_transposed_views_have_the_last_axes_exchanged():
-    (view,) = as_views([whole_tensor("x", "float32", (2, 3, 5))], "transposed")
-    assert (view.strides, view.storage) == ((15, 1, 3), 30)
-
-
-def test_reversed_padded_and_expanded_views_have_their_strides():
-    inputs = [whole_tensor("x", "float32", (2, 3, 5)), whole_tensor("at", "int64", (4,))]
-    assert views_of(inputs) == ("strided", "offset", "transposed", "padded", "expanded", "reversed")
-    assert views_of(inputs[1:]) == ("strided", "offset")
-    for kind, strides, storage in [
-        ("reversed", (1, 2, 6), 30),
-        ("padded", (24, 8, 1), 48),
-        ("expanded", (0, 5, 1), 15),
-    ]:
-        view, at = as_views(inputs, kind)
-        assert (view.strides, view.storage, at) == (strides, storage, inputs[1])
-
-
-def test_fractions_become_numbers_beyond_one():
-    inputs = parsed_shapes("x=f32[9], slope=0.25, n=3, factor=2.0", [])
-    assert [label for label, _ in other_fractions(inputs)] == ["slope=1.25"]
-
-
 def test_rows_become_as_long_as_a_number_of_the_file():
     rows = parsed_shapes("x=f32[64, 100]", [])
     assert {64: 1, 100: 4243} in [change for _, change in other_sizes(rows, [], [], [4242])]
 
 
-def test_extent_of_one_that_the_reference_broadcasts_is_detected():
-    given_case = Case("given", "given", parsed_shapes("x=f32[16, 64], cos=f32[16, 32]", []))
-    repeated = Case("32 → 1", "sizes", parsed_shapes("x=f32[16, 64], cos=f32[16, 1]", []))
-    smaller = Case("16 → 1", "sizes", parsed_shapes("x=f32[1, 64], cos=f32[1, 32]", []))
-    assert _broadcasts(repeated, given_case)
-    assert not _broadcasts(smaller, given_case)
-    assert not _broadcasts(given_case, given_case)
+def test_sizes_lie_around_each_block_and_beyond_static_trips():
+    rows = parsed_shapes("x=f32[40, 100]", [])
+    changes = [change for _, change in other_sizes(rows, [], [16, 32, 64], [])]
+    for block in (16, 32, 64):
+        for size in (block - 1, block, block + 1, 3 * block, 3 * block + 1, 9 * block + 1):
+            assert any(change.get(100) == size for change in changes), size
+            assert any(change.get(40) == size for change in changes), size
 
 
-def test_drawn_bytes_cover_the_range_of_their_type():
-    tensor = whole_tensor("x", "int8", (2000,))
-    values = draw_values(tensor, np.random.default_rng(0), {"x.0": 5})
-    assert (values.min(), values.max()) == (-128, 127)
+def test_all_extents_are_aligned_at_once():
+    product = parsed_shapes("a=f32[40, 100], b=f32[100, 60]", [])
+    changes = [change for _, change in other_sizes(product, [], [32], [])]
+    whole = [change for change in changes if len(change) == 3]
+    for step in (2, 16, 32, 64):
+        assert any(all(size % step == 0 for size in change.values()) for change in whole), step
+    assert {40: 32, 100: 32, 60: 32} in changes
 
 
-def test_neighboring_fractions_are_exchanged():
-    inputs = parsed_shapes("x=f32[9], low=-0.5, n=3, high=1.5, other=1.5", [])
-    assert [label for label, _ in exchanged_numbers(inputs)] == ["low=1.5, high=-0.5"]
+def test_large_blocks_are_tried_with_three_tiles_of_one_row():
+    rows = parsed_shapes("x=f32[40, 100]", [])
+    changes = [change for _, change in other_sizes(rows, [], [16384], [])]
+    assert {40: 1, 100: 3 * 16384 + 1} in changes
+
+
+def test_numbered_extents_stay():
+    heads = parsed_shapes("x=f32[40, 8, 100]", [])
+    assert all(8 not in change for _, change in other_sizes(heads, [8], [32], []))
+
+
+def test_grouped_sizes_are_multiples_of_each_other():
+    heads = parsed_shapes("q=f32[197, 130], k=f32[67, 130]", [])
+    first, second = grouped_sizes(heads, [130])
+    assert first[197] % first[67] == 0 < first[197] // first[67] > 1
+    assert second[67] % second[197] == 0
+
+
+def test_scalars_are_changed_one_by_one_and_swapped():
+    inputs = parsed_shapes(
+        "x=f32[64, 32], rows=64, shift=3, causal=True, scale=0.5, low=-0.5, high=1.5", []
+    )
+    labels = [label for label, _ in other_scalars(inputs)]
+    assert labels == [
+        "shift=4", "shift=1", "causal=False", "scale=1.5", "scale=-0.5, low=0.5",
+        "low=1.5, high=-0.5",
+    ]  # fmt: skip
