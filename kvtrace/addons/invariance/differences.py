@@ -37,6 +37,11 @@ _NARROW: Final = 32
 _IEEE: Final = ("2", "ieee")
 _KEPT: Final = ("same", "equal")
 _ROUNDED: Final = ("reassociated", "exact")
+#: The bound of sums of the same n terms in two orders, for all inputs in the stated range.
+_BOUND_OF_SUMS: Final = (
+    "each sum of n terms within (n - 1) * 2^-23 of the sum of their magnitudes, for all inputs for "
+    "which no partial sum overflows"
+)
 _ALONE: Final = "BEFORE has no call of this kernel with the same tensors"
 
 
@@ -113,7 +118,11 @@ def _answer(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, st
             "not known",
             f"{MEANINGS[meaning.meaning]}, but {largest_ulps:,.3g} units in the last place off",
         )
-    return "yes", MEANINGS[meaning.meaning]
+    if meaning.bound is not None:
+        return "yes", f"{MEANINGS[meaning.meaning]}: {meaning.bound}"
+    if meaning.meaning == "reassociated":
+        return "yes", f"{MEANINGS[meaning.meaning]}: {_BOUND_OF_SUMS}"
+    return "not known", f"{MEANINGS[meaning.meaning]}, but no bound of the roundings is derived"
 
 
 def _untried(meaning: OutputMeaning) -> list[Inputs]:

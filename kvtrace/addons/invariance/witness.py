@@ -410,11 +410,14 @@ def filled_with(
         integers = {rank: np.zeros_like(array) for rank, array in integers.items()}
     if inputs == "constants of the kernels" and not drawn.constants:
         return None
+    if inputs == "numbers beyond the constants" and not drawn.exceeded:
+        return None
+    constants = drawn.exceeded if inputs == "numbers beyond the constants" else drawn.constants
 
     def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
         if tensor.element.kind != "f":
             return integers[positions.index(position)]
-        return numbers_of(inputs, tensor, positions.index(position), drawn.constants)
+        return numbers_of(inputs, tensor, positions.index(position), constants)
 
     return fill
 
