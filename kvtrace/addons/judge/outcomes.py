@@ -317,7 +317,7 @@ def _planes_of_result(
     memory: Memory, view: Mapping[str, Any], got: NDArray[Any]
 ) -> NDArray[Any] | str:
     if memory.derived is None:
-        return "there is no reference"
+        return "deriving one takes too long"
     return memory.derived.planes_of(view, got.dtype.itemsize)
 
 
