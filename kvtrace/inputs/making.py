@@ -176,9 +176,9 @@ class CaseMaker:
             inputs: list[Input] = []
             for entry in base.inputs:
                 if isinstance(entry, TensorInput) and is_integers(entry) and entry.dtype != "bool":
-                    values = self._stored_values(entry)
-                    values[self._random.random(entry.storage) < _IGNORED_SHARE] = value
-                    inputs.append(self._store_content(entry, values.tobytes()))
+                    elements = self._stored_values(entry)
+                    elements[self._random.random(entry.storage) < _IGNORED_SHARE] = value
+                    inputs.append(self._store_content(entry, elements.tobytes()))
                 else:
                     inputs.append(entry)
             yield Case(f"some integers are {value}", BEYOND, tuple(inputs), base.weights)

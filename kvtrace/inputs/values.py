@@ -227,7 +227,7 @@ def awkward_numbers(
         fits = (signed or constants[0] > 0) and float(np.abs(far).max()) < largest
         return far if fits else numbers
     if kind == HUGE and wide:
-        return numbers * (_LEVELS * math.sqrt(largest) / sizes.max())
+        return np.asarray(numbers * (_LEVELS * math.sqrt(largest) / sizes.max()))
     if kind == "tiny":
         return numbers * _TINY.get(dtype, 2.0**-24)
     if kind == "negative" and signed:

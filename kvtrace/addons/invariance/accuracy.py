@@ -10,18 +10,18 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.invariance.inputs import PLAIN
 from kvtrace.addons.invariance.witness import MOST_STEPS, Witness, filled_arguments, filled_with
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.errors import UNFIT
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import exact_values
+from kvtrace.inputs.kinds import PLAIN
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.addons.invariance.inputs import FillValues, Inputs
     from kvtrace.evaluate.shadows.errors.exact_values import ExactValues
+    from kvtrace.inputs.kinds import FillValues, Inputs
     from kvtrace.recorded_calls.recorded import Call
 
 Accuracy = Literal["as exact", "a number", "lost"]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from kvtrace.addons.invariance.call_pairs import is_same_call, paired_calls
-from kvtrace.addons.invariance.inputs import INPUTS, OPTIONAL
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.text import MEANINGS, versions_text
 from kvtrace.addons.invariance.versions import ROUNDINGS, same_meaning
@@ -19,14 +18,15 @@ from kvtrace.addons.invariance.witness import is_finite
 from kvtrace.converters.diff.model import KernelMeaning
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
 from kvtrace.evaluate.compiler import attribute
+from kvtrace.inputs.kinds import INPUTS, OPTIONAL
 from kvtrace.ir.types import FloatType, TensorType
 from kvtrace.text import plural
 
 if TYPE_CHECKING:
-    from kvtrace.addons.invariance.inputs import Inputs
     from kvtrace.addons.invariance.versions import OutputMeaning
     from kvtrace.addons.invariance.witness import Witness
     from kvtrace.converters.diff.model import Word
+    from kvtrace.inputs.kinds import Inputs
     from kvtrace.ir.model import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Selection

@@ -20,23 +20,12 @@ from kvtrace.addons.invariance.determinism import FREE
 from kvtrace.addons.invariance.elements import TooLarge
 from kvtrace.addons.invariance.field import FieldEvaluator, compared_integers
 from kvtrace.addons.invariance.formulas import is_followed
-from kvtrace.addons.invariance.inputs import (
-    CANCELING,
-    EXPONENTS,
-    INPUTS,
-    PLAIN,
-    SINGULAR,
-    FillValues,
-    Inputs,
-    constants_of,
-    exceeded_constants,
-)
 from kvtrace.addons.invariance.kernels import Kernel
 from kvtrace.addons.invariance.memory import read_after_write
 from kvtrace.addons.invariance.places import coordinates_of
 from kvtrace.addons.invariance.relative import bound_text
 from kvtrace.addons.invariance.stored import stored_elements
-from kvtrace.addons.invariance.trees import Tree, level_of
+from kvtrace.addons.invariance.trees import Tree, constants_of, exceeded_constants, level_of
 from kvtrace.addons.invariance.witness import (
     Witness,
     is_finite,
@@ -44,6 +33,15 @@ from kvtrace.addons.invariance.witness import (
     versions_differ_on,
 )
 from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.inputs.kinds import (
+    CANCELING,
+    EXPONENTS,
+    INPUTS,
+    PLAIN,
+    SINGULAR,
+    FillValues,
+    Inputs,
+)
 from kvtrace.symbolic.conditions import conjunction
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.walk import summarize

@@ -302,11 +302,12 @@ class _NamedConstants(ast.NodeTransformer):
     def __init__(self, tree: ast.AST) -> None:
         assigned: dict[str, list[int | None]] = {}
         for node in ast.walk(tree):
-            for target in node.targets if isinstance(node, ast.Assign) else ():
-                for name in ast.walk(target):
-                    if isinstance(name, ast.Name):
-                        value = _constant_value(node.value) if name is target else None
-                        assigned.setdefault(name.id, []).append(value)
+            if not isinstance(node, ast.Assign):
+                continue
+            for target in node.targets:
+                for name in (inner for inner in ast.walk(target) if isinstance(inner, ast.Name)):
+                    value = _constant_value(node.value) if name is target else None
+                    assigned.setdefault(name.id, []).append(value)
         self._numbers = {name: values[0] for name, values in assigned.items() if len(values) == 1}
 
     def visit_Name(self, node: ast.Name) -> ast.expr:

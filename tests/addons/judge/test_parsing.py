@@ -139,7 +139,7 @@ def harmless(x):
         "open('/etc/hostname').read()",
         "Path('/etc/hostname').read_text()",
         "np.fromfile('/etc/hostname')",
-        "torch.load('/tmp/weights.pt')",
+        "torch.load('weights.pt')",
     ],
 )
 def test_files_read_in_a_function_count_as_surroundings(tmp_path, code):
@@ -159,7 +159,6 @@ def test_names_of_constants_count_as_their_numbers(tmp_path):
     )
     assert {132, 264} <= set(read_file(path).numbers)
     assert 1500 not in read_file(path).numbers
-
 
 
 def test_modules_that_reveal_the_time_count_as_surroundings(tmp_path):

@@ -5,22 +5,17 @@ Each kind is a range in which some formulas overflow, vanish, cancel or divide b
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, log
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from math import log
+from typing import Any, Final, Literal, get_args
 
 import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.addons.invariance.trees import constant_of
 from kvtrace.inputs.structure import ROWS, structured
-from kvtrace.inputs.values import BEYOND_CONSTANTS, ZERO, awkward_numbers, constants_to_exceed
-
-if TYPE_CHECKING:
-    from kvtrace.addons.invariance.trees import Tree
-    from kvtrace.evaluate.arguments import TensorArgument
+from kvtrace.inputs.values import BEYOND_CONSTANTS, ZERO, awkward_numbers
 
 Inputs = Literal["random numbers", "small numbers", "negative numbers",
                  "numbers up to the limit of exp", "numbers around 10,000", "large numbers",
@@ -81,8 +76,6 @@ _LOG_OF_FLOAT32: Final = 88.0
 _CANCELING_SIZE: Final = 1e4
 _SOME_INFINITE: Final = (1.0, 1.0, 1.0, np.inf)
 _ZEROS_AND_ONES: Final = (0.0, -0.0, 1.0, -1.0)
-_CONSTANTS: Final = (2.0**-10, 2.0**10)
-"""Bounds of constants that tensors are filled with; others are an eps, or stand for infinity."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,28 +93,13 @@ class FillValues:
 NO_FILL_VALUES: Final = FillValues()
 
 
-def constants_of(trees: Iterable[Tree]) -> tuple[float, ...]:
-    """Return the constants of trees within `_CONSTANTS` except 1 and -1, with their negatives."""
-    constants = set()
-    for node in (node for tree in trees for node in tree.walk()):
-        value = constant_of(node) or 0.0
-        if isfinite(value) and _CONSTANTS[0] <= abs(value) <= _CONSTANTS[1] and abs(value) != 1:
-            constants |= {value, -value}
-    return tuple(sorted(constants))
-
-
-def exceeded_constants(trees: Iterable[Tree]) -> tuple[float, ...]:
-    """Return the constants of trees that whole rows of numbers may lie beyond."""
-    values = (constant_of(node) for tree in trees for node in tree.walk())
-    return tuple(constants_to_exceed([value for value in values if value and isfinite(value)]))
-
-
 def numbers_of(
-    inputs: Inputs, tensor: TensorArgument, seed: int, constants: Sequence[float] = ()
-) -> NDArray[Any]:
-    """Return numbers of a kind in a tensor's shape and type; `constants` are for two kinds."""
-    shape, random = tensor.shape, np.random.default_rng(seed)
-    limits = ml_dtypes.finfo(tensor.element.memory)
+    inputs: Inputs, shape: Sequence[int], dtype: np.dtype[Any], seed: int,
+    constants: Sequence[float] = (),
+) -> NDArray[Any]:  # fmt: skip
+    """Return numbers of a kind in a shape and type; `constants` are for two kinds."""
+    random = np.random.default_rng(seed)
+    limits = ml_dtypes.finfo(dtype)
     largest, least = float(limits.max), float(limits.tiny)
     plain = random.standard_normal(shape)
     match inputs:
@@ -160,16 +138,16 @@ def numbers_of(
             numbers = np.full(shape, -np.inf)
         case "numbers far below zero" | "numbers far above zero":
             kind = inputs.removeprefix("numbers ")
-            numbers = _awkward(plain, random, kind, tensor)
+            numbers = _awkward(plain, random, kind, dtype)
         case "numbers beyond the constants":
             rows = np.array(plain, ndmin=1).reshape(-1, shape[-1] if len(shape) > 1 else 1)
             count = len(constants) if len(rows) > len(constants) and len(shape) > 1 else 1
             for number, constant in enumerate(constants[:count]):
                 part = rows[number::count]
-                part[...] = _awkward(part, random, BEYOND_CONSTANTS, tensor, (constant,))
+                part[...] = _awkward(part, random, BEYOND_CONSTANTS, dtype, (constant,))
             numbers = rows.reshape(plain.shape)
         case "zeros in one tensor":
-            numbers = _awkward(plain, random, ZERO, tensor)
+            numbers = _awkward(plain, random, ZERO, dtype)
         case "rows far apart":
             numbers = structured(ROWS, plain, random)
         case "operands that cancel":
@@ -178,16 +156,15 @@ def numbers_of(
             numbers = plain
     return np.asarray(
         np.clip(numbers, -largest, largest) if np.isfinite(numbers).all() else numbers
-    ).astype(tensor.element.memory)
+    ).astype(dtype)
 
 
 def _awkward(
-    plain: NDArray[Any], random: np.random.Generator, kind: str, tensor: TensorArgument,
+    plain: NDArray[Any], random: np.random.Generator, kind: str, dtype: np.dtype[Any],
     constants: Sequence[float] = (),
 ) -> NDArray[Any]:  # fmt: skip
     numbers = np.asarray(plain, np.float64).ravel()
-    dtype = tensor.element.memory.name
-    return awkward_numbers(numbers, random, kind, dtype, constants).reshape(plain.shape)
+    return awkward_numbers(numbers, random, kind, dtype.name, constants).reshape(plain.shape)
 
 
 def _canceling(plain: NDArray[Any], seed: int) -> NDArray[Any]:
